@@ -6,6 +6,7 @@ codec: encoded to a frame, decoded again, and printed in the JSON shape of broke
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -195,3 +196,13 @@ def response_json(key: int, version: int, body: dict[str, Any]) -> dict[str, Any
     registry = drafts("KIP-1313")
     frame = encode_response(Response({"correlationId": 0}, body, key, version), registry=registry)
     return to_log_json(decode_response(frame, key, version, registry=registry), registry=registry)
+
+
+TEXT_RECORDS: dict[str, Callable[..., bytes]] = {
+    "request_header_struct": request_header_struct_record,
+    "api_key_struct": api_key_struct_record,
+    "name_text": name_text_record,
+}
+"""Builds a record in text, by log generation."""
+RECORDS: dict[str, Callable[..., bytes]] = {"json": json_record, **TEXT_RECORDS}
+"""Builds a record, by log generation."""

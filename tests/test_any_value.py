@@ -16,9 +16,9 @@ from pyarrow.dataset import ParquetReadOptions
 
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.scan import MemoryTables
+from tests.scanned import scanned
 
 from .any_text import server_log_cases, text_cases, text_templates
 from .any_value import (
@@ -62,12 +62,7 @@ def build(spark: Any, folder: Path, *deliveries: dict[str, Iterable[Case]]) -> B
         records += write_logs(folder / "logs", logs)
         run = pipeline.run(spark, [str(folder / "logs")], str(warehouse), SETTINGS)
         files += run.files
-    reading = Reading([str(folder / "logs")], SETTINGS, with_servers=True)
-    tables = MemoryTables(SETTINGS)
-    for part in reading.parts():
-        tables.add(part)
-    tables.set_files(reading.files)
-    tables.derive()
+    tables = scanned([folder / "logs"], SETTINGS)
     return Built(records, warehouse, {"files": files, "tables": run.tables}, tables)
 
 

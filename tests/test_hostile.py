@@ -9,7 +9,6 @@ import io
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.printable import safe
 from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.builders import RECORDS, json_record
 
 FORGED = (
     "x\n[2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=4, clientId=forged, "
@@ -52,13 +51,6 @@ TEXTS = {
 }
 SURROGATE = "surrogate-goes-here"
 CLUSTER = 'it\'s `a` "cluster"; DROP TABLE x -- ${y} ü'
-Build = Callable[..., bytes]
-BUILDERS: dict[str, Build] = {
-    "json": json_record,
-    "request_header_struct": request_header_struct_record,
-    "api_key_struct": api_key_struct_record,
-    "name_text": name_text_record,
-}
 
 
 class Written(NamedTuple):
@@ -92,7 +84,7 @@ def connections(generation: str) -> list[Written]:
 
 def _record(generation: str, at: int, connection: str, text: str, more: dict[str, Any]) -> bytes:
     software = {"software": (text, text)} if generation == "json" else {}
-    return BUILDERS[generation](
+    return RECORDS[generation](
         at=at + 1, correlation_id=at + 1, connection=connection, client_id=text, **more, **software
     )
 
@@ -119,7 +111,7 @@ def _join(connection: str, text: str, more: dict[str, Any]) -> bytes:
     return json_record(at=3, api="JOIN_GROUP", version=7, request=sent, response=answer, **who)
 
 
-WRITTEN = [written for generation in BUILDERS for written in connections(generation)]
+WRITTEN = [written for generation in RECORDS for written in connections(generation)]
 SURROGATES = json_record(client_id=SURROGATE, connection="10.0.0.1:9092-10.0.0.3:50000-1").replace(
     SURROGATE.encode(), b"a\\ud800b\\udc00"
 )
@@ -153,7 +145,7 @@ class Run(NamedTuple):
 @pytest.fixture(scope="module")
 def ran(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Run:
     root = tmp_path_factory.mktemp("hostile")
-    for generation in BUILDERS:
+    for generation in RECORDS:
         folder = root / "logs" / f"{generation} it's `odd` ${{x}} ä"
         folder.mkdir(parents=True)
         lines = [line for written in WRITTEN if written.generation == generation for line in written.records]
@@ -212,7 +204,7 @@ def test_derived_tables_keep_the_texts(spark: Any, ran: Run) -> None:
     assert {row["cluster"] for row in inventory} == {CLUSTER}
     assert texts <= {row["client_id"] for row in inventory}
     brokers = {row[0] for row in rows(spark, ran, "connections", "broker")}
-    assert brokers == {f"{generation} it's `odd` ${{x}} ä" for generation in BUILDERS}
+    assert brokers == {f"{generation} it's `odd` ${{x}} ä" for generation in RECORDS}
 
 
 def test_an_invalid_software_name_is_a_violation_whatever_it_holds(spark: Any, ran: Run) -> None:

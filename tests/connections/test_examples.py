@@ -1,21 +1,14 @@
 """The example of a request finds its record with grep in a log of every generation, and no other record."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.connections.examples import example, source
-from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.builders import RECORDS
 from tests.frames import frame, request
 
-BUILD: dict[str, Callable[..., bytes]] = {
-    "json": json_record,
-    "request_header_struct": request_header_struct_record,
-    "api_key_struct": api_key_struct_record,
-    "name_text": name_text_record,
-}
 TIME = "2026-11-21 03:00:01,000"
 """One second after START, in the log's zone."""
 
@@ -25,7 +18,7 @@ def patterns(spark: Any) -> dict[tuple[str, str], str]:
     """The expressions for grep, by generation and client id."""
     rows = [
         request("c", 1, log_generation=generation, client_id=client_id)
-        for generation in BUILD
+        for generation in RECORDS
         for client_id in ("app", "app\nof two lines")
     ]
     kept = frame(spark, "requests", rows).select("log_generation", "client_id", source().alias("kept"))
@@ -33,16 +26,16 @@ def patterns(spark: Any) -> dict[tuple[str, str], str]:
     return {(row["log_generation"], row["client_id"]): row["example"]["grep"] for row in found}
 
 
-@pytest.mark.parametrize("generation", BUILD)
+@pytest.mark.parametrize("generation", RECORDS)
 def test_it_finds_the_record_and_no_other(generation: str, patterns: dict[tuple[str, str], str]) -> None:
-    build = BUILD[generation]
+    build = RECORDS[generation]
     others = [build(at=TIME, correlation_id=11), build(at="2026-11-21 03:00:02,000", correlation_id=1)]
     lines = [build(at=TIME, correlation_id=1), *others]
     pattern = patterns[generation, "app"]
     assert [bool(re.search(pattern, line.decode())) for line in lines] == [True, False, False]
 
 
-@pytest.mark.parametrize("generation", BUILD)
+@pytest.mark.parametrize("generation", RECORDS)
 def test_it_finds_a_record_of_several_lines_by_its_first(generation: str, patterns: dict[tuple[str, str], str]) -> None:
-    whole = BUILD[generation](at=TIME, correlation_id=1, client_id="app\nof two lines")
+    whole = RECORDS[generation](at=TIME, correlation_id=1, client_id="app\nof two lines")
     assert re.search(patterns[generation, "app\nof two lines"], whole.decode().splitlines()[0])

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.scan import MemoryTables
+from tests.scanned import read
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 LOGS = ("kafka-0.11.0.3", "kafka-2.4.1", "kafka-2.8.2", "kafka-4.4.0")
@@ -53,11 +52,8 @@ def connections(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Conn
             # Something of its own before each, as a log that begins like another one is taken for a copy.
             banner = f"[2026-11-21 00:00:00,000] INFO {log} {name} (kafka.Banner)\n".encode()
             (folder / f"{log}={name}" / "kafka-request.log").write_bytes(banner + b"".join(rest))
-    tables, reading = MemoryTables(Settings()), Reading([str(folder)], Settings(), with_servers=False)
-    for part in reading.parts():
-        tables.add(part)
+    tables, reading = read([folder], Settings(), with_servers=False)
     assert not reading.problems
-    tables.set_files(reading.files)
     tables.derive(["connections"])
     query = "SELECT broker, connection_id, opened_at, start, api_versions_outcome, role FROM {connections}"
     found: dict[str, list[Connection]] = {}

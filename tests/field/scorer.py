@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.config.settings import load_settings
-from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.scan import MemoryTables
+from tests.scanned import scanned
 
 from .capture import Wire, load
 from .hosts import BROKERS, program_of
@@ -75,12 +75,7 @@ def tables_of(folder: Path) -> dict[str, list[Row]]:
     plain = [folder / name for name in (*LOGS, *SERVER_LOGS)]
     logs = [str(path if path.exists() else path.with_name(f"{path.name}.gz")) for path in plain]
     with tempfile.TemporaryDirectory() as scratch:
-        tables = MemoryTables(settings, scratch)
-        reading = Reading(logs, settings, with_servers=True)
-        for part in reading.parts():
-            tables.add(part)
-        tables.set_files(reading.files)
-        tables.derive()
+        tables = scanned(logs, settings, scratch=scratch)
         names = ("requests", "connections", "violations", "ingested_files", "failed_requests")
         return {name: list(_rows(tables, name)) for name in names}
 

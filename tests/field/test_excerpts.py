@@ -7,6 +7,7 @@ import pytest
 from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.scan import MemoryTables
+from tests.scanned import scanned
 
 EXCERPTS = Path(__file__).with_name("excerpts")
 FOLDERS = sorted(path.name for path in EXCERPTS.iterdir() if path.is_dir())
@@ -60,14 +61,7 @@ def test_an_id_that_a_broker_gave_is_not_taken_for_the_clients_own() -> None:
 
 
 def tables_of(name: str, *wanted: str) -> MemoryTables:
-    settings = load_settings(EXCERPTS / "settings.toml")
-    tables = MemoryTables(settings)
-    reading = Reading([str(EXCERPTS / name)], settings, with_servers=True)
-    for part in reading.parts():
-        tables.add(part)
-    tables.set_files(reading.files)
-    tables.derive(wanted)
-    return tables
+    return scanned([EXCERPTS / name], load_settings(EXCERPTS / "settings.toml"), *wanted)
 
 
 Row = tuple[str, str, int]

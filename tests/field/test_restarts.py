@@ -8,23 +8,17 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import load_settings
-from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.scan import MemoryTables
 from tests.equality import assert_same_tables
+from tests.scanned import scanned
 
 EXCERPTS = Path(__file__).with_name("excerpts")
 
 
 def tables_of(name: str, folder: Path, wanted: str) -> MemoryTables:
     settings = load_settings(EXCERPTS / "settings.toml")
-    tables = MemoryTables(settings, str(folder))
-    reading = Reading([str(EXCERPTS / name)], settings, with_servers=True)
-    for part in reading.parts():
-        tables.add(part)
-    tables.set_files(reading.files)
-    tables.derive([wanted])
-    return tables
+    return scanned([EXCERPTS / name], settings, wanted, scratch=str(folder))
 
 
 def rows(tables: MemoryTables, query: str) -> list[tuple[Any, ...]]:

@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import worker
 from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
-from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.repeated_hour import TIMES, Move, moved_row, moves
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.scan import MemoryTables
 from tests.builders import json_record
 from tests.equality import assert_same_tables
 from tests.ingestion.splitting import split_of
+from tests.scanned import read
 
 BERLIN = "Europe/Berlin"
 FIRST = datetime(2026, 10, 25, 0, 0, tzinfo=UTC) - timedelta(minutes=30)
@@ -215,10 +214,8 @@ def test_the_tables_of_scan_move_what_other_files_show(log: tuple[Path, list[int
     for path, data in files.items():
         path.write_bytes(data)
     chosen = Settings(log_zone=BERLIN)
-    tables, reading = MemoryTables(chosen), Reading([str(path) for path in files], chosen, False)
-    for part in reading.parts():
-        tables.add(part)
+    tables, reading = read(files, chosen, with_servers=False)
     for _ in range(2):
-        tables.set_files(reading.files)
         found = tables.query("SELECT logged_at, logged_at - started_at AS took FROM {requests} ORDER BY logged_at").rows
         assert found == [(instant, timedelta(microseconds=1500)) for instant in INSTANTS]
+        tables.set_files(reading.files)

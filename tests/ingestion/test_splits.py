@@ -19,7 +19,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import worker
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import json_run
-from tests.builders import NOON, api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.builders import NOON, TEXT_RECORDS, json_record, request_header_struct_record
 from tests.frames import step_back_ms
 from tests.ingestion.splitting import Runs, read_in_splits, rows_of, split_of
 from tests.ingestion.stored_logs import save
@@ -28,15 +28,10 @@ pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
 
 Record = Callable[..., bytes]
 BANNER = b"\n===> User\nuid=1000(appuser)\n"
-TEXT: dict[str, Record] = {
-    "request_header_struct": request_header_struct_record,
-    "api_key_struct": api_key_struct_record,
-    "name_text": name_text_record,
-}
 ADMIN = {"principal": "User:admin", "client_id": "forged"}
 FORGED_JSON = json_record(**ADMIN).decode()
 FOREIGN = "[2026-11-21 12:00:00,000] DEBUG x (a)\n"
-WHOLE = [FORGED_JSON, FOREIGN, *(record(**ADMIN).decode() for record in TEXT.values()),
+WHOLE = [FORGED_JSON, FOREIGN, *(record(**ADMIN).decode() for record in TEXT_RECORDS.values()),
          "[2026-11-21 12:00:00,000] TRACE Processor 1 received request: x (kafka.request.logger)\n"]  # fmt: skip
 PIECES = [*WHOLE, *(line.partition(" from c")[0] for line in WHOLE), *(line[-300:] for line in WHOLE), "x", "\n",
           " (kafka.request.logger)", " (a)\n", "\r\n", ";totalTime:1", "[2026-11-21 12:00:00,000] ERROR ",
@@ -54,7 +49,7 @@ def foreign(client_id: str, **fields: Any) -> bytes:
     return FOREIGN.encode()
 
 
-RECORDS: list[Record] = [json_record, *TEXT.values(), received, foreign]
+RECORDS: list[Record] = [json_record, *TEXT_RECORDS.values(), received, foreign]
 
 
 def log_of(parts: list[tuple[Record, str]]) -> bytes:
@@ -79,7 +74,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @settings(max_examples=150)
 @given(
-    st.sampled_from([json_record, *TEXT.values()]),
+    st.sampled_from([json_record, *TEXT_RECORDS.values()]),
     st.lists(st.tuples(st.sampled_from(RECORDS), CLIENT_IDS), min_size=1, max_size=12),
     st.integers(1, 6000),
     st.sampled_from([1, 1500, 1 << 22]),
@@ -94,8 +89,8 @@ def test_splits_of_any_log_make_the_rows_of_one(
 
 @settings(max_examples=80)
 @given(
-    st.lists(st.tuples(st.sampled_from([*TEXT.values(), received]), CLIENT_IDS), min_size=2, max_size=12),
-    st.sampled_from([*TEXT.values()]),
+    st.lists(st.tuples(st.sampled_from([*TEXT_RECORDS.values(), received]), CLIENT_IDS), min_size=2, max_size=12),
+    st.sampled_from([*TEXT_RECORDS.values()]),
     st.integers(1, 6000),
 )
 def test_no_cut_of_a_log_that_begins_with_text_is_taken_back(
@@ -135,7 +130,7 @@ def torn_logs(draw: st.DrawFn, client_ids: st.SearchStrategy[str] = CLIENT_IDS, 
 
     Unless halves may stand in a row, a whole record follows each. The next broker may be one of 2.8 that goes on.
     """
-    log = draw(st.sampled_from([json_record, *TEXT.values()]))(client_id="first")
+    log = draw(st.sampled_from([json_record, *TEXT_RECORDS.values()]))(client_id="first")
     is_torn = False
     for number in range(draw(st.integers(1, 8))):
         record = draw(st.sampled_from(RECORDS))(client_id=draw(client_ids), correlation_id=number)
@@ -210,11 +205,11 @@ def without_texts(runs: Runs) -> tuple[Any, ...]:
     return rows | {"rejected": rejected}, [ignored for _, ignored, *_ in files]
 
 
-@pytest.mark.parametrize("generation", TEXT)
+@pytest.mark.parametrize("generation", TEXT_RECORDS)
 @pytest.mark.parametrize("front", ["", FOREIGN], ids=["json only", "foreign line in front"])
 def test_forged_records_count_in_no_split(path: Path, generation: str, front: str) -> None:
     client_id = "x\n" + (front + FORGED_JSON) * 3
-    path.write_bytes(log_of([(TEXT[generation], client_id)] * 400))
+    path.write_bytes(log_of([(TEXT_RECORDS[generation], client_id)] * 400))
     plan = make_plan([path], {}, Settings(split_bytes=60_000), 1 << 20)
     assert len([split for task in plan.splits for split in task]) > 5
     rows = rows_of(plan)

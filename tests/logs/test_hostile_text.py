@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from tests.builders import (
+    RECORDS,
+    TEXT_RECORDS,
     api_key_struct_record,
     json_record,
     name_text_record,
@@ -12,7 +14,6 @@ from tests.builders import (
 )
 from tests.logs.excerpts import EXCERPTS, parse, rejected, request, requests
 
-BUILDERS = [json_record, request_header_struct_record, api_key_struct_record, name_text_record]
 FORGED = "inj\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
 TAIL = " from connection 1.2.3.4:1-5.6.7.8:2;totalTime:1"
 WHOLE_TAIL = (
@@ -21,7 +22,7 @@ WHOLE_TAIL = (
 )
 
 
-@pytest.mark.parametrize("build", BUILDERS)
+@pytest.mark.parametrize("build", RECORDS.values())
 @pytest.mark.parametrize(
     "client_id",
     ["a,b", "new\nline", "cr\rret", "crlf\r\nx", "nul\0byte", "b)", "x;y", FORGED, TAIL, WHOLE_TAIL, "ü\N{SNOWMAN}",
@@ -165,7 +166,7 @@ def test_it_counts_no_attempt_where_no_line_starts(client_id: str) -> None:
     assert request(json_record(client_id=client_id)).forged_lines == 0
 
 
-@pytest.mark.parametrize("build", BUILDERS[1:])
+@pytest.mark.parametrize("build", TEXT_RECORDS.values())
 def test_it_counts_the_attempts_to_forge_a_line_before_2_8(build: Any) -> None:
     assert request(build(client_id=FORGED)).forged_lines == 1
     assert request(build()).forged_lines == 0

@@ -3,21 +3,19 @@
 No client can make lines in JSON look like them, as a text of a client is short or stands among words of the broker.
 """
 
-from collections.abc import Callable
-
 import pytest
 
 from kafka_clientinfo.logs import RequestEvent, json_run, split_records
 from kafka_clientinfo.logs.framing import RawRecord
-from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.builders import (
+    TEXT_RECORDS,
+    api_key_struct_record,
+    json_record,
+    name_text_record,
+    request_header_struct_record,
+)
 from tests.logs.test_tearing import BANNER, SERVER, alone, read
 
-Build = Callable[..., bytes]
-TEXT: dict[str, Build] = {
-    "request_header_struct": request_header_struct_record,
-    "api_key_struct": api_key_struct_record,
-    "name_text": name_text_record,
-}
 SMALL = 2000
 LINE = json_record(client_id="upgraded")
 """Of some 600 bytes."""
@@ -40,11 +38,11 @@ def shape(data: bytes, step: int | None = None, offset: int = 0) -> list[RawReco
     return [record for record in split_records(blocks, offset) if record.finished]
 
 
-@pytest.mark.parametrize("generation", TEXT)
+@pytest.mark.parametrize("generation", TEXT_RECORDS)
 @pytest.mark.parametrize("between", [b"", b"\n", BANNER, b"\n" + BANNER], ids=["", "line end", "banner", "both"])
 def test_requests_in_json_after_a_torn_one_in_text_are_read(small: None, generation: str, between: bytes) -> None:
-    before = TEXT[generation](client_id="before")
-    half = TEXT[generation](client_id="torn" * 9)
+    before = TEXT_RECORDS[generation](client_id="before")
+    half = TEXT_RECORDS[generation](client_id="torn" * 9)
     end = half.find(b"; Topics" if generation == "name_text" else b";totalTime")
     for at in range(half.find(b"request:") + 8, end, 3):
         if (half[:at] + between[:1]).endswith((b"=", b"=[", b"=[\n", b"=[=")):
@@ -69,7 +67,7 @@ def test_a_client_id_of_the_greatest_length_is_text_of_its_request() -> None:
     forged = ("x\n" + line * 60 + "\n")[:32_767]
     text = ("x\n" + line * 180)[: json_run.LONGEST_TEXT]  # more than a client can send without bytes that are no UTF-8
     for client_id in (forged, text):
-        for build in TEXT.values():
+        for build in TEXT_RECORDS.values():
             genuine = build(client_id=client_id)
             ((_, event), *others) = read(genuine + build()).requests
             assert (event.client_id, len(others)) == (client_id, 1)

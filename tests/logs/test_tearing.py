@@ -7,17 +7,12 @@ from typing import NamedTuple
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
-from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.builders import TEXT_RECORDS, api_key_struct_record, json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, records
 from tests.logs.test_layouts import events
 from tests.wrapping import KINDS, wrap
 
 Build = Callable[..., bytes]
-TEXT: dict[str, Build] = {
-    "request_header_struct": request_header_struct_record,
-    "api_key_struct": api_key_struct_record,
-    "name_text": name_text_record,
-}
 PROCESSOR = b"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: RequestHeader(apiKey=METADATA, apiVersion=9, clientId=r, correlationId=4, headerVersion=2) -- MetadataRequestData(topics=[]) (kafka.network.RequestChannel$)\n"
 SERVER = b"[2026-11-21 12:00:00,000] INFO [GroupCoordinator 1]: Stabilized group g generation 1 (kafka.coordinator.group.GroupCoordinator)\n"
 BANNER = b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Launching ...\n"
@@ -75,18 +70,24 @@ def test_a_torn_record_of_json_and_the_next_one_at_every_place(before: bytes) ->
         check(FIRST[:at], WHOLE, before)
 
 
-@pytest.mark.parametrize("generation", list(TEXT))
+@pytest.mark.parametrize("generation", list(TEXT_RECORDS))
 def test_a_torn_record_in_text_and_the_next_one_at_every_place(generation: str) -> None:
-    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
-    before = TEXT[generation](client_id="before", connection="10.0.0.1:9092-10.0.0.3:50000-7")
+    first, whole = (
+        TEXT_RECORDS[generation](client_id="first"),
+        TEXT_RECORDS[generation](client_id="second", correlation_id=2),
+    )
+    before = TEXT_RECORDS[generation](client_id="before", connection="10.0.0.1:9092-10.0.0.3:50000-7")
     for at in range(1, len(first)):
         check(first[:at], whole)
         check(first[:at], whole, before)
 
 
-@pytest.mark.parametrize("generation", list(TEXT))
+@pytest.mark.parametrize("generation", list(TEXT_RECORDS))
 def test_a_torn_record_in_text_accuses_nobody_where_the_next_one_has_a_line_of_its_own(generation: str) -> None:
-    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
+    first, whole = (
+        TEXT_RECORDS[generation](client_id="first"),
+        TEXT_RECORDS[generation](client_id="second", correlation_id=2),
+    )
     for at in range(60, len(first) - 1):
         check(first[:at] + b"\n", whole)
         check(first[:at] + BANNER, whole)
@@ -131,7 +132,7 @@ def test_what_follows_a_torn_record_of_json(follows: bytes) -> None:
     [BANNER, BANNER.rpartition(b"===>")[0], b"User (kafka.request.logger)\n"],
     ids=["any", "ends as with a logger", "ends with the logger"],
 )
-@pytest.mark.parametrize("whole", [WHOLE, *(build(client_id="second") for build in TEXT.values())])
+@pytest.mark.parametrize("whole", [WHOLE, *(build(client_id="second") for build in TEXT_RECORDS.values())])
 def test_output_of_other_programs_after_a_whole_record_belongs_to_no_record(whole: bytes, banner: bytes) -> None:
     found = read(whole + banner + whole)
     assert [at for at, _ in found.requests] == [0, len(whole + banner)]
@@ -169,7 +170,7 @@ OUTPUT = {
 
 
 @pytest.mark.parametrize("output", OUTPUT)
-@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
 def test_other_output_after_a_torn_record_hides_no_record(build: Build, output: str) -> None:
     first, whole = build(client_id="first"), build(client_id="second", correlation_id=2)
     before = build(client_id="before", connection="10.0.0.1:9092-10.0.0.3:50000-7")
@@ -179,7 +180,7 @@ def test_other_output_after_a_torn_record_hides_no_record(build: Build, output: 
 
 
 @pytest.mark.parametrize("filler", [ZEROS, b"\xef\xbb\xbf", b"\xef\xbb\xbf" + ZEROS], ids=["zeros", "mark", "both"])
-@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
 def test_filler_after_a_whole_record_belongs_to_no_request(build: Build, filler: bytes) -> None:
     whole = build(client_id="first")
     found = read(whole + filler + whole + filler + whole)
@@ -191,9 +192,12 @@ def test_a_whole_record_of_json_may_lack_its_line_end_before_zeros() -> None:
         assert [event for _, event in read(FIRST[:-1] + zeros + WHOLE).requests] == [alone(FIRST), alone(WHOLE)]
 
 
-@pytest.mark.parametrize("generation", list(TEXT))
+@pytest.mark.parametrize("generation", list(TEXT_RECORDS))
 def test_a_record_of_another_kind_in_a_tail_is_no_principal(generation: str) -> None:
-    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
+    first, whole = (
+        TEXT_RECORDS[generation](client_id="first"),
+        TEXT_RECORDS[generation](client_id="second", correlation_id=2),
+    )
     for other in (STARTED, SERVER, PROCESSOR):
         for at in range(first.index(b",requestQueueTime"), len(first) - 1):
             found = read(first[:at] + other + whole)
@@ -209,9 +213,12 @@ def test_a_principal_that_holds_the_text_of_a_record_tears_nothing(build: Build,
     assert (len(found.requests), found.rejected) == (2, b"")
 
 
-@pytest.mark.parametrize("generation", list(TEXT))
+@pytest.mark.parametrize("generation", list(TEXT_RECORDS))
 def test_torn_prefixes_one_after_the_other_tear_no_whole_record(generation: str) -> None:
-    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
+    first, whole = (
+        TEXT_RECORDS[generation](client_id="first"),
+        TEXT_RECORDS[generation](client_id="second", correlation_id=2),
+    )
     for torn in (b"[[", b"[2026-11-21 12:00:00,000[2026", b"[" + ZEROS, b"[2026-11-21 12:00:00,000" + ZEROS + b"["):
         assert [event for _, event in read(first + torn + whole).requests] == [alone(first), alone(whole)], torn
 
@@ -223,18 +230,18 @@ FORGED_TEXT = request_header_struct_record(client_id="forged", connection="1.1.1
 @pytest.mark.parametrize("forged", [FORGED_JSON, FORGED_TEXT, FORGED_TEXT.partition(" from connection")[0]])
 @pytest.mark.parametrize("begin", ["x", "x\n"])
 @pytest.mark.parametrize("end", ["", "\n", " x", "\nx"])
-@pytest.mark.parametrize("generation", list(TEXT))
+@pytest.mark.parametrize("generation", list(TEXT_RECORDS))
 def test_what_a_client_writes_is_a_request_of_its_own_connection_alone(
     forged: str, begin: str, end: str, generation: str
 ) -> None:
-    genuine = TEXT[generation](client_id=begin + forged + end)
-    found = read(genuine + TEXT[generation]())
-    expected = alone(TEXT[generation]())
+    genuine = TEXT_RECORDS[generation](client_id=begin + forged + end)
+    found = read(genuine + TEXT_RECORDS[generation]())
+    expected = alone(TEXT_RECORDS[generation]())
     assert {event.connection_id for _, event in found.requests} == {expected.connection_id}
     assert found.requests[0][1].client_id.startswith(begin + "[2026-11-21 12:00:00,000] DEBUG Completed request:")
     assert found.requests[0][1].forged_lines == ("\n" in begin)
     received = PROCESSOR.replace(b"clientId=r", b"clientId=" + (begin + forged + end).encode())
-    assert [event for _, event in read(received + SERVER + TEXT[generation]()).requests] == [expected]
+    assert [event for _, event in read(received + SERVER + TEXT_RECORDS[generation]()).requests] == [expected]
 
 
 def test_a_forged_line_that_damage_explains_accuses_nobody_and_is_on_its_own_connection() -> None:
@@ -277,7 +284,7 @@ def halves(build: Build, pattern: str, wrapper: str, step: int) -> Iterator[tupl
             yield half, whole, [one for one in events(before * 4 + half + whole * 2) if isinstance(one, RequestEvent)]
 
 
-@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
 @pytest.mark.parametrize(("pattern", "wrapper"), KINDS)
 def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, pattern: str, wrapper: str) -> None:
     """The half and what follows it, on the same line or, as in a container, on the next one."""
@@ -291,7 +298,7 @@ def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, pattern: s
 @pytest.mark.parametrize(
     ("pattern", "wrapper"), [("thread_last", "none"), ("bracketed_thread_last", "none"), ("kafka", "cri")]
 )
-@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
 def test_other_output_after_a_torn_line_hides_no_line(build: Build, pattern: str, wrapper: str) -> None:
     before, first, whole = (wrap(build(client_id=name), pattern, wrapper) for name in ("before", "first", "second"))
     for output in (b"===> User\n", b"\r\n", ZEROS + b"\n"):
@@ -302,7 +309,7 @@ def test_other_output_after_a_torn_line_hides_no_line(build: Build, pattern: str
             assert {one.principal for one in found} == {found[0].principal}
 
 
-@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
 @pytest.mark.parametrize("wrapper", ["docker", "cri"])
 def test_a_runtime_that_passes_on_the_half_as_a_part_of_a_line(build: Build, wrapper: str) -> None:
     """The part has no end, so the first line of the next process goes on with it."""
@@ -319,7 +326,7 @@ def test_a_runtime_that_passes_on_the_half_as_a_part_of_a_line(build: Build, wra
 
 @pytest.mark.parametrize(("pattern", "wrapper"), KINDS)
 def test_no_client_writes_a_request_of_another_connection_in_any_layout(pattern: str, wrapper: str) -> None:
-    for build, begin, forged in product(TEXT.values(), ("x", "x\n"), (FORGED_JSON, FORGED_TEXT)):
+    for build, begin, forged in product(TEXT_RECORDS.values(), ("x", "x\n"), (FORGED_JSON, FORGED_TEXT)):
         genuine, usual = build(client_id=begin + forged + "\n"), build(connection="h:1-9.9.9.9:1-1")
         got = events(b"".join(wrap(one, pattern, wrapper) for one in (usual * 4, genuine, usual)))
         expected = {alone(genuine).connection_id, alone(usual).connection_id}
