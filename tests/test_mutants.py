@@ -90,3 +90,27 @@ def test_a_mark_names_the_tests_of_a_function_or_of_its_case() -> None:
     mark = Mark("KIP-1", (1,), "a case", file, "test_it", True)
     assert [item.case for item in named_by(mark, items)] == ["a case", "3-a case"]
     assert [item.case for item in named_by(Mark("KIP-1", (1,), None, file, "test_it", True), items)] == [*cases]
+
+
+def test_a_line_that_runs_once_as_its_function_is_cached_is_reached_by_all_that_call_it() -> None:
+    pytest.importorskip("cosmic_ray")
+    from tests.mutants.changes import Mutant
+    from tests.mutants.reach import Reach, Test
+
+    file, user = (
+        "kafka_clientinfo/releases/broker_releases.py",
+        "kafka_clientinfo/concerns/api_versions/cluster_api_versions.py",
+    )
+
+    def line(of_file: str, text: str) -> int:
+        lines = (ROOT / of_file).read_text("utf-8").splitlines()
+        return next(number for number, one in enumerate(lines, 1) if text in one)
+
+    first, other, third = (f"tests/logs/test_{name}.py::test" for name in ("bodies", "layouts", "compression"))
+    lines = {
+        file: dict.fromkeys((line(file, "features.toml"), line(file, 'data["needs"]')), frozenset({first})),
+        user: {line(user, "for feature in features()"): frozenset({other})},
+    }
+    reach = Reach(lines, {name: Test(1.0, frozenset()) for name in (first, other, third)}, {})
+    near, _ = reach.of(Mutant(file, line(file, 'data["needs"]'), 0, "", 0))
+    assert near == {first, other}

@@ -42,13 +42,16 @@ class Reach(NamedTuple):
     def of(self, mutant: Mutant) -> tuple[set[str], set[str]]:
         """Return the tests that reach a mutant's line, and those that reach its module at all."""
         lines = self.lines.get(mutant.file, {})
-        near = set(lines.get(mutant.line, ())) or self._by_name(mutant)
+        near = set(lines.get(mutant.line, ()))
+        if not near:  # it runs only while its module is imported
+            near = self._by_name(mutant.file, bound_names(mutant.file, mutant.line))
+        elif cached := cached_function(mutant.file, mutant.line):  # only the first test that calls it reaches the line
+            near |= self._by_name(mutant.file, {cached})
         return near, near.union(*lines.values()) or set(self.tests)
 
-    def _by_name(self, mutant: Mutant) -> set[str]:
-        """Return tests for a line that runs only while its module is imported, by the names that it gives."""
+    def _by_name(self, of_file: str, names: set[str]) -> set[str]:
+        """Return tests that reach a line with one of these names of a file, or a name made of them, or have it."""
         found: set[str] = set()
-        names = bound_names(mutant.file, mutant.line)
         seen: set[str] = set()
         while new := names - seen:
             seen |= new
@@ -56,7 +59,7 @@ class Reach(NamedTuple):
             for file, reached in self.lines.items():
                 for number, text in enumerate(_source(file), 1):
                     if words.search(text) and not (tests := reached.get(number, frozenset())):
-                        names |= bound_names(file, number) if file == mutant.file else set()
+                        names = names | bound_names(file, number) if file == of_file else names
                     elif words.search(text):
                         found |= tests
             naming = {file for file in set(map(file_of, self.tests)) if any(map(words.search, _source(file)))}
@@ -126,6 +129,16 @@ def bound_names(file: str, line: int) -> set[str]:
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 found = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return found
+
+
+def cached_function(file: str, line: int) -> str | None:
+    """Return the name of the function around a line if a decorator keeps what it returns."""
+    found = None
+    for node in _statements(file):
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+            is_cached = any("cache" in ast.unparse(decorator) for decorator in node.decorator_list)
+            found = node.name if is_cached else found
     return found
 
 
