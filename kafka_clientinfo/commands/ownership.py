@@ -149,7 +149,7 @@ class Ownership:
         lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
         return Table(title, columns, lines, name="owners").first(limit)
 
-    def violations(self, condition: str, parameters: Mapping[str, str], limit: int = 0) -> Table:
+    def violations(self, condition: str, parameters: Mapping[str, str], limit: int) -> Table:
         """Return violations by owner and rule, errors first; `condition` is a WHERE clause or empty."""
         columns = ("owner", "contact", *_RULE, "violations", "occurrences", "rejected", "first_at", "last_at")
         kinds = f"{', '.join(f't.{name}' for name in _RULE)}, {_OF_CONNECTION}, {GROUP}"
@@ -224,7 +224,7 @@ def _endpoints(scope: Scope) -> list[dict[str, Any]]:
     ).dicts()
 
 
-def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit: int = 0) -> Table:
+def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit: int) -> Table:
     """Return clients by owner and verdict; the owner with the most clients that break comes first."""
     columns = (
         "owner", "contact", "would_break", "not_with_later", "cannot_be_judged", "fine", "breaking_requests",

@@ -164,7 +164,7 @@ def test_violations_of_an_owner_come_by_severity_number_rule_and_whom_they_blame
         query=lambda *_: Rows(tuple(rows[0]), [tuple(row[name] for name in rows[0]) for row in rows])
     )
     owners = parse_owners("[[owners]]\nowner = 'E'\nclient_ids = ['e']", "x")
-    found = Ownership(owners, scope).violations("", {})  # type: ignore[arg-type]
+    found = Ownership(owners, scope).violations("", {}, 0)  # type: ignore[arg-type]
     names = ("rule", "blames", "owner", "violations", "occurrences", "rejected", "first_at", "last_at")
     assert [tuple(row[name] for name in names) for row in found.dicts()] == [
         ("z", "client", None, 1, 2, None, 1, 1),
@@ -273,14 +273,14 @@ def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
         name and Owner(name): OwnerImpact(dict(zip(WORST_FIRST, (*numbers, 9), strict=True)))
         for name, numbers in counts.items()
     }
-    rows = owners_table(impacts, TARGET).dicts()
+    rows = owners_table(impacts, TARGET, 0).dicts()
     assert [row["owner"] for row in rows] == ["most", "warned", "unjudged", None, "a", "b", "z"]
 
 
 def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
     given = (("removed", 1, 3, 5), ("removed", 2, 2, 4), ("deprecated", 9, 0, 9), ("unknown", 9, 0, 9))
     uses = [dict(zip(("verdict", "requests", "first_seen", "last_seen"), use, strict=True)) for use in given]
-    (row,) = owners_table({None: OwnerImpact(uses=uses)}, TARGET).dicts()
+    (row,) = owners_table({None: OwnerImpact(uses=uses)}, TARGET, 0).dicts()
     assert (row["breaking_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
 
 
