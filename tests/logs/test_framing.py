@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import framing
+from kafka_clientinfo.logs.broker_records import LONGEST_TEXT, has_ended, has_whole_trace
 from kafka_clientinfo.logs.framing import (
     ENDED_SERVER_LOG,
     SERVER_LOG,
@@ -309,6 +310,17 @@ def test_it_counts_the_starts_that_it_takes_for_text(step: int) -> None:
     )
     found = list(split_records(stream[at : at + step] for at in range(0, len(stream), step)))
     assert [record.forged_prefixes for record in found] == [2, 0, 0, 1]
+
+
+@pytest.mark.parametrize("before", [b"", b"[2026-11-21 12:00:00,000] INFO x (a)\n"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_an_open_text_ends_where_it_is_longer_than_clients_texts(before: bytes, more: int) -> None:
+    start, end = len(before), len(before) + LONGEST_TEXT + more
+    for first in (b"no logger: ", b"a.BException: "):
+        data = before + first + b"x" * (LONGEST_TEXT + more - len(first) - 1) + b"\n"
+        assert has_ended(data, start, end) == bool(more)
+        if first.startswith(b"a.B"):
+            assert has_whole_trace(data, start, end) == bool(more)
 
 
 def test_nothing_kept_is_nothing() -> None:

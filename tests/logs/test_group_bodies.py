@@ -135,6 +135,17 @@ def test_describe_groups_names_group_and_member() -> None:
     assert found["assignments"] == [CONSUMERS | {"groupId": "g"}]
 
 
+def test_a_type_is_assumed_by_the_number_of_the_api() -> None:
+    found = decoded(14, {"assignments": [{"memberId": "m", "assignment": T1}]})
+    assert found["assumed"] == {"consumer": [CONSUMERS]}
+
+
+def test_no_type_is_assumed_where_a_group_is_described() -> None:
+    member = {"memberId": "m", "memberMetadata": RANGE["metadata"], "memberAssignment": T1}
+    found = decoded(ApiKey.DESCRIBE_GROUPS, {}, {"groups": [{"groupId": "g", "members": [member]}]})
+    assert found == {"undecoded": {"no protocol type": 2}}
+
+
 def test_many_members_are_cut_and_counted() -> None:
     members = [{"memberId": str(n), "metadata": RANGE["metadata"]} for n in range(MAX_LISTED + 5)]
     found = decoded(ApiKey.JOIN_GROUP, {"protocolType": "consumer"}, {"members": members})

@@ -4,11 +4,14 @@ import pytest
 
 from kafka_clientinfo.logs import (
     apis,
+    broker_events,
+    broker_records,
     compression,
     connection,
     duplicates,
     framing,
     group_bodies,
+    json_run,
     layouts,
     reader,
     request_event,
@@ -26,7 +29,8 @@ def test_what_is_kept_at_most_stays_the_same() -> None:
     assert (framing.MAX_RECORD, framing.KEPT_HEAD, framing.KEPT_TAIL) == (32 * MIB, MIB, 64 << 10)
     assert (request_event.RAW_LIMIT, struct_text.MAX_BODY, layouts.SAMPLE) == (MIB, MIB, MIB)
     assert (group_bodies.MAX_LISTED, duplicates.MEMORY) == (1000, 4096)
-    assert connection.LONGEST == 600
+    assert (connection.LONGEST, broker_events.MOST_EVENTS, broker_records.LONGEST_TEXT) == (600, 1000, 256 << 10)
+    assert (json_run.LONGEST_TEXT, json_run.SEARCHED) == (98_301, MIB)
     assert (compression.MAX_WINDOW, compression.SNIFFED) == (128 * MIB, 16)
 
 
@@ -34,7 +38,10 @@ GROUPS = {
     "REPLICA_APIS": [1, 2],
     "CONTROL_APIS": [10, 11, 12, 13, 14, 15, 17, 18, 42, 47, 68, 71, 72, 76, 88],
     "INTER_BROKER_APIS": [4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87],
-}
+    "SERVED_BY_BROKERS": [0, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 25, 26, 27, 28, 34, 35, 41, 42, 47, 48,
+                          50, 61, 65, 66, 68, 69, 71, 72, 75],
+    "SERVED_BY_CONTROLLERS": [52, 53, 54, 58, 59, 62, 63, 67, 70, 73, 82],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", GROUPS)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord
 from kafka_clientinfo.logs.framing import SERVER_LOG, RawRecord, split_records
-from kafka_clientinfo.logs.parser import ServerLogParser
+from kafka_clientinfo.logs.parser import Parser, ServerLogParser
 from kafka_clientinfo.logs.server_log import FailedRequest
 
 CONNECTION = "127.0.0.1:18341-127.0.0.1:45612-64"
@@ -139,6 +139,17 @@ def test_a_failed_login_names_its_channel() -> None:
     assert failed.detail == "Authentication failed: Invalid username or password"
 
 
+@pytest.mark.parametrize("logger", ["(a.Selector)", "(Selector)", "(a.B$)", "(B$c)"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_login_has_no_other_line_if_its_first_one_ends_with_a_logger(logger: str, end: str) -> None:
+    start = (
+        "[2026-11-21 02:47:29,215] INFO Failed authentication with /10.0.0.9 (channelId=10.0.0.1:1-10.0.0.9:2-6) (x "
+    )
+    for first, is_login in ((logger, False), (logger[:-1], True), (f"{logger} y", True)):
+        (found,) = parse(f"{start}{first}{end}rest) (a.Selector){end}")
+        assert isinstance(found, FailedRequest) == is_login, first
+
+
 def test_a_failed_login_may_state_no_reason() -> None:
     (failed,) = parse(
         "[2026-11-21 02:47:29,215] INFO Failed authentication with /10.0.0.9 "
@@ -146,6 +157,26 @@ def test_a_failed_login_may_state_no_reason() -> None:
     )
     assert isinstance(failed, FailedRequest)
     assert failed.detail == "no reason is logged"
+
+
+@pytest.mark.parametrize(
+    ("before", "is_logger"),
+    [("(", True), (" (", True), (" (kafka.network.", True), (" (k.n.", True), (" (a.B$.", True), (" (a.x", False), (" (x", False),
+     ("  (", False), (" (.", True)],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("thread", "is_thread"), [("", True), (" [main]", True), (" [" + "t" * 301 + "]", False), (" x", False)]
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_it_knows_a_failure_by_the_last_name_of_its_logger(
+    before: str, is_logger: bool, thread: str, is_thread: bool, end: str
+) -> None:
+    message = CLOSING.removesuffix(" (kafka.network.Processor)\n")
+    (closed,) = parse(f"{message}{before}Processor){thread}{end}java.io.EOFException{end}")
+    assert isinstance(closed, FailedRequest) == (is_logger and is_thread)
+    channel = "Failed authentication with /10.0.0.9 (channelId=10.0.0.1:1-10.0.0.9:2-6)"
+    (login,) = parse(f"[2026-11-21 02:47:29,215] INFO {channel}{before}Selector){end}")
+    assert isinstance(login, FailedRequest) == is_logger
 
 
 @pytest.mark.parametrize(
@@ -214,6 +245,26 @@ def test_a_stack_trace_is_read_up_to_64_kib(frames: int) -> None:
     assert isinstance(failed, FailedRequest)
     assert failed.detail == "java.lang.StackOverflowError"
     assert failed.api_key == (5 if frames == 1 else None)
+
+
+@pytest.mark.parametrize(("end", "more", "key"), [("5\n", 0, 5), ("55", 0, 55), ("5\n", 1, None), ("5\n", 60, None)])
+def test_a_line_is_read_that_ends_within_64_kib(end: str, more: int, key: int | None) -> None:
+    first, cause = "a.BError\n", f"Caused by: {ERRORS}InvalidRequestException: Unknown API key {end}"
+    size = (64 << 10) + more - len(CLOSING[CLOSING.index("Closing") :] + first + cause)
+    frames = "\tat a.b(C.java:1)\n" * (size // 18 - 1) + "\tat a.b(%s)\n" % ("x" * (size % 18 + 8))
+    assert len(frames) == size
+    (failed,) = parse(CLOSING + first + frames + cause)
+    assert isinstance(failed, FailedRequest)
+    assert (failed.api_key, failed.detail) == (key, "a.BError")
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_request_needs_no_stack_trace_where_line_breaks_are_escaped(end: str) -> None:
+    data = CLOSING.replace("\n", end).encode()
+    found = [Parser().parse(RawRecord(0, data, len(data), True, escaped=escaped)) for escaped in (True, False)]
+    assert isinstance(found[0], FailedRequest)
+    assert (found[0].reason, found[0].detail) == ("other", "no exception is logged")
+    assert found[1] == IgnoredRecord(0, "other_logger")
 
 
 @pytest.mark.parametrize(
