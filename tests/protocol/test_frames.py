@@ -72,6 +72,22 @@ def it_believes_in_the_longest_request_of_a_stock_broker() -> None:
         list(FrameSplitter().feed(struct.pack(">i", 104_857_601)))
 
 
+@pytest.mark.parametrize("limit", [20, 104_857_600])
+def it_bounds_the_frames_of_both_ends(limit: int) -> None:
+    """A conversation has the stock broker's limit if none is given."""
+    for size in (limit, limit + 1):
+        conversation = Conversation(limit) if limit == 20 else Conversation()
+        length = struct.pack(">i", size)
+        if size == limit:
+            conversation.client_sent(length)
+            assert list(conversation.broker_sent(length)) == []
+            continue
+        with pytest.raises(DecodeError, match=f"from 0 to {limit}, found {size}"):
+            conversation.client_sent(length)
+        with pytest.raises(DecodeError, match=f"from 0 to {limit}, found {size}"):
+            list(conversation.broker_sent(length))
+
+
 def it_pairs_answers_with_requests() -> None:
     conversation = Conversation()
     conversation.client_sent(framed(request(1), request(2, api_key=3)))
