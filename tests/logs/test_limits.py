@@ -49,6 +49,10 @@ def test_groups_of_apis_have_these_keys(name: str) -> None:
     assert sorted(getattr(apis, name)) == GROUPS[name]
 
 
+def test_the_api_that_sets_levels_of_loggers_has_this_key() -> None:
+    assert apis.LOGGER_API == 44
+
+
 @pytest.mark.parametrize(("allowed", "bits"), [(INT16, 15), (INT32, 31)])
 def test_it_takes_signed_numbers_up_to_their_width(allowed: range, bits: int) -> None:
     for value in (-(1 << bits), -1, 0, (1 << bits) - 1):

@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from kafka_clientinfo.scan import functions as F
-from kafka_clientinfo.scan.column import Column
+from kafka_clientinfo.scan.column import Column, Window
 
 DEEP = "[" * 3000 + "]" * 3000
 
@@ -112,3 +112,164 @@ def test_the_first_place_in_a_list_is_0() -> None:
 )
 def test_a_function_answers_as_in_spark(column: Column, expected: object) -> None:
     assert answer(column, [5, 6, 7, 8]) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (F.call_function("array_position", "items", F.lit(1)), 4),
+        (F.call_function("array_position", "items", F.lit(7)), 0),
+        (F.array_sort("items"), [1, 2, 2, None]),
+        (F.sort_array("items"), [None, 1, 2, 2]),
+        (F.reverse("items"), [1, None, 2, 2]),
+        (F.array_sort(F.array_distinct(F.array_compact("items"))), [1, 2]),
+        (F.array_sort(F.array_union(F.array_compact("items"), F.sequence(F.lit(2), F.lit(4)))), [1, 2, 3, 4]),
+        (F.arrays_overlap(F.array_compact("items"), F.array(F.lit(1), F.lit(9))), True),
+        (F.arrays_overlap(F.array_compact("items"), F.array(F.lit(9))), False),
+        (F.flatten(F.array(F.array(F.lit(1)), F.array(F.lit(2), F.lit(3)))), [1, 2, 3]),
+        (F.array_remove(F.array_compact("items"), 2), [1]),
+        (F.array_min("items"), 1),
+        (F.array_max("items"), 2),
+        (F.array_contains("items", 1), True),
+        (F.array_join(F.array(F.lit("a"), F.lit("b")), ", "), "a, b"),
+        (F.aggregate(F.array(F.lit(2), F.lit(3)), F.lit(10), lambda total, item: total * 2 - item), 33),
+        (F.filter("items", lambda item: item > 1), [2, 2]),
+        (F.greatest(F.lit(1), F.lit(3), F.lit(2)), 3),
+        (F.least(F.lit(3), F.lit(1), F.lit(2)), 1),
+        (F.coalesce(F.lit(None), F.lit(1)), 1),
+        (F.nullif(F.lit(1), F.lit(1)), None),
+        (F.nullif(F.lit(1), F.lit(2)), 1),
+        (F.length(F.lit("äb")), 2),
+        (F.octet_length(F.lit("äb")), 3),
+        (F.rtrim(F.lit(" a ")), " a"),
+        (F.hex(F.lit("az")), "617A"),
+        (F.unhex(F.lit("617A")), b"az"),
+        (F.base64(F.unhex(F.lit("617A"))), "YXo="),
+        (F.unbase64(F.lit("YXo=")), b"az"),
+        (F.floor(F.lit(-1.5)), -2),
+        (F.floor(F.lit(1.7)), 1),
+        (F.substring(F.lit("abcd"), 2, 2), "bc"),
+        (F.translate(F.lit("abca"), "ab", "x"), "xcx"),
+        (F.split(F.lit("a1b22c"), "[0-9]+"), ["a", "b", "c"]),
+        (F.concat(F.lit("a"), F.lit(None)), None),
+        (F.concat(F.lit("a"), F.lit("b")), "ab"),
+        (F.concat_ws("-", F.lit("a"), F.lit(None), F.lit("b")), "a-b"),
+        (F.regexp_replace(F.lit("a.b.c"), r"[.]", "-"), "a-b-c"),
+        (F.regexp_replace(F.lit("ab"), "[ab]", "<$0>"), "<a><b>"),
+        (F.regexp_replace(F.lit("ab"), "b", r"\\0"), r"a\0"),
+        (F.regexp_extract(F.lit("x=1,y=2"), "([a-z])=([0-9])", 0), "x=1"),
+        (F.regexp_extract(F.lit("x=1,y=2"), "([a-z])=([0-9])", 2), "1"),
+        (F.regexp_extract(F.lit("x"), "([0-9])", 1), ""),
+        (F.map_keys(F.create_map(F.lit("a"), F.lit(1), F.lit("b"), F.lit(2))), ["a", "b"]),
+        (F.map_values(F.create_map(F.lit("a"), F.lit(1), F.lit("b"), F.lit(2))), [1, 2]),
+        (F.try_element_at(F.create_map(F.lit("a"), F.lit(1)), F.lit("a")), 1),
+        (F.try_element_at(F.create_map(F.lit("a"), F.lit(1)), F.lit("b")), None),
+        (F.create_map(F.lit("a"), F.lit(1))[F.lit("a")], 1),
+        (F.struct(F.lit(1).alias("n"))["n"], 1),
+        (F.unix_micros(F.lit("1970-01-01 00:00:01.5").cast("timestamp")), 1_500_000),
+        (F.unix_micros(F.timestamp_seconds(F.lit(2))), 2_000_000),
+        (F.unix_micros(F.timestamp_seconds(F.lit(2)) + F.make_dt_interval(secs=F.lit(0.25))), 2_250_000),
+        (F.when(F.lit(False), 1).when(F.lit(True), 2).otherwise(3), 2),
+        (F.when(F.lit(False), 1).otherwise(3), 3),
+        (F.when(F.lit(False), 1), None),
+        (F.lit(None).isin(1), None),
+        (F.lit(1).isin((1, 2)) & F.lit(1).isin({1}), True),
+        (F.lit(2).between(1, 2) & ~F.lit(3).between(1, 2), True),
+        (F.lit(None).eqNullSafe(None), True),
+        (F.lit(1).eqNullSafe(None), False),
+        (F.lit("ab").rlike("b$") & F.lit("ab").startswith("a") & F.lit("ab").contains("b"), True),
+        (-F.lit(3) + 2 * F.lit(4) - F.lit(1.5), 3.5),
+        (F.broadcast(F.lit(1)), 1),
+        (F.reflect(F.lit("java.lang.Math")), None),
+    ],
+)
+def test_a_function_of_any_values_answers_as_in_spark(column: Column, expected: object) -> None:
+    assert answer(column, [2, 2, None, 1]) == expected
+
+
+ROWS = "(VALUES (1, 'a', 2), (2, 'b', NULL), (3, 'b', 4), (4, NULL, 4)) AS rows(place, who, number)"
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (F.count("*"), 4),
+        (F.count("who"), 3),
+        (F.count_distinct("who"), 2),
+        (F.count_distinct("who", "number"), 2),
+        (F.count_if(F.col("place") > 1), 3),
+        (F.sum("number"), 10),
+        (F.min("number"), 2),
+        (F.max("number"), 4),
+        (F.min_by("number", "place"), 2),
+        (F.min_by("who", -F.col("place")), None),
+        (F.max_by("who", "place"), None),
+        (F.bool_or(F.col("place") > 3), True),
+        (F.bool_and(F.col("place") > 3), False),
+        (F.array_sort(F.collect_list("number")), [2, 4, 4]),
+        (F.array_sort(F.collect_set("number")), [2, 4]),
+        (F.collect_list(F.when(F.col("place") > 9, F.col("place"))), []),
+    ],
+)
+def test_an_aggregate_answers_as_in_spark(column: Column, expected: object) -> None:
+    assert duckdb.execute(f"SELECT {column.render(frozenset())} FROM {ROWS}").fetchall() == [(expected,)]
+
+
+@pytest.mark.parametrize(
+    "column", [F.sum("number"), F.sum("number").over(Window.partitionBy("who")), F.floor("number"), F.count("*")]
+)
+def test_a_whole_number_has_the_type_of_spark(column: Column) -> None:
+    found = duckdb.execute(f"SELECT DISTINCT typeof({column.render(frozenset())}) FROM {ROWS}").fetchall()
+    assert found == [("BIGINT",)]
+
+
+BY_TIME = Window.partitionBy(F.lit(1)).orderBy("place")
+UNTIL_HERE = BY_TIME.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+BEFORE = BY_TIME.rowsBetween(Window.unboundedPreceding, -1)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (F.lag("place").over(BY_TIME), [None, 1, 2, 3]),
+        (F.lag("place", 2).over(BY_TIME), [None, None, 1, 2]),
+        (F.lead("place").over(BY_TIME), [2, 3, 4, None]),
+        (F.first("who").over(UNTIL_HERE), ["a", "a", "a", "a"]),
+        (F.last("number").over(UNTIL_HERE), [2, None, 4, 4]),
+        (F.last("number", ignorenulls=True).over(UNTIL_HERE), [2, 2, 4, 4]),
+        (F.last("number", ignorenulls=True).over(BEFORE), [None, 2, 2, 4]),
+        (F.sum("place").over(UNTIL_HERE), [1, 3, 6, 10]),
+        (F.sum("place").over(BY_TIME.rowsBetween(-2, 0)), [1, 3, 6, 9]),
+        (F.sum("place").over(Window.partitionBy(F.lit(1)).rowsBetween(-1, 0).orderBy("place")), [1, 3, 5, 7]),
+        (F.sum("place").over(Window.partitionBy(F.lit(1)).orderBy(-F.col("place")).rowsBetween(-1, 0)), [3, 5, 7, 4]),
+        (F.collect_list("number").over(BEFORE), [[], [2], [2], [2, 4]]),
+        (F.row_number().over(BY_TIME), [1, 2, 3, 4]),
+        (F.dense_rank().over(Window.partitionBy(F.lit(1)).orderBy("number")), [2, 1, 3, 3]),
+        (F.dense_rank().over(Window.partitionBy(F.lit(1)).orderBy(F.col("number").isNull())), [1, 2, 1, 1]),
+        (F.count("*").over(Window.partitionBy("who")), [1, 2, 2, 1]),
+    ],
+)
+def test_a_window_is_read_as_in_spark(column: Column, expected: list[object]) -> None:
+    found = duckdb.execute(f"SELECT {column.render(frozenset())} FROM {ROWS} ORDER BY place").fetchall()
+    assert [row[0] for row in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "expected"),
+    [("r", "r", '"r"'), ("r.a", "r", '"r"."a"'), ("r.a", "s", """struct_extract("r", 'a')"""),
+     ("r.a.b", "r", """struct_extract("r"."a", 'b')"""), ("a", "r", '"a"')],
+)  # fmt: skip
+def test_a_path_begins_with_a_relation_or_a_column(name: str, scope: str, expected: str) -> None:
+    column = F.col(name)
+    assert (column.render(frozenset({scope})), column.name) == (expected, name[-1])
+
+
+def test_a_field_and_a_cast_column_keep_their_names() -> None:
+    assert (F.col("s")["n"].name, F.col("n").cast("int").name, F.col("n").alias("m").name) == ("n", "n", "m")
+
+
+def test_two_functions_answer_to_what_the_rules_ask_alone() -> None:
+    with pytest.raises(AssertionError, match=r"^array_size$"):
+        F.call_function("array_size", "items")
+    with pytest.raises(AssertionError, match=r"^yyyy$"):
+        F.date_format("t", "yyyy")

@@ -20,6 +20,11 @@ from kafka_clientinfo.scan.column import re2
         ("^a[.$]c$", "a$c", True),
         ("^a[.$]c$", "abc", False),
         (r"^a\.c$", "abc", False),
+        ("^a\nb$", "a\nb", True),
+        ("^a\nb$", "ab", False),
+        ("^a].$", "a]c", True),
+        ("^a].$", "a]\u2028", False),
+        (r"^\[.$", "[\u2028", False),
         (r"\Aa\z", "a\n", False),
         (r"\Aa\Z", "a\n", True),
         (r"\u0061", "a", True),
@@ -36,6 +41,24 @@ from kafka_clientinfo.scan.column import re2
 )
 def test_a_pattern_finds_what_java_finds(pattern: str, text: str, found: bool) -> None:
     assert duckdb.execute("SELECT regexp_matches(?, ?)", [text, re2(pattern)]).fetchall() == [(found,)]
+
+
+def finds(pattern: str, text: str) -> bool:
+    return bool(duckdb.execute("SELECT regexp_matches(?, ?)", [text, re2(pattern)]).fetchall()[0][0])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\u2029"])
+def test_each_of_javas_line_ends_may_stand_behind_the_end_and_is_no_character(end: str) -> None:
+    found = {pattern: finds(pattern, f"a{end}") for pattern in ("^a.", "^a$", r"^a\Z", r"^a\z", "^a[.]", "^a[$]")}
+    assert found == {"^a.": False, "^a$": True, r"^a\Z": True, r"^a\z": False, "^a[.]": False, "^a[$]": False}
+    assert not finds("^a$", f"a{end}{end}")
+
+
+@pytest.mark.parametrize("character", ["\t", "\n", "\x0b", "\f", "\r", " ", "\x85", "\xa0", "\u2028", "a", "s", "\\"])
+def test_six_characters_are_blanks(character: str) -> None:
+    is_blank = character in "\t\n\x0b\f\r "
+    assert (finds(r"\A\s\z", character), finds(r"\A\S\z", character)) == (is_blank, not is_blank)
+    assert (finds(r"\A[\s]\z", character), finds(r"\A[^\s]\z", character)) == (is_blank, not is_blank)
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\u200b", "\u2028", "\u2029", "\ue000", "\u0378", "\ufdd0"])
