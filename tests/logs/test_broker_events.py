@@ -40,6 +40,8 @@ SAID: dict[str, tuple[str, str | None]] = {
     "INFO [KafkaServer id=1] shut down completed (kafka.server.KafkaServer)": ("stopped", "KafkaServer"),
     "INFO [BrokerServer id=2] shut down completed (kafka.server.BrokerServer)": ("stopped", "BrokerServer"),
     "INFO [ControllerServer id=2] shutting down (kafka.server.ControllerServer)": ("stopping", "ControllerServer"),
+    "INFO [BrokerServer id=2] shutting down (kafka.server.BrokerServer)": ("stopping", "BrokerServer"),
+    "INFO [ControllerServer id=2] shut down completed (kafka.server.ControllerServer)": ("stopped", "ControllerServer"),
     # 3.2 to 3.6; later; a controller
     "INFO Updating the log level of kafka.request.logger to DEBUG (kafka.server.ConfigAdminManager)": (
         "log_level",
@@ -50,6 +52,12 @@ SAID: dict[str, tuple[str, str | None]] = {
         "kafka.request.logger=INFO",
     ),
     "WARN Updated the log level of root to WARN (kafka.server.ControllerApis)": ("log_level", "root=WARN"),
+    "INFO Updated the log level of ROOT to INFO (kafka.server.logger.RuntimeLoggerManager)": ("log_level", "ROOT=INFO"),
+    "WARN Updated the log level of kafka.request to TRACE (kafka.server.ConfigAdminManager)": (
+        "log_level",
+        "kafka.request=TRACE",
+    ),
+    "WARN Updated the log level of kafka to ERROR (kafka.server.ConfigAdminManager)": ("log_level", "kafka=ERROR"),
     "WARN Unset the log level of kafka.request.logger (kafka.server.ConfigAdminManager)": (
         "log_level",
         "kafka.request.logger=",
@@ -58,6 +66,7 @@ SAID: dict[str, tuple[str, str | None]] = {
     " (kafka.server.KafkaConfig)": ("max_idle_ms", "600000"),
     "INFO KafkaConfig values: \n\tconnections.max.idle.ms = -1\n\tnode.id = 1\n"
     " (org.apache.kafka.common.config.AbstractConfig)": ("max_idle_ms", "-1"),
+    "INFO KafkaConfig values:\n\tconnections.max.idle.ms = 7\n (kafka.server.KafkaConfig)": ("max_idle_ms", "7"),
 }
 NOT_SAID = [
     "INFO [KafkaServer id=1] started",
@@ -117,6 +126,22 @@ def test_it_reads_it_in_every_wrapper(pattern: str, wrapper: str) -> None:
 @pytest.mark.parametrize("message", NOT_SAID)
 def test_nothing_else_counts(message: str, mixed: bool) -> None:
     assert events_of(f"{STAMP}{message}\n".encode(), mixed) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "is_logger"),
+    [("(", True), (" (", True), (" (k.s.", True), (" (a.B$.", True), (" (.", True), (" (x", False), ("  (", False)],
+)
+@pytest.mark.parametrize(
+    ("behind", "is_end"),
+    [("", True), ("\n", True), ("\r\n \n", True), (" [main]\n", True), (" [a\rb]\n", False), (" [a\nb]\n", False),
+     (f" [{'t' * 301}]\n", False), (" x\n", False)],
+)  # fmt: skip
+def test_it_knows_an_event_by_the_last_name_of_its_logger(
+    before: str, is_logger: bool, behind: str, is_end: bool
+) -> None:
+    data = f"{STAMP}INFO [KafkaServer id=1] started{before}KafkaServer){behind}".encode()
+    assert [event.value for event in events_of(data, mixed=False)] == ["1"] * (is_logger and is_end)
 
 
 @pytest.mark.parametrize("message", SAID)

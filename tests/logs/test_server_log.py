@@ -160,6 +160,29 @@ def test_a_failed_login_may_state_no_reason() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "detail"), [("", "no reason is logged"), (" ()", "no reason is logged"), (" (x)", "x")]
+)
+@pytest.mark.parametrize("end", ["", "\n", "\n \n"])
+def test_a_failed_login_may_be_the_end_of_a_file(reason: str, detail: str, end: str) -> None:
+    start = "[2026-11-21 02:47:29,215] INFO Failed authentication with /10.0.0.9 (channelId=10.0.0.1:1-10.0.0.9:2-6)"
+    (failed,) = parse(f"{start}{reason} (a.Selector){end}")
+    assert isinstance(failed, FailedRequest)
+    assert failed.detail == detail
+
+
+def test_a_name_of_a_host_is_no_exception_and_other_names_may_be_empty() -> None:
+    cause = f"{ERRORS}InvalidRequestException: Error getting request for apiKey: METADATA, apiVersion: 99"
+    where = "connectionId: x, listenerName: ListenerName(), principal: "
+    (failed,) = parse(CLOSING.replace("127.0.0.1:45612", "a.BError:45612") + f"{cause}, {where}\n")
+    assert isinstance(failed, FailedRequest)
+    assert (failed.remote_host, failed.detail) == ("a.BError", f"{cause}, {where}")
+    assert (failed.listener, failed.principal) == ("", "")
+    (failed,) = parse(CLOSING + "a.B$CException: x\n")
+    assert isinstance(failed, FailedRequest)
+    assert failed.detail == "a.B$CException: x"
+
+
+@pytest.mark.parametrize(
     ("before", "is_logger"),
     [("(", True), (" (", True), (" (kafka.network.", True), (" (k.n.", True), (" (a.B$.", True), (" (a.x", False), (" (x", False),
      ("  (", False), (" (.", True)],
