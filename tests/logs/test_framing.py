@@ -298,6 +298,36 @@ def lines_end(data: bytes, kept: int) -> bytes:
     return (data[:40] + data[len(data) - kept + 40 :]).replace(b"\n", b"x") + b"\n"
 
 
+@pytest.mark.parametrize("step", [1, 7, 30, 64, 200])
+def test_lines_behind_a_long_one_are_whole_and_all_have_their_lengths(
+    monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    for name, value in (("MAX_RECORD", 64), ("KEPT_HEAD", 40), ("KEPT_TAIL", 20)):
+        monkeypatch.setattr(framing, name, value)
+    stream = b"a" * 300 + b"\n" + b"b" * 60 + b"\n" + b"c" * 200 + b"\nd\n"
+    lines = PhysicalLines()
+    found = [line for at in range(0, len(stream), step) for line in lines.feed(stream[at : at + step])]
+    assert [length for _, length in found] == [301, 61, 201, 2]
+    assert [line for line, _ in found[1::2]] == [b"b" * 60 + b"\n", b"d\n"]
+    assert (lines.rest, lines.truncated) == (b"", 0)
+
+
+def test_it_keeps_head_and_tail_of_what_is_added_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MAX_RECORD", 64), ("KEPT_HEAD", 40), ("KEPT_TAIL", 20)):
+        monkeypatch.setattr(framing, name, value)
+    kept = Kept()
+    for letter, expected in (
+        (b"a", b"a" * 30),
+        (b"b", b"a" * 30 + b"b" * 30),
+        (b"c", b"a" * 30 + b"b" * 10 + b"c" * 20),
+        (b"d", b"a" * 30 + b"b" * 10 + b"d" * 20),
+    ):
+        kept.add(letter * 30)
+        assert kept.join() == expected
+    kept.add(b"ef", 1000)  # the true length of a part that was shortened before
+    assert (kept.join(), kept.length) == (b"a" * 30 + b"b" * 10 + b"d" * 20 + b"ef", 1120)
+
+
 @pytest.mark.parametrize("step", [1, 7, 1000])
 def test_it_counts_the_starts_that_it_takes_for_text(step: int) -> None:
     stream = b"".join(
