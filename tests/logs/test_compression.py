@@ -127,6 +127,15 @@ def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str) -> No
 
 
 @every_codec
+def test_damage_behind_several_pieces_is_found_where_it_is(codec: str) -> None:
+    packed = PACKS[codec](bytes(13 << 20) + DATA)
+    found, error = unpack(packed + packed[:-1])
+    assert str(error) == f"the {codec} data ends early"
+    assert error is not None
+    assert error.offset == len(found) > 13 << 20
+
+
+@every_codec
 def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, codec: str) -> None:
     path = save(tmp_path, PACKS[codec](DATA) + PACKS[codec](b"x")[:-3])
     found = []

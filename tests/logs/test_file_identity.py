@@ -1,15 +1,17 @@
 """How a file is known: by its first record, whatever comes before it."""
 
 import gzip
+import io
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.logs import reader
-from kafka_clientinfo.logs.layouts import Layout
+from kafka_clientinfo.logs.layouts import Layout, UnreadableForm
 from kafka_clientinfo.logs.reader import (
     BEGINNING_DIGITS,
     FileHead,
@@ -32,6 +34,8 @@ from tests.wrapping import wrap
         (b"text", True),
         (b"text\n", False),
         (b"a\x00\x01b", False),
+        *((b"a%cb" % byte, byte == 9) for byte in range(32)),
+        (b"a b", True),
     ],
 )
 def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes, empty: bool) -> None:
@@ -45,6 +49,28 @@ def test_what_follows_the_end_of_the_first_record_does_not_identify_a_file(save:
     first = record()
     for later in (b"", b"java.lang.IllegalStateException\n\tat a.B\n", b"other output\n"):
         assert head(save(first + later + json_record())).first_record == first
+
+
+@pytest.mark.parametrize("client_id", ["a\nb", "a\nb\nc", "a\n\n\nb"])
+def test_what_follows_a_first_record_of_several_lines_does_not_identify_a_file(save: Save, client_id: str) -> None:
+    first = request_header_struct_record(client_id=client_id)
+    for later in (b"", b"other output\n", b"java.lang.IllegalStateException\n\tat a.B\n"):
+        assert head(save(first + later + json_record())).first_record == first
+
+
+@pytest.mark.parametrize(
+    ("data", "refusal"),
+    [
+        (json_record().decode().encode("utf-16"), "it is in UTF-16"),
+        (b"__CURSOR=s=1\nMESSAGE=x\n", "it has the form of `journalctl -o export`"),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_file_that_must_be_converted_has_no_head(
+    save: Save, data: bytes, refusal: str, pack: Callable[[bytes], bytes]
+) -> None:
+    with pytest.raises(UnreadableForm, match=f"^{refusal}"):
+        head(save(pack(data)))
 
 
 @pytest.mark.parametrize("more", [-4096, -1, 0, 1, 5000])
@@ -135,6 +161,76 @@ def test_a_first_record_is_looked_for_in_a_window(
     found = head(save((b"x" * 1999 + b"\n") * lines + json_record() * 2))
     assert found.first_record == (None if is_given_up else json_record())
     assert found.error == ("no record starts in its first 2 MiB" if is_given_up else None)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "size", "is_given_up"), [(0, 2 << 20, True), (0, (2 << 20) - 1, False), (3 << 20, 9, False)]
+)
+def test_the_window_has_its_size_behind_the_zeros(
+    save: Save, monkeypatch: pytest.MonkeyPatch, zeros: int, size: int, is_given_up: bool
+) -> None:
+    monkeypatch.setattr(reader, "START_WINDOW", 2 << 20)
+    found = head(save(bytes(zeros) + b"x" * (size - 1) + b"\n"))
+    assert (found.first_record, found.error is not None) == (None, is_given_up)
+
+
+@dataclass
+class Watched:
+    """A file that counts the bytes that are read of it."""
+
+    data: bytes
+    size: int
+    alignment: None = None
+    taken: int = 0
+
+    def open(self) -> io.BytesIO:
+        watched = self
+
+        class Counted(io.BytesIO):
+            def read(self, size: int | None = -1, /) -> bytes:
+                data = super().read(size)
+                watched.taken += len(data)
+                return data
+
+        return Counted(self.data)
+
+
+@pytest.mark.parametrize("before", [b"", b"a banner\n", b"a banner\n" * 9])
+def test_it_reads_little_more_of_a_first_record_than_identifies_it(before: bytes) -> None:
+    record = json_record(client_id="x" * (12 << 20))
+    file = Watched(before + record, len(before + record))
+    found = head(file)
+    assert (found.first_record, found.empty) == (record[: reader.IDENTITY_BYTES], False)
+    assert file.taken < 4 << 20
+
+
+@pytest.mark.parametrize("pattern", ["kafka", "message", "ecs"])
+def test_a_first_record_in_many_parts_is_read_to_its_end(save: Save, pattern: str) -> None:
+    first = wrap(json_record(client_id="x" * (3 << 20)), pattern, "cri")
+    for banner in (b"", LINES["cri"].encode() % b"a banner"):
+        found = head(save(banner + first + wrap(json_record(), pattern, "cri")))
+        assert (found.first_record, found.first_offset) == (first[: reader.IDENTITY_BYTES], len(banner))
+
+
+def test_other_output_does_not_count_as_part_of_a_long_first_record(save: Save) -> None:
+    output = b"x" * 700_000 + b"\n\xef\xbb\xbf"
+    first = json_record(client_id="x" * 700_000)
+    found = head(save(output + first[:-1]))
+    assert (found.first_record, found.first_offset) == (None, 0)
+    found = head(save(output + first + json_record()))
+    assert (found.first_record, found.first_offset) == (first, len(output))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrapper", "client_id"),
+    [("kafka", "cri", "x (a.b)\ny"), ("thread_last", "none", "x\n[2026-01-01 00:00:00,000] DEBUG y")],
+)
+def test_a_first_record_of_several_lines_identifies_its_file_as_a_whole(
+    save: Save, pattern: str, wrapper: str, client_id: str
+) -> None:
+    first = wrap(request_header_struct_record(client_id=client_id), pattern, wrapper)
+    found = head(save(first + wrap(json_record(), pattern, wrapper)))
+    assert (found.first_record, found.first_offset) == (first, 0)
 
 
 def test_logs_that_begin_alike_have_identities_that_begin_alike() -> None:

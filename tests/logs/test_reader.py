@@ -1,12 +1,15 @@
 """Files: compression, damage, ranges, where a range may start, and what makes a file the same file."""
 
+import errno
 import gzip
 import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -30,6 +33,7 @@ from kafka_clientinfo.logs.reader import (
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.conftest import Save
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
+from tests.wrapping import wrap
 
 FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
 
@@ -143,6 +147,16 @@ def test_it_finds_a_start_across_blocks(save: Save, monkeypatch: pytest.MonkeyPa
     assert len(found) > 3
 
 
+@pytest.mark.parametrize(("block", "following"), [(1 << 10, 3), (4 << 10, 3), (16 << 10, 2)])
+def test_no_range_starts_behind_a_line_that_is_longer_than_a_block(
+    save: Save, monkeypatch: pytest.MonkeyPatch, block: int, following: int
+) -> None:
+    monkeypatch.setattr(reader, "BLOCK", block)
+    monkeypatch.setattr(content, "BLOCK", block)
+    data = json_record() + json_record(client_id="x" * 6000) + json_record() * 3
+    assert record_start(save(data), 10, json_requests=True) == records(data)[following].offset
+
+
 @pytest.mark.parametrize("data", [b"", b"\n" * 100, json_record() * 2])
 def test_it_finds_no_start_behind_the_last(save: Save, data: bytes) -> None:
     assert record_start(save(data), max(0, len(data) - 10), json_requests=True) is None
@@ -203,6 +217,23 @@ def test_a_file_that_has_become_shorter_cannot_be_read(less: int) -> None:
             list(blocks)
 
 
+@pytest.mark.parametrize("text", [b"", b"text", b"text\n"])
+def test_a_head_says_that_a_compressed_file_ends_early(text: bytes) -> None:
+    packed = gzip.compress(text)[:-1]
+    assert head(Stored(packed, None)) == FileHead(None, len(packed), True, error="the gzip data ends early")
+    whole = gzip.compress(json_record() * 2)[:-1]
+    assert (head(Stored(whole, None)).first_record, head(Stored(whole, None)).error) == (json_record(), None)
+
+
+def test_a_head_has_the_layout_that_a_setting_names_and_the_years_of_the_file(save: Save) -> None:
+    latest = datetime(2020, 1, 2, tzinfo=UTC)
+    path = save(wrap(json_record(), "message", "rfc_3164"))
+    assert head(path, name="cri+any").layout.name == "cri+any"
+    assert head(path, name="syslog+any", latest=latest).layout[::3] == ("syslog", latest)
+    assert head(path, latest=latest).layout[::3] == ("syslog", latest)
+    assert head(path).layout.latest is None
+
+
 def test_it_takes_the_layout_that_was_found_before(save: Save) -> None:
     layout = Layout(wrapper="cri", pattern="any")
     path = save(json_record() * 2)
@@ -220,6 +251,20 @@ def test_it_opens_regular_files_alone(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="no regular file"):
         head(tmp_path / "pipe")
+
+
+def test_what_it_does_not_read_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[io.FileIO] = []
+
+    class Seen(io.FileIO):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            opened.append(self)
+
+    monkeypatch.setattr(io, "FileIO", Seen)
+    with pytest.raises(OSError, match="no regular file"):
+        content.open_regular("/dev/null")
+    assert [file.closed for file in opened] == [True]
 
 
 @pytest.mark.parametrize("offset", [0, 1, 5000, 65_535, 65_536, 65_537, 90_000])
@@ -258,6 +303,38 @@ def test_damage_is_found_by_the_offsets_of_the_log() -> None:
     with pytest.raises(CorruptFile) as of_log:
         list(read_blocks(Stored(packed, None, Alignment(10, 25))))
     assert of_log.value.offset == of_file.value.offset + 15
+
+
+@pytest.mark.parametrize("end", [1, 1 << 20, 4 << 20])
+def test_damage_behind_a_range_does_not_hurt_it(end: int) -> None:
+    data = b"x" * (9 << 20)
+    packed = gzip.compress(data, 1)[:-8] + b"damaged!"
+    assert b"".join(read_blocks(Stored(packed, len(packed)), 0, end)) == data[:end]
+    with pytest.raises(CorruptFile) as error:
+        list(read_blocks(Stored(packed, len(packed), Alignment(10, 25))))
+    assert error.value.offset - 15 == readable_bytes(Stored(packed, len(packed)))[0] > end
+    filler = read_blocks(Stored(b"\x1f\x8b\x08damaged", None, Alignment(10, 25)), 0, 25)
+    assert b"".join(filler) == bytes(24) + b"\n"
+
+
+@pytest.mark.parametrize("start", [0, 1, 4 << 20, 5 << 20, 9 << 20])
+def test_no_block_is_empty(start: int) -> None:
+    for data in (b"x" * (9 << 20), gzip.compress(b"x" * (9 << 20), 1)):
+        sizes = [len(block) for block in read_blocks(Stored(data, None), start)]
+        assert sum(sizes) == (9 << 20) - start
+        assert all(sizes)
+
+
+def test_an_error_says_which_one_it_is(tmp_path: Path) -> None:
+    # A caller measures a file again that is stale, and no other.
+    os.mkfifo(tmp_path / "pipe")
+    for file, expected in (
+        (tmp_path / "pipe", (errno.EINVAL, str(tmp_path / "pipe"))),
+        (Stored(b"x", 2), (errno.ESTALE, None)),
+    ):
+        with pytest.raises(OSError, match=r"^\[Errno \d+\] ") as caught:
+            list(read_blocks(file))
+        assert (caught.value.errno, caught.value.filename) == expected
 
 
 def test_the_hashes_that_warehouses_keep_stay_the_same() -> None:
