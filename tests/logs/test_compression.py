@@ -173,6 +173,15 @@ def test_a_zstd_window_above_the_limit_is_refused_with_advice() -> None:
     assert str(error).endswith("its window is above 128 MiB; compress it again without `--long` or `--ultra`")
 
 
+def test_windows_up_to_the_limit_are_read() -> None:
+    packer = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters(window_log=27)
+    ).compressobj()
+    assert unpack(packer.compress(DATA) + packer.flush()) == (DATA, None)
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 96 << 20}]
+    assert unpack(lzma.compress(DATA, filters=filters)) == (DATA, None)
+
+
 def test_an_xz_dictionary_above_the_limit_is_refused_with_advice() -> None:
     filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}]
     assert "its window is above 128 MiB; compress it again" in str(unpack(lzma.compress(DATA, filters=filters))[1])

@@ -12,6 +12,7 @@ from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedReco
 from kafka_clientinfo.logs.layouts import (
     KAFKA,
     REQUEST_LOGGER,
+    SAMPLE,
     STARTS,
     Layout,
     UnreadableForm,
@@ -26,6 +27,8 @@ from tests.logs.excerpts import EXCERPTS, parse, requests
 from tests.wrapping import wrap
 
 LATEST = datetime(2026, 11, 22, tzinfo=UTC)
+LOGGED = "2026-11-21 12:00:00"
+STAMPED = "2026-11-21T12:00:00Z"
 NAMES = ["auto", *STARTS, *(f"{wrapper}+{pattern}" for wrapper in ("cri", "docker", "syslog") for pattern in STARTS)]
 Event = RequestEvent | RejectedRecord | IgnoredRecord
 
@@ -76,6 +79,7 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
         (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", "cri+any"),
         (b"text\n2026-11-21T02:45:09.9Z stdout F [2026-11-21 02:45:09,900] INFO a (b.C)\n", "cri+stamped"),
         (b'{"log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n","stream":"stdout"}\n', "docker+stamped"),
+        (b'{"stream":"stdout","log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n"}\n', "docker+stamped"),
         (b"<134>Nov 21 02:45:09 host app[1]: [2026-11-21 02:45:09,900] INFO a (b.C)\n", "syslog+stamped"),
         (b"<134>Nov 21 02:45:09 host app[1]: x\n", "syslog+any"),
         (b"2026-11-21T02:45:09.9Z stdout P Completed re\n2026-11-21T02:45:09.9Z stdout F quest:x\n", "cri+message"),
@@ -121,7 +125,9 @@ def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
     assert KAFKA.splittable
 
 
-@pytest.mark.parametrize(("before", "wrapper"), [("\ufeff", "cri"), ("X\ufeff", "none"), ("\ufeffX", "none")])
+@pytest.mark.parametrize(
+    ("before", "wrapper"), [("\ufeff", "cri"), ("\ufeff\0\0", "cri"), ("X\ufeff", "none"), ("\ufeffX", "none")]
+)
 def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, wrapper: str) -> None:
     assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).wrapper == wrapper
 
@@ -196,11 +202,131 @@ def test_times_without_a_year_are_of_the_files(year: int, name: str) -> None:
         (b"a (b.C)X", b"a (b.C)X", None),
         (b"aX\r\n", b"aX", None),
         (b"a (1b)", b"a (1b)", None),
+        (b"a (_b.C$1)", b"a", b"_b.C$1"),
+        (b"a (" + b"b" * 256 + b") [" + b"t" * 300 + b"]", b"a", b"b" * 256),
+        (b"a (" + b"b" * 257 + b")", b"a (" + b"b" * 257 + b")", None),
+        (b"a (b) [" + b"t" * 301 + b"]", b"a (b) [" + b"t" * 301 + b"]", None),
+        (b"a (b) []", b"a (b) []", None),
         (b"", b"", None),
     ],
 )
 def test_it_splits_the_logger_from_the_end(text: bytes, message: bytes, logger: bytes | None) -> None:
     assert split_logger(text) == (message, logger)
+
+
+TIME = LOGGED.encode()
+
+
+@pytest.mark.parametrize("blanks", range(6))
+@pytest.mark.parametrize("length", [0, 1, 299, 300, 301])
+def test_a_thread_in_brackets_has_a_length_and_blanks_behind_it(length: int, blanks: int) -> None:
+    thread = b"[" + b"t" * length + b"]" + b" " * blanks
+    is_one = 1 <= length <= 300 and 1 <= blanks <= 4
+    stamped, logger_first = STARTS["stamped"], STARTS["logger_first"]
+    assert (stamped(Line(TIME + b" " + thread + b"INFO x")) is not None) == is_one
+    assert (logger_first(Line(TIME + b" INFO " + thread + b"a.B - x")) is not None) == is_one
+    for words in (b"Completed request:x", b"Processor 1 x", b"Sending x", b"Not sending x", b"x", b"Processor x"):
+        start = stamped(Line(TIME + b" INFO " + thread + words))
+        is_dropped = is_one and words not in (b"x", b"Processor x")
+        assert start is not None
+        assert start.message == (b"" if is_dropped else thread) + words
+
+
+@pytest.mark.parametrize(
+    ("thread", "is_first", "is_behind"),
+    [(b"t-0", True, True), (b"a[1] b", False, True), (b"a] b", False, True), (b"a\rb", False, False)],
+)
+def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: bool, is_behind: bool) -> None:
+    first = STARTS["stamped"](Line(TIME + b" [" + thread + b"] INFO x"))
+    behind = STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x"))
+    logger = STARTS["logger_first"](Line(TIME + b" INFO [" + thread + b"] a.B - x"))
+    assert ((first is not None), (logger is not None)) == (is_first, is_behind)
+    assert behind is not None
+    assert (behind.message == b"Sending x") == is_behind
+
+
+def test_a_thread_ends_at_its_first_bracket_before_a_requests_words() -> None:
+    for words in (b"Completed request:[u] Sending x", b"Sending [u] Not sending x"):
+        start = STARTS["stamped"](Line(TIME + b" INFO [t] " + words))
+        assert start is not None
+        assert start.message == words
+
+
+@pytest.mark.parametrize("blanks", range(6))
+@pytest.mark.parametrize("brackets", [b"[%b]", b"%b"])
+def test_a_stamp_has_blanks_before_and_behind_its_level(brackets: bytes, blanks: int) -> None:
+    before = STARTS["stamped"](Line(brackets % TIME + b" " * blanks + b"INFO x"))
+    assert (before is not None) == (1 <= blanks <= 4)
+    behind = STARTS["stamped"](Line(brackets % TIME + b" INFO" + b" " * blanks + b"x"))
+    assert (None if behind is None else behind.message) == (b" " * (blanks - 4) + b"x" if blanks else None)
+    assert STARTS["stamped"](Line(brackets % TIME + b" INFO")) is not None
+
+
+@pytest.mark.parametrize(
+    ("head", "logger"),
+    [
+        (b"a - ", b"a"),
+        (b"_a.B$1 - ", b"_a.B$1"),
+        (b"a:7 - ", b"a"),
+        (b"a:? - ", b"a"),
+        (b"a:1234567    - ", b"a"),
+        (b"a:12345678 - ", None),
+        (b"a:x - ", None),
+        (b"a     - ", None),
+        (b"a- ", None),
+        (b"a -x", None),
+        (b"1a - ", None),
+        (b"$a - ", None),
+        (b"a" * 256 + b" - ", b"a" * 256),
+        (b"a" * 257 + b" - ", None),
+    ],
+)
+def test_it_knows_a_logger_that_comes_first(head: bytes, logger: bytes | None) -> None:
+    start = STARTS["logger_first"](Line(TIME + b" INFO " + head + b"x"))
+    assert (None if start is None else (start.logger, start.message)) == (None if logger is None else (logger, b"x"))
+
+
+@pytest.mark.parametrize(
+    ("thread", "is_time"),
+    [(b"2026-11-21 12:00:01,5", True), (b"2026-11-21T12:00:01", True), (b"a 2026-11-21 12: b", True),
+     (b"2026-11-21-12:00", False), (b"2026-11-21 12.00", False), (b"a:b", False)],
+)  # fmt: skip
+def test_a_thread_that_holds_another_lines_time_is_none(thread: bytes, is_time: bool) -> None:
+    assert (STARTS["stamped"](Line(TIME + b" [" + thread + b"] INFO x")) is None) == is_time
+    assert (STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x")) is None) == is_time
+    assert (STARTS["logger_first"](Line(TIME + b" INFO [" + thread + b"] a.B - x")) is None) == is_time
+
+
+@pytest.mark.parametrize(
+    ("end", "is_end"),
+    [
+        ('Completed request:{"a":{"b":1}}', True),
+        ('Completed request:{"a":1}', False),
+        ('Completed request:{"a":{"b":1}} x', False),
+        ("x,sendTime:1.5", True),
+        ("x,sendTime:1,5", True),
+        ("x,sendTime:", False),
+        ("x,sendTime:1.5ms", False),
+        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:a b,listener:L", True),
+        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:(a),listener:L", True),
+        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:a (b", False),
+        ("x,sendTime:1.5,securityProtocol:SSL,listener:L,c:C(softwareName=a, softwareVersion=b)", True),
+    ],
+)
+def test_it_knows_how_requests_end_without_a_logger(end: str, is_end: bool) -> None:
+    line = f"{LOGGED} DEBUG {end}\n".encode()
+    assert detect(line * 2, "stamped").logger_ends != is_end
+    assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode(), "stamped").logger_ends
+
+
+@pytest.mark.parametrize("name", ["message", "short_message", "log"])
+@pytest.mark.parametrize("blank", ["", " "])
+def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
+    event = f'{{"level":"INFO","{name}":{blank}"' + "x" * 100
+    assert detect(event.encode()).name == "json"
+    assert detect(f"{STAMPED} stdout P {event}\n".encode()).name == "cri+json"
+    assert detect(event.encode() + b"\ny\n").name == "kafka"
+    assert detect(f'{{"log":{blank}"x'.encode()).wrapper == "docker"
 
 
 @pytest.mark.parametrize("text", [b"Completed request:x", b"Processor 0 received request: x",
@@ -244,7 +370,6 @@ def test_it_refuses_a_zone_that_is_none(zone: bytes) -> None:
 
 CLOSED = "Closing socket for a because of error"
 TRACE = "java.io.EOFException\n\tat x.y(Z.java:1)"
-LOGGED = "2026-11-21 12:00:00"
 
 
 @pytest.mark.parametrize(
@@ -297,6 +422,12 @@ def test_a_line_of_the_log_inside_an_event_ends_before_its_line_end(message: str
     start = STARTS["json"](Line(f'{{"message":"[2026-11-21 12:00:00,000] INFO {message}{end}"}}'.encode()))
     expected = message.replace("\\t", "\t").encode()
     assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True, False)
+
+
+def test_bytes_behind_the_sample_tell_nothing() -> None:
+    line = f"{STAMPED} stdout F x\n".encode()
+    assert detect(b"x" * (SAMPLE - 1) + b"\n" + line).wrapper == "none"
+    assert detect(b"x" * (SAMPLE - 1 - len(line)) + b"\n" + line).wrapper == "cri"
 
 
 def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:
