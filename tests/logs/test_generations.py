@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, duplicates
+from kafka_clientinfo.logs.request_event import MalformedRecord
+from kafka_clientinfo.logs.text_tail import read_tail
 from kafka_clientinfo.protocol import api_name
 from kafka_clientinfo.protocol.api_keys import ALIASES
 from tests.builders import (
@@ -271,3 +273,96 @@ def test_it_reads_the_group_whose_coordinator_is_looked_for(name: str) -> None:
     event = request(name_text_record(api=name, request="; Group: g"))
     assert (event.api_name, event.request) == ("FIND_COORDINATOR", '{"key":"g"}')
     assert request(name_text_record(api="OffsetFetchRequest", request="; Group: g")).request is None
+
+
+def text_tail(total: str = "1.0", *, connection: str = "a:1-b:2-0", rest: str = "") -> bytes:
+    """A message that ends with the tail of a request in text."""
+    times = f"totalTime:{total},requestQueueTime:2.0,localTime:3.0,remoteTime:4.0,responseQueueTime:5.0,sendTime:6.0"
+    return f"x from connection {connection};{times}{rest}".encode()
+
+
+@pytest.mark.parametrize(
+    ("written", "milliseconds"),
+    [
+        ("0", 0.0),
+        ("-1.5", -1.5),
+        ("272,278000", 272.278),
+        ("1.0E-3", 0.001),
+        ("1E2", 100.0),
+        ("1E-100", 1e-100),
+        ("123456789012345", 123456789012345.0),
+        ("0" * 18 + "." + "5" * 18, 0.555555555555555555),
+        ("0" * 19, None),
+        ("0." + "5" * 19, None),
+        ("1E-1000", None),
+        ("999999999999999", 999999999999999.0),
+        ("1000000000000000", None),
+        ("-1000000000000000", None),
+        ("1E15", None),
+        ("1.", None),
+        ("+1", None),
+        ("", None),
+    ],
+)
+def test_it_reads_times_as_brokers_have_written_them(written: str, milliseconds: float | None) -> None:
+    message = text_tail(written)
+    if milliseconds is None:
+        with pytest.raises(MalformedRecord):
+            read_tail(message)
+    else:
+        assert read_tail(message).times == (milliseconds, 2.0, 3.0, 4.0, None, 5.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("connection", "is_one"), [("c" * 600, True), ("c" * 601, False), ("", False), ("a b", False), ("a;b", False)]
+)
+def test_it_reads_connections_up_to_a_length(connection: str, is_one: bool) -> None:
+    if is_one:
+        assert read_tail(text_tail(connection=connection)).connection_id == connection
+    else:
+        with pytest.raises(MalformedRecord, match="no connection and times at the record's end"):
+            read_tail(text_tail(connection=connection))
+
+
+@pytest.mark.parametrize(
+    ("rest", "known"),
+    [
+        ("", (None, None, None, None, None)),
+        (",temporaryMemoryBytes:-1,messageConversionsTime:1.5E-3", (None, None, None, None, None)),
+        (",messageConversionsTime:1,5", (None, None, None, None, None)),
+        (",securityProtocol:SSL,principal:User:a\nb", (None, "SSL", "User:a\nb", None, None)),
+        (",securityProtocol:SSL,principal:,listener:", ("", "SSL", "", None, None)),
+        (",securityProtocol:SSL,principal:a,listener:L,listener:M", ("M", "SSL", "a,listener:L", None, None)),
+        (",securityProtocol:SSL,principal:a,listener:L,clientInformation:ClientInformation(softwareName=n, softwareVersion=v)",
+         ("L", "SSL", "a", "n", "v")),
+    ],
+)  # fmt: skip
+def test_it_reads_what_the_broker_knew_of_the_connection(rest: str, known: tuple[str | None, ...]) -> None:
+    tail = read_tail(text_tail(rest=rest))
+    assert tail[3:] == known
+    assert tail.start == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("n(", "v"), ("n)", "v"), ("n,", "v"), ("n", "v("), ("n", "v)"), ("n", "v,")]
+)
+def test_software_that_a_broker_never_writes_is_text_of_the_principal(name: str, version: str) -> None:
+    principal = f"a,listener:L,clientInformation:ClientInformation(softwareName={name}, softwareVersion={version})"
+    tail = read_tail(text_tail(rest=f",securityProtocol:SSL,principal:{principal}"))
+    assert tail[3:] == (None, "SSL", principal, None, None)
+
+
+@pytest.mark.parametrize(("more", "is_found"), [(14, True), (15, True), (16, False)])
+def test_it_tries_so_many_beginnings_of_a_tail(more: int, is_found: bool) -> None:
+    message = text_tail(rest=",securityProtocol:SSL,principal:" + " from client x" * more)
+    if is_found:
+        assert read_tail(message).principal == " from client x" * more
+    else:
+        with pytest.raises(MalformedRecord):
+            read_tail(message)
+
+
+def test_bytes_of_a_tail_that_are_no_utf_8_are_replaced() -> None:
+    message = text_tail(connection="!", rest=",securityProtocol:SSL,principal:!").replace(b"!", b"\xff")
+    tail = read_tail(message)
+    assert (tail.connection_id, tail.principal) == ("\N{REPLACEMENT CHARACTER}",) * 2

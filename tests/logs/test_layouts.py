@@ -319,6 +319,18 @@ def test_it_knows_how_requests_end_without_a_logger(end: str, is_end: bool) -> N
     assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode(), "stamped").logger_ends
 
 
+def test_a_logger_behind_a_requests_times_is_its_logger() -> None:
+    times = f"{LOGGED} DEBUG x,sendTime:1.5,securityProtocol:SSL,principal:User:a"
+    assert detect(f"{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
+    assert not detect(f"{times}\n{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
+
+
+@pytest.mark.parametrize(("deprecated", "level"), [("true", b"INFO"), ("false", b"DEBUG"), ("null", b"DEBUG")])
+def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: bytes) -> None:
+    text = f'Completed request:{{"requestHeader":{{"requestApiVersionDeprecated":{deprecated}}}}}'.encode()
+    assert STARTS["message"](Line(text, b"", True, TIME)) == (b"[%b] %b " % (TIME, level), text, None, False, False)
+
+
 @pytest.mark.parametrize("name", ["message", "short_message", "log"])
 @pytest.mark.parametrize("blank", ["", " "])
 def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
