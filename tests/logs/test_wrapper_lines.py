@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, is_journal, is_syslog, journal, syslog
+from kafka_clientinfo.logs.wrappers import LEFT_OUT, Line, cri, docker, event, is_journal, is_syslog, journal, syslog
 from tests.logs.test_layouts import LATEST
 
 
@@ -264,3 +264,121 @@ def test_it_reads_messages_that_are_no_text(message: object, text: bytes | None)
 def test_it_replaces_what_is_no_utf_8_in_the_journal() -> None:
     line = journal(b'{"MESSAGE":[97,255],"__REALTIME_TIMESTAMP":"1","_STREAM_ID":"\xff"}')
     assert line == Line(b"a\xff", "\N{REPLACEMENT CHARACTER}".encode(), True, b"1970-01-01T00:00:00.000001Z")
+
+
+ZONES = [("Z", True), ("+01:00", True), ("-01:00", True), ("-0100", False), ("", False)]
+
+
+@pytest.mark.parametrize(("zone", "is_one"), ZONES)
+def test_heads_have_times_with_a_zone(zone: str, is_one: bool) -> None:
+    time = f"2026-11-21T02:45:09.1{zone}"
+    assert (cri(f"{time} stdout F x".encode()) is not None) == is_one
+    for head, is_read in ((f"<14>1 {time} h a p m - x", is_one), (f"{time} h a: x", is_one or zone == "-0100")):
+        line = syslog(LATEST, head.encode())
+        assert (line.text, line.time) == ((b"x", time.encode()) if is_read else (head.encode(), None))
+
+
+@pytest.mark.parametrize(
+    ("tags", "is_one"),
+    [("", True), (":", True), (":a:b_1", True), (":" + "t" * 64, True), (":" + "t" * 65, False), (":-", False)],
+)
+def test_lines_of_a_runtime_may_have_more_tags(tags: str, is_one: bool) -> None:
+    line = cri(f"2026-11-21T02:45:09Z stdout P{tags} x".encode())
+    assert line == (Line(b"x", b"stdout", False, b"2026-11-21T02:45:09Z") if is_one else None)
+
+
+@pytest.mark.parametrize(
+    ("structured", "is_one"),
+    [
+        ("-", True),
+        ("[%s]" % ("i" * 32), True),
+        ("[%s]" % ("i" * 33), False),
+        ('[i a="%s"]' % ("v" * 1024), True),
+        ('[i a="%s"]' % ("v" * 1025), False),
+        ("[i%s]" % (' a="v"' * 32), True),
+        ("[i%s]" % (' a="v"' * 33), False),
+        ("[i]" * 16, True),
+        ("[i]" * 17, False),
+        ("", False),
+    ],
+)
+def test_heads_of_syslog_may_have_structured_data(structured: str, is_one: bool) -> None:
+    assert is_syslog(f"<14>1 - h a p m {structured} x".encode()) == is_one
+
+
+@pytest.mark.parametrize(
+    ("rest", "text"),
+    [
+        ("h a: x", "x"),
+        ("h a:", ""),
+        ("h a[7]: x", "x"),
+        ("h a[]: x", "x"),
+        (f"h a[{'7' * 64}]: x", "x"),
+        (f"h a[{'7' * 65}]: x", f"a[{'7' * 65}]: x"),
+        (f"h {'a' * 128}: x", "x"),
+        (f"h {'a' * 129}: x", f"{'a' * 129}: x"),
+        ("h a:x", "a:x"),
+        ("h a x", "a x"),
+        (f"{'h' * 255} a: x", "x"),
+        (f"{'h' * 256} a: x", None),
+    ],
+)
+def test_a_program_may_stand_behind_the_host(rest: str, text: str | None) -> None:
+    whole = f"Nov 21 02:45:09 {rest}"
+    assert syslog(LATEST, whole.encode()).text == (whole if text is None else text).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left_out"),
+    [
+        ('{"MESSAGE":null}', True),
+        ('{"a":1,"MESSAGE" : null}', True),
+        ('{"MESSAGE": null', True),
+        ('{"MESSAGE":"x"}', False),
+        ("[7B blob data]", True),
+        ("[7 blob data]\r\n", True),
+        ("[4.1G blob data] ", True),
+        ("[1234567890K blob data]", True),
+        ("[12345678901K blob data]", False),
+        ("[7X blob data]", False),
+        ("[7B blob data] x", False),
+        ("[B blob data]", False),
+    ],
+)
+def test_it_knows_what_journalctl_leaves_out(text: str, is_left_out: bool) -> None:
+    assert (LEFT_OUT.match(text.encode()) is not None) == is_left_out
+
+
+def test_a_journals_time_may_have_17_digits() -> None:
+    line = journal(json.dumps(STATED | {"MESSAGE": "a", "__REALTIME_TIMESTAMP": "1" * 17}).encode())
+    assert line is not None
+    assert line.time == b"2322-02-05T19:45:11.111111Z"
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\udbff", "\\udc00", "\\udfff"])
+def test_half_a_pair_of_code_units_is_replaced(half: str) -> None:
+    assert event(b'{"message":"a%b"}' % half.encode()) == Line("a\N{REPLACEMENT CHARACTER}".encode())
+
+
+@pytest.mark.parametrize(
+    ("names", "part", "first", "later"),
+    [
+        (["message", "short_message", "log", "msg"], 0, "a", "b"),
+        (["@timestamp", "timestamp", "time"], 3, "2026-11-21 12:00:00", "2026-11-22 12:00:00"),
+        (["log.level", "level", "severity"], 4, "INFO", "WARN"),
+        (["log.logger", "logger_name", "loggerName", "logger", "_logger"], 5, "a", "b"),
+    ],
+)
+def test_the_names_of_events_have_an_order(names: list[str], part: int, first: str, later: str) -> None:
+    for number, name in enumerate(names):
+        fields = dict.fromkeys(names[number:], later) | {name: first}
+        got = event(json.dumps({"message": "m"} | fields if part else fields).encode())
+        assert got is not None
+        assert got[part] == first.encode()
+
+
+@pytest.mark.parametrize(("outer", "inner", "part"), [("log.level", "level", 4), ("log.logger", "logger", 5)])
+def test_a_name_with_a_dot_comes_before_a_nested_one(outer: str, inner: str, part: int) -> None:
+    got = event(json.dumps({"message": "m", "log": {inner: "WARN"}, outer: "INFO", inner: "ERROR"}).encode())
+    assert got is not None
+    assert got[part] == b"INFO"
