@@ -124,6 +124,20 @@ def test_steps_at_the_limits_show_it(name: str, tmp_path: Path) -> None:
     assert shown(file) == {"omission": expected is True, "continuity": expected is False}
 
 
+@pytest.mark.parametrize(("last", "expected"), [("10.0.2.8:40000-8", True), ("10.0.2.8:40000-8-java", False)])
+def test_beside_a_fetcher_steps_over_all_brokers_do_not_make_few_steps_many(
+    last: str, expected: bool, tmp_path: Path
+) -> None:
+    """A hundred steps; the one of the last connection counts only if its client counts over one broker."""
+    steps = of_steps(*["12" * 7] * 4, *["12" * 5 + "1"] * 3, "12" * 5, "2")
+    names = {"10.0.2.0:40000-0": "10.0.1.0:40000-0", "10.0.2.8:40000-8": last}
+    clients = [(connection.partition("-")[2], place) for connection, place in steps]
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(b"".join(lines((f"10.0.0.1:9092-{names.get(one, one)}", place) for one, place in clients)))
+    _, file, _ = read_in_splits(path, 1 << 30, 1)
+    assert shown(file) == {"omission": expected, "continuity": False}
+
+
 @pytest.mark.parametrize(("looked", "number"), [*pairwise((12, 20, 50, 100, 200, 500, 1000))])
 def test_steps_are_judged_after_these_numbers_of_them(looked: int, number: int, tmp_path: Path) -> None:
     """The share of ones is a quarter and more after the number before, and less than that only then."""

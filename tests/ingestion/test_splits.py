@@ -232,10 +232,11 @@ def test_the_cuts_of_a_log_after_a_downgrade_are_taken_back(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("start", [request_header_struct_record, json_record])
-def test_a_forged_record_before_a_split_makes_no_duplicate(path: Path, start: Record) -> None:
+@pytest.mark.parametrize("before", ["", FOREIGN.replace("x", ";totalTime:1\n")], ids=["no line", "times a line above"])
+def test_a_forged_record_before_a_split_makes_no_duplicate(path: Path, start: Record, before: str) -> None:
     genuine = json_record(correlation_id=7, total=2.0)
     earlier = json_record(correlation_id=7, total=1.5).decode()
-    hostile = request_header_struct_record(client_id="x\n" + earlier * 40)
+    hostile = request_header_struct_record(client_id="x\n" + (before + earlier) * 40)
     path.write_bytes(start() + hostile + genuine)
     at = len(start() + hostile)
     split = split_of(path, at)
