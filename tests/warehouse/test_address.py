@@ -24,7 +24,10 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "text",
-    ["warehouse", "./warehouse", "a/b", "../w", "~w", ".w", "./main.kafka", "main.kafka/", "my-wh", "a b", "2026"],
+    [
+        *("warehouse", "./warehouse", "a/b", "../w", "~w", ".w", "./main.kafka", "main.kafka/", "my-wh", "a b", "2026"),
+        *("main\\a.kafka", "main:a.kafka"),
+    ],
 )
 @pytest.mark.parametrize("is_there", [False, True])
 def test_folders_as_ever(in_empty_folder: Path, text: str, is_there: bool) -> None:
@@ -37,7 +40,7 @@ def test_folders_as_ever(in_empty_folder: Path, text: str, is_there: bool) -> No
     assert address.location("requests") == f"{address.root}/requests"
 
 
-@pytest.mark.parametrize("text", ["s3://bucket/a.b", "abfss://c@a/lake", "dbfs:/lake", "memory://x"])
+@pytest.mark.parametrize("text", ["s3://bucket/a.b", "s3://bucket/X", "abfss://c@a/lake", "dbfs:/lake", "memory://x"])
 def test_uris_as_ever(text: str) -> None:
     assert address_of(text + "/", HIVE.get) == Address(text)
     assert local_folder(text) is None

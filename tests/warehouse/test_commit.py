@@ -1,6 +1,8 @@
 """How many rows a commit wrote, and which is the newest, without a query on the rows."""
 
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,3 +35,21 @@ def test_the_newest_version_is_that_of_the_last_local_commit(tmp_path: Path, mon
     for name in (f"{9:020}.json", f"{10:020}.json", f"{11:020}.json.tmp", f"{12:020}.checkpoint.json", f"{13:020}.crc"):
         (log / name).touch()
     assert commit.latest_version(None, "t", tmp_path) == 10  # type: ignore[arg-type]
+
+
+def test_rows_that_spark_does_not_report_are_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    threads: list[threading.Thread] = []
+
+    class Silent:
+        @property
+        def get(self) -> dict[str, int]:
+            threads.append(threading.current_thread())
+            ended.wait(60)
+            return {"rows": 5}
+
+    observations: list[Any] = [SimpleNamespace(get={"rows": 5}), SimpleNamespace(), Silent()]
+    monkeypatch.setattr(commit, "_OBSERVED_WITHIN_SECONDS", 0.5)
+    assert [commit._observed_rows(one) for one in observations] == [5, None, None]
+    ended.set()
+    assert [thread.daemon for thread in threads] == [True]  # else it would keep the process from ending

@@ -5,15 +5,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import locks
-from kafka_clientinfo.warehouse.address import local_folder
-from kafka_clientinfo.warehouse.locks import exclusive
+from kafka_clientinfo.warehouse.address import Address, local_folder
+from kafka_clientinfo.warehouse.locks import exclusive, is_at_work
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,7 +45,8 @@ def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WarehouseError, match="cannot be written"), exclusive(str(tmp_path / "file" / "lake"), 1):
+    why = f"the warehouse {tmp_path}/file/lake cannot be written: Not a directory$"
+    with pytest.raises(WarehouseError, match=why), exclusive(str(tmp_path / "file" / "lake"), 1):
         pass
 
 
@@ -100,7 +104,7 @@ def test_only_both_locks_together_are_a_real_one(spark, tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize(
     ("system", "is_fuse"),
-    [("fuse s3fs", True), ("fuse.gcsfuse bucket", True), ("fuseblk /dev/sdb1", False), ("ext4 /dev/sda1", False)],
+    [("fuse s3fs", True), ("fuse.gcsfuse a - bucket", True), ("fuseblk /dev/sdb1", False), ("ext4 /dev/sda1", False)],
 )
 def test_locks_of_fuse_mounts_are_known_by_the_list_of_mounts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, is_fuse: bool
@@ -110,7 +114,8 @@ def test_locks_of_fuse_mounts_are_known_by_the_list_of_mounts(
         "22 27 0:999 / /proc rw,relatime - fuse proc rw",
         f"42 27 {os.major(device)}:{os.minor(device)} / /mnt/a\\040b rw,nosuid shared:1 - {system} rw,user_id=0",
     ]
-    monkeypatch.setattr(Path, "read_text", lambda *_: "\n".join(lines))
+    lists = {("/proc/self/mountinfo", "utf-8", "replace"): "\n".join(lines)}
+    monkeypatch.setattr(Path, "read_text", lambda path, *how: lists[str(path), *how])
     assert locks._is_fuse(tmp_path) == is_fuse
 
 
@@ -139,3 +144,182 @@ def test_a_folder_without_locks_where_nothing_can_be_renamed_is_refused(
 def test_the_session_tells_whether_a_folder_is_this_machines(spark, tmp_path: Path) -> None:
     assert locks._is_local_to(spark, tmp_path)
     assert not locks._is_local_to(None, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "wait_seconds", "is_held", "naps", "said"),
+    [
+        (["held"], 0, True, 0, 0),
+        (["unsupported"], 0, False, 0, 0),
+        (["busy", "busy", "held"], 1, True, 2, 1),
+        (["busy", "busy", "unsupported"], 1, False, 2, 1),
+        (["busy"] * 9, 1, " and did not end in 1 s", 2, 1),
+        (["busy"] * 9, 1.25, " and did not end in 1.25 s", 3, 1),
+        (["busy"] * 9, 0, "", 0, 0),
+    ],
+)
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_a_lock_is_waited_for_until_the_time_is_over(
+    outcomes: list[str],
+    wait_seconds: float,
+    is_held: bool | str,
+    naps: int,
+    said: int,
+    is_shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, texts = [100.0], list[str]()
+    monkeypatch.setattr(locks.time, "monotonic", lambda: 100 + sum(clock[1:]))
+    monkeypatch.setattr(locks.time, "sleep", clock.append)
+    attempts = iter(outcomes)
+    attempt: Callable[[], Any] = lambda: next(attempts)  # noqa: E731
+    patience = locks._Patience("/lake", wait_seconds, texts.append if is_shown else None)
+    if isinstance(is_held, bool):
+        assert patience.until(attempt) is is_held
+    else:
+        why = f"^another run is at work on /lake{is_held}; wait for it or stop it$"
+        with pytest.raises(WarehouseError, match=why):
+            patience.until(attempt)
+    assert clock[1:] == [0.5] * naps
+    assert texts == ["waiting for another run on this warehouse"] * (said and is_shown)
+
+
+def test_the_driver_locks_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with (tmp_path / "lock").open("w") as file, (tmp_path / "lock").open("w") as another:
+        assert (locks._lock_by_driver(file), locks._lock_by_driver(another)) == ("held", "busy")
+        monkeypatch.setattr("fcntl.flock", refuse)
+        assert locks._lock_by_driver(file) == "unsupported"
+
+
+def test_what_is_no_folder_of_this_machine_is_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spark, asked = object(), list[tuple[object, str]]()
+
+    def address(session: object, root: str) -> Address:
+        asked.append((session, root))
+        return Address("main.kafka", ("main", "kafka"))
+
+    monkeypatch.setattr(locks, "address_in", address)
+    with exclusive("kafka", 1, spark=spark) as locked:
+        assert locked is False
+    assert asked == [(spark, "kafka")]
+    with exclusive("s3://bucket/lake", 1) as locked:
+        assert locked is False
+    assert len(asked) == 1
+
+
+class Channel:
+    """A file of a JVM, and what the JVM says when it is to lock it."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer, self.closed = answer, 0
+
+    def tryLock(self) -> object:  # noqa: N802
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def close(self) -> None:
+        self.closed += 1
+        raise RuntimeError("the JVM is gone")
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (object(), True),
+        (None, None),
+        (RuntimeError("java.nio.channels.OverlappingFileLockException\n\tat x"), None),
+        (RuntimeError("java.io.IOException: No locks available"), False),
+    ],
+)
+def test_the_jvm_locks_a_file_and_closes_it(answer: object, outcome: bool | None, tmp_path: Path) -> None:
+    channel, opened = Channel(answer), list[str]()
+
+    def stream(path: str) -> Any:
+        opened.append(path)
+        return SimpleNamespace(getChannel=lambda: channel)
+
+    jvm = SimpleNamespace(java=SimpleNamespace(io=SimpleNamespace(FileOutputStream=stream)))
+    busy = pytest.raises(WarehouseError, match="another run is at work")
+    lock = locks._held_by_jvm(tmp_path / "lock", locks._Patience("/lake", 0, None), jvm)
+    with busy if outcome is None else nullcontext(), lock as is_held:
+        assert is_held is outcome
+        assert not channel.closed
+    assert (opened, channel.closed) == ([str(tmp_path / "lock")], 1)
+    with locks._held_by_jvm(tmp_path, locks._Patience("/lake", 0, None), None) as is_held:
+        assert is_held is False
+
+
+@pytest.mark.parametrize(
+    ("by_driver", "by_jvm", "is_fuse", "is_real"),
+    [
+        ("held", True, False, True),
+        ("held", True, True, False),
+        ("held", False, False, False),
+        ("unsupported", True, False, False),
+    ],
+)
+def test_where_the_locks_are_not_real_it_is_tried_whether_delta_can_commit(
+    by_driver: str, by_jvm: bool, is_fuse: bool, is_real: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Path] = []
+    monkeypatch.setattr(locks, "_lock_by_driver", lambda file: by_driver)
+    monkeypatch.setattr(locks, "_held_by_jvm", lambda path, wait, jvm: nullcontext(by_jvm))
+    monkeypatch.setattr(locks, "_is_fuse", lambda folder: is_fuse)
+    monkeypatch.setattr(locks, "_check_takes_commits", lambda folder, spark: tried.append(folder))
+    folder = tmp_path / "made" / "with what is above"
+    with exclusive(str(folder), 1) as locked:
+        assert locked is is_real
+        assert tried == ([] if is_real else [folder])
+
+
+@pytest.mark.parametrize("refused", [None, "touch", "chmod", "rename"])
+def test_what_is_tried_leaves_nothing(refused: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(locks, "_is_local_to", lambda *_: True)
+    if refused:
+        monkeypatch.setattr(Path, refused, refuse)
+    why = (
+        f"^the warehouse {tmp_path} cannot be written: files there cannot be renamed or given permissions "
+        r"\(Permission denied\), as Delta's commits are; give the URI of the store that is mounted there \(s3://…, gs://…, "
+        r"abfss://…\), CATALOG.SCHEMA, or another folder$"
+    )
+    with pytest.raises(WarehouseError, match=why) if refused else nullcontext():
+        locks._check_takes_commits(tmp_path, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_system_without_a_list_of_mounts_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert locks._is_fuse(tmp_path) is False
+
+
+HOLD = (
+    "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+)
+
+
+def test_a_lock_that_another_process_holds_shows_a_run_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_at_work(str(tmp_path))
+    file = tmp_path / locks.JVM_LOCK_NAME
+    file.touch()
+    assert is_at_work(str(tmp_path)) is False
+    command = [sys.executable, "-c", HOLD, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        assert is_at_work(str(tmp_path)) is True
+        assert is_at_work("s3://bucket/lake") is False
+        monkeypatch.setattr(sys, "platform", "darwin")
+        assert is_at_work(str(tmp_path)) is False
+        monkeypatch.undo()
+        holder.communicate()
+    assert is_at_work(str(tmp_path)) is False

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,12 +10,15 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.errors import ConfigError, WarehouseError
+from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.warehouse import maintenance, retention
 from kafka_clientinfo.warehouse.maintenance import maintain
+from kafka_clientinfo.warehouse.state import State, time_text
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import SPECS, fact, facts
+from .tiny import AT, SPECS, fact, facts
 
 
 @pytest.mark.long
@@ -64,6 +68,7 @@ def tidied(catalog: Catalog, hours: int, monkeypatch: pytest.MonkeyPatch) -> dic
 @pytest.mark.parametrize(
     ("files", "kept_for", "hours", "statements"),
     [
+        (0, None, 168, []),
         (1, None, 168, []),
         (2, None, 168, ["OPTIMIZE facts"]),
         (1, None, 200, [f"{KEPT_FOR} = interval 200 hours"]),
@@ -81,7 +86,9 @@ def test_files_become_one_and_delta_is_told_how_long_it_keeps_others(
     assert catalog.statements == [*statements, "VACUUM facts"]
 
 
-@pytest.mark.parametrize("commits", [[END | {"operationMetrics": None}, START | {"operationMetrics": {}}], [WRITE], []])
+@pytest.mark.parametrize(
+    "commits", [[END | {"operationMetrics": None}, START | {"operationMetrics": {}}], [WRITE, WRITE, END, START], []]
+)
 def test_a_vacuum_that_says_nothing_has_deleted_nothing(
     commits: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,3 +99,82 @@ def test_a_vacuum_that_says_nothing_has_deleted_nothing(
 def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(WarehouseError, match="/lake/facts is gone"):
         tidied(Catalog(None, []), 168, monkeypatch)
+
+
+DETAIL = {"numFiles": 2, "sizeInBytes": 70}
+DONE = {"vacuumed_files": 1, "vacuumed_bytes": 5}
+
+
+@pytest.mark.parametrize(
+    ("locked", "days", "rows", "planned", "stages", "patience"),
+    [
+        (True, 0, {}, 0, ["facts", "sums"], 0),
+        (False, 30, {"requests": 3}, 3 * REQUEST_BYTES, ["retention", "facts", "sums"], 200),
+    ],
+)
+def test_every_table_is_tidied_after_what_is_old_was_deleted(
+    locked: bool,
+    days: int,
+    rows: dict[str, int],
+    planned: int,
+    stages: list[str],
+    patience: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[Any] = []
+    lake = SimpleNamespace(
+        spark=None,
+        specs={"facts": None, "sums": None},
+        state=State(rows=rows, retained_from=AT),
+        locked=locked,
+        create_missing=lambda names: done.append(("made", *names)),
+        read=lambda name: done.append(("read", name)),
+        staging=SimpleNamespace(remove_leftovers=lambda before: done.append(before)),
+    )
+    monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)
+    monkeypatch.setattr(maintenance, "read_state", lambda spark, address: lake.state)
+    monkeypatch.setattr(maintenance, "opened", lambda *_: nullcontext(lake))
+    monkeypatch.setattr(maintenance, "sized", lambda spark, size: done.append(size) or nullcontext())
+    monkeypatch.setattr(maintenance, "retain", lambda tables, kept, now: done.append(("kept", kept)) or {"facts": 4})
+    monkeypatch.setattr(maintenance, "_detail", lambda tables, name: DETAIL)
+    monkeypatch.setattr(maintenance, "_tidy", lambda tables, name, hours: done.append((name, hours)) or DONE)
+    said: list[str] = []
+    chosen = Settings(retention_days=days, vacuum_hours=200)
+    report = maintain(None, "/lake", chosen, said.append)  # type: ignore[arg-type]
+    before = done.pop()
+    assert timedelta(0) <= datetime.now(UTC) - before - timedelta(hours=patience) < timedelta(minutes=10)
+    kept = [("kept", days)] if days else []
+    tidied = [("facts", 200), ("sums", 200)]
+    assert done == [planned, ("made", "facts", "sums"), ("read", "facts"), ("read", "sums"), *kept, *tidied]
+    assert (said, list(report.seconds)) == (stages, stages)
+    assert report.retained_from == time_text(AT)
+    assert report.deleted == ({"facts": 4} if days else {})
+    sizes = {"files_before": 2, "files_after": 2, "bytes_before": 70, "bytes_after": 70}
+    assert report.tables == [
+        {"name": name, **sizes, "rows_deleted": report.deleted.get(name, 0), **DONE} for name in ("facts", "sums")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hours", "check", "is_refused"),
+    [(168, None, False), (167, None, True), (167, "true", True), (167, "False", False)],
+)
+def test_files_that_a_reader_may_need_are_kept(
+    hours: int, check: str | None, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = {"spark.databricks.delta.retentionDurationCheck.enabled": check}
+    monkeypatch.setattr(maintenance, "conf_value", lambda spark, key: conf[key])
+    monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)
+    monkeypatch.setattr(maintenance, "read_state", lambda spark, address: None)
+    refused = pytest.raises(ConfigError, match=f"vacuum_hours is {hours}: .* give 168 or more, or, if nothing else")
+    with refused if is_refused else pytest.raises(WarehouseError, match="/lake has no table ingested_files"):
+        maintain(None, "/lake", Settings(vacuum_hours=hours))  # type: ignore[arg-type]
+
+
+def test_a_vacuum_lists_folders_in_few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[Mapping[str, str]] = []
+    catalog = Catalog({"numFiles": 1, "properties": {}}, [])
+    monkeypatch.setattr(maintenance, "ddl", catalog)
+    monkeypatch.setattr(maintenance, "set_where_allowed", lambda spark, conf: allowed.append(conf) or nullcontext())
+    maintenance._tidy(catalog, "facts", 168)  # type: ignore[arg-type]
+    assert allowed == [{"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}]

@@ -2,7 +2,10 @@
 
 import shutil
 from collections import Counter
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +15,9 @@ import pytest
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec
+from kafka_clientinfo.warehouse import retention
 from kafka_clientinfo.warehouse.retention import finish_deletion, retain, with_lasting_findings
-from kafka_clientinfo.warehouse.state import PROPERTY, State
+from kafka_clientinfo.warehouse.state import PROPERTY, State, time_text
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.frames import frame
 
@@ -194,6 +198,66 @@ def test_a_killed_deletion_is_finished_and_counted_once(
     assert left(finished) == LEFT
     assert finished.state.deleted == DELETED
     assert finished.state.rows == finished.rows()
+
+
+def test_what_a_deletion_under_way_left_is_deleted_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = State(
+        retained_from=at(1000),
+        deleting={"requests": 5, "rejected_records": 2},
+        deleted={"requests": 10, "failed_requests": 7},
+        rows={"requests": 20, "rejected_records": 4, "connections": 3},
+    )
+    done: list[Any] = []
+    lake: Any = SimpleNamespace(
+        state=state,
+        delete_rows=lambda *what: done.append(what),
+        update_state=lambda **changes: done.append(changes),
+    )
+    keys = {"requests": "keys of requests", "rejected_records": "keys of records"}
+    asked: list[Any] = []
+    monkeypatch.setattr(retention, "_doomed", lambda *what: asked.append(what) or nullcontext(keys))
+    finish_deletion(lake)
+    assert asked == [(lake, at(1000), state.deleting)]
+    assert done == [
+        ("requests", "keys of requests", f"t.logged_at < timestamp '{time_text(at(1000))}'"),
+        ("rejected_records", "keys of records", "true"),
+        {
+            "deleted": {"requests": 15, "failed_requests": 7, "rejected_records": 2},
+            "deleting": None,
+            "rows": {"requests": 15, "rejected_records": 2, "connections": 3},
+        },
+    ]
+    for over in (replace(state, deleting=None), replace(state, retained_from=None)):
+        lake.state = over
+        finish_deletion(lake)
+    assert (len(asked), len(done)) == (1, 3)
+
+
+def test_rows_to_delete_are_found_after_a_claim_and_kept_until_they_are_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[Any] = []
+
+    def kept(name: str, tables: Any, instant: datetime) -> Any:
+        return SimpleNamespace(select=lambda *columns: (name, instant, columns))
+
+    for name in ("requests", "rejected", "failed"):
+        monkeypatch.setattr(retention, f"_old_{name}", partial(kept, name))
+    monkeypatch.setattr(retention, "cache", lambda rows, staging: (*rows, staging))
+    monkeypatch.setattr(retention, "release", lambda *rows: done.append(("released", *rows)))
+    lake: Any = SimpleNamespace(claim=lambda: done.append("claimed"), staging="staging")
+    keys = ("file_id", "byte_offset")
+    doomed = {
+        "requests": ("requests", AT, keys, "staging"),
+        "rejected_records": ("rejected", AT, keys, "staging"),
+        "failed_requests": ("failed", AT, keys, "staging"),
+    }
+    with retention._doomed(lake, AT, doomed) as found:
+        assert (found, done) == (doomed, ["claimed"])
+    with suppress(KeyError), retention._doomed(lake, AT, ["requests"]):
+        raise KeyError  # the run fails while it deletes
+    released = [("released", *doomed.values()), ("released", doomed["requests"])]
+    assert done == ["claimed", released[0], "claimed", released[1]]
 
 
 def test_nothing_is_deleted_while_there_are_requests_that_no_build_has_seen(spark: Any, lake: Warehouse) -> None:
