@@ -61,3 +61,31 @@ def test_other_failures_are_told(master: str) -> None:
         cached_in_memory(rows)
     with pytest.raises(RuntimeError, match="no space"):
         release(rows)
+
+
+def test_what_may_be_no_checkpoint_is_persisted() -> None:
+    class Persisted(Rows):
+        def localCheckpoint(self) -> str:  # noqa: N802
+            raise RuntimeError("[NOT_IMPLEMENTED] localCheckpoint() is not implemented.")
+
+    assert cached_in_memory(Persisted("local[2]")) == "persisted"  # type: ignore[arg-type, comparison-overlap]
+
+
+def test_all_relations_are_released() -> None:
+    released: list[str] = []
+    relations: Any = [SimpleNamespace(unpersist=lambda name=name: released.append(name)) for name in "ab"]
+    release(*relations)
+    assert released == ["a", "b"]
+
+
+@pytest.mark.parametrize("serializer", ["org.apache.spark.serializer.KryoSerializer", "JavaSerializer", None])
+@pytest.mark.parametrize("kind", [Rows, RowsOfKryo])
+def test_only_kryo_and_a_spark_that_takes_a_level_make_bytes(kind: type[Rows], serializer: str | None) -> None:
+    rows = kind("local") if kind is Rows else RowsOfKryo()
+    conf = {"spark.master": "local", "spark.serializer": serializer}
+    rows.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: conf[key]))
+    checkpoint: Any = cached_in_memory(rows)  # type: ignore[arg-type]
+    if kind is Rows:
+        assert checkpoint == "checkpoint"
+    else:
+        assert (checkpoint is not None) == str(serializer).endswith("KryoSerializer")

@@ -56,6 +56,43 @@ def test_an_entry_that_is_not_told_has_its_default() -> None:
     features.keep_quiet(spark)
 
 
+def test_cores_of_a_server_are_the_partitions_of_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "pyspark.sql.functions.spark_partition_id", lambda: SimpleNamespace(alias="number as {}".format)
+    )
+    monkeypatch.setattr("pyspark.sql.functions.max", "greatest {}".format)
+
+    class Server(Session):
+        def range(self, end: int) -> Any:
+            assert end >= 1000  # as many cores as a server may have
+            answers = {("number as partition", "greatest partition"): [(6, "of another column")]}
+            return SimpleNamespace(
+                select=lambda column: SimpleNamespace(
+                    agg=lambda value: SimpleNamespace(collect=lambda: answers[column, value])
+                )
+            )
+
+    assert features.cores(Server()) == 7  # type: ignore[arg-type]
+
+
+def test_the_drivers_jvm_is_that_of_the_session() -> None:
+    assert features.jvm_of(SimpleNamespace(_jvm="java")) == "java"
+    assert features.jvm_of(None) is None
+
+
+def test_pyspark_prints_no_error_that_the_command_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = pytest.importorskip("pyspark.logger").PySparkLogger
+    loggers = {
+        name: SimpleNamespace(disabled=False) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+    }
+    monkeypatch.setattr(logger, "getLogger", loggers.__getitem__)
+    server = SimpleNamespace(handle_error=print)
+    features.keep_quiet(SimpleNamespace(sparkContext=SimpleNamespace(_accumulatorServer=server)))  # type: ignore[arg-type]
+    assert server.handle_error("request", "address") is None
+    assert server.handle_error is not print
+    assert [one.disabled for one in loggers.values()] == [True, True]
+
+
 def test_the_conf_of_a_server_gives_settings() -> None:
     conf = SimpleNamespace(getAll={"spark.kafka_clientinfo.cluster": "c"})
     assert features.given_conf(SimpleNamespace(conf=conf)) == {"spark.kafka_clientinfo.cluster": "c"}  # type: ignore[arg-type]

@@ -17,12 +17,37 @@ def test_small_runs_interpret_and_large_ones_compile() -> None:
     small, large = conf_of(SMALL_BYTES, 2), conf_of(SMALL_BYTES + 1, 2)
     assert (small[PARTITIONS], large[PARTITIONS]) == ("1", "2")
     assert conf_of(SMALL_BYTES + 1, 1)[PARTITIONS] == "2"
+    assert 10_000_000 < SMALL_BYTES < 100_000_000
     assert small["spark.sql.codegen.wholeStage"] == "false"
     assert large["spark.sql.codegen.wholeStage"] == "true"
     assert small.keys() == large.keys()
 
 
-@pytest.mark.parametrize(("gibibytes", "partitions"), [(0.1, 8), (0.5, 8), (0.51, 9), (2, 32), (1000, 200)])
+def test_a_session_is_set_up_for_the_size_of_the_run() -> None:
+    of_all_sizes = {
+        "spark.sql.adaptive.autoBroadcastJoinThreshold": "10485760",
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "4096",
+        "spark.databricks.delta.allFilesInCrc.enabled": "false",
+    }
+    assert conf_of(0, 4) == of_all_sizes | {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "10485760",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+    assert conf_of(1 << 30, 4) == of_all_sizes | {
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.shuffle.partitions": "16",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.databricks.delta.snapshotPartitions": "4",
+    }
+
+
+@pytest.mark.parametrize(("gibibytes", "partitions"), [(0.1, 8), (0.5, 8), (0.51, 9), (2, 32), (8, 128), (1000, 200)])
 def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> None:
     assert conf_of(int(gibibytes * (1 << 30)), 8)[PARTITIONS] == str(partitions)
 
