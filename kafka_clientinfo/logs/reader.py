@@ -183,8 +183,9 @@ def _first_record(
                 offset=record.offset + before, data=record.data[before:], length=record.length - before
             )
         if PREFIX.match(record.kafka_text):
-            identifying = _identifying(record, kind)
-            return identifying, 0 if identifying is None else record.offset, None
+            if (identifying := _identifying(record, kind)) is not None:
+                return identifying, record.offset, None
+            continue  # the file ends here, or its damage is raised
         if layout.splittable:
             window.end = end + _HEAD_BYTES  # a record starts there
     return None, 0, f"no record starts in its first {START_WINDOW >> 20} MiB" if end - at >= START_WINDOW else None
