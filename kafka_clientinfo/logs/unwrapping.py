@@ -191,7 +191,7 @@ class LineSplitter:
         record.end = self._at
         owner = self._open.get(line.stream)
         if owner is not None:
-            self._behind(owner, record)
+            self._take_later(owner, record)
         elif start is None or start.whole:
             inside = () if start is None else start.message.split(b"\n")[1:]
             record.forged = sum(1 for text in inside if STARTS["any"](Line(text)) is not None)
@@ -212,7 +212,7 @@ class LineSplitter:
         if record.finished or record.start.message.startswith(COMPLETED) or not self._stays_open(record):
             self._close(record)
 
-    def _behind(self, owner: LineRecord, record: LineRecord) -> None:
+    def _take_later(self, owner: LineRecord, record: LineRecord) -> None:
         """Take a line after a request's end; it belongs to the request if it or a later one ends as a request does."""
         owner.unsettled.append(record)
         if len(owner.unsettled) > _MAX_UNSETTLED:

@@ -1,7 +1,7 @@
 """Damaged records by the thousand: read in memory, and as files through the worker, and every byte accounted for.
 
 Records of real brokers of all generations are damaged (`mutations`) and put into streams, some with an intact record
-behind them. Nothing may raise; every byte must belong to exactly one record, every record to exactly one of request,
+after them. Nothing may raise; every byte must belong to exactly one record, every record to exactly one of request,
 rejected and ignored; whatever comes out must fit the Arrow types and be valid UTF-8; an intact record must be read
 unless the damage hides its start or its end; and a file in several splits gives the rows of one. Records of server.log
 go through the worker in the same way.
@@ -54,7 +54,7 @@ class Report:
         exceptions: what was raised, with the kinds of damage and the record's first bytes.
         lost: bytes of the streams that belong to no record or to more than one.
         unfit: values that do not fit the tables, and texts that are not UTF-8.
-        neighbours: intact records behind damaged ones, and how many of them were read as requests.
+        neighbours: intact records after damaged ones, and how many of them were read as requests.
         missed: those that were not, though nothing hides their start or their end.
         splits: splits that files were read in.
         taken_back: files whose cuts fell into a record.
@@ -217,9 +217,9 @@ class Fuzz:
         self.report.neighbours[1] += len(intact.keys() & requests)
         for start, end in intact.items():
             before = stream[starts[max(0, bisect_left(starts, start) - 1)] : start]
-            behind_is_start = end == len(stream) or PREFIX.match(stream, end)
-            if start not in requests and behind_is_start and (start == 0 or not _hides(before)):
-                self.report.missed.append(f"{stream[start : start + 80]!r} behind {before[-300:]!r}")
+            next_is_start = end == len(stream) or PREFIX.match(stream, end)
+            if start not in requests and next_is_start and (start == 0 or not _hides(before)):
+                self.report.missed.append(f"{stream[start : start + 80]!r} after {before[-300:]!r}")
 
     def _any(self) -> bytes:
         return self.random.choice(self.pool[self.random.choice(GENERATIONS)])

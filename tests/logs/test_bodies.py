@@ -116,10 +116,10 @@ def test_it_gives_nothing_for_text_that_is_no_struct(text: str) -> None:
     [("{a=", "}", None, 17), ("{a=[", "]}", None, 8), ("{a=", "}", 10, 16)],
 )
 def test_it_reads_structs_up_to_a_depth(opening: str, closing: str, api: int | None, most: int) -> None:
-    before, inner, behind = ("{error_code=15,c=", "-1,host=,port=-1", "}") if api else ("", "1", "")
+    before, inner, after = ("{error_code=15,c=", "-1,host=,port=-1", "}") if api else ("", "1", "")
     known = None if api is None else fields(api, 0, "response")
     for depth in (1, most, most + 1):
-        text = before + opening * depth + inner + closing * depth + behind
+        text = before + opening * depth + inner + closing * depth + after
         assert (struct_to_json(text, known) is not None) == (depth <= most), depth
 
 
@@ -183,7 +183,7 @@ def test_it_reads_the_top_level_error_code_in_text(response: str, code: int | No
 
 
 @pytest.mark.parametrize(("before", "found"), [(0, True), (1, True), (5, True), (6, True), (7, False)])
-def test_it_looks_for_the_error_code_behind_some_fields(before: int, found: bool) -> None:
+def test_it_looks_for_the_error_code_after_some_fields(before: int, found: bool) -> None:
     names = [f'"f{number}":{value},' for number, value in enumerate(["1", "-1", "null", "true", "false", '"a"', "0"])]
     assert code_of("{" + "".join(names[:before]) + '"errorCode":35,"a":[]}') == (35 if found else None)
     text = "".join(f"f{number}=x," for number in range(before))
@@ -195,8 +195,8 @@ def test_it_reads_error_codes_of_six_digits(digits: str, found: bool) -> None:
     for start in ("", '"a":[1],'):
         assert code_of(f'{{{start}"errorCode":{digits}}}') == (int(digits) if found else None)
     for start in ("", "a=[1],"):
-        for behind in ("", ",_tagged_fields={}"):
-            code = text_error_code(f"{{{start}error_code={digits}{behind}}}".encode())
+        for after in ("", ",_tagged_fields={}"):
+            code = text_error_code(f"{{{start}error_code={digits}{after}}}".encode())
             assert code == (int(digits) if found else None)
 
 

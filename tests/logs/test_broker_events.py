@@ -133,14 +133,14 @@ def test_nothing_else_counts(message: str, mixed: bool) -> None:
     [("(", True), (" (", True), (" (k.s.", True), (" (a.B$.", True), (" (.", True), (" (x", False), ("  (", False)],
 )
 @pytest.mark.parametrize(
-    ("behind", "is_end"),
+    ("after", "is_end"),
     [("", True), ("\n", True), ("\r\n \n", True), (" [main]\n", True), (" [a\rb]\n", False), (" [a\nb]\n", False),
      (f" [{'t' * 301}]\n", False), (" x\n", False)],
 )  # fmt: skip
 def test_it_knows_an_event_by_the_last_name_of_its_logger(
-    before: str, is_logger: bool, behind: str, is_end: bool
+    before: str, is_logger: bool, after: str, is_end: bool
 ) -> None:
-    data = f"{STAMP}INFO [KafkaServer id=1] started{before}KafkaServer){behind}".encode()
+    data = f"{STAMP}INFO [KafkaServer id=1] started{before}KafkaServer){after}".encode()
     assert [event.value for event in events_of(data, mixed=False)] == ["1"] * (is_logger and is_end)
 
 

@@ -61,10 +61,10 @@ def test_it_reads_the_same_records_whatever_they_are_compressed_with(tmp_path: P
 
 
 @every_codec
-@pytest.mark.parametrize("behind", [b"", b"\0" * 1000, SKIPPABLE])
-def test_it_reads_every_member(codec: str, behind: bytes) -> None:
+@pytest.mark.parametrize("after", [b"", b"\0" * 1000, SKIPPABLE])
+def test_it_reads_every_member(codec: str, after: bytes) -> None:
     pack = PACKS[codec]
-    packed = b"".join(pack(DATA[at : at + 1000]) for at in range(0, len(DATA), 1000)) + pack(b"") + behind
+    packed = b"".join(pack(DATA[at : at + 1000]) for at in range(0, len(DATA), 1000)) + pack(b"") + after
     assert unpack(packed) == (DATA, None)
 
 
@@ -127,7 +127,7 @@ def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str) -> No
 
 
 @every_codec
-def test_damage_behind_several_pieces_is_found_where_it_is(codec: str) -> None:
+def test_damage_after_several_pieces_is_found_where_it_is(codec: str) -> None:
     packed = PACKS[codec](bytes(13 << 20) + DATA)
     found, error = unpack(packed + packed[:-1])
     assert str(error) == f"the {codec} data ends early"

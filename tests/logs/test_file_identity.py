@@ -166,7 +166,7 @@ def test_a_first_record_is_looked_for_in_a_window(
 @pytest.mark.parametrize(
     ("zeros", "size", "is_given_up"), [(0, 2 << 20, True), (0, (2 << 20) - 1, False), (3 << 20, 9, False)]
 )
-def test_the_window_has_its_size_behind_the_zeros(
+def test_the_window_has_its_size_after_the_zeros(
     save: Save, monkeypatch: pytest.MonkeyPatch, zeros: int, size: int, is_given_up: bool
 ) -> None:
     monkeypatch.setattr(reader, "START_WINDOW", 2 << 20)

@@ -183,7 +183,7 @@ def test_it_lets_go_of_the_middle_of_an_oversized_record(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("step", [64, 256, 1000])
-def test_it_finds_the_records_behind_an_oversized_one_of_any_size(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+def test_it_finds_the_records_after_an_oversized_one_of_any_size(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(framing, "MAX_RECORD", 1 << 10)
     monkeypatch.setattr(framing, "KEPT_HEAD", 1 << 7)
     monkeypatch.setattr(framing, "KEPT_TAIL", 1 << 7)
@@ -235,13 +235,13 @@ def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     ],
 )
 def test_it_knows_the_start_of_a_record(level: bytes, time: bytes, groups: tuple[bytes | None, ...] | None) -> None:
-    for before, behind in ((1, 1), (4, 4), (0, 1), (5, 1), (1, 0), (1, 5)):
-        found = PREFIX.match(b"[" + time + b"]" + b" " * before + level + b" " * behind + b"x")
-        is_start = groups is not None and level not in (b"WARNING", b"info") and 1 <= before <= 4 and behind >= 1
+    for before, after in ((1, 1), (4, 4), (0, 1), (5, 1), (1, 0), (1, 5)):
+        found = PREFIX.match(b"[" + time + b"]" + b" " * before + level + b" " * after + b"x")
+        is_start = groups is not None and level not in (b"WARNING", b"info") and 1 <= before <= 4 and after >= 1
         assert (found is not None) == is_start
         if found is not None:
             assert found.groups() == (*(groups or ()), level)
-            assert found.end() == 2 + len(time) + before + len(level) + min(behind, 4)
+            assert found.end() == 2 + len(time) + before + len(level) + min(after, 4)
 
 
 START = b"[2026-11-21 02:45:09,935] INFO "
@@ -384,7 +384,7 @@ def lines_end(data: bytes, kept: int) -> bytes:
 
 
 @pytest.mark.parametrize("step", [1, 7, 30, 64, 200])
-def test_lines_behind_a_long_one_are_whole_and_all_have_their_lengths(
+def test_lines_after_a_long_one_are_whole_and_all_have_their_lengths(
     monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     for name, value in (("MAX_RECORD", 64), ("KEPT_HEAD", 40), ("KEPT_TAIL", 20)):

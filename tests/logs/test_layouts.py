@@ -219,7 +219,7 @@ TIME = LOGGED.encode()
 
 @pytest.mark.parametrize("blanks", range(6))
 @pytest.mark.parametrize("length", [0, 1, 299, 300, 301])
-def test_a_thread_in_brackets_has_a_length_and_blanks_behind_it(length: int, blanks: int) -> None:
+def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blanks: int) -> None:
     thread = b"[" + b"t" * length + b"]" + b" " * blanks
     is_one = 1 <= length <= 300 and 1 <= blanks <= 4
     stamped, logger_first = STARTS["stamped"], STARTS["logger_first"]
@@ -233,16 +233,16 @@ def test_a_thread_in_brackets_has_a_length_and_blanks_behind_it(length: int, bla
 
 
 @pytest.mark.parametrize(
-    ("thread", "is_first", "is_behind"),
+    ("thread", "is_first", "is_after"),
     [(b"t-0", True, True), (b"a[1] b", False, True), (b"a] b", False, True), (b"a\rb", False, False)],
 )
-def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: bool, is_behind: bool) -> None:
+def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: bool, is_after: bool) -> None:
     first = STARTS["stamped"](Line(TIME + b" [" + thread + b"] INFO x"))
-    behind = STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x"))
+    after = STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x"))
     logger = STARTS["logger_first"](Line(TIME + b" INFO [" + thread + b"] a.B - x"))
-    assert ((first is not None), (logger is not None)) == (is_first, is_behind)
-    assert behind is not None
-    assert (behind.message == b"Sending x") == is_behind
+    assert ((first is not None), (logger is not None)) == (is_first, is_after)
+    assert after is not None
+    assert (after.message == b"Sending x") == is_after
 
 
 def test_a_thread_ends_at_its_first_bracket_before_a_requests_words() -> None:
@@ -254,11 +254,11 @@ def test_a_thread_ends_at_its_first_bracket_before_a_requests_words() -> None:
 
 @pytest.mark.parametrize("blanks", range(6))
 @pytest.mark.parametrize("brackets", [b"[%b]", b"%b"])
-def test_a_stamp_has_blanks_before_and_behind_its_level(brackets: bytes, blanks: int) -> None:
+def test_a_stamp_has_blanks_before_and_after_its_level(brackets: bytes, blanks: int) -> None:
     before = STARTS["stamped"](Line(brackets % TIME + b" " * blanks + b"INFO x"))
     assert (before is not None) == (1 <= blanks <= 4)
-    behind = STARTS["stamped"](Line(brackets % TIME + b" INFO" + b" " * blanks + b"x"))
-    assert (None if behind is None else behind.message) == (b" " * (blanks - 4) + b"x" if blanks else None)
+    after = STARTS["stamped"](Line(brackets % TIME + b" INFO" + b" " * blanks + b"x"))
+    assert (None if after is None else after.message) == (b" " * (blanks - 4) + b"x" if blanks else None)
     assert STARTS["stamped"](Line(brackets % TIME + b" INFO")) is not None
 
 
@@ -319,7 +319,7 @@ def test_it_knows_how_requests_end_without_a_logger(end: str, is_end: bool) -> N
     assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode(), "stamped").logger_ends
 
 
-def test_a_logger_behind_a_requests_times_is_its_logger() -> None:
+def test_a_logger_after_a_requests_times_is_its_logger() -> None:
     times = f"{LOGGED} DEBUG x,sendTime:1.5,securityProtocol:SSL,principal:User:a"
     assert detect(f"{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
     assert not detect(f"{times}\n{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
@@ -436,7 +436,7 @@ def test_a_line_of_the_log_inside_an_event_ends_before_its_line_end(message: str
     assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True, False)
 
 
-def test_bytes_behind_the_sample_tell_nothing() -> None:
+def test_bytes_after_the_sample_tell_nothing() -> None:
     line = f"{STAMPED} stdout F x\n".encode()
     assert detect(b"x" * (SAMPLE - 1) + b"\n" + line).wrapper == "none"
     assert detect(b"x" * (SAMPLE - 1 - len(line)) + b"\n" + line).wrapper == "cri"

@@ -168,7 +168,7 @@ def test_it_takes_no_other_connection(connection: bytes) -> None:
         (WHO + SOFTWARE + LOGGER[:-1], False),
     ],
 )
-def test_it_reads_what_stands_behind_the_times(piece: bytes, is_plain: bool) -> None:
+def test_it_reads_what_stands_after_the_times(piece: bytes, is_plain: bool) -> None:
     assert read_end(piece) == (End("SSL", "User:a", "EXTERNAL", "java", "4.1") if is_plain else None)
 
 

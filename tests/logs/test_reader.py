@@ -115,7 +115,7 @@ def test_it_starts_a_range_only_where_a_record_starts(save: Save, generation: st
 
 
 @pytest.mark.parametrize("block", [256, 300, 1 << 20])
-def test_a_range_starts_behind_the_first_whole_line(save: Save, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+def test_a_range_starts_after_the_first_whole_line(save: Save, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     monkeypatch.setattr(reader, "BLOCK", max(block, 1500))
     monkeypatch.setattr(reader, "FIRST_BLOCK", block)
     data = b"".join(json_record(client_id="x" * size) for size in (1, 50, 200, 1, 1, 1, 1))
@@ -148,7 +148,7 @@ def test_it_finds_a_start_across_blocks(save: Save, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("block", "following"), [(1 << 10, 3), (4 << 10, 3), (16 << 10, 2)])
-def test_no_range_starts_behind_a_line_that_is_longer_than_a_block(
+def test_no_range_starts_after_a_line_that_is_longer_than_a_block(
     save: Save, monkeypatch: pytest.MonkeyPatch, block: int, following: int
 ) -> None:
     monkeypatch.setattr(reader, "BLOCK", block)
@@ -158,7 +158,7 @@ def test_no_range_starts_behind_a_line_that_is_longer_than_a_block(
 
 
 @pytest.mark.parametrize("data", [b"", b"\n" * 100, json_record() * 2])
-def test_it_finds_no_start_behind_the_last(save: Save, data: bytes) -> None:
+def test_it_finds_no_start_after_the_last(save: Save, data: bytes) -> None:
     assert record_start(save(data), max(0, len(data) - 10), json_requests=True) is None
 
 
@@ -307,7 +307,7 @@ def test_damage_is_found_by_the_offsets_of_the_log() -> None:
 
 
 @pytest.mark.parametrize("end", [1, 1 << 20, 4 << 20])
-def test_damage_behind_a_range_does_not_hurt_it(end: int) -> None:
+def test_damage_after_a_range_does_not_hurt_it(end: int) -> None:
     data = b"x" * (9 << 20)
     packed = gzip.compress(data, 1)[:-8] + b"damaged!"
     assert b"".join(read_blocks(Stored(packed, len(packed)), 0, end)) == data[:end]

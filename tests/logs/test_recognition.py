@@ -137,7 +137,7 @@ def test_it_finds_words_that_a_block_cuts(tmp_path: Path, monkeypatch: pytest.Mo
                 content_of(save(tmp_path, ("\ufeff" + text).encode(encoding)))
 
 
-def test_it_goes_on_behind_requests_that_are_only_handled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_after_requests_that_are_only_handled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recognition, "FIRST_BLOCK", 1 << 10)
     for data, content in (
         (HANDLED * 9 + LOG, "requests"),

@@ -323,7 +323,7 @@ def test_heads_of_syslog_may_have_structured_data(structured: str, is_one: bool)
         (f"{'h' * 256} a: x", None),
     ],
 )
-def test_a_program_may_stand_behind_the_host(rest: str, text: str | None) -> None:
+def test_a_program_may_stand_after_the_host(rest: str, text: str | None) -> None:
     whole = f"Nov 21 02:45:09 {rest}"
     assert syslog(LATEST, whole.encode()).text == (whole if text is None else text).encode()
 

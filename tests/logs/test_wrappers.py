@@ -73,7 +73,7 @@ def test_it_takes_no_words_of_an_end_for_one(words: str) -> None:
     assert client_ids(wrap(plain, "kafka", "cri")) == [client_id, "b"]
 
 
-def test_it_counts_the_starts_behind_a_forged_end() -> None:
+def test_it_counts_the_starts_after_a_forged_end() -> None:
     # A stamp is no start where the pattern has none, but somebody's attempt at one.
     client_id = f"x{TAIL}\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
     plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
@@ -83,7 +83,7 @@ def test_it_counts_the_starts_behind_a_forged_end() -> None:
 
 
 @pytest.mark.parametrize(("lines", "whole"), [(1, True), (2, True), (64, True), (65, False)])
-def test_it_looks_through_some_lines_behind_an_end_for_another(lines: int, whole: bool) -> None:
+def test_it_looks_through_some_lines_after_an_end_for_another(lines: int, whole: bool) -> None:
     client_id = f"x{TAIL} (kafka.request.logger)" + "\ny" * lines
     data = wrap(request_header_struct_record(client_id=client_id) + json_record(client_id="b"), "kafka", "cri")
     assert client_ids(data)[-1] == "b"

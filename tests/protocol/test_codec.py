@@ -240,7 +240,7 @@ def it_names_the_element_that_is_wrong(number: int) -> None:
     assert (walked.value.where(), walked.value.offset) == (f"pairs[{number}].right", at)
 
 
-def it_refuses_bytes_behind_the_message() -> None:
+def it_refuses_bytes_after_the_message() -> None:
     with pytest.raises(DecodeError, match="M: at byte 21 expected the end of the message, 1 bytes are left"):
         codec(0).decode_all(codec(0).encode(PLAIN) + b"\x00")
 

@@ -177,7 +177,7 @@ def it_pairs_tokens_only_after_a_login_of_version_0() -> None:
     [(17, 0, b"\0\0", True), (17, 0, b"\0\0\0", True), (17, 1, b"\0\0\0\0\0\0", False), (17, 0, b"\0", False),
      (17, 0, b"\0\1", False), (17, 0, b"\1\0", False), (18, 0, b"\0\0", False), (16, 0, b"\0\0", False)],
 )  # fmt: skip
-def it_reads_tokens_behind_a_handshake_of_version_0(
+def it_reads_tokens_after_a_handshake_of_version_0(
     api_key: int, api_version: int, accepted: bytes, tokens: bool
 ) -> None:
     conversation = Conversation()

@@ -153,7 +153,7 @@ def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: py
         steps.steps.__wrapped__()
 
 
-def test_steps_begin_behind_what_they_need_and_first_those_that_most_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_begin_after_what_they_need_and_first_those_that_most_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derivation, "_AT_ONCE", 1)
     begun: list[str] = []
     derivation._derive_all(lambda step: begun.append(step.name))

@@ -48,7 +48,7 @@ def finds(pattern: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\u2029"])
-def test_each_of_javas_line_ends_may_stand_behind_the_end_and_is_no_character(end: str) -> None:
+def test_each_of_javas_line_ends_may_stand_after_the_end_and_is_no_character(end: str) -> None:
     found = {pattern: finds(pattern, f"a{end}") for pattern in ("^a.", "^a$", r"^a\Z", r"^a\z", "^a[.]", "^a[$]")}
     assert found == {"^a.": False, "^a$": True, r"^a\Z": True, r"^a\z": False, "^a[.]": False, "^a[$]": False}
     assert not finds("^a$", f"a{end}{end}")

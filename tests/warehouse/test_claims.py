@@ -165,7 +165,7 @@ def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
 
 
 @pytest.mark.long
-def test_an_old_claim_is_found_behind_many_commits(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_claim_is_found_after_many_commits(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_clientinfo.warehouse.claims._RECENT", 2)
     lake = run(spark, root)
     for number in range(3):
@@ -173,7 +173,7 @@ def test_an_old_claim_is_found_behind_many_commits(spark: Any, root: str, monkey
 
 
 @pytest.mark.long
-def test_the_batch_is_found_behind_a_claim(spark: Any, root: str) -> None:
+def test_the_batch_is_found_after_a_claim(spark: Any, root: str) -> None:
     run(spark, root).append("events", event(spark, "x"), "first")
     lake = run(spark, root)
     lake.claim()
