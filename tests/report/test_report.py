@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.config.rules import SEVERITIES
 from kafka_clientinfo.releases.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.buckets import MOST, buckets
@@ -246,6 +248,17 @@ def test_every_word_of_a_vocabulary_is_explained() -> None:
         explained = re.findall(r"WHEN '(\w+)'", declarations()["tables"][table]["rows"])
         assert set(re.findall(r"'(\w+)'", checks[check])) == set(explained)
     assert set(WORST_FIRST) == set(VERDICTS)
+
+
+@pytest.mark.parametrize(
+    ("colours", "words"),
+    [(contents._COLOURS, VERDICTS), (contents._SEVERITIES, SEVERITIES), (contents._OUTCOMES, contents._OUTCOMES)],
+)
+def test_every_word_has_a_colour_of_the_page(colours: dict[str, str], words: Iterable[str]) -> None:
+    style = (Path(contents.__file__).parent / "page.css").read_text("utf-8")
+    assert set(colours) == set(words)
+    assert set(colours.values()) <= {f"var({name})" for name in re.findall(r"(--[\w-]+):", style)}
+    assert len(set(colours.values())) == len(colours)
 
 
 def test_each_question_has_its_place(page: str) -> None:

@@ -230,6 +230,12 @@ def test_an_id_is_new_to_a_process_only_where_that_shows(of_lives: dict[str, Any
         assert len(ids) == number
         (row,) = finding
         assert (row["connection_id"], row["binds"]) == (connection, evidence != "sequence")
+        words = {
+            "member_id": ", with the same member id",
+            "correlation_ids": ", and its correlation ids go on from there",
+            "sequence": "; one process, or as many that ran one after the other",
+        }
+        assert words[evidence] in row["message"]
     else:
         assert not finding
 
