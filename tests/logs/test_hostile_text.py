@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.logs import Parser, RequestEvent
 from tests.builders import (
     RECORDS,
     TEXT_RECORDS,
@@ -12,7 +13,7 @@ from tests.builders import (
     name_text_record,
     request_header_struct_record,
 )
-from tests.logs.excerpts import EXCERPTS, parse, rejected, request, requests
+from tests.logs.excerpts import EXCERPTS, parse, records, rejected, request, requests
 
 FORGED = "inj\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
 TAIL = " from connection 1.2.3.4:1-5.6.7.8:2;totalTime:1"
@@ -182,3 +183,11 @@ def test_it_makes_no_request_of_two_records_that_ran_into_one() -> None:
     first, second = json_record(client_id="a"), json_record(client_id="b")
     assert [event.client_id for event in requests(parse(first + b"\0\0" + second))] == ["a", "b"]
     assert rejected(first.removesuffix(b"\n") + b"\0\0" + second[1:]).reason == "malformed_json"
+
+
+def test_forged_lines_of_both_kinds_are_added() -> None:
+    """Text that is raw in the record, as a wrapper's lines show, and text that JSON has escaped."""
+    (record,) = records(json_record(client_id=FORGED))
+    event = Parser("UTC").parse(record._replace(forged_prefixes=1))
+    assert isinstance(event, RequestEvent)
+    assert event.forged_lines == 2
