@@ -14,7 +14,7 @@ from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
-from tests.logs.test_layouts import LATEST, NAMES, Event, comparable, events, found
+from tests.logs.laid_out import LATEST, NAMES, Event, comparable, events, found
 from tests.wrapping import KINDS, logged, wrap
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_logs").glob("*/kafka-request.log*"))

@@ -1,6 +1,5 @@
 """Bytes to records: nothing lost, nothing twice, whatever the blocks; forged lines stay text; memory stays bounded."""
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -15,12 +14,9 @@ from kafka_clientinfo.logs.framing import (
     SERVER_LOG,
     PlainSplitter,
     RawRecord,
-    is_finished,
     receive_all,
     split_records,
 )
-from kafka_clientinfo.logs.physical_lines import Kept, PhysicalLines
-from kafka_clientinfo.logs.record_marks import HANDLING, PREFIX, before_filler, find_words, prefix_of, strip_logger
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
@@ -146,21 +142,6 @@ def test_it_tells_an_unfinished_last_record(cut: int) -> None:
     assert (last.data, last.finished) == (whole[:-cut], False)
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
-def test_it_knows_the_ends_of_lines(end: bytes) -> None:
-    line = request_header_struct_record()[:-1] + end
-    assert [record.finished for record in records(line * 2)] == [True, True]
-    assert strip_logger(line) == line.removesuffix(b" (kafka.request.logger)" + end)
-
-
-@pytest.mark.parametrize("text", [b"", b"x", b"(1)\n", b"(a", b"(a b)", b"(" + b"a" * 400 + b")"])
-def test_it_finds_no_logger_where_none_ends_the_text(text: bytes) -> None:
-    assert strip_logger(b"(a)\n") == b""
-    assert strip_logger(b"xX  (a)\n") == b"xX"
-    assert strip_logger(text) is None
-    assert not is_finished(text, 0, len(text))
-
-
 def test_it_lets_go_of_the_middle_of_an_oversized_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framing, "MAX_RECORD", 1 << 16)
     monkeypatch.setattr(framing, "KEPT_HEAD", 1 << 12)
@@ -216,131 +197,6 @@ def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     assert record.length == len(start) * 40_000
 
 
-@pytest.mark.parametrize("level", [b"TRACE", b"DEBUG", b"INFO", b"WARN", b"ERROR", b"FATAL", b"WARNING", b"info"])
-@pytest.mark.parametrize(
-    ("time", "groups"),
-    [
-        (b"2026-11-21 02:45:09", (b"2026-11-21 02:45:09", None, None)),
-        (b"2026-11-21T02:45:09.9", (b"2026-11-21T02:45:09", b"9", None)),
-        (b"2026-11-21 02:45:09,123456789Z", (b"2026-11-21 02:45:09", b"123456789", b"Z")),
-        (b"2026-11-21 02:45:09,935 +01:00", (b"2026-11-21 02:45:09", b"935", b"+01:00")),
-        (b"2026-11-21 02:45:09-0100", (b"2026-11-21 02:45:09", None, b"-0100")),
-        (b"2026-11-21 02:45:09+01", (b"2026-11-21 02:45:09", None, b"+01")),
-        (b"2026-11-21 02:45:09,1234567890", None),
-        (b"2026-11-21 02:45:09,", None),
-        (b"2026-11-21  02:45:09", None),
-        (b"26-11-21 02:45:09", None),
-        (b"2026-11-21 02:45", None),
-        (b"2026-11-21 02:45:09+1", None),
-    ],
-)
-def test_it_knows_the_start_of_a_record(level: bytes, time: bytes, groups: tuple[bytes | None, ...] | None) -> None:
-    for before, after in ((1, 1), (4, 4), (0, 1), (5, 1), (1, 0), (1, 5)):
-        found = PREFIX.match(b"[" + time + b"]" + b" " * before + level + b" " * after + b"x")
-        is_start = groups is not None and level not in (b"WARNING", b"info") and 1 <= before <= 4 and after >= 1
-        assert (found is not None) == is_start
-        if found is not None:
-            assert found.groups() == (*(groups or ()), level)
-            assert found.end() == 2 + len(time) + before + len(level) + min(after, 4)
-
-
-START = b"[2026-11-21 02:45:09,935] INFO "
-
-
-@pytest.mark.parametrize("zone", [b"Z", b"+01", b"-01:00"])
-def test_at_most_one_blank_stands_before_a_zone(zone: bytes) -> None:
-    times = [b"[2026-11-21 02:45:09.9" + b" " * blanks + zone + b"] INFO " for blanks in range(3)]
-    assert [PREFIX.match(time) is not None for time in times] == [True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("before", "has_prefix"),
-    [(b"", True), (b"\0\0", True), (b"\xef\xbb\xbf", True), (b"\xef\xbb\xbf\0", True), (b"\0\xef\xbb\xbf", False),
-     (b"x", False), (b"\n", False)],
-)  # fmt: skip
-def test_a_prefix_may_follow_filler(before: bytes, has_prefix: bool) -> None:
-    for start in (0, 3):
-        prefix = prefix_of(b"a" * start + before + START + b"x", start)
-        assert (prefix is not None) == has_prefix
-        assert prefix is None or prefix.span() == (start + len(before), start + len(before) + len(START))
-
-
-@pytest.mark.parametrize(
-    ("data", "start", "filler"),
-    [
-        (b"ab", 2, 2),
-        (b"ab\0\0", 4, 2),
-        (b"ab\0\0", 3, 2),
-        (b"a\xef\xbb\xbf", 4, 1),
-        (b"a\xef\xbb\xbf\0c", 5, 1),
-        (b"\0\xef\xbb\xbf", 4, 1),
-        (b"\0a", 2, 2),
-        (b"\0\0", 2, 0),
-    ],
-)
-def test_it_finds_the_filler_before_a_record(data: bytes, start: int, filler: int) -> None:
-    assert before_filler(data, start) == filler
-
-
-@pytest.mark.parametrize("zeros", [b"\0", b"\0\0\n", b"\r\n\0", b"\0\r\n\0\n", b"\0\r\0"])
-def test_a_logger_may_stand_before_zeros(zeros: bytes) -> None:
-    assert strip_logger(b"x (a)" + zeros) == b"x"
-    assert strip_logger(b"x (a" + zeros) is None
-
-
-@pytest.mark.parametrize(
-    ("message", "is_trace"),
-    [
-        ("Handling request:RequestHeader(apiKey=FETCH", True),
-        ("Handling request: RequestHeader(apiKey=FETCH", True),
-        ("Handling request:{api_key=1", True),
-        ("Handling request:Name: FetchRequest", True),
-        ("Handling request:Name:FetchRequest", True),
-        ("Handling request:  Name:FetchRequest", False),
-        ("Handling request:Name:", False),
-        ("Handling request:x", False),
-        ("[KafkaApi-1] Handling request:{api_key=1", True),
-        ("[ControllerServer id=1 x] Handling request:{api_key=1", True),
-        (f"[{'a' * 64}] Handling request:{{api_key=1", True),
-        (f"[{'a' * 65}] Handling request:{{api_key=1", False),
-        ("[] Handling request:{api_key=1", False),
-        ("[a:1] Handling request:{api_key=1", False),
-        ("x Handling request:{api_key=1", False),
-    ],
-)
-def test_it_knows_the_traces_of_handled_requests(message: str, is_trace: bool) -> None:
-    assert (HANDLING.match(message.encode()) is not None) == is_trace
-
-
-@pytest.mark.parametrize(
-    ("data", "start", "words"),
-    [
-        (b"Completed request:", 0, 0),
-        (b"Completed request:", 1, -1),
-        (b"aCompleted request:", 0, 1),
-        (b"a b Completed request: Completed request:", 1, 4),
-        (b"a b Completed request: Completed request:", 5, 23),
-        (b"CompletedXrequest:", 0, -1),
-        (b"Completed request", 0, -1),
-        (b"", 0, -1),
-    ],
-)
-def test_it_finds_a_requests_words(data: bytes, start: int, words: int) -> None:
-    assert find_words(data, start) == words
-
-
-@pytest.mark.parametrize(("length", "is_logger"), [(1, True), (255, True), (256, True), (257, False)])
-@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-def test_it_takes_loggers_of_some_length(length: int, is_logger: bool, end: bytes) -> None:
-    assert strip_logger(b"x  (" + b"a" * length + b")" + end) == (b"x" if is_logger else None)
-
-
-@pytest.mark.parametrize("logger", [b"a", b"_", b"Z.b$1", b"kafka.network.RequestChannel$"])
-def test_it_takes_names_of_classes_for_loggers(logger: bytes) -> None:
-    assert strip_logger(b"x (%b)\n" % logger) == b"x"
-    assert [strip_logger(b"x (%b)\n" % (first + logger)) for first in (b"1", b".", b"$", b"-", b" ")] == [None] * 5
-
-
 @pytest.mark.parametrize("before", [b"", b"\n", b"x\n"])
 def test_it_gives_a_record_as_soon_as_the_next_one_has_begun(before: bytes) -> None:
     def feed() -> Iterator[bytes]:
@@ -350,67 +206,6 @@ def test_it_gives_a_record_as_soon_as_the_next_one_has_begun(before: bytes) -> N
     found = split_records(feed())
     expected = [before, json_record()] if before else [json_record()]
     assert [next(found).data for _ in expected] == expected
-
-
-@pytest.mark.parametrize("step", [1, 2, 3, 100])
-@pytest.mark.parametrize("data", [b"\n", b"\na\n", b"a\n\nb\n", b"a", b""])
-def test_it_cuts_lines_however_the_blocks_are_cut(step: int, data: bytes) -> None:
-    lines = PhysicalLines()
-    found = [line for at in range(0, len(data), step) for line in lines.feed(data[at : at + step])]
-    whole = re.findall(rb"[^\n]*\n", data)
-    assert found == [(line, len(line)) for line in whole]
-    assert lines.rest == data[sum(map(len, whole)) :]
-    assert len(lines.rest) + lines.truncated == len(lines.rest)
-
-
-@pytest.mark.parametrize(("more", "kept"), [(0, 64), (1, 60), (4, 60), (40, 60)])
-def test_it_keeps_head_and_tail_of_what_is_longer_than_the_limit(
-    monkeypatch: pytest.MonkeyPatch, more: int, kept: int
-) -> None:
-    for name, value in (("MAX_RECORD", 64), ("KEPT_HEAD", 40), ("KEPT_TAIL", 20)):
-        monkeypatch.setattr(framing, name, value)
-    data = bytes(range(64 + more))
-    lines, bytes_kept = PhysicalLines(), Kept()
-    assert list(lines.feed(data.replace(b"\n", b"x"))) == []
-    bytes_kept.add(data)
-    assert (len(lines.rest) + lines.truncated, bytes_kept.length) == (64 + more, 64 + more)
-    assert (len(lines.rest), len(bytes_kept.join())) == (kept, kept)
-    assert bytes_kept.join() == data[:40] + data[len(data) - kept + 40 :]
-    assert list(lines.feed(b"\n")) == [(lines_end(data, kept), 65 + more)]
-
-
-def lines_end(data: bytes, kept: int) -> bytes:
-    return (data[:40] + data[len(data) - kept + 40 :]).replace(b"\n", b"x") + b"\n"
-
-
-@pytest.mark.parametrize("step", [1, 7, 30, 64, 200])
-def test_lines_after_a_long_one_are_whole_and_all_have_their_lengths(
-    monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    for name, value in (("MAX_RECORD", 64), ("KEPT_HEAD", 40), ("KEPT_TAIL", 20)):
-        monkeypatch.setattr(framing, name, value)
-    stream = b"a" * 300 + b"\n" + b"b" * 60 + b"\n" + b"c" * 200 + b"\nd\n"
-    lines = PhysicalLines()
-    found = [line for at in range(0, len(stream), step) for line in lines.feed(stream[at : at + step])]
-    assert [length for _, length in found] == [301, 61, 201, 2]
-    assert [line for line, _ in found[1::2]] == [b"b" * 60 + b"\n", b"d\n"]
-    assert (lines.rest, lines.truncated) == (b"", 0)
-
-
-def test_it_keeps_head_and_tail_of_what_is_added_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("MAX_RECORD", 64), ("KEPT_HEAD", 40), ("KEPT_TAIL", 20)):
-        monkeypatch.setattr(framing, name, value)
-    kept = Kept()
-    for letter, expected in (
-        (b"a", b"a" * 30),
-        (b"b", b"a" * 30 + b"b" * 30),
-        (b"c", b"a" * 30 + b"b" * 10 + b"c" * 20),
-        (b"d", b"a" * 30 + b"b" * 10 + b"d" * 20),
-    ):
-        kept.add(letter * 30)
-        assert kept.join() == expected
-    kept.add(b"ef", 1000)  # the true length of a part that was shortened before
-    assert (kept.join(), kept.length) == (b"a" * 30 + b"b" * 10 + b"d" * 20 + b"ef", 1120)
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])
@@ -436,8 +231,3 @@ def test_an_open_text_ends_where_it_is_longer_than_clients_texts(before: bytes, 
         assert has_ended(data, start, end) == bool(more)
         if first.startswith(b"a.B"):
             assert has_whole_trace(data, start, end) == bool(more)
-
-
-def test_nothing_kept_is_nothing() -> None:
-    kept = Kept()
-    assert (kept.join(), kept.length) == (b"", 0)

@@ -1,54 +1,23 @@
 """The layout that a file's beginning shows or that a setting names, and the starts and ends of records in it."""
 
-import json
 import re
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import (
     KAFKA,
-    REQUEST_LOGGER,
     SAMPLE,
-    STARTS,
     Layout,
     UnreadableForm,
     check_form,
     detect,
-    split_logger,
 )
-from kafka_clientinfo.logs.unwrapping import layout_records
-from kafka_clientinfo.logs.wrappers import Line
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
+from tests.logs.laid_out import LATEST, NAMES, STAMPED, events, found
 from tests.wrapping import wrap
-
-LATEST = datetime(2026, 11, 22, tzinfo=UTC)
-LOGGED = "2026-11-21 12:00:00"
-STAMPED = "2026-11-21T12:00:00Z"
-NAMES = ["auto", *STARTS, *(f"{wrapper}+{pattern}" for wrapper in ("cri", "docker", "syslog") for pattern in STARTS)]
-Event = RequestEvent | RejectedRecord | IgnoredRecord
-
-
-def found(data: bytes, layout: Layout | None = None, offset: int = 0) -> list[RawRecord]:
-    return list(layout_records([data[offset:]], offset, layout or detect(data, latest=LATEST)))
-
-
-def events(data: bytes, layout: Layout | None = None) -> list[Event]:
-    parser = Parser()
-    return [parser.parse(record) for record in found(data, layout)]
-
-
-def comparable(event: RequestEvent) -> tuple[object, ...]:
-    """A request without what a layout may lose: its place, parts of seconds, level, and the starts it recognises."""
-    fields = event._asdict()
-    at, total = fields.pop("logged_at"), fields["total_time_ms"]
-    assert fields.pop("started_at") == at - round(total * 1000)
-    fields.pop("forged_lines", None)
-    return at // 1_000_000, *(value for name, value in fields.items() if name not in ("byte_offset", "log_level"))
 
 
 @pytest.mark.parametrize(("name", "pattern", "wrapper"), [("cri+stamped", "thread_last", "cri"), ("json", "ecs", "none"),
@@ -190,250 +159,6 @@ def test_times_without_a_year_are_of_the_files(year: int, name: str) -> None:
     (undated,) = found(data, Layout(wrapper="syslog", pattern="message"))
     assert undated.text is not None
     assert undated.text[5:40] == record.text[5:40]
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "logger"),
-    [
-        (b"a (b.C)", b"a", b"b.C"),
-        (b"(b.C)", b"", b"b.C"),
-        (b"aX  (b.C) [t]\r\n", b"aX", b"b.C"),
-        (b"a (b.C) [t (d.E) [u] v]", b"a (b.C) [t", b"d.E"),
-        (b"a (b.C)X", b"a (b.C)X", None),
-        (b"aX\r\n", b"aX", None),
-        (b"a (1b)", b"a (1b)", None),
-        (b"a (_b.C$1)", b"a", b"_b.C$1"),
-        (b"a (" + b"b" * 256 + b") [" + b"t" * 300 + b"]", b"a", b"b" * 256),
-        (b"a (" + b"b" * 257 + b")", b"a (" + b"b" * 257 + b")", None),
-        (b"a (b) [" + b"t" * 301 + b"]", b"a (b) [" + b"t" * 301 + b"]", None),
-        (b"a (b) []", b"a (b) []", None),
-        (b"", b"", None),
-    ],
-)
-def test_it_splits_the_logger_from_the_end(text: bytes, message: bytes, logger: bytes | None) -> None:
-    assert split_logger(text) == (message, logger)
-
-
-TIME = LOGGED.encode()
-
-
-@pytest.mark.parametrize("blanks", range(6))
-@pytest.mark.parametrize("length", [0, 1, 299, 300, 301])
-def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blanks: int) -> None:
-    thread = b"[" + b"t" * length + b"]" + b" " * blanks
-    is_one = 1 <= length <= 300 and 1 <= blanks <= 4
-    stamped, logger_first = STARTS["stamped"], STARTS["logger_first"]
-    assert (stamped(Line(TIME + b" " + thread + b"INFO x")) is not None) == is_one
-    assert (logger_first(Line(TIME + b" INFO " + thread + b"a.B - x")) is not None) == is_one
-    for words in (b"Completed request:x", b"Processor 1 x", b"Sending x", b"Not sending x", b"x", b"Processor x"):
-        start = stamped(Line(TIME + b" INFO " + thread + words))
-        is_dropped = is_one and words not in (b"x", b"Processor x")
-        assert start is not None
-        assert start.message == (b"" if is_dropped else thread) + words
-
-
-@pytest.mark.parametrize(
-    ("thread", "is_first", "is_after"),
-    [(b"t-0", True, True), (b"a[1] b", False, True), (b"a] b", False, True), (b"a\rb", False, False)],
-)
-def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: bool, is_after: bool) -> None:
-    first = STARTS["stamped"](Line(TIME + b" [" + thread + b"] INFO x"))
-    after = STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x"))
-    logger = STARTS["logger_first"](Line(TIME + b" INFO [" + thread + b"] a.B - x"))
-    assert ((first is not None), (logger is not None)) == (is_first, is_after)
-    assert after is not None
-    assert (after.message == b"Sending x") == is_after
-
-
-def test_a_thread_ends_at_its_first_bracket_before_a_requests_words() -> None:
-    for words in (b"Completed request:[u] Sending x", b"Sending [u] Not sending x"):
-        start = STARTS["stamped"](Line(TIME + b" INFO [t] " + words))
-        assert start is not None
-        assert start.message == words
-
-
-@pytest.mark.parametrize("blanks", range(6))
-@pytest.mark.parametrize("brackets", [b"[%b]", b"%b"])
-def test_a_stamp_has_blanks_before_and_after_its_level(brackets: bytes, blanks: int) -> None:
-    before = STARTS["stamped"](Line(brackets % TIME + b" " * blanks + b"INFO x"))
-    assert (before is not None) == (1 <= blanks <= 4)
-    after = STARTS["stamped"](Line(brackets % TIME + b" INFO" + b" " * blanks + b"x"))
-    assert (None if after is None else after.message) == (b" " * (blanks - 4) + b"x" if blanks else None)
-    assert STARTS["stamped"](Line(brackets % TIME + b" INFO")) is not None
-
-
-@pytest.mark.parametrize(
-    ("head", "logger"),
-    [
-        (b"a - ", b"a"),
-        (b"_a.B$1 - ", b"_a.B$1"),
-        (b"a:7 - ", b"a"),
-        (b"a:? - ", b"a"),
-        (b"a:1234567    - ", b"a"),
-        (b"a:12345678 - ", None),
-        (b"a:x - ", None),
-        (b"a     - ", None),
-        (b"a- ", None),
-        (b"a -x", None),
-        (b"1a - ", None),
-        (b"$a - ", None),
-        (b"a" * 256 + b" - ", b"a" * 256),
-        (b"a" * 257 + b" - ", None),
-    ],
-)
-def test_it_knows_a_logger_that_comes_first(head: bytes, logger: bytes | None) -> None:
-    start = STARTS["logger_first"](Line(TIME + b" INFO " + head + b"x"))
-    assert (None if start is None else (start.logger, start.message)) == (None if logger is None else (logger, b"x"))
-
-
-@pytest.mark.parametrize(
-    ("thread", "is_time"),
-    [(b"2026-11-21 12:00:01,5", True), (b"2026-11-21T12:00:01", True), (b"a 2026-11-21 12: b", True),
-     (b"2026-11-21-12:00", False), (b"2026-11-21 12.00", False), (b"a:b", False)],
-)  # fmt: skip
-def test_a_thread_that_holds_another_lines_time_is_none(thread: bytes, is_time: bool) -> None:
-    assert (STARTS["stamped"](Line(TIME + b" [" + thread + b"] INFO x")) is None) == is_time
-    assert (STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x")) is None) == is_time
-    assert (STARTS["logger_first"](Line(TIME + b" INFO [" + thread + b"] a.B - x")) is None) == is_time
-
-
-@pytest.mark.parametrize(
-    ("end", "is_end"),
-    [
-        ('Completed request:{"a":{"b":1}}', True),
-        ('Completed request:{"a":1}', False),
-        ('Completed request:{"a":{"b":1}} x', False),
-        ("x,sendTime:1.5", True),
-        ("x,sendTime:1,5", True),
-        ("x,sendTime:", False),
-        ("x,sendTime:1.5ms", False),
-        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:a b,listener:L", True),
-        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:(a),listener:L", True),
-        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:a (b", False),
-        ("x,sendTime:1.5,securityProtocol:SSL,listener:L,c:C(softwareName=a, softwareVersion=b)", True),
-    ],
-)
-def test_it_knows_how_requests_end_without_a_logger(end: str, is_end: bool) -> None:
-    line = f"{LOGGED} DEBUG {end}\n".encode()
-    assert detect(line * 2, "stamped").logger_ends != is_end
-    assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode(), "stamped").logger_ends
-
-
-def test_a_logger_after_a_requests_times_is_its_logger() -> None:
-    times = f"{LOGGED} DEBUG x,sendTime:1.5,securityProtocol:SSL,principal:User:a"
-    assert detect(f"{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
-    assert not detect(f"{times}\n{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
-
-
-@pytest.mark.parametrize(("deprecated", "level"), [("true", b"INFO"), ("false", b"DEBUG"), ("null", b"DEBUG")])
-def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: bytes) -> None:
-    text = f'Completed request:{{"requestHeader":{{"requestApiVersionDeprecated":{deprecated}}}}}'.encode()
-    assert STARTS["message"](Line(text, b"", True, TIME)) == (b"[%b] %b " % (TIME, level), text, None, False, False)
-
-
-@pytest.mark.parametrize("name", ["message", "short_message", "log"])
-@pytest.mark.parametrize("blank", ["", " "])
-def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
-    event = f'{{"level":"INFO","{name}":{blank}"' + "x" * 100
-    assert detect(event.encode()).name == "json"
-    assert detect(f"{STAMPED} stdout P {event}\n".encode()).name == "cri+json"
-    assert detect(event.encode() + b"\ny\n").name == "kafka"
-    assert detect(f'{{"log":{blank}"x'.encode()).wrapper == "docker"
-
-
-@pytest.mark.parametrize("text", [b"Completed request:x", b"Processor 0 received request: x",
-                                  b"Sending FETCH response to client x", b"Not sending FETCH response to client x"])  # fmt: skip
-@pytest.mark.parametrize(("level", "stated"), [(b"WARN", b"WARN"), (None, b"DEBUG")])
-def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: bytes | None, stated: bytes) -> None:
-    time = b"2026-11-21T12:00:00Z"
-    start = STARTS["message"](Line(text, b"", True, time, level))
-    assert start == (b"[%b] %b " % (time, stated), text, None, False, False)
-    assert STARTS["message"](Line(text)) is None
-    assert STARTS["message"](Line(b"x" + text, b"", True, time, level)) is None
-
-
-@pytest.mark.parametrize(
-    ("event", "stamp", "logger"),
-    [
-        ('"timeMillis":1000', b"[1970-01-01T00:00:01.000000Z] DEBUG ", REQUEST_LOGGER),
-        ('"timeMillis":1000,"level":"warn","logger":"a.B"', b"[1970-01-01T00:00:01.000000Z] WARN ", b"a.B"),
-        ('"level":"INFO"', b"[2026-11-21T12:00:00Z] INFO ", REQUEST_LOGGER),
-    ],
-)
-@pytest.mark.parametrize("message", ["m", '{"message":"[2026-11-21 12:00:00,000] INFO x"}'])
-def test_an_event_is_a_whole_record(message: str, event: str, stamp: bytes, logger: bytes) -> None:
-    text = f'{{"message":{json.dumps(message)},{event}}}'.encode()
-    assert STARTS["json"](Line(text, b"", True, b"2026-11-21T12:00:00Z")) == (
-        stamp,
-        message.encode(),
-        logger,
-        True,
-        True,
-    )
-    assert (STARTS["json"](Line(text)) is None) == ("timeMillis" not in event)
-
-
-@pytest.mark.parametrize("zone", [b"+99:00", b"-1900", b"+18:01"])
-def test_it_refuses_a_zone_that_is_none(zone: bytes) -> None:
-    (event,) = parse(json_record().replace(b"12:00:00,000]", b"12:00:00,000" + zone + b"]"))
-    assert isinstance(event, RejectedRecord)
-    assert event.reason == "malformed_value"
-
-
-CLOSED = "Closing socket for a because of error"
-TRACE = "java.io.EOFException\n\tat x.y(Z.java:1)"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "logger_ends", "lines", "text"),
-    [
-        ("stamped", True, f"[{LOGGED},5] INFO x (a.B) [t]", f"[{LOGGED}.5] INFO x (a.B)\n"),
-        ("stamped", True, f"{LOGGED}Z [t] INFO  x", f"[{LOGGED}Z] INFO x\n"),
-        ("stamped", False, f"{LOGGED} +01:00 INFO x", f"[{LOGGED}+01:00] INFO x (kafka.request.logger)\n"),
-        ("stamped", False, f"{LOGGED} INFO x (a.B)", f"[{LOGGED}] INFO x (a.B)\n"),
-        ("stamped", True, f"{LOGGED} ERROR {CLOSED} (a.B)\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
-        ("logger_first", True, f"{LOGGED} INFO [t] a.B:7 - x (c.D)", f"[{LOGGED}] INFO x (c.D) (a.B)\n"),
-        ("logger_first", True, f"{LOGGED} ERROR [t] a.B - {CLOSED}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n"),
-        ("logger_first", True, f"{LOGGED} ERROR a.B - {CLOSED}\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
-        ("any", True, f"{LOGGED} INFO [t] a.B - x", f"[{LOGGED}] INFO [t] a.B - x\n"),
-        ("any", True, f"{LOGGED} DEBUG [t] a.B - Completed request:x", f"[{LOGGED}] DEBUG Completed request:x (a.B)\n"),
-        ("kafka", True, "x", "x"),
-    ],
-)  # fmt: skip
-def test_it_writes_records_as_kafkas_own_layout_has_them(
-    pattern: Any, logger_ends: bool, lines: str, text: str
-) -> None:
-    wrapped = "".join(f"2026-11-21T12:00:00Z stdout F {line}\n" for line in lines.split("\n"))
-    layout = Layout(wrapper="cri", pattern=pattern, logger_ends=logger_ends)
-    (record,) = found(wrapped.encode(), layout)
-    assert record.text == text.encode()
-
-
-def test_it_hands_on_bytes_that_are_no_utf_8() -> None:
-    (record,) = found(b"2026-11-21T12:00:00Z stdout F [2026-11-21 12:00:00] INFO \xff (a.B)\n", Layout(wrapper="cri"))
-    assert record.text == b"[2026-11-21 12:00:00] INFO \xff (a.B)\n"
-
-
-@pytest.mark.parametrize("trace", ["", TRACE, f"{TRACE}\nCaused by: x"])
-def test_an_event_holds_its_stack_trace(trace: str) -> None:
-    message = f"{CLOSED}\n{trace}".rstrip("\n")
-    line = json.dumps({"message": message, "time": LOGGED, "level": "ERROR", "logger": "a.B"}).encode() + b"\n"
-    (record,) = found(line, Layout(pattern="json"))
-    assert record.text == f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{trace}".encode() + b"\n" * bool(trace)
-
-
-def test_it_infers_the_level_where_none_is_written() -> None:
-    # INFO shows requests of deprecated versions only, DEBUG every request.
-    plain = json_record() + json_record(deprecated=True)
-    assert [event.log_level for event in requests(events(wrap(plain, "message", "cri")))] == ["DEBUG", "INFO"]
-
-
-@pytest.mark.parametrize("end", ["", "\\n", "\\r\\n"])
-@pytest.mark.parametrize("message", ["aX", "a (b.C)", "a\\tb"])
-def test_a_line_of_the_log_inside_an_event_ends_before_its_line_end(message: str, end: str) -> None:
-    start = STARTS["json"](Line(f'{{"message":"[2026-11-21 12:00:00,000] INFO {message}{end}"}}'.encode()))
-    expected = message.replace("\\t", "\t").encode()
-    assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True, False)
 
 
 def test_bytes_after_the_sample_tell_nothing() -> None:

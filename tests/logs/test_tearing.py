@@ -9,7 +9,7 @@ import pytest
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
 from tests.builders import TEXT_RECORDS, api_key_struct_record, json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, records
-from tests.logs.test_layouts import events
+from tests.logs.laid_out import events
 from tests.wrapping import KINDS, wrap
 
 Build = Callable[..., bytes]

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from kafka_clientinfo.logs.wrappers import LEFT_OUT, Line, cri, docker, event, is_journal, is_syslog, journal, syslog
-from tests.logs.test_layouts import LATEST
+from tests.logs.laid_out import LATEST
 
 
 @pytest.mark.parametrize(

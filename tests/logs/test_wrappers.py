@@ -12,7 +12,7 @@ from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
-from tests.logs.test_layouts import comparable, events, found
+from tests.logs.laid_out import comparable, events, found
 from tests.wrapping import KINDS, wrap
 
 TAIL = (
