@@ -61,7 +61,8 @@ class LoggedRequest(NamedTuple):
     log_generation: str
 
 
-R = TypeVar("R", bound=LoggedRequest | RequestEvent)
+AnyRequest = LoggedRequest | RequestEvent
+R = TypeVar("R", bound=AnyRequest)
 
 
 def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
@@ -79,7 +80,7 @@ def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
     return _are_at_once([(event.logged_at, _listener(event)) for event in logged if _index(event) == 0])
 
 
-def shows_restart(first: Sequence[LoggedRequest | RequestEvent], before: Mapping[str, int]) -> bool:
+def shows_restart(first: Sequence[AnyRequest], before: Mapping[str, int]) -> bool:
     """Return whether the first requests after a silence show that the broker started in it.
 
     Args:
@@ -120,7 +121,7 @@ def _highest_indexes(connection_ids: Iterable[str]) -> dict[str, int]:
     return highest
 
 
-def _begin_anew(openings: Iterable[LoggedRequest | RequestEvent], highest: Mapping[str, int]) -> bool:
+def _begin_anew(openings: Iterable[AnyRequest], highest: Mapping[str, int]) -> bool:
     """Return whether no INDEX goes on: each is below the highest one before, or the new connections explain it.
 
     If none above 0 was logged before, connections that sent nothing may explain it too.
@@ -135,7 +136,7 @@ def _begin_anew(openings: Iterable[LoggedRequest | RequestEvent], highest: Mappi
     return True
 
 
-def _shows_new_count(event: LoggedRequest | RequestEvent, highest: Mapping[str, int]) -> bool:
+def _shows_new_count(event: AnyRequest, highest: Mapping[str, int]) -> bool:
     """Return whether a request is a connection's first one, with an INDEX that shows that the count began again.
 
     Brokers send as soon as they have connected, so for them any lower INDEX shows it.
@@ -146,7 +147,7 @@ def _shows_new_count(event: LoggedRequest | RequestEvent, highest: Mapping[str, 
     return last >= 1 and (index == 0 or (_is_first(event) and index < last - 1))
 
 
-def _may_be_new(event: LoggedRequest | RequestEvent, low: int) -> bool:
+def _may_be_new(event: AnyRequest, low: int) -> bool:
     """Return whether a request can be the first of a client that counts over all its connections."""
     return event.client_software_name == UNKNOWN and _index(event) <= low
 
@@ -159,7 +160,7 @@ def _first_of_each(requests: Iterable[R]) -> dict[str, R]:
     return openings
 
 
-def _may_open(event: LoggedRequest | RequestEvent) -> bool:
+def _may_open(event: AnyRequest) -> bool:
     """Return whether a request can be its connection's first one."""
     if (event.security_protocol or "").startswith("SASL"):
         return event.correlation_id <= _HIDDEN_BY_SASL
@@ -168,24 +169,24 @@ def _may_open(event: LoggedRequest | RequestEvent) -> bool:
     return event.api_key == ApiKey.API_VERSIONS or event.correlation_id in (0, 1)
 
 
-def _listener(event: LoggedRequest | RequestEvent) -> str:
+def _listener(event: AnyRequest) -> str:
     """Return the local address of a connection, the first part of its id."""
     return event.connection_id.partition("-")[0]
 
 
-def _is_of_a_broker(event: LoggedRequest | RequestEvent) -> bool:
+def _is_of_a_broker(event: AnyRequest) -> bool:
     return event.api_key in INTER_BROKER_APIS or (event.replica_id is not None and event.replica_id >= 0)
 
 
-def _is_first(event: LoggedRequest | RequestEvent) -> bool:
+def _is_first(event: AnyRequest) -> bool:
     return _is_of_a_broker(event) and event.correlation_id == 0
 
 
-def _has_index(event: LoggedRequest | RequestEvent) -> bool:
+def _has_index(event: AnyRequest) -> bool:
     return event.log_generation in ("json", "request_header_struct")
 
 
-def _index(event: LoggedRequest | RequestEvent) -> int:
+def _index(event: AnyRequest) -> int:
     """Return the INDEX of a connection on its network processor; `_NO_INDEX` if none is logged."""
     index = _INDEX.search(event.connection_id) if _has_index(event) else None
     return int(index[1]) if index else _NO_INDEX

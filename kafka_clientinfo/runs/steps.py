@@ -51,7 +51,7 @@ class Step:
     def is_of_whole_tables(self) -> bool:
         """Whether the step reads full tables, and not only the rows that a run recomputes.
 
-        A relation without a table is made of full tables if it needs only derived tables and sources that are whole.
+        A relation without a table is made of full tables if it needs only derived tables and what a run is given whole.
         """
         whole = _GIVEN_WHOLE | {name for name, spec in table_specs().items() if spec.derived}
         return self.write_mode == "overwrite" or (self.write_mode is None and set(self.needs) <= whole)

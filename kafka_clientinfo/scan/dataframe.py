@@ -50,7 +50,7 @@ class Statement:
     reads: tuple[str, ...]
 
 
-_NONE: Mapping[str, Statement] = MappingProxyType({})
+_NO_STATEMENTS: Mapping[str, Statement] = MappingProxyType({})
 
 
 class DataFrame:
@@ -72,7 +72,7 @@ class DataFrame:
         columns: Iterable[str],
         scope: Scope = frozenset(),
         reads: tuple[str, ...] = (),
-        statements: Mapping[str, Statement] = _NONE,
+        statements: Mapping[str, Statement] = _NO_STATEMENTS,
     ) -> None:
         self.sparkSession = session
         self.columns = list(columns)
