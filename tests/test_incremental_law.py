@@ -20,7 +20,7 @@ from kafka_clientinfo.concerns.fleet import broker_hosts
 from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.connections.coverage import in_order, reports
 from kafka_clientinfo.connections.facts import shown_as_brokers
-from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.judged import NOTHING, judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
@@ -91,12 +91,22 @@ def as_shown(rows: Any) -> Counter[str]:
     )
 
 
-def judged_connections(requests: Any, files: Any, settings: Settings = SETTINGS, of_hosts: Any = None) -> Any:
+def judged_connections(
+    requests: Any, files: Any, settings: Settings = SETTINGS, of_hosts: Any = None, before: Any = NOTHING
+) -> Any:
     """The rows of `connections`; `of_hosts` are the requests that show hosts of brokers, those given where None."""
-    whole = concerns()
     hosts = broker_hosts.transform(requests if of_hosts is None else of_hosts)
-    judged = judged_requests(requests, files, settings, whole)
-    return as_stored(connections(judged, settings, whole, hosts), "connections")
+    judged = judged_requests(requests, files, settings, concerns(), before)
+    return as_stored(connections(judged, settings, concerns(), hosts), "connections")
+
+
+def kept(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS) -> dict[str, Any]:
+    """What a build of these requests keeps."""
+    judged = judged_requests(requests, files, settings, concerns(), NOTHING)
+    return {
+        "connections": judged_connections(requests, files, settings).localCheckpoint(),
+        "judged": judged.where("is_newest").drop("is_newest").localCheckpoint(),
+    }
 
 
 def built(
@@ -104,10 +114,9 @@ def built(
 ) -> Counter[str]:
     """The rows of `connections` after a build of an increment."""
     assert increment.touched is not None
-    bounds = increment.touched.select(*CONNECTION_ID_KEY, "since")
-    recomputed = increment.requests.join(bounds, on=list(CONNECTION_ID_KEY), how="inner")
-    assert recomputed.where("logged_at < since").take(1) == [], "a bound hides requests"
-    new = judged_connections(increment.requests, files, settings, held.requests)
+    new = judged_connections(increment.requests, files, settings, held.requests, increment.before).localCheckpoint()
+    if (since := increment.since()) is not None:
+        assert new.where(F.col("opened_at") < F.lit(since)).take(1) == [], "a bound hides connections"
     return as_shown(with_replaced(held.connections, new, increment.touched))
 
 
@@ -135,8 +144,7 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
         all_requests += sent[:cut] + [one | {"ingested_at": LATER} for one in sent[cut:]]
     requests, files = log(spark, all_requests, shown_by_ids)
     full = as_shown(judged_connections(requests, files))
-    stored = judged_connections(*log(spark, first, shown_by_ids)).localCheckpoint()
-    assert_built_as(full, spark, requests, files, connections=stored, retained_from=None)
+    assert_built_as(full, spark, requests, files, **kept(spark, *log(spark, first, shown_by_ids)), retained_from=None)
 
 
 @pytest.mark.long
@@ -156,8 +164,7 @@ def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spa
     full = judged_connections(requests, files).localCheckpoint()
     roles = {row["connection_id"]: row["role"] for row in full.collect()}
     assert roles == {"named": "broker", "elsewhere": "client", "a client": "client", "replica": "broker"}
-    stored = judged_connections(*log(spark, sent[:cut])).localCheckpoint()
-    assert_built_as(as_shown(full), spark, requests, files, connections=stored, retained_from=None)
+    assert_built_as(as_shown(full), spark, requests, files, **kept(spark, *log(spark, sent[:cut])), retained_from=None)
 
 
 EXCERPTS = Path(__file__).with_name("field") / "excerpts"
@@ -204,8 +211,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_logs_whose_level_was_swit
     requests, files = frame(spark, "requests", whole[0]), frame(spark, "ingested_files", whole[1])
     full = as_shown(judged_connections(requests, files, FIELD))
     parts = frame(spark, "requests", first[0]), frame(spark, "ingested_files", first[1])
-    stored = judged_connections(*parts, FIELD).localCheckpoint()
-    assert_built_as(full, spark, requests, files, FIELD, connections=stored, retained_from=None)
+    assert_built_as(full, spark, requests, files, FIELD, **kept(spark, *parts, FIELD), retained_from=None)
 
 
 @pytest.mark.long
@@ -229,7 +235,8 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
             new = {True: {}, False: {"ingested_at": LATER}}
             all_requests += [one | new[was] for one, was in zip(sent, arrived, strict=True)]
     requests, files = log(spark, all_requests)
-    stored = judged_connections(*log(spark, first)).localCheckpoint()
+    before = kept(spark, *log(spark, first))
+    stored = before["connections"]
     live = stored.where(F.col("last_request_at") >= F.lit(instant)).groupBy(*CONNECTION_ID_KEY)
     begins = live.agg(F.min("byte_offset").alias("first_live"))
     is_before_live = F.coalesce(F.col("byte_offset") < F.col("first_live"), F.lit(True))
@@ -237,7 +244,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     with_first = requests.join(begins, on=list(CONNECTION_ID_KEY), how="left")
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
-    held = {"connections": stored, "retained_from": instant}
+    held = {**before, "retained_from": instant}
     staging = Staging(spark, Address("/nowhere"))
     whole = increments.Stored(left, files=in_order(files), reports=reports(files, SETTINGS), staging=staging, **held)
     expected = built(whole, files, increments.everything_retained(whole))

@@ -25,7 +25,8 @@ open and the broker's limit is higher than assumed. Since 1.0 connection ids hol
 again, so there any higher correlation id shows that the connection stayed open.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -50,74 +51,147 @@ _ID_HASH = "id_hash"
 """A hash of `_ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
+STATE = "state"
+"""What later requests need to know of those that were judged before; see `with_connection`."""
 
 
-def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = None) -> DataFrame:
+@dataclass(frozen=True)
+class LookBack:
+    """A value of earlier requests of the connection; `any_before`, `last_before` and `first_up_to_now` make it.
+
+    Attributes:
+        over_requests: returns the value by windows over the requests of a connection id, given the value of the
+            requests that a state stands for; None if there are no states.
+        then: returns the column that is made of the value.
+    """
+
+    over_requests: Callable[[Column | None], Column]
+    then: Callable[[Column], Column] = lambda value: value
+
+
+def with_connection(
+    requests: DataFrame, earlier: Mapping[str, LookBack] | None = None, *, keeps_state: bool = False
+) -> DataFrame:
     """Add to requests the key of their connection and their position in it.
 
     All windows are over the requests of a connection id in log order, so that Spark shuffles and sorts requests once.
     These windows include earlier connections of the id, so `any_before` and the like compare session_no.
 
     Args:
-        requests: requests with `who` and `carried`, as `with_log_position` returns them. They hold all requests of a
-            connection id, or all from the start of one of its connections on; then with unchanged_connections, the number of
-            connections before that, and unchanged_last_request_at, the time of their latest request.
-        earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
+        requests: requests with `who` and `carried`, as `with_log_position` returns them. They are all requests of a
+            connection id, or all after those that a state stands for, or, with `UNCHANGED`, all after its first
+            connections. A row with the column `STATE` is the last request before them, and gives no row.
+        earlier: further columns.
+        keeps_state: whether to add the column `STATE`.
 
     Returns:
         The requests, without period, with session_no (1 for the first connection of an id), opened_at, opened_seq (0,
         except for connections of one id that opened at the same instant or after a clock was set back), seq (0 for a
         connection's first request), `ID_NUMBERS`, `IN_PERIOD` and `earlier`. Two columns are null except on a
         connection's first request: coverage, and heard_until, the time of the latest request of the id's earlier
-        connections. All requests have first_client_id, that of the first request.
+        connections. All requests have first_client_id, that of the first request. `STATE` is null except on the last
+        request of a connection id.
     """
+    goes_on = STATE in requests.columns
     numbered = _with_session_no(requests)
-    opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "who.client_id"))
+    opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", F.col("who.client_id").alias("client_id")))
     # max() picks the latest opening and, of several at that time, the lowest session_no, because it is negated.
     instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("minus_session_no")))
+    if goes_on:
+        opening, instant = F.coalesce(_state("opening"), opening), F.coalesce(_state("newest"), instant)
+    look_backs = earlier or {}
     placed = numbered.select(
         *(name for name in numbered.columns if name != "is_boundary"),
         F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
         F.max(instant).over(_up_to_now()).alias("newest"),
-        *(column.alias(name) for name, column in (earlier or {}).items()),
+        *(
+            look_back.over_requests(_state(name) if goes_on else None).alias(name)
+            for name, look_back in look_backs.items()
+        ),
+        *([F.lead("row_no").over(_of_connection_id()).isNull().alias("is_last")] if keeps_state else []),
     )
     is_first = F.col("row_no") == F.col("opening.row_no")
     of_first = ("coverage", "heard_until")
-    return placed.select(
-        *(name for name in placed.columns if name not in ("opening", "newest", "row_no", *of_first)),
+    made = {"opening", "newest", "row_no", "is_last", STATE, *of_first, *look_backs}
+    new = placed.where(F.col(STATE).isNull()) if goes_on else placed
+    return new.select(
+        *(name for name in placed.columns if name not in made),
         *(F.when(is_first, F.col(name)).alias(name) for name in of_first),
+        *(look_back.then(F.col(name)).alias(name) for name, look_back in look_backs.items()),
         (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
         F.col("opening.logged_at").alias("opened_at"),
         _opened_seq().alias("opened_seq"),
         F.col("opening.client_id").alias("first_client_id"),
+        *([_state_after(requests, look_backs).alias(STATE)] if keeps_state else []),
     )
+
+
+def _state(name: str) -> Column:
+    return F.col(f"{STATE}.{name}")
+
+
+def _state_after(requests: DataFrame, look_backs: Mapping[str, LookBack]) -> Column:
+    """Return the state after a request, if it is the last one of its connection id.
+
+    The state has the request itself, in the columns that windows read, and what they found before it.
+    """
+    others = ("broker_no", "file_no", "starts_before", "period", "coverage", "carried", STATE, *UNCHANGED)
+    request = F.struct(
+        *(name for name in requests.columns if name not in others), "carried.file_id", "carried.log_level"
+    )
+    state = F.struct(
+        "session_no",
+        "row_no",
+        "opening",
+        "newest",
+        F.greatest("heard_until", "logged_at").alias("heard_until"),
+        *look_backs,
+        request.alias("request"),
+    )
+    return F.when(F.col("is_last"), state)
+
+
+def as_requests(states: DataFrame) -> DataFrame:
+    """Return states as rows for `with_connection`; `carried` has the log_level only."""
+    kept = [field for field in states.schema[STATE].dataType if field.name != "request"]  # type: ignore[attr-defined]
+    return states.select(
+        f"{STATE}.request.*",
+        F.struct(f"{STATE}.request.log_level").alias("carried"),
+        F.struct(*(_state(field.name).alias(field.name) for field in kept)).alias(STATE),
+    ).drop("log_level")
 
 
 def _with_session_no(requests: DataFrame) -> DataFrame:
     """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_PERIOD`; drop what they are made of."""
+    goes_on = STATE in requests.columns
     is_part = "unchanged_connections" in requests.columns
-    unchanged = F.col("unchanged_connections") if is_part else F.lit(0)
-    latest_before = F.max("logged_at").over(_before())
+    unchanged = F.coalesce("unchanged_connections", F.lit(0)) if is_part else F.lit(0)
+    latest_before = F.max(F.greatest("logged_at", _state("heard_until")) if goes_on else "logged_at").over(_before())
     heard_until = F.greatest(latest_before, F.col("unchanged_last_request_at")) if is_part else latest_before
+    sessions, rows_before = unchanged, F.lit(0)
+    if goes_on:
+        sessions = unchanged + F.coalesce(_of_state("session_no"), F.lit(0))
+        rows_before = F.coalesce(_of_state("row_no") - 1, F.lit(0))
     # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
     hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
     followed = hashed.select(
         "*",
         *(F.lag(name).over(_of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
-        F.row_number().over(_of_connection_id()).alias("row_no"),
+        (F.row_number().over(_of_connection_id()) + rows_before).alias("row_no"),
         heard_until.alias("heard_until"),
     )
+    is_boundary = F.col(STATE).isNull() & _is_boundary() if goes_on else _is_boundary()
     cut = followed.select(
         *(name for name in hashed.columns if name not in ("period", "starts_before", *UNCHANGED)),
         *(["unchanged_connections"] if is_part else []),
         "row_no",
         "heard_until",
-        _is_boundary().alias("is_boundary"),
+        is_boundary.alias("is_boundary"),
         *(column.alias(name) for name, column in _in_period().items()),
     )
     return cut.select(
         *(name for name in cut.columns if name != "unchanged_connections"),
-        (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + unchanged).cast("int").alias("session_no"),
+        (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + sessions).cast("int").alias("session_no"),
     )
 
 
@@ -133,24 +207,46 @@ def _opened_seq() -> Column:
     return F.col("session_no") - first
 
 
-def any_before(condition: Column) -> Column:
+def _of_state(name: str) -> Column:
+    """Return a value of the state that comes before the requests of the connection id; null if there is none."""
+    return F.last(_state(name), ignorenulls=True).over(_up_to_now())
+
+
+def any_before(condition: Column) -> LookBack:
     """Return whether an earlier request of the connection met a condition."""
-    last_connection = F.max(F.when(condition, F.col("session_no"))).over(_before())
-    return F.coalesce(last_connection == F.col("session_no"), F.lit(False))
+
+    def over_requests(known: Column | None) -> Column:
+        met = condition if known is None else condition | F.coalesce(known, F.lit(False))
+        last_connection = F.max(F.when(met, F.col("session_no"))).over(_before())
+        return F.coalesce(last_connection == F.col("session_no"), F.lit(False))
+
+    return LookBack(over_requests)
 
 
-def last_before(value: Column, where: Column) -> Column:
+def last_before(value: Column, where: Column, then: Callable[[Column], Column] = lambda value: value) -> LookBack:
     """Return a value of the connection's last earlier request that meets a condition; null if there is none."""
-    last = F.last(F.when(where, F.struct("session_no", value.alias("value"))), ignorenulls=True).over(_before())
-    return F.when(last["session_no"] == F.col("session_no"), last["value"])
+
+    def over_requests(known: Column | None) -> Column:
+        candidate = F.when(where, F.struct("session_no", value.alias("value")))
+        if known is not None:
+            candidate = candidate.when(known.isNotNull(), F.struct("session_no", known.alias("value")))
+        last = F.last(candidate, ignorenulls=True).over(_before())
+        return F.when(last["session_no"] == F.col("session_no"), last["value"])
+
+    return LookBack(over_requests, then)
 
 
-def first_up_to_now(value: Column) -> Column:
+def first_up_to_now(value: Column) -> LookBack:
     """Return the first value that is not null among the connection's requests up to this one."""
-    # min() picks the latest connection that has a value, because session_no is negated, and its first such request.
-    candidate = F.struct((-F.col("session_no")).alias("latest"), "row_no", value.alias("value"))
-    first = F.min(F.when(value.isNotNull(), candidate)).over(_up_to_now())
-    return F.when(first["latest"] == -F.col("session_no"), first["value"])
+
+    def over_requests(known: Column | None) -> Column:
+        first_value = value if known is None else F.coalesce(known, value)
+        # min() picks the latest connection that has a value, because session_no is negated, and its first such request.
+        candidate = F.struct((-F.col("session_no")).alias("latest"), "row_no", first_value.alias("value"))
+        first = F.min(F.when(first_value.isNotNull(), candidate)).over(_up_to_now())
+        return F.when(first["latest"] == -F.col("session_no"), first["value"])
+
+    return LookBack(over_requests)
 
 
 def _of_connection_id() -> WindowSpec:

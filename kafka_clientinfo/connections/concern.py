@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..config.settings import Settings
+from .boundaries import LookBack
 from .engine import Column, DataFrame
 from .request_columns import SHARED, Reads, united
 
@@ -68,6 +69,10 @@ def _no_columns() -> Columns:
     return {}
 
 
+def _no_look_backs() -> Mapping[str, LookBack]:
+    return {}
+
+
 def _no_columns_of_connections(settings: Settings) -> Columns:
     return {}
 
@@ -83,7 +88,7 @@ class Concern:
     Attributes:
         name: the name of the concern's package.
         reads: the columns that it reads from a request's record, besides those that are shared.
-        earlier: returns columns computed from the requests before it on its connection.
+        earlier: returns columns computed from the requests before it on its connection; their names are unique.
         predicates: returns columns that say what holds of a request; computed once for all requests of a kind (see
             `judged`), from the columns that they share.
         aggregates: returns aggregates of these columns over a connection; a row may stand for several requests, which
@@ -100,7 +105,7 @@ class Concern:
 
     name: str
     reads: Reads = field(default_factory=Reads)
-    earlier: Callable[[], Columns] = _no_columns
+    earlier: Callable[[], Mapping[str, LookBack]] = _no_look_backs
     predicates: Callable[[], Columns] = _no_columns
     aggregates: Callable[[], Aggregates] = _no_columns
     after: tuple[str, ...] = ()

@@ -11,33 +11,68 @@ repeats the same fetches and heartbeats, so far fewer rows are judged, cached an
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ..config.settings import Settings
 from ..logs.apis import CONTROL_APIS
-from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
+from ..protocol import BROKER_PATTERN_SQL, ErrorCode
 from ..protocol.primitives import ZERO_UUID
-from .boundaries import ID_NUMBERS, IN_PERIOD, STATED_SOFTWARE, UNCHANGED, last_before, with_connection
+from ..tables.spec import CONNECTION_ID_KEY
+from .boundaries import (
+    ID_NUMBERS,
+    IN_PERIOD,
+    STATE,
+    STATED_SOFTWARE,
+    UNCHANGED,
+    as_requests,
+    last_before,
+    with_connection,
+)
 from .concern import Columns, Concern, reads_of
 from .coverage import with_log_position
-from .engine import Column, DataFrame, F
-from .request_columns import WITH_BODIES, is_api_versions
+from .engine import Column, DataFrame, F, Window
+from .request_columns import ALONE, is_api_versions
 
 _RANGE = ("apiKey", "minVersion", "maxVersion")
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedBefore:
+    """Requests of connection ids that earlier runs have judged, to which new ones are added.
+
+    Attributes:
+        states: rows with `STATE`, the state of each connection id.
+        requests: the judged requests of the connections that may go on.
+    """
+
+    states: DataFrame | None = None
+    requests: DataFrame | None = None
+
+
+NOTHING = JudgedBefore()
+"""Nothing was judged before, but a later run will go on."""
+
+
 def judged_requests(
-    requests: DataFrame, ingested_files: DataFrame, settings: Settings, concerns: Sequence[Concern]
+    requests: DataFrame,
+    ingested_files: DataFrame,
+    settings: Settings,
+    concerns: Sequence[Concern],
+    before: JudgedBefore | None = None,
 ) -> DataFrame:
     """Return one row per kind of request that a connection sent; a request that is logged twice counts once.
 
-    A connection's first request, and every request of ApiVersions, `GROUP_APIS` and LeaveGroup, is a row of its own.
+    A connection's first request, and every request of the APIs `ALONE`, is a row of its own.
 
     Args:
-        requests: rows of the table `requests`: all of each connection id, or all from the start of one of its
-            connections on, with `boundaries.UNCHANGED`.
+        requests: rows of the table `requests`: all of each connection id, or all after those that were judged before,
+            or, with `boundaries.UNCHANGED`, all after the first connections of an id.
         ingested_files: the table `ingested_files`, with all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
         concerns: their columns are added.
+        before: what was judged before; None if no run goes on with what is judged now. Else the rows also have `STATE`,
+            which is null except in the row of the last request of a connection id, and is_newest, whether the
+            connection is the last one of its id.
 
     Returns:
         The rows, with
@@ -68,40 +103,85 @@ def judged_requests(
     )
     # A separate step: else Spark would parse each response once for every field in `_by_field`.
     narrow = narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
-    earlier = {"answered_before": F.col("row_no") - last_before(F.col("row_no"), is_api_versions_success())}
+    if before is not None and before.states is not None:
+        narrow = narrow.unionByName(as_requests(before.states), allowMissingColumns=True)
+    earlier = {
+        "answered_before": last_before(
+            F.col("row_no"), is_api_versions_success(), lambda row_no: F.col("row_no") - row_no
+        )
+    }
     for concern in concerns:
         earlier |= concern.earlier()
     located = with_log_position(narrow, ingested_files, settings).drop("file_id")
-    placed = with_connection(located, earlier)
+    placed = with_connection(located, earlier, keeps_state=before is not None)
     answered = {
         "was_answered": F.col("answered_before").isNotNull(),
         "answer_seq": F.col("seq") - F.col("answered_before"),
     }
     placed = placed.withColumns(answered).drop("answered_before")
     by_kind = _aggregated_by_kind(placed.drop("file_no", *reads.only_looked_back_at), reads.differing)
+    if before is not None:
+        by_kind = by_kind.withColumn("is_newest", _is_newest(*ID_NUMBERS, "connection_id"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
     unpacked = by_kind.select(*own, *(f"who.{name}" for name in reads.who), "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
-    return unpacked.select("*", *predicates)
+    judged = unpacked.select("*", *predicates)
+    if before is None or before.requests is None:
+        return judged
+    return _merged(before.requests, judged, reads.differing)
+
+
+def _is_newest(*connection_id: str) -> Column:
+    """Return whether a row belongs to the last connection of its id."""
+    return F.col("session_no") == F.max("session_no").over(Window.partitionBy(*connection_id))
+
+
+def _merged(before: DataFrame, judged: DataFrame, differing: Sequence[str]) -> DataFrame:
+    """Return judged requests together with those that were judged before on the same connections."""
+    nothing = F.lit(None).cast(judged.schema[STATE].dataType)
+    rows = judged.drop("is_newest").unionByName(before.withColumn(STATE, nothing))
+    # Else a connection would have as many kinds as its requests are in files.
+    rows = rows.withColumn("file_id", F.when(F.col("seq") == 0, F.col("file_id")))
+    totals = {
+        "requests": F.sum("requests"),
+        "last_seq": F.max("last_seq"),
+        **_bounds("lowest_correlation_id", "highest_correlation_id", "earliest_at", "latest_at"),
+    }
+    by_kind = _by_kind(rows, differing, totals)
+    return by_kind.withColumn("is_newest", _is_newest(*CONNECTION_ID_KEY)).select(*judged.columns)
+
+
+def _bounds(lowest_id: str, highest_id: str, earliest: str, latest: str) -> Columns:
+    return {
+        "lowest_correlation_id": F.min(lowest_id),
+        "highest_correlation_id": F.max(highest_id),
+        "earliest_at": F.min(earliest),
+        "latest_at": F.max(latest),
+    }
 
 
 def _aggregated_by_kind(requests: DataFrame, differing: Sequence[str]) -> DataFrame:
-    """Aggregate requests that are alike in all columns but `differing`, without a shuffle: they are in one partition.
+    """Aggregate requests that are alike in all columns but `differing`, without a shuffle: they are in one partition."""
+    totals = {
+        "requests": F.count("*"),
+        "last_seq": F.max("seq"),
+        **_bounds("correlation_id", "correlation_id", "logged_at", "logged_at"),
+    }
+    return _by_kind(requests, differing, totals)
+
+
+def _by_kind(rows: DataFrame, differing: Sequence[str], totals: Columns) -> DataFrame:
+    """Aggregate requests, or kinds of them, that are alike; `totals` are aggregates of the numbers and bounds of a kind.
 
     Each column has its own `min_by`, not one for a struct of them: Spark aggregates numbers and times by hashing, but
     sorts the rows for a struct.
     """
-    stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, WITH_BODIES))
-    alike = [name for name in requests.columns if name not in ("seq", *differing, *IN_PERIOD)]
-    by_kind = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
-        F.count("*").alias("requests"),
+    stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(*map(int, ALONE))
+    alike = [name for name in rows.columns if name not in ("seq", *differing, *IN_PERIOD, *totals)]
+    by_kind = rows.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
         F.min("seq").alias("seq"),
-        F.max("seq").alias("last_seq"),
         *(F.min_by(name, "seq").alias(name) for name in differing),
-        F.min("correlation_id").alias("lowest_correlation_id"),
-        F.max("correlation_id").alias("highest_correlation_id"),
-        F.min("logged_at").alias("earliest_at"),
-        F.max("logged_at").alias("latest_at"),
+        *(column.alias(name) for name, column in totals.items()),
         *(F.bool_or(name).alias(name) for name in IN_PERIOD),
     )
     return by_kind.drop("alone")

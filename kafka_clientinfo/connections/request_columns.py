@@ -41,6 +41,8 @@ GROUP_APIS = (
 """APIs of groups; their messages are counted."""
 WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
 """APIs that keep their bodies as text."""
+ALONE = (ApiKey.API_VERSIONS, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP)
+"""APIs of which each request counts by itself; most heartbeats repeat the one before."""
 
 
 def _nothing() -> Mapping[str, Column]:

@@ -31,6 +31,7 @@ from ..spark.arrow_rows import collect
 from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
 from ..tables.types import sql_time
+from ..warehouse.judged_table import JUDGED
 from ..warehouse.replacement import aggregated
 from ..warehouse.retention import with_lasting_findings
 from ..warehouse.staging import cache
@@ -42,6 +43,8 @@ from .steps import Step, needed, read_by_others, steps
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+_UNTIL = ", until "
+"""Separates, in the batch id of the judged requests, what they were made with from the time of ingestion."""
 
 
 class Derivation:
@@ -50,6 +53,7 @@ class Derivation:
     Args:
         lake: the warehouse.
         settings: settings of the run.
+        made_with: the release and the settings, as the state names them.
         until: time of ingestion up to which everything is built; None derives everything again.
         newest: time of ingestion up to which everything is built afterwards.
         given: whole tables that need not be read, as their rows are in memory.
@@ -59,14 +63,22 @@ class Derivation:
         self,
         lake: Warehouse,
         settings: Settings,
+        made_with: str,
         until: datetime | None,
         newest: datetime,
         given: Mapping[str, DataFrame],
     ) -> None:
         self.lake = lake
         self.settings = settings
+        self.made_with = made_with
         self.until = until
         self.batch_id = sql_time(newest)
+        self.judged = None if until is None else lake.judged.read()
+        judged_with, _, judged_until = ("" if self.judged is None else lake.judged.last_batch() or "").partition(_UNTIL)
+        if judged_with != made_with:  # by another release or other settings
+            self.until = until = None
+        elif until is not None and judged_until != sql_time(until):  # a build was interrupted
+            self.judged = None
         self.is_whole = until is None and lake.state.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest)
         self.run_relations: dict[str, Any] = {}
@@ -82,14 +94,14 @@ class Derivation:
         """
         with stage("increment"):
             self.increment = self._increment()
-        if self.increment.touched is not None:
-            self.cached.append(self.increment.touched)
+        self.cached += self.increment.cached
         self.whole_tables |= {
             "ingested_files": self.whole("ingested_files"),
             "failed_requests": self.whole("failed_requests").where(self.is_committed),
             "settings": self.settings,
         }
-        self.run_relations |= {**self.whole_tables, "requests": self.increment.requests}
+        of_increment = {"requests": self.increment.requests, "judged_before": self.increment.before}
+        self.run_relations |= {**self.whole_tables, **of_increment}
 
         def derive(step: Step) -> None:
             with stage(step.name):
@@ -121,6 +133,7 @@ class Derivation:
         stored = increments.Stored(
             self.committed,
             self.lake.read_snapshot("connections"),
+            self.judged,
             in_order(self.whole("ingested_files")),
             reports(self.whole("ingested_files"), self.settings),
             self.lake.state.retained_from,
@@ -148,6 +161,8 @@ class Derivation:
     def _of_connections(self, step: Step) -> None:
         rows = self._cached_if_read(step.name, step.make(self.run_relations))
         self.run_relations[step.name] = rows
+        if step.name == JUDGED:
+            self._keep_judged(rows)
         if step.write_mode is not None:
             if self.is_whole:
                 self.whole_tables[step.name] = rows
@@ -156,6 +171,15 @@ class Derivation:
             touched, since = self.increment.touched, self.increment.since
             keep = partial(self._cached_whole, step.name)
             self.lake.replace_connections(step.name, rows, touched, since, self.batch_id, keep)
+
+    def _keep_judged(self, rows: DataFrame) -> None:
+        """Write the judged requests that a later run needs, before any table that is made of them."""
+        newest = rows.where("is_newest").drop("is_newest")
+        batch_id = f"{self.made_with}{_UNTIL}{self.batch_id}"
+        if self.until is None:
+            self.lake.judged.overwrite(newest, batch_id)
+        else:
+            self.lake.judged.replace(newest, batch_id)
 
     def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in read_by_others():

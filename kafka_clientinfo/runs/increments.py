@@ -1,61 +1,51 @@
-"""Chooses what a build recomputes: for every connection id with new requests, its newest connection and what follows.
+"""Chooses what a build recomputes: the connections to which new requests belong, and what they may affect.
 
-A connection id is used again and again. New requests can continue its newest connection or begin another; the
-connections before are over, and nothing that comes later in the log changes them. So a build reads the requests of such
-a connection id from the first one of its newest connection on, and replaces the rows of these connections only: its
-work is in proportion to what is new, not to the history. What is recomputed, by what is new:
+A connection id is used again and again. New requests go on with its last connection or begin another; the connections
+before are over, and nothing that comes later in the log changes them. `judged_requests` keeps what is known of the last
+connection, so a build reads the new requests only: its work is in proportion to what is new, not to the history. Other
+connection ids are recomputed whole, from all their requests, by what is new:
 
-    what is new                             | connection ids            | requests of these ids
-    ----------------------------------------|---------------------------|---------------------------------------------
-    nothing was built, or other settings,   | all                       | all
-    or another release                      |                           |
-    requests                                | those of the new requests | from the first record of the newest
-                                            |                           | connection, or of an earlier one that
-                                            |                           | overlaps it; if there is none, from the time
-                                            |                           | of the first new request on
-    requests at DEBUG, from a broker that   | also those that opened    | the same
-    writes others at INFO: both may belong  | shortly before            |
-    to one period of the log                |                           |
-    a late file: in its broker's order it   | all of its broker, as it  | all
-    comes before one that was built, or     | may move boundaries       |
-    the two may have changed places         |                           |
-    a late report of a broker's start,      | all of its broker, as its | all
-    before a request that was built         | connections end there     |
-    evidence that a log leaves out          | all of its broker         | all
-    requests, or that it does not           |                           |
-    a host that proves to be a broker's     | those from it that bear a | all
-                                            | broker's name             |
+    what is new                                        | connection ids
+    ---------------------------------------------------|----------------------------------------------------------------
+    nothing was built, or other settings, or another   | all
+    release                                            |
+    a build was interrupted                            | those of the new requests
+    requests at DEBUG, from a broker that writes       | those that began at INFO shortly before: both may belong to one
+    others at INFO                                     | period of the log
+    a late file: in its broker's order it comes before | all of its broker, as it may move boundaries
+    one that was built, or the two may have changed    |
+    places                                             |
+    a late report of a broker's start, before a        | all of its broker, as its connections end there
+    request that was built                             |
+    evidence that a log leaves out requests, or that   | all of its broker
+    it does not                                        |
+    a host that proves to be a broker's                | those from it that bear a broker's name
 
 Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
 again, so they stay in each of these cases, and what is recomputed comes after them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ..connections.boundaries import STATE
+from ..connections.judged import NOTHING, JudgedBefore
 from ..spark.arrow_rows import collect
-from ..spark.caching import release
-from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
+from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, FILE_ORDER
+from ..warehouse.replacement import of_same_keys
 from ..warehouse.staging import Staging, cache
 
 _KEY = list(CONNECTION_ID_KEY)
-_BOUNDS = (
-    ("unchanged_until", "timestamp"),
-    ("unchanged_connections", "int"),
-    ("unchanged_last_request_at", "timestamp"),
-    ("from_file", "string"),
-    ("from_offset", "bigint"),
-    ("since", "timestamp"),
-)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OVERLAP_SECONDS = 60
-"""Timestamps of neighbours step back by less than a second: connections that open this close count as overlapping."""
+"""Timestamps of neighbours step back by less than a second; a clock that goes back further was set back."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +55,7 @@ class Stored:
     Attributes:
         requests: the table `requests`, up to what is committed in the ledger.
         connections: a snapshot of the table `connections`.
+        judged: the table `judged_requests`; None if its rows are not those of the last build.
         files: the files that have requests, as `connections.coverage.in_order` returns them.
         reports: what brokers log about themselves that affects connections, as `connections.coverage.reports` returns
             it.
@@ -76,6 +67,7 @@ class Stored:
 
     requests: DataFrame
     connections: DataFrame
+    judged: DataFrame | None
     files: DataFrame
     reports: DataFrame
     retained_from: datetime | None
@@ -88,29 +80,31 @@ class Increment:
     """What a build recomputes.
 
     Attributes:
-        touched: one row per connection id: cluster, broker, connection_id, and: unchanged_until, the newest opened_at of the
-            rows that stay (null: none stay); unchanged_connections, their number; unchanged_last_request_at, the time of their
-            latest request; from_file and from_offset, the log position of the first request to recompute (null: all
-            requests of the id); since, a time before which none of these requests was logged (null: unknown). Cached
-            for the run; release it afterwards. None if every row of every connection id is recomputed.
-        requests: the requests to recompute, with unchanged_connections and unchanged_last_request_at.
-        since: no connection that is recomputed opened before it; None if that is not known.
+        touched: the connections whose rows are replaced: cluster, broker, connection_id, and either opened_at and
+            opened_seq of one connection, or nulls for all of the id that opened after unchanged_until (null: for all of
+            the id). None if every row is replaced.
+        requests: the requests to judge, perhaps with `boundaries.UNCHANGED`.
+        before: what was judged before of their connections.
+        since: returns a time before which no connection that is recomputed opened; None if that is not known.
+        cached: relations to release after the run.
     """
 
     touched: DataFrame | None
     requests: DataFrame
-    since: datetime | None
+    before: JudgedBefore = NOTHING
+    since: Callable[[], datetime | None] = lambda: None
+    cached: tuple[DataFrame, ...] = ()
 
 
 def everything(requests: DataFrame) -> Increment:
     """Recompute all connection ids, if retention has deleted nothing: this needs no join and no shuffle."""
-    nothing = F.lit(None).cast("timestamp").alias("unchanged_last_request_at")
-    return Increment(None, requests.select("*", F.lit(0).alias("unchanged_connections"), nothing), None)
+    return Increment(None, requests)
 
 
 def everything_retained(stored: Stored) -> Increment:
     """Recompute all connection ids, if retention has deleted requests."""
-    return _increment(_after_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
+    whole = cache(_after_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored.staging)
+    return Increment(_touched_whole(whole), _all_requests(whole, stored), cached=(whole,))
 
 
 def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increment:
@@ -121,33 +115,101 @@ def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increm
         built_until: time of ingestion up to which everything is built.
         coverage_gap_ms: a longer silence counts as a gap of the log.
     """
-    is_new = F.col("ingested_at") > F.lit(built_until)
-    by_id_and_file = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
+    requests = stored.requests.where(F.col("ingested_at") > F.lit(built_until))
     debug_since = F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since")
     new = cache(
-        by_id_and_file.agg(F.min("logged_at").alias("since"), debug_since, F.count("*").alias("requests")),
+        requests.groupBy(*_KEY, "file_id").agg(
+            F.min("logged_at").alias("since"),
+            debug_since,
+            F.count("*").alias("requests"),
+            F.bool_and("is_duplicate").alias("are_duplicates"),
+        ),
         stored.staging,
     )
-    try:
-        ids = new.select(*_KEY, "since").unionByName(_unsettled(new, stored, coverage_gap_ms))
-        touched = _from_the_newest(ids.groupBy(*_KEY).agg(F.min("since").alias("since")), stored)
-        if late := _brokers_with_late_news(stored, new, built_until):
-            # One list, as Spark Connect refuses deeply nested expressions.
-            is_late = F.struct("cluster", "broker").isin(
-                [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
-            )
-            late_ids = stored.requests.where(is_late).select(*_KEY).distinct()
-            touched = touched.where(~is_late).unionByName(_after_the_deleted(late_ids, stored))
-        if stored.of_brokers is not None:
-            others = touched.join(stored.of_brokers, on=_KEY, how="left_anti")
-            touched = others.unionByName(_after_the_deleted(stored.of_brokers, stored))
-        return _increment(touched, stored)
-    finally:
-        release(new)
+    ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
+    states = None if stored.judged is None else cache(_states(ids, stored.judged, stored), stored.staging)
+    whole = _whole(ids, states, new, stored, built_until, coverage_gap_ms)
+    if states is None or stored.judged is None:
+        whole = cache(whole, stored.staging)
+        return Increment(_touched_whole(whole), _all_requests(whole, stored), cached=(new, whole))
+    is_by_new = whole.isEmpty()
+    if not is_by_new:
+        whole = cache(whole, stored.staging)
+        states = states.join(whole, on=_KEY, how="left_anti")
+        others = requests.join(whole, on=_KEY, how="left_anti")
+        requests = _all_requests(whole, stored).unionByName(others, allowMissingColumns=True)
+    keys = states.select(*CONNECTION_KEY)
+    judged = of_same_keys(stored.judged, keys, CONNECTION_KEY)
+    touched = keys.withColumn("unchanged_until", F.lit(None).cast("timestamp"))
+    return Increment(
+        touched if is_by_new else touched.unionByName(_touched_whole(whole)),
+        requests,
+        JudgedBefore(states.select(STATE), judged),
+        lru_cache(lambda: _earliest(ids, states) if is_by_new else None),
+        (new, states) if is_by_new else (new, whole, states),
+    )
+
+
+def _whole(
+    ids: DataFrame,
+    states: DataFrame | None,
+    new: DataFrame,
+    stored: Stored,
+    built_until: datetime,
+    coverage_gap_ms: int,
+) -> DataFrame:
+    """Return the connection ids that are recomputed from all their requests, as `_after_the_deleted` does."""
+    parts = [_unsettled(new, stored, coverage_gap_ms)]
+    if states is None:
+        parts.append(ids.select(*_KEY))
+    elif stored.retained_from is not None:
+        unknown = ids.join(states, on=_KEY, how="left_anti")
+        parts.append(unknown.join(_deleted(stored), on=_KEY, how="left_semi").select(*_KEY))
+    if late := _brokers_with_late_news(stored, new, built_until):
+        # One list, as Spark Connect refuses deeply nested expressions.
+        is_late = F.struct("cluster", "broker").isin(
+            [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
+        )
+        parts.append(stored.requests.where(is_late).select(*_KEY))
+    if stored.of_brokers is not None:
+        parts.append(stored.of_brokers)
+    return _after_the_deleted(reduce(DataFrame.unionByName, parts).distinct(), stored)
+
+
+def _states(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
+    """Return the key and the state of the last connection of each id, unless retention has deleted its requests."""
+    states = judged.where(F.col(STATE).isNotNull())
+    if stored.retained_from is not None:
+        states = states.where(F.col(f"{STATE}.heard_until") >= F.lit(stored.retained_from))
+    return states.select(*CONNECTION_KEY, STATE).join(ids.select(*_KEY), on=_KEY, how="left_semi")
+
+
+def _touched_whole(whole: DataFrame) -> DataFrame:
+    nothing = F.lit(None)
+    return whole.select(
+        *_KEY,
+        nothing.cast("timestamp").alias("opened_at"),
+        nothing.cast("int").alias("opened_seq"),
+        "unchanged_until",
+    )
+
+
+def _earliest(ids: DataFrame, states: DataFrame) -> datetime | None:
+    """Return a time before which none of these connections opened; None if there are none."""
+    times = ids.select(F.unix_micros("since").alias("at")).unionByName(
+        states.select(F.unix_micros("opened_at").alias("at"))
+    )
+    row = times.agg(F.min("at").alias("first")).first()
+    return None if row is None or row["first"] is None else _EPOCH + timedelta(microseconds=row["first"])
+
+
+def _all_requests(whole: DataFrame, stored: Stored) -> DataFrame:
+    """Return all requests of connection ids, with `boundaries.UNCHANGED`."""
+    return stored.requests.join(whole.drop("unchanged_until"), on=_KEY, how="inner")
 
 
 def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFrame:
-    """Return stored connections that new requests at DEBUG may affect, with the time when each opened.
+    """Return the ids of stored connections that new requests at DEBUG may affect.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
     at DEBUG settles which period of the log that request belongs to (`connections.coverage`). If a clock was set
@@ -158,154 +220,42 @@ def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFram
     next_at_debug = new.groupBy("cluster", "broker").agg(F.min("debug_since").alias("debug_since"))
     brokers = next_at_debug.join(writes_info, on=["cluster", "broker"], how="inner")
     opened = stored.connections.join(F.broadcast(brokers), on=["cluster", "broker"], how="inner")
-    return opened.where(F.col("opened_at") >= F.col("debug_since") - gap).select(
-        *_KEY, F.col("opened_at").alias("since")
-    )
-
-
-def _increment(touched: DataFrame, stored: Stored) -> Increment:
-    touched = cache(touched, stored.staging)
-    first = F.min(F.unix_micros("since"))
-    row = touched.agg(first.alias("first"), F.bool_or(F.col("since").isNull()).alias("unknown")).first()
-    begin = None
-    if row is not None and row["first"] is not None and not row["unknown"]:
-        begin = _EPOCH + timedelta(microseconds=row["first"])
-    # Delta compares this bound with the statistics of each file, so it does not read old files.
-    requests = stored.requests if begin is None else stored.requests.where(F.col("logged_at") >= F.lit(begin))
-    return Increment(touched, _requests_to_recompute(requests, touched, stored.files), begin)
-
-
-def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataFrame) -> DataFrame:
-    order = files.select("file_id", F.struct(*FILE_ORDER).alias("file_order"))
-    first_files = order.select(F.col("file_id").alias("from_file"), F.col("file_order").alias("from_order"))
-    bounds = touched.join(F.broadcast(first_files), on="from_file", how="left").select(
-        *_KEY,
-        "unchanged_connections",
-        "unchanged_last_request_at",
-        F.col("since").alias("of_id_since"),
-        F.struct(F.col("from_order").alias("file_order"), F.col("from_offset").alias("byte_offset")).alias("begin"),
-    )
-    joined = requests.join(bounds, on=_KEY, how="inner").join(F.broadcast(order), on="file_id", how="inner")
-    is_after = F.struct("file_order", "byte_offset") >= F.col("begin")
-    # No stored connection is open: take only the requests from the first new one on.
-    is_later = F.col("of_id_since").isNull() | (F.col("logged_at") >= F.col("of_id_since"))
-    wanted = F.when(F.col("begin.file_order").isNull(), is_later).otherwise(is_after)
-    return joined.where(wanted).select(*requests.columns, "unchanged_connections", "unchanged_last_request_at")
-
-
-def _bounds(*values: Column) -> list[Column]:
-    return [value.cast(kind).alias(name) for value, (name, kind) in zip(values, _BOUNDS, strict=True)]
-
-
-def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
-    """Return where to recompute from, per connection id with new requests."""
-    marked = _with_recomputed(_with_open(ids, stored), stored)
-    first = F.when(F.col("is_recomputed"), F.struct("session_no", "file_id", "byte_offset", "opened_at"))
-    bounds = marked.groupBy(*_KEY).agg(
-        F.max(F.when(~F.col("is_recomputed"), F.col("opened_at"))).alias("unchanged_until"),
-        F.sum((~F.col("is_recomputed")).cast("int")).alias("unchanged_connections"),
-        F.max(F.when(~F.col("is_recomputed"), F.col("last_request_at"))).alias("unchanged_last_request_at"),
-        F.min(first).alias("first"),
-    )
-    begin = bounds.select("*", F.col("first.file_id").alias("from_file"))
-    earliest = begin.join(F.broadcast(_earliest_after(stored.files)), on="from_file", how="left")
-    return ids.join(earliest, on=_KEY, how="left").select(
-        *_KEY,
-        *_bounds(
-            F.col("unchanged_until"),
-            F.coalesce("unchanged_connections", F.lit(0)),
-            F.col("unchanged_last_request_at"),
-            F.col("from_file"),
-            F.col("first.byte_offset"),
-            F.least(F.col("first.opened_at") - F.col("step_back"), "later_files_since", "since"),
-        ),
-    )
-
-
-def _earliest_after(files: DataFrame) -> DataFrame:
-    """Return lower bounds for the times of later requests, as a clock may be set back while a connection is open.
-
-    Returns:
-        Per from_file: step_back, the most by which a later request of the same file can be earlier; and
-        later_files_since, before which no request of a later file was logged (null for a broker's last file).
-    """
-    step_back = F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
-    # In reverse order: for a frame that ends at the last row, Spark would read the rows again for every row.
-    later = Window.partitionBy("cluster", "broker").orderBy(F.desc("file_no"))
-    return files.withColumn("step_back", step_back).select(
-        F.col("file_id").alias("from_file"),
-        "step_back",
-        F.min(F.col("first_logged_at") - F.col("step_back"))
-        .over(later.rowsBetween(Window.unboundedPreceding, -1))
-        .alias("later_files_since"),
-    )
-
-
-def _with_open(ids: DataFrame, stored: Stored) -> DataFrame:
-    """Return the stored connections of these ids; is_open says whether new requests may belong to them.
-
-    The newest one may go on, however long it was silent: only the new requests show whether its broker closed it.
-    """
-    columns = ("session_no", "opened_at", "last_request_at", "file_id", "byte_offset")
-    connections = stored.connections.select(*_KEY, *columns).join(ids, on=_KEY, how="inner")
-    overlap = F.expr(f"INTERVAL {_OVERLAP_SECONDS} SECONDS")
-    of_id = Window.partitionBy(*_KEY)
-    is_last = F.col("session_no") == F.max("session_no").over(of_id)
-    is_newest = is_last | (F.col("opened_at") >= F.max("opened_at").over(of_id) - overlap)
-    # A build that failed may have stored connections of the new requests: those, and the one before them, are as new.
-    has_new = F.col("last_request_at") >= F.col("since") - overlap
-    return connections.withColumn("is_open", (is_newest | has_new) & ~_is_deleted(stored))
-
-
-def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
-    """Mark the connections that are recomputed: the open ones, all later ones, and earlier ones that overlap these.
-
-    Rows stay up to one instant, unchanged_until, so everything that is recomputed must have opened after it.
-    """
-    of_id = Window.partitionBy(*_KEY)
-    open_from = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(of_id)
-    cuts = connections.withColumns({"open_from": open_from, "is_cut": _opens_after_all_before(_is_deleted(stored))})
-    last_cut = F.max(F.when(F.col("is_cut") & (F.col("session_no") <= F.col("open_from")), F.col("session_no")))
-    first = F.coalesce(last_cut.over(of_id), F.col("open_from"))
-    return cuts.withColumn("is_recomputed", F.coalesce(F.col("session_no") >= first, F.lit(False)))
-
-
-def _opens_after_all_before(is_deleted: Column) -> Column:
-    """Return whether this and all later connections of the id opened after the earlier ones and have their requests."""
-    of_id = Window.partitionBy(*_KEY)
-    earlier = F.max("opened_at").over(of_id.orderBy("session_no").rowsBetween(Window.unboundedPreceding, -1))
-    # In reverse order: for a frame that ends at the last row, Spark would read the rows again for every row.
-    from_here = of_id.orderBy(F.desc("session_no")).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return (earlier.isNull() | (earlier < F.min("opened_at").over(from_here))) & ~F.max(is_deleted).over(from_here)
-
-
-def _is_deleted(stored: Stored) -> Column:
-    """Return whether retention may have deleted a connection's requests."""
-    if stored.retained_from is None:
-        return F.lit(False)
-    return F.col("last_request_at") < F.lit(stored.retained_from)
-
-
-def _deleted(stored: Stored) -> DataFrame:
-    """Return, per connection id, how many connections lost requests to retention, and the newest opened_at of these."""
-    return (
-        stored.connections.where(_is_deleted(stored))
-        .groupBy(*_KEY)
-        .agg(
-            F.max("opened_at").alias("unchanged_until"),
-            F.count("*").alias("unchanged_connections"),
-            F.max("last_request_at").alias("unchanged_last_request_at"),
-        )
-    )
+    recent = opened.where(F.col("opened_at") >= F.col("debug_since") - gap)
+    if stored.judged is not None:
+        at_debug = stored.judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
+        recent = recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti")
+    return recent.select(*_KEY)
 
 
 def _after_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
-    """Recompute all that is left of these connection ids; rows of connections that lost requests to retention stay."""
+    """Add what retention has left of these connection ids: rows of connections that lost requests stay.
+
+    Returns:
+        The ids, with unchanged_until, the newest opened_at of the rows that stay (null: none stay), and
+        `boundaries.UNCHANGED`.
+    """
+    if stored.retained_from is None:
+        none = F.lit(None).cast("timestamp")
+        return ids.select(
+            "*",
+            none.alias("unchanged_until"),
+            F.lit(0).alias("unchanged_connections"),
+            none.alias("unchanged_last_request_at"),
+        )
     joined = ids.join(_deleted(stored), on=_KEY, how="left")
-    nothing = F.lit(None)
-    number = F.coalesce("unchanged_connections", F.lit(0))
-    return joined.select(
-        *_KEY, *_bounds(F.col("unchanged_until"), number, F.col("unchanged_last_request_at"), nothing, nothing, nothing)
+    return joined.withColumn("unchanged_connections", F.coalesce("unchanged_connections", F.lit(0)))
+
+
+def _deleted(stored: Stored) -> DataFrame:
+    """Return the connection ids with connections whose requests retention may have deleted, and what is left of these."""
+    return (
+        stored.connections.where(F.col("last_request_at") < F.lit(stored.retained_from))
+        .groupBy(*_KEY)
+        .agg(
+            F.max("opened_at").alias("unchanged_until"),
+            F.count("*").cast("int").alias("unchanged_connections"),
+            F.max("last_request_at").alias("unchanged_last_request_at"),
+        )
     )
 
 

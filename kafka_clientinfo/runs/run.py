@@ -127,7 +127,8 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     with sized(lake.spark, planned):
         lake.one_file = planned <= SMALL_BYTES
         lake.claim()
-        Derivation(lake, settings, until, newest, ingested.in_memory(lake.spark)).run(report.stage)
+        derivation = Derivation(lake, settings, _made_with(settings), until, newest, ingested.in_memory(lake.spark))
+        derivation.run(report.stage)
         report.tables = lake.rows()
         lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)
         if lake.address.is_schema:

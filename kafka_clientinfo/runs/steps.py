@@ -19,9 +19,11 @@ from ..connections.violations import violations
 from ..errors import UnknownRelationError
 from ..tables.spec import table_specs
 
-GIVEN_RELATIONS = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
-"""Relations that no step makes."""
-_GIVEN_WHOLE = GIVEN_RELATIONS - {"requests", "new_requests"}
+GIVEN_RELATIONS = frozenset(
+    {"requests", "new_requests", "judged_before", "ingested_files", "failed_requests", "settings"}
+)
+"""Relations that no step makes; `judged_before` is a `JudgedBefore` or None."""
+_GIVEN_WHOLE = GIVEN_RELATIONS - {"requests", "new_requests", "judged_before"}
 """Those that a run reads whole."""
 
 
@@ -67,8 +69,10 @@ def steps() -> dict[str, Step]:
     by_name = {
         "judged_requests": _step(
             "judged_requests",
-            ("requests", "ingested_files", "settings"),
-            lambda requests, ingested_files, settings: judged_requests(requests, ingested_files, settings, concerns()),
+            ("requests", "ingested_files", "settings", "judged_before"),
+            lambda requests, ingested_files, settings, judged_before: judged_requests(
+                requests, ingested_files, settings, concerns(), judged_before
+            ),
         ),
         "connections": _step(
             "connections",

@@ -8,7 +8,7 @@ import duckdb
 
 from ..config.settings import Settings
 from ..connections.engine import Engine, running_on
-from ..runs.steps import GIVEN_RELATIONS, needed, steps
+from ..runs.steps import needed, steps
 from ..tables.types import quoted_name
 from . import functions
 from .column import Window
@@ -30,9 +30,9 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
     by_name = steps()
     with running_on(DUCKDB):
         relations: dict[str, Any] = {
-            name: session.table(name) for name in GIVEN_RELATIONS - {"settings", "new_requests"}
+            name: session.table(name) for name in ("requests", "ingested_files", "failed_requests")
         }
-        relations |= {"new_requests": relations["requests"], "settings": settings}
+        relations |= {"new_requests": relations["requests"], "judged_before": None, "settings": settings}
         for name in TopologicalSorter(needed(by_name if wanted is None else wanted)).static_order():
             relation: Any = by_name[name].make(relations)  # a `dataframe.DataFrame`
             database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")

@@ -74,12 +74,12 @@ def sized(spark: SparkSession, planned_bytes: int) -> Iterator[None]:
 @contextmanager
 def set_where_allowed(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """Set those of these entries that the session allows; restore the caller's values after the block."""
-    with set_for(spark, {key: value for key, value in conf.items() if _may_set(spark, key, value)}):
+    with set_for(spark, {key: value for key, value in conf.items() if may_set(spark, key, value)}):
         yield
 
 
 @lru_cache(maxsize=256)
-def _may_set(spark: SparkSession, key: str, value: str) -> bool:
+def may_set(spark: SparkSession, key: str, value: str) -> bool:
     """Return whether the session lets an entry be set, tried once per session and value; serverless refuses most.
 
     `isModifiable` can't say: entries that the session's Spark does not know, such as Delta's, count as not modifiable.

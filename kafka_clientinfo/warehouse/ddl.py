@@ -19,7 +19,8 @@ CHECK = "delta.constraints."
 """Prefix of the properties that hold CHECK constraints."""
 DELETION_VECTORS = "delta.enableDeletionVectors"
 """Property that is false for every table, as other readers can't read deletion vectors."""
-_STATISTICS = "delta.dataSkippingStatsColumns"
+STATISTICS = "delta.dataSkippingStatsColumns"
+"""Property with the columns for which Delta keeps each file's least and greatest value."""
 _MISSING = (
     "PATH_NOT_FOUND",
     "DELTA_MISSING_DELTA_TABLE",
@@ -49,7 +50,7 @@ def create_table(spec: TableSpec, table: str, properties: Mapping[str, str]) -> 
     and makes none.
     """
     own = {f"{CHECK}{name}": expression for name, expression in spec.checks}
-    own |= {DELETION_VECTORS: "false", _STATISTICS: ",".join(spec.statistics)}
+    own |= {DELETION_VECTORS: "false", STATISTICS: ",".join(spec.statistics)}
     return (
         f"CREATE TABLE {table} ({', '.join(map(_column, spec.columns))}) USING delta "
         f"CLUSTER BY ({', '.join(spec.cluster_by)}) COMMENT {literal(spec.comment)} "

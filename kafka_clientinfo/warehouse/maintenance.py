@@ -17,6 +17,7 @@ from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
 from . import ddl
 from .address import address_in
+from .judged_table import JUDGED
 from .progress import Progress, Stages
 from .retention import opened, retain
 from .state import read_state, require_state, time_text
@@ -76,11 +77,12 @@ def maintain(
             tables.create_missing(tables.specs)
             for name in tables.specs:
                 tables.read(name)  # refuses one that is not of this release
-            before = {name: _detail(tables, name) for name in tables.specs}
+            names = [*tables.specs, *([] if tables.judged.read() is None else [JUDGED])]
+            before = {name: _detail(tables, name) for name in names}
             if settings.retention_days:
                 with report.stage("retention"):
                     report.deleted = retain(tables, settings.retention_days, datetime.now(UTC))
-            for name in tables.specs:
+            for name in names:
                 with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))

@@ -15,7 +15,7 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..tables.spec import CONNECTION_ID_KEY, TableSpec
+from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from ..tables.types import sql_time
 from .ddl import same_key
 
@@ -40,7 +40,15 @@ def upserted(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
 
 
 def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame) -> DataFrame:
-    """Return the new rows, and the stored rows of connections that stay."""
+    """Return the new rows, and the stored rows of connections that stay.
+
+    Args:
+        stored: the table; rows without a connection are replaced.
+        new: the new rows.
+        touched: the connections whose rows are replaced: cluster, broker, connection_id, and either opened_at and
+            opened_seq of one connection, or nulls for all of the id that opened after unchanged_until (null: for all of
+            the id).
+    """
     return _replaced(stored.where("opened_at IS NOT NULL"), touched, "left_anti").unionByName(new)
 
 
@@ -56,9 +64,19 @@ def changes(
 
 def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
     """Return the rows with a key that none of `others` has; null is a value of a key."""
+    return _by_keys(rows, others, key, "left_anti")
+
+
+def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
+    """Return the rows with a key that some of `others` have; null is a value of a key."""
+    return _by_keys(rows, others, key, "left_semi")
+
+
+def _by_keys(rows: DataFrame, others: DataFrame, key: Iterable[str], how: str) -> DataFrame:
+    # Renamed, because both relations may come from one table.
     keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
     same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
-    return rows.join(keys, on=same, how="left_anti")
+    return rows.join(keys, on=same, how=how)
 
 
 def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
@@ -90,7 +108,12 @@ def within(since: datetime | None) -> str:
 
 def _replaced(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
     """Return the rows of connections that are replaced (left_semi), or that stay (left_anti)."""
-    ids = touched.select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "unchanged_until")
-    same = reduce(and_, (F.col(name) == F.col(f"its_{name}") for name in CONNECTION_ID_KEY))
-    is_later = F.col("unchanged_until").isNull() | (F.col("opened_at") > F.col("unchanged_until"))
-    return rows.join(ids, on=same & is_later, how=how)
+    names = (*CONNECTION_KEY, "unchanged_until")
+    its = {name: F.col(f"its_{name}") for name in names}
+    same_id = reduce(and_, (F.col(name) == its[name] for name in CONNECTION_ID_KEY))
+    is_later = its["unchanged_until"].isNull() | (F.col("opened_at") > its["unchanged_until"])
+    is_one = (F.col("opened_at") == its["opened_at"]) & (F.col("opened_seq") == its["opened_seq"])
+    is_touched = F.when(its["opened_at"].isNull(), is_later).otherwise(is_one)
+    return rows.join(
+        touched.select(*(F.col(name).alias(f"its_{name}") for name in names)), on=same_id & is_touched, how=how
+    )

@@ -23,6 +23,7 @@ from .address import address_in
 from .claims import CLAIM, Claims, last_metadata
 from .commit import latest_version, write
 from .creation import close_folder, make_schema, make_table
+from .judged_table import JUDGED, JudgedTable
 from .repair import mend, refuse_damaged
 from .staging import Staging
 from .state import LEDGER, State, read_state
@@ -54,6 +55,7 @@ class Warehouse:
         address: where the tables are stored.
         one_file: whether each write makes one file; for runs of few bytes, as each task costs 50–100 ms.
         staging: for `cache`.
+        judged: the table `judged_requests`.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Warehouse:
         self._private = private
         self.staging = Staging(spark, self.address, private)
         self._claims = Claims(spark, self.address, locked)
+        self.judged = JudgedTable(spark, self.address, self._claims, self.folder(JUDGED))
         self._claiming = Lock()
         self._state: State | None = None
         self._rows: dict[str, int | None] = {}  # per table that this run has written; None if not known
@@ -284,7 +287,7 @@ class Warehouse:
         name: str,
         rows: DataFrame,
         touched: DataFrame | None,
-        since: datetime | None,
+        since: Callable[[], datetime | None],
         batch_id: str,
         keep: Keep = lambda rows: rows,
     ) -> None:
@@ -296,9 +299,9 @@ class Warehouse:
         Args:
             name: a table whose rows belong to connections.
             rows: the new rows, and all rows without a connection.
-            touched: distinct connection ids: cluster, broker, connection_id, and unchanged_until, the newest opened_at of
-                the rows that stay (null: none stay). None replaces all rows.
-            since: no row to be replaced opened before it; None if that is not known.
+            touched: the connections whose rows are replaced; see `replacement.with_replaced`. None replaces all rows.
+            since: returns a time before which no row to be replaced opened; None if that is not known. It is called
+                only if the table is large.
             batch_id: stored in the table's history.
             keep: called with the rows of a small table, stored and new, before they are written.
         """
@@ -310,8 +313,9 @@ class Warehouse:
         if self._is_small(spec):
             self.overwrite(name, keep(replacement.with_replaced(self.read(name), new, touched)), batch_id)
             return
-        changes = replacement.changes(self.read(name), new, touched, since, spec)
-        self._merge(name, changes, replacement.REPLACE, replacement.within(since))
+        bound = since()
+        changes = replacement.changes(self.read(name), new, touched, bound, spec)
+        self._merge(name, changes, replacement.REPLACE, replacement.within(bound))
 
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows that meet a condition in SQL; return their number."""

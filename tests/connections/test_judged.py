@@ -5,6 +5,7 @@ What a request costs may not depend on the other requests of its connection.
 
 import random
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections import judged
-from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.judged import NOTHING, JudgedBefore, judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.spark.session_conf import set_for
@@ -25,9 +26,13 @@ from tests.frames import ZERO, answered, api_versions, at, log, named, request
 
 @pytest.fixture
 def plan(spark: Any, free_conf: None, capsys: pytest.CaptureFixture[str]) -> str:
+    return planned(spark, capsys, None)
+
+
+def planned(spark: Any, capsys: pytest.CaptureFixture[str], before: JudgedBefore | None) -> str:
     requests, files = log(spark, [api_versions("?", 0, 3)])
     # After an exchange, as Spark computes what it makes of rows of its own while it plans.
-    judged = judged_requests(requests.repartition(1), files, Settings(), concerns())
+    judged = judged_requests(requests.repartition(1), files, Settings(), concerns(), before)
     with set_for(spark, {"spark.sql.debug.maxToStringFields": "1000"}):
         judged.explain()
     return capsys.readouterr().out
@@ -71,6 +76,14 @@ def test_requests_are_aggregated_by_kind_without_a_shuffle(plan: str) -> None:
     assert not [slower for slower in ("ObjectHashAggregate", "Sort", "Exchange") if slower in after_windows]
 
 
+def test_what_a_later_run_needs_takes_no_shuffle_either(
+    spark: Any, free_conf: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = of_requests(planned(spark, capsys, NOTHING))
+    assert kept.count("Exchange") == 1, "that of the test"
+    assert "ObjectHashAggregate" not in kept
+
+
 def test_alike_requests_are_one_row(spark: Any) -> None:
     """It has the number of its requests, the first's place, the last's number, and the times between which all are."""
     sent = [
@@ -81,6 +94,9 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
         request("?", 4, "FETCH", 12, client_id="other", correlation_id=100),
         request("?", 5, "JOIN", 5, correlation_id=101),
         request("?", 6, "JOIN", 5, correlation_id=102),
+        request("?", 7, "HEARTBEAT", 1, correlation_id=103, request='{"memberEpoch":1}'),
+        request("?", 8, "HEARTBEAT", 1, correlation_id=104, request='{"memberEpoch":2}'),
+        request("?", 9, "HEARTBEAT", 1, correlation_id=105, request='{"memberEpoch":1}'),
     ]
     names = ("requests", "seq", "last_seq", "correlation_id", "byte_offset")
     times = (F.unix_seconds(name) - F.lit(at(0).timestamp()) for name in ("logged_at", "earliest_at", "latest_at"))
@@ -91,6 +107,8 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
         (1, 4, 4, 100, 4, 4, 4, 4),
         (1, 5, 5, 101, 5, 5, 5, 5),
         (1, 6, 6, 102, 6, 6, 6, 6),
+        (2, 7, 9, 103, 7, 7, 7, 9),
+        (1, 8, 8, 104, 8, 8, 8, 8),
     ]
 
 
@@ -112,12 +130,14 @@ def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) ->
         assert_df_equality(one.orderBy(*order), other.orderBy(*order), ignore_nullable=True)
 
 
-def _each_alone(requests: Any) -> Any:
+def _each_alone(requests: Any, _: Sequence[str]) -> Any:
     alone = {
         "requests": F.lit(1).cast("bigint"),
         "last_seq": F.col("seq"),
         "earliest_at": F.col("logged_at"),
         "latest_at": F.col("logged_at"),
+        "lowest_correlation_id": F.col("correlation_id"),
+        "highest_correlation_id": F.col("correlation_id"),
     }
     return requests.withColumns(alone)
 

@@ -17,6 +17,7 @@ from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.tables.spec import parse_spec, table_specs
+from kafka_clientinfo.tables.types import sql_time
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging
 from kafka_clientinfo.warehouse.state import State
@@ -28,6 +29,14 @@ EXTRACTED = {"requests", "rejected_records", "failed_requests", "ingested_files"
 def concern_of(transform: Callable[..., Any]) -> Concern:
     """A concern with one table, my_table."""
     return Concern(name="mine", transforms={"my_table": transform})
+
+
+MADE_WITH = "1.0 settings"
+
+
+def judged_until(second: int) -> str:
+    """The batch id of judged requests that were built up to a time of ingestion."""
+    return f"{MADE_WITH}, until {sql_time(at(second))}"
 
 
 SUMS = parse_spec("""
@@ -82,8 +91,9 @@ def test_requests_are_counted_in_once(
         read_snapshot=lambda name: relation_of(spark, stored, SUMS.ddl),
         spec=lambda name: SUMS,
         overwrite=overwrite,
+        judged=SimpleNamespace(read=lambda: "rows", last_batch=lambda: judged_until(until or 0)),
     )
-    derived = derivation.Derivation(lake, Settings(), None if until is None else at(until), at(5), {})
+    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), {})
 
     def make(relations: Any) -> Any:
         sums = F.count("*").alias("requests"), F.max("ingested_at").alias("ingested_at")
@@ -100,7 +110,7 @@ def test_what_a_run_keeps_is_released_however_it_ends(spark: Any, fails: bool, m
     lake: Any = SimpleNamespace(
         state=State(), read=lambda name: relation_of(spark, [(at(1),)], "ingested_at timestamp")
     )
-    derived = derivation.Derivation(lake, Settings(), None, at(5), {})
+    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None, at(5), {})
 
     def steps_of_run(derive: Any) -> None:
         derived.cached.append("kept")  # type: ignore[arg-type]

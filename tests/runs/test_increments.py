@@ -1,4 +1,4 @@
-"""What a build recomputes: the newest connections of the ids with new requests, and nothing that is over."""
+"""What a build recomputes: what new requests go on with, and nothing that is over."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.boundaries import UNCHANGED
 from kafka_clientinfo.connections.coverage import in_order, reports
+from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
@@ -25,11 +25,15 @@ LATER = AT + timedelta(days=1)
 GAP_MS = 300_000
 REQUESTS = (
     "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
-    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int"
+    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int, is_duplicate boolean"
 )
 CONNECTIONS = (
     "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
-    "last_request_at timestamp, file_id string, byte_offset bigint"
+    "last_request_at timestamp, file_id string, byte_offset bigint, opened_seq int"
+)
+JUDGED = (
+    "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
+    "log_level string, state struct<heard_until:timestamp>"
 )
 DEBUG_RUNS = next(column.type for column in table_spec("ingested_files").columns if column.name == "debug_runs")
 FILES = (
@@ -90,22 +94,31 @@ class Log:
     connections: list[Connection]
     files: list[tuple[Any, ...]]
     level: str = "DEBUG"
+    began: str = "INFO"
+    duplicates: tuple[str, ...] = ()
 
 
-def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None) -> Stored:
+def stored(
+    spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None, is_interrupted: bool = False
+) -> Stored:
     """The tables of brokers, by name."""
-    rows, known, files = [], [], []
+    rows, known, judged, files = [], [], [], []
     for broker, log in logs.items():
         for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
             read = AT if offset < len(log.before) else LATER
             place = ("c", broker, name, f"{broker} {file}", offset)
-            rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds)))
+            is_duplicate = read == LATER and name in log.duplicates
+            rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds), is_duplicate))
         for name, no, opened, last, offset in log.connections:
-            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset))
+            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0))
+        for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
+            key = ("c", broker, name, at(opened), 0)
+            judged += [(*key, 0, log.began, None), (*key, 9, log.level, {"heard_until": at(last)})]
         files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
     return Stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
+        None if is_interrupted else relation_of(spark, judged, JUDGED),
         in_order(relation_of(spark, files, FILES)),
         reports(relation_of(spark, files, FILES), Settings()),
         retained_from,
@@ -113,37 +126,45 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
     )
 
 
-Recomputed = dict[str, tuple[int, list[int]]]
-"""Per connection id the number of connections that stay, and the seconds of the requests that are recomputed."""
-
+Recomputed = dict[str, tuple[str, list[int]]]
+"""Per connection id, what is replaced, and the seconds of the requests that are judged."""
+ON, NEW, ALL = "a connection that goes on", "nothing", "all that is left of the id"
 
 Stays = dict[str, tuple[float, int, float]]
 """Of the connections of an id that stay: when the newest opened, their number, and the time of their latest request."""
 
 
+def seconds_of(name: str) -> Any:
+    return (F.unix_micros(name) - int(AT.timestamp() * 1_000_000)) / 1e6
+
+
 def stays(increment: increments.Increment) -> Stays:
     assert increment.touched is not None
-    times = (
-        F.unix_micros(name) - int(AT.timestamp() * 1_000_000)
-        for name in ("unchanged_until", "unchanged_last_request_at")
-    )
-    rows = increment.touched.where("unchanged_connections > 0").select("connection_id", "unchanged_connections", *times)
-    return {name: (until / 1e6, number, last / 1e6) for name, number, until, last in rows.collect()}
+    ids = increment.touched.select("connection_id", seconds_of("unchanged_until").alias("until"))
+    rows = increment.requests.join(ids, "connection_id").where("unchanged_connections > 0").distinct()
+    last = seconds_of("unchanged_last_request_at").alias("last")
+    found = rows.select("connection_id", "until", "unchanged_connections", last).distinct()
+    return {name: (until, number, last) for name, until, number, last in found.collect()}
 
 
 def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
-    """What is recomputed of each broker; none of an id's requests was logged before the bound that says so."""
+    """What is recomputed of each broker."""
     assert increment.touched is not None
+    replaced = {
+        (row["broker"], row["connection_id"]): ALL if row["opened_at"] is None else ON
+        for row in increment.touched.collect()
+    }
+    assert len(replaced) == increment.touched.count()
     requests: dict[tuple[str, str], list[int]] = {}
-    for row in increment.requests.select("broker", "connection_id", "second").collect():
+    for row in increment.requests.where("not is_duplicate").select("broker", "connection_id", "second").collect():
         requests.setdefault((row[0], row[1]), []).append(row[2])
+    going_on = [key for key, what in replaced.items() if what == ON]
+    assert increment.before.states is None or increment.before.states.count() == len(going_on)
+    assert increment.before.requests is None or increment.before.requests.count() == 2 * len(going_on)
     found: dict[str, Recomputed] = {}
-    bound = (F.unix_micros("since") - int(AT.timestamp() * 1_000_000)).alias("bound")
-    for row in increment.touched.select("*", bound).collect():
-        key = row["broker"], row["connection_id"]
-        found.setdefault(key[0], {})[key[1]] = (row["unchanged_connections"], sorted(requests.get(key, [])))
-        assert row["bound"] is None or row["bound"] <= min(requests[key]) * 1_000_000, key
-    release(increment.touched)
+    for key in {*replaced, *requests}:
+        found.setdefault(key[0], {})[key[1]] = (replaced.get(key, NEW), sorted(requests.get(key, [])))
+    release(*increment.cached)
     return found
 
 
@@ -152,17 +173,17 @@ def since(held: Stored) -> dict[str, Recomputed]:
 
 
 def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
-    """Connections before the newest stay, also if another id is recomputed from so early on that their requests are read again."""
+    """The last connection of an id may go on; those before it stay."""
     beside = [("open", seconds) for seconds in range(0, 3600, 500)] if is_open_beside else []
     before = old(*(("again", seconds) for seconds in (0, 500, 600, 900, 1000)), ("untouched", 2), *beside)
     new = old(("again", 3600), ("first", 3601), *([("open", 3602)] if is_open_beside else []))
     connections: list[Connection] = [
         ("again", 1, 0, 900, 0), ("again", 2, 500, 600, 1), ("again", 3, 1000, 1000, 4), ("untouched", 1, 2, 2, 5),
     ]  # fmt: skip
-    expected = {"again": (2, [1000, 3600]), "first": (0, [3601])}
+    expected = {"again": (ON, [3600]), "first": (NEW, [3601])}
     if is_open_beside:
         connections.append(("open", 1, 0, 3500, 6))
-        expected["open"] = (0, [*range(0, 3600, 500), 3602])
+        expected["open"] = (ON, [3602])
     return Log(before, new, connections, [file_of("f", len(before) + len(new), 0)]), expected
 
 
@@ -176,7 +197,7 @@ def late_file(has_grown: bool) -> tuple[Log, Recomputed]:
     files.append(file_of("earlier", 1, -9000, AT))
     connections: list[Connection] = [("x", 1, 5000, 5000, 0), ("y", 1, 5001, 5001, 1)]
     log = Log(old(("x", 5000), ("y", 5001)), [("x", 10, "late"), *grown], connections, files)
-    return log, {"x": (0, [10, 5000]), "y": (0, [5001]), **({"z": (0, [5002])} if has_grown else {})}
+    return log, {"x": (ALL, [10, 5000]), "y": (ALL, [5001]), **({"z": (ALL, [5002])} if has_grown else {})}
 
 
 def grown_past_another() -> tuple[Log, Recomputed]:
@@ -184,48 +205,20 @@ def grown_past_another() -> tuple[Log, Recomputed]:
     before = [*old(("x", 0)), ("untouched", 15, "other")]
     files = [file_of("f", 2, 0, last=30), file_of("other", 1, 0, AT, last=20), file_of("earlier", 1, -9000, AT)]
     log = Log(before, old(("x", 30)), [("x", 1, 0, 0, 0)], files)
-    return log, {"x": (0, [0, 30]), "untouched": (0, [15])}
+    return log, {"x": (ALL, [0, 30]), "untouched": (ALL, [15])}
 
 
 def new_files() -> tuple[Log, Recomputed]:
     """Of two files that are new, the first is not late: what comes after it was not built."""
     before, new = old(("x", 0), ("untouched", 3)), [("x", 9600.0, "second"), ("x", 19600.0, "third")]
     files = [file_of("f", 2, 0, AT), file_of("second", 1, 9600), file_of("third", 1, 19600)]
-    return Log(before, new, [("x", 1, 0, 0, 0)], files), {"x": (0, [0, 9600, 19600])}
+    return Log(before, new, [("x", 1, 0, 0, 0)], files), {"x": (ON, [9600, 19600])}
 
 
-def opened_at_one_instant() -> tuple[Log, Recomputed]:
-    """One of two connections is over, the other is not: rows stay up to an instant, so none of them can stay."""
-    connections: list[Connection] = [("x", 1, 0, 0, 0), ("x", 2, 0, 690, 1)]
-    log = Log(old(("x", 0), ("x", 0), ("x", 500), ("x", 690)), old(("x", 700)), connections, [file_of("f", 5, 0)])
-    return log, {"x": (0, [0, 0, 500, 690, 700])}
-
-
-def within_a_minute() -> tuple[Log, Recomputed]:
-    """Of each id two connections are stored, and a request comes 700 seconds after the first."""
-    lives_of: dict[str, list[tuple[float, float]]] = {
-        "opened a minute apart": [(0, 630), (60, 61)],
-        "opened further apart": [(0, 630), (61, 62)],
-        "the first ended a minute before": [(0, 640), (641, 642)],
-        "the first ended earlier": [(0, 639), (641, 642)],
-        "the first is long over": [(0, 1), (90, 99)],
-    }
-    before = [
-        (name, seconds, "f") for name, lives in lives_of.items() for life in lives for seconds in dict.fromkeys(life)
-    ]
-    known: list[Connection] = [
-        (name, no, *life, before.index((name, life[0], "f")))
-        for name, lives in lives_of.items()
-        for no, life in enumerate(lives, 1)
-    ]
-    new = old(*((name, 700) for name in lives_of))
-    return Log(before, new, known, [file_of("f", len(before) + len(new), 0)]), {
-        "opened a minute apart": (0, [0, 60, 61, 630, 700]),
-        "opened further apart": (1, [61, 62, 700]),
-        "the first ended a minute before": (0, [0, 640, 641, 642, 700]),
-        "the first ended earlier": (1, [641, 642, 700]),
-        "the first is long over": (1, [90, 99, 700]),
-    }
+def only_duplicates() -> tuple[Log, Recomputed]:
+    """A request that is logged again is not judged, so that its connection keeps its state."""
+    log = Log(old(("x", 0)), old(("x", 1), ("y", 2)), [("x", 1, 0, 0, 0)], [file_of("f", 3, 0)], duplicates=("x",))
+    return log, {"y": (NEW, [2])}
 
 
 def set_back(hours: int) -> tuple[Log, Recomputed]:
@@ -234,7 +227,7 @@ def set_back(hours: int) -> tuple[Log, Recomputed]:
     before = old(("x", 7000), ("x", 7000 - back), ("x", 7300 - back))
     files = [file_of("f", 4, 7000, step_back=back)]
     log = Log(before, old(("x", 7600 - back)), [("x", 1, 7000, 7000, 0)], files)
-    return log, {"x": (0, sorted([7000, 7000 - back, 7300 - back, 7600 - back]))}
+    return log, {"x": (ON, [7600 - back])}
 
 
 def set_back_in_a_later_file() -> tuple[Log, Recomputed]:
@@ -243,10 +236,10 @@ def set_back_in_a_later_file() -> tuple[Log, Recomputed]:
     files = [file_of("f", 2, 5000, last=8000), file_of("later", 3, 8100, last=8100, step_back=8000)]
     files.append(file_of("last", 1, 9000))
     log = Log(before, [("x", 400, "later"), ("y", 9000, "last")], [("x", 1, 5000, 8100, 0)], files)
-    return log, {"x": (0, [100, 400, 5000, 8000, 8100]), "y": (0, [9000])}
+    return log, {"x": (ON, [400]), "y": (NEW, [9000])}
 
 
-def begun_at_info(info: int, back: float) -> tuple[Log, Recomputed]:
+def begun_at_info(info: int, back: float, began: str = "INFO") -> tuple[Log, Recomputed]:
     """New requests at DEBUG settle what began at INFO; if the clock was set back, nobody knows which connections these are.
 
     What opened a gap and a minute before may have begun at INFO; times that go back by a minute are neighbours'.
@@ -254,12 +247,13 @@ def begun_at_info(info: int, back: float) -> tuple[Log, Recomputed]:
     before = old(("old", 0), ("settled", 3239), ("unsettled", 3240))
     connections: list[Connection] = [(name, 1, at, at, place) for place, (name, at, _) in enumerate(before)]
     new = old(("x", 3600), ("x", 5000), ("z", 5001))
-    expected = {"x": (0, [3600, 5000]), "z": (0, [5001])}
-    if info:
-        expected["unsettled"] = (0, [3240])
+    of_new = ALL if back > 60 else NEW
+    expected = {"x": (of_new, [3600, 5000]), "z": (of_new, [5001])}
+    if info and began == "INFO":
+        expected["unsettled"] = (ALL, [3240])
     if back > 60:
-        expected |= {"old": (0, [0]), "settled": (0, [3239])}
-    return Log(before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)]), expected
+        expected |= {"old": (ALL, [0]), "settled": (ALL, [3239])}
+    return Log(before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)], began=began), expected
 
 
 def set_back_between_files(back: float) -> tuple[Log, Recomputed]:
@@ -271,13 +265,14 @@ def set_back_between_files(back: float) -> tuple[Log, Recomputed]:
         file_of("new", 1, 9000 - back),
     ]
     log = Log(old(("old", 0), ("unsettled", 8700)), [("x", 9000, "new")], connections, files)
-    return log, {"x": (0, [9000]), "unsettled": (0, [8700])} | ({"old": (0, [0])} if back > 60 else {})
+    expected = {"x": (ALL if back > 60 else NEW, [9000]), "unsettled": (ALL, [8700])}
+    return log, expected | ({"old": (ALL, [0])} if back > 60 else {})
 
 
 def settled_at(level: str) -> tuple[Log, Recomputed]:
     """Requests at INFO settle nothing."""
     files = [file_of("f", 2, 0, info=2)]
-    expected = {"x": (0, [3600])} | ({} if level == "INFO" else {"y": (0, [3550])})
+    expected = {"x": (NEW, [3600])} | ({} if level == "INFO" else {"y": (ALL, [3550])})
     return Log(old(("y", 3550)), old(("x", 3600)), [("y", 1, 3550, 3550, 0)], files, level), expected
 
 
@@ -319,7 +314,7 @@ EVIDENT: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
 def with_files(files: list[tuple[Any, ...]], is_late: bool) -> tuple[Log, Recomputed]:
     connections: list[Connection] = [("a", 1, 0, 100, 0), ("untouched", 1, 3, 3, 2)]
     log = Log(old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500)), connections, files)
-    return log, {"a": (0, [0, 100, 8500])} | ({"untouched": (0, [3])} if is_late else {})
+    return log, {"a": (ALL, [0, 100, 8500]), "untouched": (ALL, [3])} if is_late else {"a": (ON, [8500])}
 
 
 CASES: dict[str, tuple[Log, Recomputed]] = {
@@ -328,12 +323,12 @@ CASES: dict[str, tuple[Log, Recomputed]] = {
     "a late file before one that has grown": late_file(True),
     "a file that has grown past another": grown_past_another(),
     "new files": new_files(),
-    "two that opened at one instant": opened_at_one_instant(),
-    "two within a minute": within_a_minute(),
+    "only duplicates": only_duplicates(),
     **{f"a clock set back by {hours} h": set_back(hours) for hours in (1, 3, 100)},
     "a clock set back in a later file": set_back_in_a_later_file(),
     "nothing at INFO": begun_at_info(0, 0),
     "begun at INFO": begun_at_info(3, 0),
+    "begun at DEBUG, from a broker that writes INFO too": begun_at_info(3, 0, "DEBUG"),
     **{f"begun at INFO, and times go back by {back:g} s": begun_at_info(3, back) for back in (60, 60.001, 3600)},
     **{f"a file begins {back:g} s before the last ends": set_back_between_files(back) for back in (60, 60.001)},
     **{f"settled at {level}": settled_at(level) for level in ("INFO", "DEBUG")},
@@ -355,11 +350,19 @@ def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[s
     assert recomputed_by_broker[name] == CASES[name][1]
 
 
-def test_connections_before_the_newest_stay(spark: Any) -> None:
-    log, expected = over_and_open(False)
-    increment = increments.since(stored(spark, {"b": log}), str(AT), GAP_MS)
-    assert stays(increment) == {"again": (500, 2, 900)}
+@pytest.mark.parametrize("is_open_beside", [False, True])
+def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside: bool) -> None:
+    log, expected = over_and_open(is_open_beside)
+    increment = increments.since(stored(spark, {"b": log}), AT, GAP_MS)
+    assert increment.since() == at(0 if is_open_beside else 1000)
     assert recomputed(increment) == {"b": expected}
+
+
+def test_after_an_interrupted_build_all_is_recomputed_of_what_it_may_have_written(spark: Any) -> None:
+    log, _ = over_and_open(False)
+    increment = increments.since(stored(spark, {"b": log}, is_interrupted=True), AT, GAP_MS)
+    assert (increment.since(), increment.before) == (None, NOTHING)
+    assert recomputed(increment) == {"b": {"again": (ALL, [0, 500, 600, 900, 1000, 3600]), "first": (ALL, [3601])}}
 
 
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
@@ -370,10 +373,10 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     files, retained_from = [file_of("f", 5, 0)], at(500)
     new = old(("x", 600), ("y", 950), ("at the instant", 560))
     held = stored(spark, {"b": Log(old(("y", 900), ("at the instant", 500)), new, connections, files)}, retained_from)
-    expected = {"x": (2, [600]), "y": (0, [900, 950]), "at the instant": (0, [500, 560])}
-    for increment in (increments.since(held, str(AT), GAP_MS), increments.everything_retained(held)):
-        assert stays(increment) == {"x": (50, 2, 499)}
-        assert recomputed(increment) == {"b": expected}
+    increment, whole = increments.since(held, AT, GAP_MS), increments.everything_retained(held)
+    assert stays(increment) == stays(whole) == {"x": (50, 2, 499)}
+    assert recomputed(increment) == {"b": {"x": (ALL, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
+    assert recomputed(whole) == {"b": {"x": (ALL, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
 
 
 def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
@@ -384,17 +387,16 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
         for no, opened, last in ((1, 0, 100), (2, 5000 + offset, 5000 + offset))
     ]
     files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
-    held = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, str(at(500)))
-    found = since(held)
-    assert found == {"b": {"x": (1, [600, 5000]), "y": (1, [5001])}}
+    held = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
+    increment = increments.since(held, AT, GAP_MS)
+    assert stays(increment) == {"x": (0, 1, 100), "y": (0, 1, 100)}
+    found = recomputed(increment)
+    assert found == {"b": {"x": (ALL, [600, 5000]), "y": (ALL, [5001])}}
     assert found == recomputed(increments.everything_retained(held))
 
 
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
     held = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
     increment = increments.everything(held.requests)
-    assert (increment.touched, increment.since) == (None, None)
-    assert [
-        (row["unchanged_connections"], row["unchanged_last_request_at"]) for row in increment.requests.collect()
-    ] == [(0, None)]
-    assert increment.requests.columns == [*held.requests.columns, *UNCHANGED]
+    assert (increment.touched, increment.since(), increment.requests) == (None, None, held.requests)
+    assert increment.before == NOTHING

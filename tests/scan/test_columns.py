@@ -49,9 +49,9 @@ READ_LATER = {
     "connection_groups": "first_mismatch last_mismatch_at mismatches_rejected mismatches_taken",
     "group_memberships": "broker cluster connection_id group_id memberships opened_at opened_seq unoffered_answers",
     "group_messages": """
-        answer answered api_key api_name api_version broker cluster connection_id error_code group_id is_rejected
-        is_taken joined logged_at members name_mismatch opened_at opened_seq payloads response_name response_type sent sent_type seq
-        source
+        answer answered api_key api_name api_version broker cluster connection_id earliest_at error_code group_id is_rejected
+        is_taken joined last_seq latest_at logged_at members name_mismatch opened_at opened_seq payloads requests response_name
+        response_type sent sent_type seq source
     """,
     "group_protocols": "all_members",
     "group_type_conflicts": "cluster example first_at group_id last_at own_type protocol_type rejected requests taken",

@@ -129,6 +129,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         locked=locked,
         create_missing=lambda names: done.append(("made", *names)),
         read=lambda name: done.append(("read", name)),
+        judged=SimpleNamespace(read=lambda: None),
         staging=SimpleNamespace(remove_leftovers=lambda before: done.append(before)),
     )
     monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)

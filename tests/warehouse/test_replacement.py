@@ -9,6 +9,7 @@ from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec
 from kafka_clientinfo.warehouse import replacement
 
+from . import tiny
 from .tiny import AT
 
 SPEC = parse_spec("""
@@ -22,6 +23,7 @@ columns = [
     { name = "broker", type = "string", comment = "Its broker" },
     { name = "connection_id", type = "string", comment = "Its id" },
     { name = "opened_at", type = "timestamp", comment = "When it was opened" },
+    { name = "opened_seq", type = "int", comment = "Which of those that opened at one time" },
     { name = "rule", type = "string", comment = "The rule" },
     { name = "run", type = "int", comment = "The run that wrote the row" },
 ]
@@ -35,19 +37,35 @@ STORED: list[Row] = [
     ("b", "x", 30, "r", 1),
     ("b", "y", 10, "r", 1),
     ("b", "z", 5, "r", 1),
+    ("b", "w", 9, "r", 1),
+    ("b", "w", 19, "gone", 1),
+    ("b", "w", 29, "r", 1),
     ("other", "x", 30, "r", 1),
     ("b", "x", None, "r", 1),
     ("b", "y", None, "r", 1),
 ]
 NEW: list[Row] = [("b", "x", 20, "r", 2), ("b", "x", 40, "r", 2), ("b", "x", None, "r", 2)]
-TOUCHED = [("c", "b", "x", AT + timedelta(seconds=10)), ("c", "b", "z", None), ("c", "b", "new", None)]
-STAY: list[Row] = [("b", "x", 10, "r", 1), ("b", "y", 10, "r", 1), ("other", "x", 30, "r", 1)]
+TOUCHED = [
+    ("c", "b", "x", None, None, AT + timedelta(seconds=10)),
+    ("c", "b", "w", AT + timedelta(seconds=19), 0, None),
+    ("c", "b", "w", AT + timedelta(seconds=29), 1, None),
+    ("c", "b", "z", None, None, None),
+    ("c", "b", "new", None, None, None),
+]
+"""All of x that opened later than a time, one connection of w and one that is not stored, and all of z and of an id that is new."""
+STAY: list[Row] = [
+    ("b", "x", 10, "r", 1), ("b", "y", 10, "r", 1), ("b", "w", 9, "r", 1), ("b", "w", 29, "r", 1), ("other", "x", 30, "r", 1),
+]  # fmt: skip
 """Of connections that are not computed again."""
-GONE: list[Row] = [("b", "x", 20, "gone", 1), ("b", "x", 30, "r", 1), ("b", "y", None, "r", 1), ("b", "z", 5, "r", 1)]
+GONE: list[Row] = [
+    ("b", "x", 20, "gone", 1), ("b", "x", 30, "r", 1), ("b", "y", None, "r", 1), ("b", "z", 5, "r", 1), ("b", "w", 19, "gone", 1),
+]  # fmt: skip
 
 
 def relation(spark: Any, rows: list[Row]) -> Any:
-    timed = [(b, c, None if second is None else AT + timedelta(seconds=second), *rest) for b, c, second, *rest in rows]
+    timed = [
+        (b, c, None if second is None else AT + timedelta(seconds=second), 0, *rest) for b, c, second, *rest in rows
+    ]
     return relation_of(spark, [("c", *row) for row in timed], SPEC.ddl)
 
 
@@ -66,17 +84,15 @@ def rows_of(relation: Any) -> list[tuple[Any, ...]]:
     ("since", "gone"),
     [
         (None, GONE),
-        (20, [row for row in GONE if row[1] != "z"]),
-        (20.000001, [row for row in GONE if row[2] != 20 and row[1] != "z"]),
+        (20, [row for row in GONE if row[1] not in "wz"]),
+        (20.000001, [row for row in GONE if row[2] != 20 and row[1] not in "wz"]),
     ],
 )
 def test_rows_of_connections_that_are_computed_again_are_replaced(
     spark: Any, since: float | None, gone: list[Row]
 ) -> None:
     stored, new = relation(spark, STORED), relation(spark, NEW)
-    touched = relation_of(
-        spark, TOUCHED, "cluster string, broker string, connection_id string, unchanged_until timestamp"
-    )
+    touched = relation_of(spark, TOUCHED, tiny.TOUCHED)
     bound = None if since is None else AT + timedelta(seconds=since)
     changed = replacement.changes(stored, new, touched, bound, SPEC)
     expected = [(*row, False) for row in NEW] + [(*row, True) for row in gone]

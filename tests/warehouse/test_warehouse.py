@@ -19,7 +19,7 @@ from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, SPECS, fact, facts, rows_of, touched
+from .tiny import AT, SPECS, fact, facts, rows_of, touched, touched_one
 
 HUGE, NOTHING = 1 << 40, 0
 
@@ -130,7 +130,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
         written_anew.append(whole.collect())
         return whole
 
-    lake.replace_connections("facts", new, touched(spark, None, "x"), None, "2", keep)
+    lake.replace_connections("facts", new, touched(spark, None, "x"), lambda: None, "2", keep)
     assert lake.rows()["facts"] == 2
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
     is_small = warehouse.SMALL_TABLE_BYTES == HUGE
@@ -141,14 +141,23 @@ def test_connections_up_to_an_instant_stay(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("x", hours=1), fact("x", hours=2)), "1")
     since = AT + timedelta(minutes=30)
     new = facts(spark, fact("x", hours=2, requests=7), fact("x", hours=3))
-    lake.replace_connections("facts", new, touched(spark, AT, "x"), since, "2")
+    lake.replace_connections("facts", new, touched(spark, AT, "x"), lambda: since, "2")
     assert lake.count("facts") == 3
     assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"))))
 
 
+def test_of_an_id_one_connection_can_be_replaced(spark: Any, lake: Warehouse) -> None:
+    rows = (fact("x"), fact("x", 1), fact("x", hours=1), fact("y"))
+    lake.append("facts", facts(spark, *rows), "1")
+    new = facts(spark, fact("x", 1, requests=7), fact("x", hours=2))
+    lake.replace_connections("facts", new, touched_one(spark, "x", AT, 1), lambda: AT, "2")
+    assert lake.count("facts") == 5
+    assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"), fact("x", hours=1), fact("y"))))
+
+
 def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("y")), "1")
-    lake.replace_connections("facts", facts(spark, fact("z")), None, None, "2")
+    lake.replace_connections("facts", facts(spark, fact("z")), None, lambda: None, "2")
     assert lake.count("facts") == 1
     assert_rows(lake.read("facts"), facts(spark, fact("z")))
 
@@ -157,7 +166,7 @@ def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: War
 def test_replacing_twice_changes_nothing(spark: Any, lake: Warehouse) -> None:
     for batch in ("1", "2", "3"):
         rows = facts(spark, fact("x"), fact("x", 1))
-        lake.replace_connections("facts", rows, touched(spark, None, "x"), None, batch)
+        lake.replace_connections("facts", rows, touched(spark, None, "x"), lambda: None, batch)
         assert lake.count("facts") == 2
 
 

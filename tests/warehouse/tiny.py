@@ -73,6 +73,15 @@ def facts(spark: Any, *rows: tuple[Any, ...]) -> Any:
     return rows_of(spark, "facts", *rows)
 
 
+TOUCHED = "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, unchanged_until timestamp"
+
+
 def touched(spark: Any, unchanged_until: datetime | None, *connections: str) -> Any:
-    ddl = "cluster string, broker string, connection_id string, unchanged_until timestamp"
-    return relation_of(spark, [("c", "b", connection, unchanged_until) for connection in connections], ddl)
+    """All connections of these ids that opened after an instant, to be replaced."""
+    rows = [("c", "b", connection, None, None, unchanged_until) for connection in connections]
+    return relation_of(spark, rows, TOUCHED)
+
+
+def touched_one(spark: Any, connection: str, opened_at: datetime, opened_seq: int = 0) -> Any:
+    """One connection of an id, to be replaced."""
+    return relation_of(spark, [("c", "b", connection, opened_at, opened_seq, None)], TOUCHED)

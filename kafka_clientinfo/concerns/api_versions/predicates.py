@@ -1,6 +1,8 @@
 """Predicates of a request that compare it with the ApiVersions requests before it (KIP-35, KIP-511)."""
 
-from ...connections.boundaries import any_before, last_before
+from collections.abc import Mapping
+
+from ...connections.boundaries import LookBack, any_before, last_before
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success, range_of
@@ -14,7 +16,7 @@ def reads() -> Columns:
     return {"answered_error": F.when(is_api_versions(), body_text("response", "errorCode"))}
 
 
-def earlier() -> Columns:
+def earlier() -> Mapping[str, LookBack]:
     """Take the results of the connection's earlier ApiVersions requests."""
     refused = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     invalid = F.col("error_code") == int(ErrorCode.INVALID_REQUEST)

@@ -1,9 +1,10 @@
 """Predicates on a request's client instance id (KIP-1313), and the ids in telemetry and heartbeats."""
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
-from ...connections.boundaries import any_before, first_up_to_now, has_header_v3
+from ...connections.boundaries import LookBack, any_before, first_up_to_now, has_header_v3
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
 from ...connections.judged import has_instance_id
@@ -30,7 +31,7 @@ def reads() -> Columns:
     }
 
 
-def earlier() -> Columns:
+def earlier() -> Mapping[str, LookBack]:
     """Look for an earlier request with header v3, and for the first id."""
     own_id = F.when(has_instance_id(), F.col("client_instance_id"))
     return {

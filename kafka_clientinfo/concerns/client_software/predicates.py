@@ -1,6 +1,8 @@
 """Predicates on the software name and version that an ApiVersions request states (KIP-511)."""
 
-from ...connections.boundaries import last_before
+from collections.abc import Mapping
+
+from ...connections.boundaries import LookBack, last_before
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success
@@ -16,7 +18,7 @@ def reads() -> Columns:
     }
 
 
-def earlier() -> Columns:
+def earlier() -> Mapping[str, LookBack]:
     """Take the software that the broker knew after the last accepted ApiVersions request before this one."""
     return {"software_before": last_before(software_after(), is_api_versions_success())}
 

@@ -64,23 +64,23 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
     mismatches = F.col("name_mismatch").isNotNull()
     first_failure = F.min_by("source", F.when(failed, F.col("seq")))
     by_version = messages.groupBy(*_MESSAGE).agg(
-        F.count("*").alias("requests"),
-        F.min("logged_at").alias("first_at"),
-        F.max("logged_at").alias("last_at"),
+        F.sum("requests").alias("requests"),
+        F.min("earliest_at").alias("first_at"),
+        F.max("latest_at").alias("last_at"),
         F.min_by("source", "seq").alias("source"),
-        F.sum(request.cast("int")).alias("request_yes"),
-        F.sum((~request).cast("int")).alias("request_no"),
-        F.sum(response.cast("int")).alias("response_yes"),
-        F.sum((~response).cast("int")).alias("response_no"),
+        _number(request).alias("request_yes"),
+        _number(~request).alias("request_no"),
+        _number(response).alias("response_yes"),
+        _number(~response).alias("response_no"),
         sorted_texts(F.col("response_type")).alias("response_types"),
         sorted_texts(F.col("response_name")).alias("response_names"),
         merged_texts(_sent_names()).alias("sent_names"),
         F.collect_set(F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))).alias("members"),
-        F.sum(failed.cast("int")).alias("inconsistent_group_protocol"),
-        F.count_if("is_rejected").alias("rejected"),
-        F.count_if("is_taken").alias("taken"),
-        F.min(F.when(failed, F.col("logged_at"))).alias("inconsistent_first_at"),
-        F.max(F.when(failed, F.col("logged_at"))).alias("inconsistent_last_at"),
+        _number(failed).alias("inconsistent_group_protocol"),
+        _number(F.col("is_rejected")).alias("rejected"),
+        _number(F.col("is_taken")).alias("taken"),
+        F.min(F.when(failed, F.col("earliest_at"))).alias("inconsistent_first_at"),
+        F.max(F.when(failed, F.col("latest_at"))).alias("inconsistent_last_at"),
         first_failure.alias("failure_source"),
         _undecoded().alias("undecoded_payloads"),
         F.count("name_mismatch").alias("protocol_name_mismatches"),
@@ -97,6 +97,11 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
             }
         )
     )
+
+
+def _number(condition: Column) -> Column:
+    """Count the messages that meet a condition; null if it is null for all of them."""
+    return F.sum(condition.cast("int") * F.col("requests"))
 
 
 def _sent_names() -> Column:
@@ -233,7 +238,7 @@ def _of_heartbeat() -> Column:
     topics = F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
     return _subscription(
         member_id=F.col("sent.memberId"),
-        stated_at=F.col("logged_at"),
+        stated_at=F.col("latest_at"),
         topics=F.slice(F.array_sort(topics), 1, _TOPICS),
         rack_id=F.col("sent.rackId"),
     )
@@ -247,9 +252,9 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
     statements = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
         F.col("api_key").isin(*map(int, HEARTBEATS)), of_heartbeat
     )
-    stated = messages.select(*GROUP_KEY, "seq", F.explode(_numbered(statements)).alias("entry"))
+    stated = messages.select(*GROUP_KEY, "last_seq", F.explode(_numbered(statements)).alias("entry"))
     last = stated.groupBy(*GROUP_KEY, "entry.stated.member_id", "entry.stated.protocol_name").agg(
-        F.max_by("entry.stated", F.struct("seq", "entry.index")).alias("last")
+        F.max_by("entry.stated", F.struct("last_seq", "entry.index")).alias("last")
     )
     by_member_and_name = F.struct(
         "member_id", F.col("protocol_name").isNotNull(), F.coalesce("protocol_name", F.lit(""))

@@ -16,6 +16,8 @@ from ...tables.spec import CONNECTION_KEY
 
 JOIN, SYNC, DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
 GROUP_KEY = (*CONNECTION_KEY, "group_id")
+OF_KIND = ("requests", "last_seq", "earliest_at", "latest_at")
+"""Columns of rows that may stand for several messages."""
 MOST_MEMBERS = 100
 """Generations with more members aren't checked for protocols that nobody offered."""
 _REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
@@ -35,10 +37,12 @@ _PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,pr
 def transform(judged_requests: DataFrame) -> DataFrame:
     """Return one row per message and group; a DescribeGroups request may name many groups.
 
+    Heartbeats that are alike are one row, with their number.
+
     Returns:
         The rows, with
         - `GROUP_KEY`, and the request's seq, api_key, api_name, api_version, error_code, logged_at, is_rejected,
-          is_taken and source;
+          is_taken and source; and `OF_KIND` (see `judged.judged_requests`);
         - sent, answer and payloads: the fields that are read from the bodies; payloads are null for DescribeGroups,
           because they don't state the group to which they belong;
         - answered: whether a response is logged;
@@ -55,6 +59,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         "api_version",
         "error_code",
         "logged_at",
+        *OF_KIND,
         is_rejected().alias("is_rejected"),
         is_taken().alias("is_taken"),
         source().alias("source"),

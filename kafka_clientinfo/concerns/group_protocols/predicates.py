@@ -1,8 +1,10 @@
 """Predicates that compare a JoinGroup or SyncGroup request with its response, or the one before (KIP-559)."""
 
-from ...connections.boundaries import last_before
+from collections.abc import Mapping
+
+from ...connections.boundaries import LookBack, last_before
 from ...connections.concern import Columns
-from ...connections.engine import F
+from ...connections.engine import Column, F
 from ...connections.texts import body_text
 from ...protocol import ApiKey, ErrorCode
 
@@ -26,7 +28,7 @@ def reads() -> Columns:
     }
 
 
-def earlier() -> Columns:
+def earlier() -> Mapping[str, LookBack]:
     """Return whether a SyncGroup or Heartbeat follows a SyncGroup that was answered with INCONSISTENT_GROUP_PROTOCOL.
 
     A JoinGroup in between is a new attempt, also one that the log leaves out: then the generation is another. A request
@@ -35,13 +37,15 @@ def earlier() -> Columns:
     """
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
     error = F.when(is_sync, F.col("error_code"))
-    last = last_before(
-        F.struct(error.alias("error"), "logged_at", "stated_member"), is_join | (is_sync & error.isNotNull())
-    )
-    is_same = last["stated_member"] == F.col("stated_member")  # null for other requests
-    is_later = F.unix_micros("logged_at") - F.unix_micros(last["logged_at"]) > _ON_ITS_WAY_MICROS
-    is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return {"goes_on_after_inconsistent": F.coalesce(is_failed & is_later & is_same, F.lit(False))}
+    answer = F.struct(error.alias("error"), "logged_at", "stated_member")
+
+    def goes_on(last: Column) -> Column:
+        is_same = last["stated_member"] == F.col("stated_member")  # null for other requests
+        is_later = F.unix_micros("logged_at") - F.unix_micros(last["logged_at"]) > _ON_ITS_WAY_MICROS
+        is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return F.coalesce(is_failed & is_later & is_same, F.lit(False))
+
+    return {"goes_on_after_inconsistent": last_before(answer, is_join | (is_sync & error.isNotNull()), goes_on)}
 
 
 def predicates() -> Columns:

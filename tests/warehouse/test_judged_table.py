@@ -1,0 +1,92 @@
+"""The table of judged requests: made by its first write, replaced by connection id, and forgotten."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.warehouse import judged_table
+from kafka_clientinfo.warehouse.judged_table import JUDGED, JudgedTable
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+from .tiny import AT, SPECS
+
+COLUMNS = (
+    "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
+    "requests bigint, state struct<heard_until:timestamp>"
+)
+Row = tuple[str, int, int, int, int | None]
+"""Of a row: connection_id, and the hours after AT when the connection opened, seq, requests, and the hours of a state."""
+
+
+def rows(spark: Any, *given: Row) -> Any:
+    return relation_of(
+        spark,
+        [
+            ("c", "b", name, AT + timedelta(hours=hours), 0, seq, requests, until and {"heard_until": at(until)})
+            for name, hours, seq, requests, until in given
+        ],
+        COLUMNS,
+    )
+
+
+def at(hours: int) -> Any:
+    return AT + timedelta(hours=hours)
+
+
+def held(table: JudgedTable) -> list[tuple[str, int, int]]:
+    stored = table.read()
+    assert stored is not None
+    return sorted((row["connection_id"], row["seq"], row["requests"]) for row in stored.collect())
+
+
+@pytest.fixture(params=["a folder", "a schema"])
+def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Warehouse]:
+    if request.param == "a folder":
+        yield Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+        return
+    schema = request.getfixturevalue("schema")
+    lake = Warehouse(spark, schema, False, SPECS)
+    lake.open()
+    yield lake
+
+
+@pytest.mark.parametrize("small", [0, 1 << 40], ids=["merged into", "written anew"])
+def test_rows_are_replaced_by_connection_id(
+    spark: Any, lake: Warehouse, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judged_table, "SMALL_BYTES", small)
+    table = lake.judged
+    assert table.read() is None
+    table.overwrite(rows(spark, ("x", 1, 0, 1, 9), ("x", 1, 1, 5, None), ("y", 1, 0, 2, 8)), "first")
+    before = table.read()
+    assert table.last_batch() == "first"
+    table.replace(rows(spark, ("x", 1, 0, 3, None), ("x", 2, 0, 4, 9), ("z", 1, 0, 6, 9)), "second")
+    assert held(table) == [("x", 0, 3), ("x", 0, 4), ("y", 0, 2), ("z", 0, 6)]
+    assert table.last_batch() == "second"
+    assert before is not None
+    assert before.count() == 3, "what was read does not change"
+    table.overwrite(rows(spark, ("w", 1, 0, 1, 1)).withColumnRenamed("requests", "number"), "third")
+    stored = table.read()
+    assert stored is not None
+    assert ([row["number"] for row in stored.collect()], table.last_batch()) == ([1], "third")
+
+
+def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake: Warehouse) -> None:
+    table = lake.judged
+    table.forget(AT)
+    table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3), ("z", 1, 0, 2, 4)), "first")
+    table.forget(at(3))
+    assert held(table) == [("y", 0, 2), ("z", 0, 2)]
+    assert table.last_batch() == "first", "nothing was built meanwhile"
+
+
+def test_what_a_killed_run_left_is_no_table(spark: Any, tmp_path: Path) -> None:
+    table = Warehouse(spark, str(tmp_path / "lake"), True, SPECS).judged
+    (tmp_path / "lake" / JUDGED / "_delta_log").mkdir(parents=True)
+    assert table.read() is None
+    table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), "first")
+    assert held(table) == [("x", 0, 1)]
