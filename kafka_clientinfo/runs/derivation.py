@@ -14,7 +14,7 @@ A relation without a table is cached for the run; `Step.is_of_whole_tables` says
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -30,6 +30,7 @@ from ..connections.facts import shown_as_brokers
 from ..spark.arrow_rows import collect
 from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
+from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.types import sql_time
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.replacement import aggregated
@@ -40,6 +41,8 @@ from . import increments
 from .refused_rows import RefusedRowsError, describe, is_refusal, left_out
 from .steps import Step, needed, read_by_others, steps
 
+_KINDS = 8
+"""Judged requests of a connection: a guess for the size of the work."""
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -76,7 +79,7 @@ class Derivation:
         self.judged = None if until is None else lake.judged.read()
         judged_with, _, judged_until = ("" if self.judged is None else lake.judged.last_batch() or "").partition(_UNTIL)
         if judged_with != made_with:  # by another release or other settings
-            self.until = until = None
+            self.until = until = self.judged = None
         elif until is not None and judged_until != sql_time(until):  # a build was interrupted
             self.judged = None
         self.is_whole = until is None and lake.state.retained_from is None
@@ -94,6 +97,19 @@ class Derivation:
         """
         with stage("increment"):
             self.increment = self._increment()
+        with self._sized():
+            self._derive_tables(stage)
+
+    def _sized(self) -> AbstractContextManager[None]:
+        """Set up the session for the increment, if it is more work than its new requests."""
+        if self.until is None:
+            return nullcontext()
+        states = self.increment.states
+        rows = self.lake.count("requests") if states is None else states * _KINDS
+        self.lake.one_file &= rows * REQUEST_BYTES <= SMALL_BYTES
+        return nullcontext() if rows * REQUEST_BYTES <= SMALL_BYTES else sized(self.lake.spark, rows * REQUEST_BYTES)
+
+    def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         self.cached += self.increment.cached
         self.whole_tables |= {
             "ingested_files": self.whole("ingested_files"),

@@ -87,6 +87,7 @@ class Increment:
         before: what was judged before of their connections.
         since: returns a time before which no connection that is recomputed opened; None if that is not known.
         cached: relations to release after the run.
+        states: how many connections go on; None if connection ids are recomputed from all their requests.
     """
 
     touched: DataFrame | None
@@ -94,6 +95,7 @@ class Increment:
     before: JudgedBefore = NOTHING
     since: Callable[[], datetime | None] = lambda: None
     cached: tuple[DataFrame, ...] = ()
+    states: int | None = None
 
 
 def everything(requests: DataFrame) -> Increment:
@@ -147,6 +149,7 @@ def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increm
         JudgedBefore(states.select(STATE), judged),
         lru_cache(lambda: _earliest(ids, states) if is_by_new else None),
         (new, states) if is_by_new else (new, whole, states),
+        states.count() if is_by_new else None,
     )
 
 

@@ -67,11 +67,26 @@ class Ingested:
         tables: whole tables as this run has written them, from memory; none if earlier runs wrote to them, or if rows
             in memory may be lost and read again.
         cached: the cached relations from which `tables` are made.
+        before: the rows of ingested_files before this run, by file_id.
     """
 
     files: Mapping[str, Mapping[str, Any]]
     tables: Mapping[str, DataFrame] = field(default_factory=dict)
     cached: Sequence[DataFrame] = ()
+    before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def new_requests(self, until: datetime | None) -> int:
+        """Return the number of requests that were ingested after a time; None counts all of them.
+
+        If files have grown in more than one run since, it may be more.
+        """
+        number = 0
+        for name, row in self.files.items():
+            known = self.before.get(name)
+            is_built = until is not None and known is not None and known["ingested_at"] <= until
+            if until is None or row["ingested_at"] > until:
+                number += int(row["requests"]) - (int(known["requests"]) if known is not None and is_built else 0)
+        return number
 
     def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
         """Return `tables`, and ingested_files if it has few rows."""
@@ -196,7 +211,7 @@ def _read(
     is_all = not known and not moved and is_on_one_machine(lake.spark)
     if not is_all:
         release(parsed)
-    return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id)
+    return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id, before=known)
 
 
 def _move(

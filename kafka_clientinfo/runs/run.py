@@ -122,8 +122,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
-    new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > until]
-    planned = sum(int(row["requests"]) for row in new) * REQUEST_BYTES
+    planned = ingested.new_requests(until) * REQUEST_BYTES
     with sized(lake.spark, planned):
         lake.one_file = planned <= SMALL_BYTES
         lake.claim()

@@ -104,6 +104,56 @@ def test_requests_are_counted_in_once(
     assert written == {name: (requests, f"{at(5):%Y-%m-%d %H:%M:%S.%f}")}
 
 
+@pytest.mark.parametrize(
+    ("until", "judged", "is_whole", "is_read"),
+    [
+        (None, (MADE_WITH, 2), True, False),
+        (2, None, True, False),
+        (2, (MADE_WITH, 2), False, True),
+        (2, (MADE_WITH, 3), False, False),
+        (2, ("1.0 others", 2), True, False),
+    ],
+    ids=["nothing is built", "no judged requests", "as built", "a build was interrupted", "other settings"],
+)
+def test_judged_requests_are_gone_on_with_if_the_last_build_wrote_them(
+    spark: Any, until: int | None, judged: tuple[str, int] | None, is_whole: bool, is_read: bool
+) -> None:
+    lake: Any = SimpleNamespace(
+        state=State(),
+        read=lambda name: relation_of(spark, [(at(1),)], "ingested_at timestamp"),
+        judged=SimpleNamespace(
+            read=lambda: judged and "rows",
+            last_batch=lambda: judged and f"{judged[0]}, until {sql_time(at(judged[1]))}",
+        ),
+    )
+    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), {})
+    assert (derived.is_whole, derived.judged is not None) == (is_whole, is_read)
+
+
+@pytest.mark.parametrize(
+    ("until", "states", "size", "one_file"),
+    [
+        (None, None, None, True),
+        (2, 0, None, True),
+        (2, 10_000, 10_000 * 8 * 600, False),
+        (2, None, 99 * 600_000, False),
+    ],
+    ids=["everything", "only new connections", "connections that go on", "a late file"],
+)
+def test_a_session_is_set_up_for_what_an_increment_reads(
+    monkeypatch: pytest.MonkeyPatch, until: int | None, states: int | None, size: int | None, one_file: bool
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(derivation, "sized", lambda spark, size: sizes.append(size) or nullcontext())
+    derived: Any = derivation.Derivation.__new__(derivation.Derivation)
+    derived.until = until
+    derived.increment = SimpleNamespace(states=states)
+    derived.lake = SimpleNamespace(one_file=True, count=lambda name: 99_000, spark=None)
+    with derived._sized():
+        assert sizes == ([] if size is None else [size])
+    assert derived.lake.one_file == one_file
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_a_run_keeps_is_released_however_it_ends(spark: Any, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[Any] = []

@@ -355,13 +355,14 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
     log, expected = over_and_open(is_open_beside)
     increment = increments.since(stored(spark, {"b": log}), AT, GAP_MS)
     assert increment.since() == at(0 if is_open_beside else 1000)
+    assert increment.states == 1 + is_open_beside
     assert recomputed(increment) == {"b": expected}
 
 
 def test_after_an_interrupted_build_all_is_recomputed_of_what_it_may_have_written(spark: Any) -> None:
     log, _ = over_and_open(False)
     increment = increments.since(stored(spark, {"b": log}, is_interrupted=True), AT, GAP_MS)
-    assert (increment.since(), increment.before) == (None, NOTHING)
+    assert (increment.since(), increment.before, increment.states) == (None, NOTHING, None)
     assert recomputed(increment) == {"b": {"again": (ALL, [0, 500, 600, 900, 1000, 3600]), "first": (ALL, [3601])}}
 
 
@@ -389,6 +390,7 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
     files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
     held = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
     increment = increments.since(held, AT, GAP_MS)
+    assert (increment.since(), increment.states) == (None, None)
     assert stays(increment) == {"x": (0, 1, 100), "y": (0, 1, 100)}
     found = recomputed(increment)
     assert found == {"b": {"x": (ALL, [600, 5000]), "y": (ALL, [5001])}}

@@ -128,3 +128,23 @@ def test_a_restart_that_was_none_is_noticed(known: list[int], now: list[int], ex
 def test_silences_that_are_left_out_only_now_are_noticed(known: int, now: int, expected: bool) -> None:
     file: Any = SimpleNamespace(known={"covers_broker_start": False, "debug_runs": [{}] * known})
     assert ingest._shows_more(file, {"covers_broker_start": False, "debug_runs": [{}] * now}) == expected
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [(None, 7 + 5 + 3), (0, 7 + 5 + 3), (1, 4 + 3), (2, 4 + 3), (3, 0)],
+    ids=[
+        "nothing is built",
+        "built before all",
+        "built before this run",
+        "built before it, and newer than all but it",
+        "built",
+    ],
+)
+def test_a_file_that_has_grown_counts_by_what_is_new_in_it(until: int | None, expected: int) -> None:
+    def row(requests: int, minute: int) -> dict[str, Any]:
+        return {"requests": requests, "ingested_at": NOW + timedelta(minutes=minute)}
+
+    before = {"grown": row(3, 1), "known": row(5, 1)}
+    ingested = ingest.Ingested({**before, "grown": row(7, 3), "new": row(3, 3)}, before=before)
+    assert ingested.new_requests(None if until is None else NOW + timedelta(minutes=until)) == expected
