@@ -31,7 +31,7 @@ from .boundaries import (
 from .concern import Columns, Concern, reads_of
 from .coverage import with_log_position
 from .engine import Column, DataFrame, F, Window
-from .request_columns import ALONE, is_api_versions
+from .request_columns import ALONE, Reads, is_api_versions
 
 _RANGE = ("apiKey", "minVersion", "maxVersion")
 
@@ -89,27 +89,11 @@ def judged_requests(
         - coverage and heard_until of the connection's first request (see `with_connection`); and
         - the concerns' columns.
     """
-    unchanged = [name for name in UNCHANGED if name in requests.columns]
     reads = reads_of(concerns)
-    made = reads.made()
-    stated = made["sent_software_name"]
-    stated_software = F.when(stated.rlike(BROKER_PATTERN_SQL), stated)
-    narrow = requests.where(~F.col("is_duplicate")).select(
-        "file_id",
-        *reads.in_windows(made),
-        F.struct(*reads.who, stated_software.alias(STATED_SOFTWARE)).alias("who"),
-        *unchanged,
-        F.struct(*reads.in_struct(made)).alias("carried"),
-    )
-    # A separate step: else Spark would parse each response once for every field in `_by_field`.
-    narrow = narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
+    narrow = _narrow(requests, reads)
     if before is not None and before.states is not None:
         narrow = narrow.unionByName(as_requests(before.states), allowMissingColumns=True)
-    earlier = {
-        "answered_before": last_before(
-            F.col("row_no"), is_api_versions_success(), lambda row_no: F.col("row_no") - row_no
-        )
-    }
+    earlier = {"answered_before": last_before(F.col("row_no"), is_api_versions_success(), _steps_back_to)}
     for concern in concerns:
         earlier |= concern.earlier()
     located = with_log_position(narrow, ingested_files, settings).drop("file_id")
@@ -131,6 +115,27 @@ def judged_requests(
     return _merged(before.requests, judged, reads.differing)
 
 
+def _narrow(requests: DataFrame, reads: Reads) -> DataFrame:
+    """Return the columns that requests carry into the judgement, without requests that are logged twice."""
+    made = reads.made()
+    stated = made["sent_software_name"]
+    stated_software = F.when(stated.rlike(BROKER_PATTERN_SQL), stated)
+    narrow = requests.where(~F.col("is_duplicate")).select(
+        "file_id",
+        *reads.in_windows(made),
+        F.struct(*reads.who, stated_software.alias(STATED_SOFTWARE)).alias("who"),
+        *(name for name in UNCHANGED if name in requests.columns),
+        F.struct(*reads.in_struct(made)).alias("carried"),
+    )
+    # A separate step: else Spark would parse each response once for every field in `_by_field`.
+    return narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
+
+
+def _steps_back_to(row_no: Column) -> Column:
+    """Return how many requests before this one an earlier request of the connection is."""
+    return F.col("row_no") - row_no
+
+
 def _is_newest(*connection_id: str) -> Column:
     """Return whether a row belongs to the last connection of its id."""
     return F.col("session_no") == F.max("session_no").over(Window.partitionBy(*connection_id))
@@ -140,14 +145,13 @@ def _merged(before: DataFrame, judged: DataFrame, differing: Sequence[str]) -> D
     """Return judged requests together with those that were judged before on the same connections."""
     nothing = F.lit(None).cast(judged.schema[STATE].dataType)
     rows = judged.drop("is_newest").unionByName(before.withColumn(STATE, nothing))
-    # Else a connection would have as many kinds as its requests are in files.
-    rows = rows.withColumn("file_id", F.when(F.col("seq") == 0, F.col("file_id")))
     totals = {
         "requests": F.sum("requests"),
         "last_seq": F.max("last_seq"),
         **_bounds("lowest_correlation_id", "highest_correlation_id", "earliest_at", "latest_at"),
     }
-    by_kind = _by_kind(rows, differing, totals)
+    # Rotated logs would otherwise give a connection new kinds with every file.
+    by_kind = _by_kind(rows, (*differing, "file_id"), totals)
     return by_kind.withColumn("is_newest", _is_newest(*CONNECTION_ID_KEY)).select(*judged.columns)
 
 

@@ -6,6 +6,7 @@ What a request costs may not depend on the other requests of its connection.
 import random
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -109,6 +110,40 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
         (1, 6, 6, 102, 6, 6, 6, 6),
         (2, 7, 9, 103, 7, 7, 7, 9),
         (1, 8, 8, 104, 8, 8, 8, 8),
+    ]
+
+
+def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any) -> None:
+    """In whatever parts they come, the rows of each id's last connection are those of one run."""
+    requests, files = log(spark, _any_requests(random.Random(7))[:300])
+    before, rows = NOTHING, None
+    for first, end in pairwise((0, 2, 40, 42, 200, 300)):  # both ids have requests in every part
+        part = requests.where(F.col("byte_offset").between(first, end - 1))
+        judged = judged_requests(part, files, Settings(), concerns(), before)
+        rows = judged.where("is_newest").drop("is_newest").localCheckpoint()
+        before = JudgedBefore(rows.where("state is not null").select("state"), rows)
+    whole = judged_requests(requests, files, Settings(), concerns(), NOTHING)
+    assert rows is not None
+    assert rows.where("last_seq > seq").count() > 5
+    expected = whole.where("is_newest").select(*rows.columns)
+    order = [*CONNECTION_KEY, "seq"]
+    assert_df_equality(rows.orderBy(*order), expected.orderBy(*order), ignore_nullable=True)
+
+
+def test_a_kind_in_two_files_has_the_place_of_its_first_request(spark: Any) -> None:
+    """The last request of an id is a row of its own, as it has the state."""
+    sent = [
+        api_versions("x", 0, 3),
+        *(request("x", second, "FETCH", file_id="f" if second < 2 else "later") for second in (1, 2, 3)),
+    ]
+    requests, files = log(spark, sent)
+    of_file = F.col("file_id") == "later"
+    first = judged_requests(requests.where(~of_file), files, Settings(), concerns(), NOTHING).localCheckpoint()
+    before = JudgedBefore(first.where("state is not null").select("state"), first.drop("is_newest"))
+    found = judged_requests(requests.where(of_file), files, Settings(), concerns(), before).where("seq > 0")
+    assert [tuple(row) for row in found.orderBy("seq").select("file_id", "byte_offset", "requests").collect()] == [
+        ("f", 1, 2),
+        ("later", 3, 1),
     ]
 
 

@@ -1,130 +1,19 @@
 """What a build recomputes: what new requests go on with, and nothing that is over."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import in_order, reports
 from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.runs.increments import Stored
-from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.caching import release
-from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
-from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.staging import Staging
 
 from ..warehouse.tiny import AT
+from .brokers import LATER, Connection, Log, at, file_of, log_that_shows, old, server_log, stored
 
-LATER = AT + timedelta(days=1)
 GAP_MS = 300_000
-REQUESTS = (
-    "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
-    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int, is_duplicate boolean"
-)
-CONNECTIONS = (
-    "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
-    "last_request_at timestamp, file_id string, byte_offset bigint, opened_seq int"
-)
-JUDGED = (
-    "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
-    "log_level string, state struct<heard_until:timestamp>"
-)
-DEBUG_RUNS = next(column.type for column in table_spec("ingested_files").columns if column.name == "debug_runs")
-FILES = (
-    "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
-    "step_back_ms bigint, requests bigint, ingested_at timestamp, info_requests bigint, "
-    "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>, "
-    f"covers_broker_start boolean, debug_runs {DEBUG_RUNS}"
-)
-Request = tuple[str, float, str]
-Connection = tuple[str, int, float, float, int]
-
-
-def at(seconds: float) -> datetime:
-    return AT + timedelta(seconds=seconds)
-
-
-def old(*requests: tuple[str, float]) -> list[Request]:
-    return [(name, seconds, "f") for name, seconds in requests]
-
-
-def file_of(
-    name: str,
-    requests: int,
-    first: float,
-    ingested_at: datetime = LATER,
-    last: float | None = None,
-    step_back: float = 0,
-    info: int = 0,
-) -> tuple[Any, ...]:
-    last = first + 9000 if last is None else last
-    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, info, None, False, None)
-
-
-VALUES = {"log_level": "kafka=INFO", "max_idle_ms": "900000"}
-
-
-def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str = "s") -> tuple[Any, ...]:
-    """A file with what the broker says of itself: when, what, and which run has read it."""
-    said = [
-        (at(seconds), kind, VALUES.get(kind, node if kind == "started" else None), read)
-        for seconds, kind, read in events
-    ]
-    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), 0, said, False, None)
-
-
-def log_that_shows(**evidence: datetime) -> tuple[Any, ...]:
-    """A file of one run of requests, and when each piece of evidence in it was read."""
-    run = (at(0), at(9000), 0, 1, *(evidence.get(name) for name in EVIDENCE))
-    return (*file_of("f", 4, 0)[:-1], [run])
-
-
-@dataclass(frozen=True)
-class Log:
-    """What is known of a broker: its requests in the order of its log, stored connections, and files."""
-
-    before: list[Request]
-    new: list[Request]
-    connections: list[Connection]
-    files: list[tuple[Any, ...]]
-    level: str = "DEBUG"
-    began: str = "INFO"
-    duplicates: tuple[str, ...] = ()
-
-
-def stored(
-    spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None, is_interrupted: bool = False
-) -> Stored:
-    """The tables of brokers, by name."""
-    rows, known, judged, files = [], [], [], []
-    for broker, log in logs.items():
-        for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
-            read = AT if offset < len(log.before) else LATER
-            place = ("c", broker, name, f"{broker} {file}", offset)
-            is_duplicate = read == LATER and name in log.duplicates
-            rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds), is_duplicate))
-        for name, no, opened, last, offset in log.connections:
-            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0))
-        for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
-            key = ("c", broker, name, at(opened), 0)
-            judged += [(*key, 0, log.began, None), (*key, 9, log.level, {"heard_until": at(last)})]
-        files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
-    return Stored(
-        relation_of(spark, rows, REQUESTS),
-        relation_of(spark, known, CONNECTIONS),
-        None if is_interrupted else relation_of(spark, judged, JUDGED),
-        in_order(relation_of(spark, files, FILES)),
-        reports(relation_of(spark, files, FILES), Settings()),
-        retained_from,
-        Staging(spark, Address("/nowhere")),
-    )
-
 
 Recomputed = dict[str, tuple[str, list[int]]]
 """Per connection id, what is replaced, and the seconds of the requests that are judged."""
