@@ -79,8 +79,8 @@ def with_connection(
 
     Args:
         requests: requests with `who` and `carried`, as `with_log_position` returns them. They are all requests of a
-            connection id, or all after those that a state stands for, or, with `UNCHANGED`, all after its first
-            connections. A row with the column `STATE` is the last request before them, and gives no row.
+            connection id, or those after its first connections, with `UNCHANGED`, or those after a state. A row with a
+            value in the column `STATE` is the last request that was judged before; it is not among the results.
         earlier: further columns.
         keeps_state: whether to add the column `STATE`.
 

@@ -32,7 +32,7 @@ from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.types import sql_time
-from ..warehouse.judged_table import JUDGED
+from ..warehouse.judged_table import JUDGED, Build
 from ..warehouse.replacement import aggregated
 from ..warehouse.retention import with_lasting_findings
 from ..warehouse.staging import cache
@@ -42,12 +42,10 @@ from .refused_rows import RefusedRowsError, describe, is_refusal, left_out
 from .steps import Step, needed, read_by_others, steps
 
 _KINDS = 8
-"""Judged requests of a connection: a guess for the size of the work."""
+"""Judged requests per connection, to size a session; logs of busy brokers have 4 to 5."""
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-_UNTIL = ", until "
-"""Separates, in the batch id of the judged requests, what they were made with from the time of ingestion."""
 
 
 class Derivation:
@@ -60,6 +58,7 @@ class Derivation:
         until: time of ingestion up to which everything is built; None derives everything again.
         newest: time of ingestion up to which everything is built afterwards.
         given: whole tables that need not be read, as their rows are in memory.
+        is_interrupted: whether derived tables may hold rows of a build that did not end.
     """
 
     def __init__(
@@ -70,18 +69,15 @@ class Derivation:
         until: datetime | None,
         newest: datetime,
         given: Mapping[str, DataFrame],
+        *,
+        is_interrupted: bool = False,
     ) -> None:
         self.lake = lake
         self.settings = settings
-        self.made_with = made_with
         self.until = until
         self.batch_id = sql_time(newest)
-        self.judged = None if until is None else lake.judged.read()
-        judged_with, _, judged_until = ("" if self.judged is None else lake.judged.last_batch() or "").partition(_UNTIL)
-        if judged_with != made_with:  # by another release or other settings
-            self.until = until = self.judged = None
-        elif until is not None and judged_until != sql_time(until):  # a build was interrupted
-            self.judged = None
+        self.build = Build(made_with, self.batch_id)
+        self.judged = None if until is None or is_interrupted else lake.judged.read()
         self.is_whole = until is None and lake.state.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest)
         self.run_relations: dict[str, Any] = {}
@@ -191,11 +187,10 @@ class Derivation:
     def _keep_judged(self, rows: DataFrame) -> None:
         """Write the judged requests that a later run needs, before any table that is made of them."""
         newest = rows.where("is_newest").drop("is_newest")
-        batch_id = f"{self.made_with}{_UNTIL}{self.batch_id}"
         if self.until is None:
-            self.lake.judged.overwrite(newest, batch_id)
+            self.lake.judged.overwrite(newest, self.build)
         else:
-            self.lake.judged.replace(newest, batch_id)
+            self.lake.judged.replace(newest, self.build)
 
     def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in read_by_others():

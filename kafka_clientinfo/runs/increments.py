@@ -80,9 +80,7 @@ class Increment:
     """What a build recomputes.
 
     Attributes:
-        touched: the connections whose rows are replaced: cluster, broker, connection_id, and either opened_at and
-            opened_seq of one connection, or nulls for all of the id that opened after unchanged_until (null: for all of
-            the id). None if every row is replaced.
+        touched: the connections to replace, as `replacement.with_replaced` takes them; None if every row is replaced.
         requests: the requests to judge, perhaps with `boundaries.UNCHANGED`.
         before: what was judged before of their connections.
         since: returns a time before which no connection that is recomputed opened; None if that is not known.
@@ -250,7 +248,12 @@ def _after_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
 
 
 def _deleted(stored: Stored) -> DataFrame:
-    """Return the connection ids with connections whose requests retention may have deleted, and what is left of these."""
+    """Return, per connection id, its connections that may have lost requests to retention, which stay as they are.
+
+    Returns:
+        The id, with the columns that `_after_the_deleted` adds: the newest opened_at of these connections, their number,
+        and the time of their latest request.
+    """
     return (
         stored.connections.where(F.col("last_request_at") < F.lit(stored.retained_from))
         .groupBy(*_KEY)

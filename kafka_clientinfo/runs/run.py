@@ -18,6 +18,7 @@ from ..ingestion.problems import Problem
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
+from ..tables.types import sql_time
 from ..tables.views import views
 from ..warehouse.creation import make_views
 from ..warehouse.progress import Progress
@@ -122,14 +123,19 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
+    made_with = _made_with(settings)
+    last = None if until is None else lake.judged.last_build()
+    until = until if last is not None and last.made_with == made_with else None
+    is_interrupted = last is not None and until is not None and last.until != sql_time(until)
     planned = ingested.new_requests(until) * REQUEST_BYTES
     with sized(lake.spark, planned):
         lake.one_file = planned <= SMALL_BYTES
         lake.claim()
-        derivation = Derivation(lake, settings, _made_with(settings), until, newest, ingested.in_memory(lake.spark))
+        given = ingested.in_memory(lake.spark)
+        derivation = Derivation(lake, settings, made_with, until, newest, given, is_interrupted=is_interrupted)
         derivation.run(report.stage)
         report.tables = lake.rows()
-        lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)
+        lake.update_state(built_until=newest, built_with=made_with, rows=report.tables)
         if lake.address.is_schema:
             with report.stage("views"):
                 failed = make_views(lake.spark, lake.address, views().values())

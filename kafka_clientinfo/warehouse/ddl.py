@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 _Answer = TypeVar("_Answer")
+SMALL_TABLE_BYTES = 16 << 20
+"""Smaller tables are written whole when rows are replaced; larger ones are merged into."""
 CHECK = "delta.constraints."
 """Prefix of the properties that hold CHECK constraints."""
 DELETION_VECTORS = "delta.enableDeletionVectors"
@@ -77,6 +79,12 @@ def properties(spark: "SparkSession", table: str) -> dict[str, str] | None:
 def detail(spark: "SparkSession", table: str) -> "Row | None":
     """Return DESCRIBE DETAIL of a table: properties, numFiles, sizeInBytes, …; None if there is no table."""
     return unless_missing(lambda: spark.sql(f"DESCRIBE DETAIL {table}").first())
+
+
+def is_small(spark: "SparkSession", table: str) -> bool:
+    """Return whether a table is small or missing; a small table is written whole if rows of it are replaced."""
+    stored = detail(spark, table)
+    return stored is None or int(stored["sizeInBytes"]) < SMALL_TABLE_BYTES
 
 
 def history(spark: "SparkSession", table: str, limit: int | None = None) -> "list[Row]":

@@ -10,28 +10,34 @@ interrupted, and any derived table may hold rows of it.
 
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ..connections.boundaries import STATE
 from ..spark.session_conf import may_set, set_for
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from . import ddl
 from .address import Address
-from .claims import CLAIM, Claims, last_metadata
+from .claims import Claims, last_metadata
 from .commit import latest_version
-from .replacement import of_other_keys, of_same_keys
+from .replacement import REPLACE, merge, of_other_keys, of_same_keys, with_tombstones
 from .stores import remove_half_made, unless_not_made
 from .table_log import is_made
 
 JUDGED = "judged_requests"
-STATE = "state"
-"""The column with what later requests need to know of a connection id's earlier ones; null in all rows but one."""
-SMALL_BYTES = 16 << 20
-"""A smaller table is written whole if rows are replaced; a larger one is merged into."""
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _KEY = (*CONNECTION_KEY, "seq")
-_GONE = "__gone"
+_UNTIL = ", until "
+"""Separates the two parts of a batch id."""
+
+
+class Build(NamedTuple):
+    """The build that wrote the table: its release and settings, and the time of ingestion up to which it built."""
+
+    made_with: str
+    until: str
 
 
 class JudgedTable:
@@ -59,47 +65,41 @@ class JudgedTable:
 
         return unless_not_made(self.address, JUDGED, load)
 
-    def last_batch(self) -> str | None:
-        """Return the batch id of the last write; None if the history has none."""
-        return last_metadata(self.spark, self._table, lambda text: not text.startswith(CLAIM))
+    def last_build(self) -> Build | None:
+        """Return the build that wrote the table last; None if there is no table, or its history has no build."""
+        batch = None if self.read() is None else last_metadata(self.spark, self._table, _is_build)
+        return None if batch is None else Build(*batch.split(_UNTIL))
 
-    def overwrite(self, rows: DataFrame, batch_id: str) -> None:
+    def overwrite(self, rows: DataFrame, build: Build) -> None:
         """Write the whole table, in one commit; make it if it does not exist."""
         if self._folder is not None and self._folder.exists() and not is_made(self._folder):
             remove_half_made(self.address.location(JUDGED))
-        options = {
-            "userMetadata": batch_id,
-            "overwriteSchema": "true",
-            ddl.DELETION_VECTORS: "false",
-            ddl.STATISTICS: ",".join(_KEY),
-            **self._claims.options(JUDGED),
-        }
+        properties = {ddl.DELETION_VECTORS: "false", ddl.STATISTICS: ",".join(_KEY)}
+        options = {"userMetadata": _UNTIL.join(build), **self._claims.options(JUDGED)}
         if not self.address.is_schema:
-            rows.write.format("delta").mode("overwrite").options(**options).save(self.address.location(JUDGED))
+            writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+            writer.options(**options, **properties).save(self.address.location(JUDGED))
             return
-        writer = rows.writeTo(self._table).using("delta").options(**options)
-        writer.tableProperty(ddl.DELETION_VECTORS, "false").createOrReplace()
+        by_name = rows.writeTo(self._table).using("delta").options(**options)
+        for key, value in properties.items():
+            by_name = by_name.tableProperty(key, value)
+        by_name.createOrReplace()
 
-    def replace(self, rows: DataFrame, batch_id: str) -> None:
+    def replace(self, rows: DataFrame, build: Build) -> None:
         """Replace the rows of all connection ids that `rows` holds, in one commit."""
-        stored = self._loaded()
-        may_merge = may_set(self.spark, _METADATA, batch_id)  # a MERGE takes no writer's options
-        if self._is_small() or not may_merge:
+        stored = self.spark.read.table(self._table)
+        conf = {_METADATA: _UNTIL.join(build)}  # a MERGE takes no writer's options
+        if ddl.is_small(self.spark, self._table) or not may_set(self.spark, _METADATA, conf[_METADATA]):
             others = of_other_keys(stored, rows, CONNECTION_ID_KEY)
-            self.overwrite(others.unionByName(rows).coalesce(1), batch_id)
+            self.overwrite(others.unionByName(rows).coalesce(1), build)
             return
-        own = of_same_keys(stored, rows, CONNECTION_ID_KEY)
-        gone = of_other_keys(own, rows, _KEY)
-        columns = [f"`{name}`" for name in stored.columns]
-        values = ", ".join(f"t.{name} = s.{name}" for name in columns)
-        new = ", ".join(f"s.{name}" for name in columns)
-        with ddl.named_view(self.spark, _marked(rows, gone=False).unionByName(_marked(gone, gone=True))) as view:
-            self._command(
-                f"MERGE INTO {self._table} AS t USING {view} AS s ON {ddl.same_key(_KEY)} "
-                f"WHEN MATCHED AND s.`{_GONE}` THEN DELETE WHEN MATCHED THEN UPDATE SET {values} "
-                f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({new})",
-                batch_id,
-            )
+        gone = of_other_keys(of_same_keys(stored, rows, CONNECTION_ID_KEY), rows, _KEY)
+        with (
+            ddl.named_view(self.spark, with_tombstones(rows, gone)) as view,
+            self._claims.command(JUDGED),
+            set_for(self.spark, conf),
+        ):
+            self.spark.sql(merge(self._table, view, rows.columns, _KEY, REPLACE)).first()
 
     def forget(self, before: datetime) -> None:
         """Delete the rows of connection ids without a request at an instant or later; a run does not read these."""
@@ -113,18 +113,6 @@ class JudgedTable:
                 f"MERGE INTO {self._table} AS t USING {view} AS s ON {same} WHEN MATCHED THEN DELETE"
             ).first()
 
-    def _command(self, statement: str, batch_id: str) -> None:
-        """Run a command on the table, with the batch id in its history."""
-        with self._claims.command(JUDGED), set_for(self.spark, {_METADATA: batch_id}):
-            self.spark.sql(statement).first()
 
-    def _loaded(self) -> DataFrame:
-        return self.spark.read.table(self._table)
-
-    def _is_small(self) -> bool:
-        detail = ddl.detail(self.spark, self._table)
-        return detail is None or int(detail["sizeInBytes"]) < SMALL_BYTES
-
-
-def _marked(rows: DataFrame, *, gone: bool) -> DataFrame:
-    return rows.withColumn(_GONE, F.lit(gone))
+def _is_build(metadata: str) -> bool:
+    return _UNTIL in metadata

@@ -45,9 +45,9 @@ def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame) -> Data
     Args:
         stored: the table; rows without a connection are replaced.
         new: the new rows.
-        touched: the connections whose rows are replaced: cluster, broker, connection_id, and either opened_at and
-            opened_seq of one connection, or nulls for all of the id that opened after unchanged_until (null: for all of
-            the id).
+        touched: what to replace, in rows of cluster, broker, connection_id, opened_at, opened_seq and unchanged_until.
+            A row stands for one connection; or, if opened_at is null, for all connections of the id that opened after
+            unchanged_until; or, if that is null too, for all of the id.
     """
     return _replaced(stored.where("opened_at IS NOT NULL"), touched, "left_anti").unionByName(new)
 
@@ -59,6 +59,11 @@ def changes(
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
     old = _replaced(stored.where(F.col("opened_at").isNotNull() & recent), touched, "left_semi")
     gone = of_other_keys(old.unionByName(stored.where("opened_at IS NULL")), new, spec.key)
+    return with_tombstones(new, gone)
+
+
+def with_tombstones(new: DataFrame, gone: DataFrame) -> DataFrame:
+    """Return new rows, and rows to delete, marked as tombstones."""
     return new.withColumn(_TOMBSTONE, F.lit(False)).unionByName(gone.withColumn(_TOMBSTONE, F.lit(True)))
 
 
@@ -88,15 +93,15 @@ def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
     return stored.unionByName(shaped(new, spec)).groupBy(*spec.key).agg(*values).select(*spec.column_names)
 
 
-def merge(table: str, source: str, spec: TableSpec, clauses: str, bound: str = "true") -> str:
+def merge(table: str, source: str, names: Iterable[str], key: Iterable[str], clauses: str, bound: str = "true") -> str:
     """Return the MERGE of a view of new rows into a table, by `UPSERT` or `REPLACE`; `within` makes the bound."""
-    columns = [f"`{column}`" for column in spec.column_names]
+    columns = [f"`{name}`" for name in names]
     actions = clauses.format(
         values=", ".join(f"t.{column} = s.{column}" for column in columns),
         columns=", ".join(columns),
         new=", ".join(f"s.{column}" for column in columns),
     )
-    return f"MERGE INTO {table} AS t USING {source} AS s ON {bound} AND {same_key(spec.key)} {actions}"
+    return f"MERGE INTO {table} AS t USING {source} AS s ON {bound} AND {same_key(key)} {actions}"
 
 
 def within(since: datetime | None) -> str:

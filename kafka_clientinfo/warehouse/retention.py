@@ -65,7 +65,8 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
         if deleting := {name: number for name, number in counts.items() if number}:
             tables.update_state(retained_from=instant, deleting=deleting)
             _carry_out(tables, doomed, deleting)
-    tables.judged.forget(instant)
+    if tables.state.retained_from is not None:
+        tables.judged.forget(tables.state.retained_from)
     return counts
 
 

@@ -31,8 +31,6 @@ from .stores import remove_half_made, unless_not_made
 from .table_layout import StoredColumn, check_readable, columns_of
 from .table_log import is_made
 
-SMALL_TABLE_BYTES = 16 << 20
-"""Smaller tables are written whole when rows are replaced; larger ones are merged into."""
 _BYTES_PER_VALUE = 4
 """Rough size of a value in a file: a table's rows are known, but its bytes would need a query."""
 
@@ -299,9 +297,8 @@ class Warehouse:
         Args:
             name: a table whose rows belong to connections.
             rows: the new rows, and all rows without a connection.
-            touched: the connections whose rows are replaced; see `replacement.with_replaced`. None replaces all rows.
-            since: returns a time before which no row to be replaced opened; None if that is not known. It is called
-                only if the table is large.
+            touched: the connections to replace; see `replacement.with_replaced`. None replaces all rows.
+            since: returns a time before which no replaced row opened, or None; it is called for large tables only.
             batch_id: stored in the table's history.
             keep: called with the rows of a small table, stored and new, before they are written.
         """
@@ -344,9 +341,8 @@ class Warehouse:
     def _is_small(self, spec: TableSpec) -> bool:
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
         if rows is not None:
-            return rows * len(spec.columns) * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
-        detail = ddl.detail(self.spark, self.table(spec.name))
-        return detail is None or int(detail["sizeInBytes"]) < SMALL_TABLE_BYTES
+            return rows * len(spec.columns) * _BYTES_PER_VALUE < ddl.SMALL_TABLE_BYTES
+        return ddl.is_small(self.spark, self.table(spec.name))
 
     def _create(self, name: str) -> None:
         spec = self.spec(name)
@@ -384,7 +380,8 @@ class Warehouse:
         self.claim()
         spec = self.spec(name)
         with ddl.named_view(self.spark, changes) as view:
-            self._command(name, replacement.merge(self.table(name), view, spec, clauses, bound))
+            merge = replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound)
+            self._command(name, merge)
         self._check_ledger(name)
 
     def _command(self, name: str, statement: str) -> int:

@@ -17,7 +17,6 @@ from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.tables.spec import parse_spec, table_specs
-from kafka_clientinfo.tables.types import sql_time
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging
 from kafka_clientinfo.warehouse.state import State
@@ -32,12 +31,6 @@ def concern_of(transform: Callable[..., Any]) -> Concern:
 
 
 MADE_WITH = "1.0 settings"
-
-
-def judged_until(second: int) -> str:
-    """The batch id of judged requests that were built up to a time of ingestion."""
-    return f"{MADE_WITH}, until {sql_time(at(second))}"
-
 
 SUMS = parse_spec("""
 name = "sums"
@@ -91,7 +84,7 @@ def test_requests_are_counted_in_once(
         read_snapshot=lambda name: relation_of(spark, stored, SUMS.ddl),
         spec=lambda name: SUMS,
         overwrite=overwrite,
-        judged=SimpleNamespace(read=lambda: "rows", last_batch=lambda: judged_until(until or 0)),
+        judged=SimpleNamespace(read=lambda: "rows"),
     )
     derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), {})
 
@@ -102,32 +95,6 @@ def test_requests_are_counted_in_once(
     derived._count_new_requests(Step(name, ("new_requests",), make))
     release(*derived.cached)
     assert written == {name: (requests, f"{at(5):%Y-%m-%d %H:%M:%S.%f}")}
-
-
-@pytest.mark.parametrize(
-    ("until", "judged", "is_whole", "is_read"),
-    [
-        (None, (MADE_WITH, 2), True, False),
-        (2, None, True, False),
-        (2, (MADE_WITH, 2), False, True),
-        (2, (MADE_WITH, 3), False, False),
-        (2, ("1.0 others", 2), True, False),
-    ],
-    ids=["nothing is built", "no judged requests", "as built", "a build was interrupted", "other settings"],
-)
-def test_judged_requests_are_gone_on_with_if_the_last_build_wrote_them(
-    spark: Any, until: int | None, judged: tuple[str, int] | None, is_whole: bool, is_read: bool
-) -> None:
-    lake: Any = SimpleNamespace(
-        state=State(),
-        read=lambda name: relation_of(spark, [(at(1),)], "ingested_at timestamp"),
-        judged=SimpleNamespace(
-            read=lambda: judged and "rows",
-            last_batch=lambda: judged and f"{judged[0]}, until {sql_time(at(judged[1]))}",
-        ),
-    )
-    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), {})
-    assert (derived.is_whole, derived.judged is not None) == (is_whole, is_read)
 
 
 @pytest.mark.parametrize(

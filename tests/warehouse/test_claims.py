@@ -114,7 +114,7 @@ def test_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
 
 @pytest.mark.long
 def test_a_merge_is_numbered_too(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_clientinfo.warehouse.warehouse.SMALL_TABLE_BYTES", 0)
+    monkeypatch.setattr("kafka_clientinfo.warehouse.ddl.SMALL_TABLE_BYTES", 0)
     slow = run(spark, root)
     slow.upsert("events", event(spark, "first"), "1")
     slow.upsert("events", event(spark, "second"), "2")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.warehouse import judged_table
-from kafka_clientinfo.warehouse.judged_table import JUDGED, JudgedTable
+from kafka_clientinfo.warehouse import ddl
+from kafka_clientinfo.warehouse.judged_table import JUDGED, Build, JudgedTable
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import AT, SPECS
@@ -18,6 +18,7 @@ COLUMNS = (
     "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
     "requests bigint, state struct<heard_until:timestamp>"
 )
+FIRST, SECOND, THIRD = Build("1.0 a", "2026-11-26 01:00"), Build("1.0 a", "2026-11-26 02:00"), Build("1.1 b", "x")
 Row = tuple[str, int, int, int, int | None]
 """Of a row: connection_id, and the hours after AT when the connection opened, seq, requests, and the hours of a state."""
 
@@ -58,35 +59,35 @@ def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator
 def test_rows_are_replaced_by_connection_id(
     spark: Any, lake: Warehouse, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judged_table, "SMALL_BYTES", small)
+    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", small)
     table = lake.judged
-    assert table.read() is None
-    table.overwrite(rows(spark, ("x", 1, 0, 1, 9), ("x", 1, 1, 5, None), ("y", 1, 0, 2, 8)), "first")
+    assert (table.read(), table.last_build()) == (None, None)
+    table.overwrite(rows(spark, ("x", 1, 0, 1, 9), ("x", 1, 1, 5, None), ("y", 1, 0, 2, 8)), FIRST)
     before = table.read()
-    assert table.last_batch() == "first"
-    table.replace(rows(spark, ("x", 1, 0, 3, None), ("x", 2, 0, 4, 9), ("z", 1, 0, 6, 9)), "second")
+    assert table.last_build() == FIRST
+    table.replace(rows(spark, ("x", 1, 0, 3, None), ("x", 2, 0, 4, 9), ("z", 1, 0, 6, 9)), SECOND)
     assert held(table) == [("x", 0, 3), ("x", 0, 4), ("y", 0, 2), ("z", 0, 6)]
-    assert table.last_batch() == "second"
+    assert table.last_build() == SECOND
     assert before is not None
     assert before.count() == 3, "what was read does not change"
-    table.overwrite(rows(spark, ("w", 1, 0, 1, 1)).withColumnRenamed("requests", "number"), "third")
+    table.overwrite(rows(spark, ("w", 1, 0, 1, 1)).withColumnRenamed("requests", "number"), THIRD)
     stored = table.read()
     assert stored is not None
-    assert ([row["number"] for row in stored.collect()], table.last_batch()) == ([1], "third")
+    assert ([row["number"] for row in stored.collect()], table.last_build()) == ([1], THIRD)
 
 
 def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake: Warehouse) -> None:
     table = lake.judged
     table.forget(AT)
-    table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3), ("z", 1, 0, 2, 4)), "first")
+    table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3), ("z", 1, 0, 2, 4)), FIRST)
     table.forget(at(3))
     assert held(table) == [("y", 0, 2), ("z", 0, 2)]
-    assert table.last_batch() == "first", "nothing was built meanwhile"
+    assert table.last_build() == FIRST, "nothing was built meanwhile"
 
 
 def test_what_a_killed_run_left_is_no_table(spark: Any, tmp_path: Path) -> None:
     table = Warehouse(spark, str(tmp_path / "lake"), True, SPECS).judged
     (tmp_path / "lake" / JUDGED / "_delta_log").mkdir(parents=True)
     assert table.read() is None
-    table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), "first")
+    table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), FIRST)
     assert held(table) == [("x", 0, 1)]

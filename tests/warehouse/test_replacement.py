@@ -122,13 +122,13 @@ columns = [
     values = "t.`broker` = s.`broker`, t.`name` = s.`name`, t.`requests` = s.`requests`"
     insert = "(`broker`, `name`, `requests`) VALUES (s.`broker`, s.`name`, s.`requests`)"
     same = "t.`broker` <=> s.`broker` AND t.`name` <=> s.`name`"
-    assert replacement.merge("t1", "s1", spec, replacement.UPSERT) == (
+    assert replacement.merge("t1", "s1", spec.column_names, spec.key, replacement.UPSERT) == (
         f"MERGE INTO t1 AS t USING s1 AS s ON true AND {same} WHEN MATCHED THEN UPDATE SET {values} "
         f"WHEN NOT MATCHED THEN INSERT {insert}"
     )
     bound = replacement.within(datetime(2026, 1, 2, 3, 4, 5, 6))
     assert bound == "(t.opened_at IS NULL OR t.opened_at >= timestamp '2026-01-02 03:04:05.000006')"
-    assert replacement.merge("t1", "s1", spec, replacement.REPLACE, bound) == (
+    assert replacement.merge("t1", "s1", spec.column_names, spec.key, replacement.REPLACE, bound) == (
         f"MERGE INTO t1 AS t USING s1 AS s ON {bound} AND {same} WHEN MATCHED AND s.`__gone` THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED AND NOT s.`__gone` THEN INSERT {insert}"
     )

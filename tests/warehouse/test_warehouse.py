@@ -13,7 +13,7 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.session import _without_processes
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.warehouse import ddl, warehouse
+from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.replacement import aggregated
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
@@ -28,7 +28,7 @@ HUGE, NOTHING = 1 << 40, 0
 def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """A warehouse whose tables count as small or as large: rows are replaced in two ways, with one result."""
     size = HUGE if request.param == "written anew" else NOTHING
-    monkeypatch.setattr(warehouse, "SMALL_TABLE_BYTES", size)
+    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", size)
     return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
 
 
@@ -133,7 +133,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
     lake.replace_connections("facts", new, touched(spark, None, "x"), lambda: None, "2", keep)
     assert lake.rows()["facts"] == 2
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
-    is_small = warehouse.SMALL_TABLE_BYTES == HUGE
+    is_small = ddl.SMALL_TABLE_BYTES == HUGE
     assert [sorted(row["connection_id"] for row in whole) for whole in written_anew] == [["x", "y"]] * is_small
 
 

@@ -1,0 +1,74 @@
+"""What a build goes on with: the tables of the last build, if that ended and was of this release and these settings."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.runs.ingest import Ingested, RunReport
+from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
+from kafka_clientinfo.tables.types import sql_time
+from kafka_clientinfo.warehouse.judged_table import Build
+from kafka_clientinfo.warehouse.state import State
+from tests.frames import at
+
+OF_THIS = pipeline._made_with(Settings())
+FILES = {"a": {"requests": 900, "ingested_at": at(2)}, "b": {"requests": 70, "ingested_at": at(5)}}
+
+
+@pytest.mark.parametrize(
+    ("built", "judged", "until", "is_interrupted", "planned"),
+    [
+        ((None, None), None, None, False, 970),
+        ((2, OF_THIS), None, None, False, 970),
+        ((2, OF_THIS), (OF_THIS, 2), 2, False, 70),
+        ((2, OF_THIS), (OF_THIS, 3), 2, True, 70),
+        ((2, OF_THIS), ("another", 3), None, False, 970),
+        ((2, "another"), (OF_THIS, 2), None, False, 970),
+    ],
+    ids=[
+        "nothing is built",
+        "no judged requests",
+        "as built",
+        "a build was interrupted",
+        "one of other settings was interrupted",
+        "other settings",
+    ],
+)
+def test_a_build_goes_on_with_the_last_one_if_that_ended(
+    monkeypatch: pytest.MonkeyPatch,
+    built: tuple[int | None, str | None],
+    judged: tuple[str, int] | None,
+    until: int | None,
+    is_interrupted: bool,
+    planned: int,
+) -> None:
+    """The session is set up for what is derived, so also for everything if nothing can be gone on with."""
+    derived: list[Any] = []
+
+    def derivation(lake: Any, settings: Any, made_with: str, until: Any, newest: Any, given: Any, **more: Any) -> Any:
+        derived.append((made_with, until, newest, more))
+        return SimpleNamespace(run=lambda stage: None)
+
+    stored: dict[str, Any] = {}
+    lake: Any = SimpleNamespace(
+        spark=None,
+        state=State(built_until=None if built[0] is None else at(built[0]), built_with=built[1]),
+        judged=SimpleNamespace(last_build=lambda: judged and Build(judged[0], sql_time(at(judged[1])))),
+        claim=lambda: None,
+        rows=dict,
+        update_state=stored.update,
+        address=SimpleNamespace(is_schema=False),
+    )
+    sizes: list[int] = []
+    monkeypatch.setattr(pipeline, "Derivation", derivation)
+    monkeypatch.setattr(pipeline, "sized", lambda spark, size: sizes.append(size) or nullcontext())
+    monkeypatch.setattr(Ingested, "in_memory", lambda self, spark: {})
+    pipeline._build(lake, Ingested(FILES), Settings(), RunReport())
+    expected = None if until is None else at(until)
+    assert derived == [(OF_THIS, expected, at(5), {"is_interrupted": is_interrupted})]
+    assert sizes == [planned * REQUEST_BYTES]
+    assert (stored["built_until"], stored["built_with"]) == (at(5), OF_THIS)
