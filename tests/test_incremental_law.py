@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.fleet import broker_hosts
 from kafka_clientinfo.config.settings import Settings, load_settings
-from kafka_clientinfo.connections.coverage import in_order, reports
-from kafka_clientinfo.connections.facts import shown_as_brokers
+from kafka_clientinfo.connections.coverage import reports
 from kafka_clientinfo.connections.judged import NOTHING, judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.runs import increments
+from kafka_clientinfo.spark.arrow_rows import collect
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.replacement import with_replaced
@@ -120,14 +120,18 @@ def built(
     return as_shown(with_replaced(held.connections, new, increment.touched))
 
 
+def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any) -> increments.Stored:
+    """What a warehouse holds with these requests and files, and what an earlier build kept."""
+    rows = [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
+    staging = Staging(spark, Address("/nowhere"))
+    return increments.Stored(requests, files=rows, reports=reports(files, settings), staging=staging, **held)
+
+
 def assert_built_as(
     expected: Counter[str], spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any
 ) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
-    held |= {"files": in_order(files), "reports": reports(files, settings)}
-    held["staging"] = Staging(spark, Address("/nowhere"))
-    later = requests.where(F.col("ingested_at") > F.lit(START))
-    stored = increments.Stored(requests, of_brokers=shown_as_brokers(held["connections"], later), **held)
+    stored = stored_in(spark, requests, files, settings, **held)
     increment = increments.since(stored, START, settings.coverage_gap_ms)
     found = built(stored, files, increment, settings)
     missing, wrong = expected - found, found - expected
@@ -245,7 +249,6 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
     held = {**before, "retained_from": instant}
-    staging = Staging(spark, Address("/nowhere"))
-    whole = increments.Stored(left, files=in_order(files), reports=reports(files, SETTINGS), staging=staging, **held)
+    whole = stored_in(spark, left, files, **held)
     expected = built(whole, files, increments.everything_retained(whole))
     assert_built_as(expected, spark, left, files, **held)

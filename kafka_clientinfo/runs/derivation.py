@@ -12,10 +12,9 @@ A relation without a table is cached for the run; `Step.is_of_whole_tables` says
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from graphlib import TopologicalSorter
@@ -25,8 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
-from ..connections.coverage import in_order, reports
-from ..connections.facts import shown_as_brokers
+from ..connections.coverage import reports
 from ..spark.arrow_rows import collect
 from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
@@ -57,6 +55,7 @@ class Derivation:
         made_with: the release and the settings, as the state names them.
         until: time of ingestion up to which everything is built; None derives everything again.
         newest: time of ingestion up to which everything is built afterwards.
+        files: the rows of the table `ingested_files`.
         given: whole tables that need not be read, as their rows are in memory.
         is_interrupted: whether derived tables may hold rows of a build that did not end.
     """
@@ -68,6 +67,7 @@ class Derivation:
         made_with: str,
         until: datetime | None,
         newest: datetime,
+        files: Collection[Mapping[str, Any]],
         given: Mapping[str, DataFrame],
         *,
         is_interrupted: bool = False,
@@ -75,6 +75,7 @@ class Derivation:
         self.lake = lake
         self.settings = settings
         self.until = until
+        self.files = files
         self.batch_id = sql_time(newest)
         self.build = Build(made_with, self.batch_id)
         self.judged = None if until is None or is_interrupted else lake.judged.read()
@@ -146,15 +147,13 @@ class Derivation:
             self.committed,
             self.lake.read_snapshot("connections"),
             self.judged,
-            in_order(self.whole("ingested_files")),
+            self.files,
             reports(self.whole("ingested_files"), self.settings),
             self.lake.state.retained_from,
             self.lake.staging,
         )
         if self.until is None:
             return increments.everything_retained(stored)
-        new = self.committed.where(F.col("ingested_at") > F.lit(self.until))
-        stored = replace(stored, of_brokers=shown_as_brokers(stored.connections, new))
         return increments.since(stored, self.until, self.settings.coverage_gap_ms)
 
     def _derive(self, step: Step) -> None:

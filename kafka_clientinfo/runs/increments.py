@@ -25,27 +25,25 @@ Retention (`maintain`) has deleted requests of connections that ended before an 
 again, so they stay in each of these cases, and what is recomputed comes after them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, reduce
-from operator import or_
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE
+from ..connections.facts import is_of_a_broker, shown_as_brokers
 from ..connections.judged import NOTHING, JudgedBefore
-from ..spark.arrow_rows import collect
-from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, FILE_ORDER
+from ..spark.arrow_rows import collect, relation_of
+from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from ..warehouse.replacement import of_same_keys
 from ..warehouse.staging import Staging, cache
+from .late_files import OVERLAP, Broker, File, brokers_at_info, late_brokers
 
 _KEY = list(CONNECTION_ID_KEY)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OVERLAP_SECONDS = 60
-"""Timestamps of neighbours step back by less than a second; a clock that goes back further was set back."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +54,20 @@ class Stored:
         requests: the table `requests`, up to what is committed in the ledger.
         connections: a snapshot of the table `connections`.
         judged: the table `judged_requests`; None if its rows are not those of the last build.
-        files: the files that have requests, as `connections.coverage.in_order` returns them.
+        files: the rows of the table `ingested_files`.
         reports: what brokers log about themselves that affects connections, as `connections.coverage.reports` returns
             it.
         retained_from: instant before which connections' requests may have been deleted; None if none were.
         staging: for `cache`.
-        of_brokers: cluster, broker and connection_id of connections that new requests show to be brokers'; None if there
-            are none.
     """
 
     requests: DataFrame
     connections: DataFrame
     judged: DataFrame | None
-    files: DataFrame
+    files: Collection[File]
     reports: DataFrame
     retained_from: datetime | None
     staging: Staging
-    of_brokers: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +91,23 @@ class Increment:
     states: int | None = None
 
 
+@dataclass
+class _News:
+    """What is new of brokers.
+
+    Attributes:
+        requests: per file_id, the number of new requests.
+        debug_since: per broker, the time of the first new request at DEBUG.
+        reported_since: per broker with new reports, the time from which they may change results.
+        shows_a_broker: whether a new request shows by itself that a broker sent it.
+    """
+
+    requests: dict[str, int]
+    debug_since: dict[Broker, datetime]
+    reported_since: dict[Broker, datetime]
+    shows_a_broker: bool
+
+
 def everything(requests: DataFrame) -> Increment:
     """Recompute all connection ids, if retention has deleted nothing: this needs no join and no shuffle."""
     return Increment(None, requests)
@@ -103,7 +115,7 @@ def everything(requests: DataFrame) -> Increment:
 
 def everything_retained(stored: Stored) -> Increment:
     """Recompute all connection ids, if retention has deleted requests."""
-    whole = cache(_after_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored.staging)
+    whole = cache(_after_the_deleted([stored.requests.select(*_KEY)], stored), stored.staging)
     return Increment(_touched_whole(whole), _all_requests(whole, stored), cached=(whole,))
 
 
@@ -116,65 +128,82 @@ def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increm
         coverage_gap_ms: a longer silence counts as a gap of the log.
     """
     requests = stored.requests.where(F.col("ingested_at") > F.lit(built_until))
-    debug_since = F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since")
     new = cache(
         requests.groupBy(*_KEY, "file_id").agg(
             F.min("logged_at").alias("since"),
-            debug_since,
+            F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since"),
             F.count("*").alias("requests"),
             F.bool_and("is_duplicate").alias("are_duplicates"),
+            F.bool_or(is_of_a_broker()).alias("show_a_broker"),
         ),
         stored.staging,
     )
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
     states = None if stored.judged is None else cache(_states(ids, stored.judged, stored), stored.staging)
-    whole = _whole(ids, states, new, stored, built_until, coverage_gap_ms)
+    parts = _recomputed_whole(requests, _news(new, stored, built_until), stored, built_until, coverage_gap_ms)
     if states is None or stored.judged is None:
-        whole = cache(whole, stored.staging)
-        return Increment(_touched_whole(whole), _all_requests(whole, stored), cached=(new, whole))
-    is_by_new = whole.isEmpty()
-    if not is_by_new:
-        whole = cache(whole, stored.staging)
+        all_ids = cache(_after_the_deleted([*parts, ids.select(*_KEY)], stored), stored.staging)
+        return Increment(_touched_whole(all_ids), _all_requests(all_ids, stored), cached=(new, all_ids))
+    if stored.retained_from is not None:
+        unknown = ids.join(states, on=_KEY, how="left_anti")
+        parts.append(unknown.join(_deleted(stored), on=_KEY, how="left_semi").select(*_KEY))
+    whole: DataFrame | None = None
+    if parts and not (found := _after_the_deleted(parts, stored)).isEmpty():
+        whole = cache(found, stored.staging)
         states = states.join(whole, on=_KEY, how="left_anti")
         others = requests.join(whole, on=_KEY, how="left_anti")
         requests = _all_requests(whole, stored).unionByName(others, allowMissingColumns=True)
     keys = states.select(*CONNECTION_KEY)
-    judged = of_same_keys(stored.judged, keys, CONNECTION_KEY)
     touched = keys.withColumn("unchanged_until", F.lit(None).cast("timestamp"))
     return Increment(
-        touched if is_by_new else touched.unionByName(_touched_whole(whole)),
+        touched if whole is None else touched.unionByName(_touched_whole(whole)),
         requests,
-        JudgedBefore(states.select(STATE), judged),
-        lru_cache(lambda: _earliest(ids, states) if is_by_new else None),
-        (new, states) if is_by_new else (new, whole, states),
-        states.count() if is_by_new else None,
+        JudgedBefore(states.select(STATE), of_same_keys(stored.judged, keys, CONNECTION_KEY)),
+        lru_cache(lambda: _earliest(ids, states) if whole is None else None),
+        (new, states) if whole is None else (new, whole, states),
+        states.count() if whole is None else None,
     )
 
 
-def _whole(
-    ids: DataFrame,
-    states: DataFrame | None,
-    new: DataFrame,
-    stored: Stored,
-    built_until: datetime,
-    coverage_gap_ms: int,
-) -> DataFrame:
-    """Return the connection ids that are recomputed from all their requests, as `_after_the_deleted` does."""
-    parts = [_unsettled(new, stored, coverage_gap_ms)]
-    if states is None:
-        parts.append(ids.select(*_KEY))
-    elif stored.retained_from is not None:
-        unknown = ids.join(states, on=_KEY, how="left_anti")
-        parts.append(unknown.join(_deleted(stored), on=_KEY, how="left_semi").select(*_KEY))
-    if late := _brokers_with_late_news(stored, new, built_until):
-        # One list, as Spark Connect refuses deeply nested expressions.
-        is_late = F.struct("cluster", "broker").isin(
-            [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
+def _news(new: DataFrame, stored: Stored, built_until: datetime) -> _News:
+    """Collect what is new of brokers; `new` has a row per connection id and file."""
+    of_file = new.groupBy("cluster", "broker", "file_id").agg(
+        F.min("debug_since").alias("since"),
+        F.sum("requests").alias("requests"),
+        F.bool_or("show_a_broker").alias("show_a_broker"),
+    )
+    reported = stored.reports.where(F.col("ingested_at") > F.lit(built_until))
+    reports = reported.groupBy("cluster", "broker").agg(F.min("since").alias("since"))
+    news = _News({}, {}, {}, False)
+    for cluster, broker, since, file_id, requests, shows_a_broker in collect(
+        of_file.select("cluster", "broker", "since", "file_id", "requests", "show_a_broker").unionByName(
+            reports, allowMissingColumns=True
         )
+    ):
+        if file_id is not None:
+            news.requests[file_id] = requests
+            news.shows_a_broker |= bool(shows_a_broker)
+        times = news.reported_since if file_id is None else news.debug_since
+        if since is not None:
+            times[cluster, broker] = min(since, times.get((cluster, broker), since))
+    return news
+
+
+def _recomputed_whole(
+    requests: DataFrame, news: _News, stored: Stored, built_until: datetime, coverage_gap_ms: int
+) -> list[DataFrame]:
+    """Return relations of the connection ids to recompute whole because of what is new of brokers."""
+    parts = []
+    at_info = brokers_at_info(stored.files)
+    if unsettled := {broker: since for broker, since in news.debug_since.items() if broker in at_info}:
+        parts.append(_unsettled(unsettled, stored, coverage_gap_ms))
+    if late := sorted(late_brokers(stored.files, news.requests) | _reported_late(news, stored, built_until)):
+        # One list, as Spark Connect refuses deeply nested expressions.
+        is_late = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in late])
         parts.append(stored.requests.where(is_late).select(*_KEY))
-    if stored.of_brokers is not None:
-        parts.append(stored.of_brokers)
-    return _after_the_deleted(reduce(DataFrame.unionByName, parts).distinct(), stored)
+    if news.shows_a_broker:
+        parts.append(shown_as_brokers(stored.connections, requests))
+    return parts
 
 
 def _states(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
@@ -209,32 +238,34 @@ def _all_requests(whole: DataFrame, stored: Stored) -> DataFrame:
     return stored.requests.join(whole.drop("unchanged_until"), on=_KEY, how="inner")
 
 
-def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFrame:
+def _unsettled(debug_since: Mapping[Broker, datetime], stored: Stored, coverage_gap_ms: int) -> DataFrame:
     """Return the ids of stored connections that new requests at DEBUG may affect.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
     at DEBUG settles which period of the log that request belongs to (`connections.coverage`). If a clock was set
     back, the broker counts as late.
+
+    Args:
+        debug_since: the time of the first new request at DEBUG, of brokers that also write requests at INFO.
+        stored: the warehouse.
+        coverage_gap_ms: see `since`.
     """
-    gap = F.make_dt_interval(secs=F.lit(coverage_gap_ms / 1000 + _OVERLAP_SECONDS))
-    writes_info = stored.files.where(F.col("info_requests") > 0).select("cluster", "broker").distinct()
-    next_at_debug = new.groupBy("cluster", "broker").agg(F.min("debug_since").alias("debug_since"))
-    brokers = next_at_debug.join(writes_info, on=["cluster", "broker"], how="inner")
-    opened = stored.connections.join(F.broadcast(brokers), on=["cluster", "broker"], how="inner")
-    recent = opened.where(F.col("opened_at") >= F.col("debug_since") - gap)
+    gap = timedelta(milliseconds=coverage_gap_ms) + OVERLAP
+    recent = _of_brokers(stored.connections, debug_since).where(F.col("opened_at") >= F.col("its_time") - F.lit(gap))
     if stored.judged is not None:
         at_debug = stored.judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
         recent = recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti")
     return recent.select(*_KEY)
 
 
-def _after_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
+def _after_the_deleted(parts: Iterable[DataFrame], stored: Stored) -> DataFrame:
     """Add what retention has left of these connection ids: rows of connections that lost requests stay.
 
     Returns:
         The ids, with unchanged_until, the newest opened_at of the rows that stay (null: none stay), and
         `boundaries.UNCHANGED`.
     """
+    ids = reduce(DataFrame.unionByName, parts).distinct()
     if stored.retained_from is None:
         none = F.lit(None).cast("timestamp")
         return ids.select(
@@ -265,72 +296,18 @@ def _deleted(stored: Stored) -> DataFrame:
     )
 
 
-def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: datetime) -> list[tuple[Any, Any]]:
-    """Return brokers with late files, or with late reports that affect requests which were built before."""
-    until = F.lit(built_until)
-    reports = (
-        stored.reports.where(F.col("ingested_at") > until)
-        .groupBy("cluster", "broker")
-        .agg(F.min("since").alias("since"))
-    )
-    nothing = F.lit(None).cast("timestamp").alias("since")
-    rows = collect(_with_late_files(stored, new).select("cluster", "broker", nothing).unionByName(reports))
-    late = {(cluster, broker) for cluster, broker, since in rows if since is None}
-    first = {(cluster, broker): since for cluster, broker, since in rows if since is not None}
-    if first:
-        of_brokers = reduce(
-            or_,
-            (
-                (F.col("cluster") == cluster) & (F.col("broker") == broker) & (F.col("logged_at") > F.lit(since))
-                for (cluster, broker), since in first.items()
-            ),
-        )
-        was_built = stored.requests.where((F.col("ingested_at") <= until) & of_brokers)
-        late |= {tuple(row) for row in collect(was_built.select("cluster", "broker").distinct())}
-    return sorted(late)
+def _reported_late(news: _News, stored: Stored, built_until: datetime) -> set[Broker]:
+    """Return brokers with new reports that affect requests which were built before."""
+    if not news.reported_since:
+        return set()
+    earliest = min(news.reported_since.values())  # lets Delta skip files
+    built = stored.requests.where((F.col("ingested_at") <= F.lit(built_until)) & (F.col("logged_at") > F.lit(earliest)))
+    after = _of_brokers(built, news.reported_since).where(F.col("logged_at") > F.col("its_time"))
+    return {(cluster, broker) for cluster, broker in collect(after.select("cluster", "broker").distinct())}
 
 
-def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
-    """Return brokers with a new or grown file that comes before a file that was built, if only in part.
-
-    Growth can also move a file after one that followed it: of files that begin at one instant, the one that ends first
-    comes first. A broker that writes requests at INFO is late too if its clock was set back (see `_unsettled`).
-    """
-    of_file = new.groupBy("file_id").agg(F.sum("requests").alias("new"))
-    files = stored.files.where("requests > 0").join(F.broadcast(of_file), on="file_id", how="left")
-    file_order = F.struct(*FILE_ORDER)
-    was_built = F.col("requests") > F.coalesce("new", F.lit(0))
-    # The earliest position that the file can have had at the last build: how far it reached then is not known.
-    as_built = F.struct(F.col("first_logged_at"), F.col("first_logged_at").alias("last_logged_at"), F.col("file_id"))
-    of_broker = Window.partitionBy("cluster", "broker")
-    before = of_broker.orderBy("file_no").rowsBetween(Window.unboundedPreceding, -1)
-    built_order = F.when(was_built, file_order)
-    ordered = files.select(
-        "cluster",
-        "broker",
-        "new",
-        file_order.alias("file_order"),
-        "info_requests",
-        _is_set_back(F.max("last_logged_at").over(before)).alias("is_set_back"),
-        F.when(was_built, as_built).otherwise(file_order).alias("order_before"),
-        F.max(built_order).over(of_broker).alias("latest"),
-        F.max(built_order).over(before).alias("built_before"),
-    )
-    is_late = (F.col("latest") > F.col("file_order")) | (F.col("built_before") > F.col("order_before"))
-    has_new = F.coalesce(F.col("new") > 0, F.lit(False))
-    brokers = ordered.groupBy("cluster", "broker").agg(
-        F.bool_or(has_new).alias("has_new"),
-        F.bool_or(has_new & F.coalesce(is_late, F.lit(False))).alias("is_late"),
-        F.bool_or("is_set_back").alias("is_set_back"),
-        F.max("info_requests").alias("info_requests"),
-    )
-    is_unsure = F.col("is_set_back") & F.coalesce(F.col("info_requests") > 0, F.lit(False))
-    late = brokers.where(F.col("has_new") & (F.col("is_late") | is_unsure))
-    return late.select("cluster", "broker")
-
-
-def _is_set_back(latest_before: Column) -> Column:
-    """Return whether times in a file, or since its broker's earlier ones, go back further than neighbours' do."""
-    below = F.unix_micros(latest_before) - F.unix_micros("first_logged_at")
-    most = _OVERLAP_SECONDS * 1000
-    return (F.col("step_back_ms") > most) | F.coalesce(below > most * 1000, F.lit(False))
+def _of_brokers(rows: DataFrame, times: Mapping[Broker, datetime]) -> DataFrame:
+    """Return the rows of some brokers, each with its broker's time as its_time."""
+    ddl = "cluster string, broker string, its_time timestamp"
+    brokers = relation_of(rows.sparkSession, [(*broker, time) for broker, time in times.items()], ddl)
+    return rows.join(F.broadcast(brokers), on=["cluster", "broker"], how="inner")

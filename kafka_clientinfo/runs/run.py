@@ -132,7 +132,8 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         lake.one_file = planned <= SMALL_BYTES
         lake.claim()
         given = ingested.in_memory(lake.spark)
-        derivation = Derivation(lake, settings, made_with, until, newest, given, is_interrupted=is_interrupted)
+        files = list(ingested.files.values())
+        derivation = Derivation(lake, settings, made_with, until, newest, files, given, is_interrupted=is_interrupted)
         derivation.run(report.stage)
         report.tables = lake.rows()
         lake.update_state(built_until=newest, built_with=made_with, rows=report.tables)

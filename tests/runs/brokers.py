@@ -1,12 +1,12 @@
 """Brokers before a run, as an increment reads them: requests, stored connections, files and what their logs say."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import in_order, reports
+from kafka_clientinfo.connections.coverage import reports
 from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
@@ -18,11 +18,13 @@ from ..warehouse.tiny import AT
 LATER = AT + timedelta(days=1)
 REQUESTS = (
     "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
-    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int, is_duplicate boolean"
+    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int, is_duplicate boolean, "
+    "api_key int, api_version int, client_id string, remote_host string, is_forwarded boolean, replica_id int"
 )
 CONNECTIONS = (
     "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
-    "last_request_at timestamp, file_id string, byte_offset bigint, opened_seq int"
+    "last_request_at timestamp, file_id string, byte_offset bigint, opened_seq int, "
+    "client_id string, remote_host string, role string"
 )
 JUDGED = (
     "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
@@ -35,6 +37,11 @@ FILES = (
     "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>, "
     f"covers_broker_start boolean, debug_runs {DEBUG_RUNS}"
 )
+FILE_NAMES = (
+    "cluster", "broker", "file_id", "first_logged_at", "last_logged_at", "step_back_ms", "requests", "ingested_at",
+    "info_requests", "broker_events", "covers_broker_start", "debug_runs",
+)  # fmt: skip
+FETCH, BROKERS_NAME = 1, "broker-2-fetcher-0"
 Request = tuple[str, float, str]
 Connection = tuple[str, int, float, float, int]
 
@@ -89,6 +96,8 @@ class Log:
     level: str = "DEBUG"
     began: str = "INFO"
     duplicates: tuple[str, ...] = ()
+    replicas: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 def stored(
@@ -101,9 +110,11 @@ def stored(
             read = AT if offset < len(log.before) else LATER
             place = ("c", broker, name, f"{broker} {file}", offset)
             is_duplicate = read == LATER and name in log.duplicates
-            rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds), is_duplicate))
+            sent = (FETCH, 4, f"of {name}", f"{broker} {name}", False, 2 if name in log.replicas else -1)
+            rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds), is_duplicate, *sent))
         for name, no, opened, last, offset in log.connections:
-            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0))
+            client = (BROKERS_NAME, f"{broker} {log.hosts.get(name, name)}", "client")
+            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0, *client))
         for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
             key = ("c", broker, name, at(opened), 0)
             judged += [(*key, 0, log.began, None), (*key, 9, log.level, {"heard_until": at(last)})]
@@ -112,7 +123,7 @@ def stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
         None if is_interrupted else relation_of(spark, judged, JUDGED),
-        in_order(relation_of(spark, files, FILES)),
+        [dict(zip(FILE_NAMES, file, strict=True)) for file in files],
         reports(relation_of(spark, files, FILES), Settings()),
         retained_from,
         Staging(spark, Address("/nowhere")),

@@ -86,7 +86,7 @@ def test_requests_are_counted_in_once(
         overwrite=overwrite,
         judged=SimpleNamespace(read=lambda: "rows"),
     )
-    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), {})
+    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), [], {})
 
     def make(relations: Any) -> Any:
         sums = F.count("*").alias("requests"), F.max("ingested_at").alias("ingested_at")
@@ -127,7 +127,7 @@ def test_what_a_run_keeps_is_released_however_it_ends(spark: Any, fails: bool, m
     lake: Any = SimpleNamespace(
         state=State(), read=lambda name: relation_of(spark, [(at(1),)], "ingested_at timestamp")
     )
-    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None, at(5), {})
+    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None, at(5), [], {})
 
     def steps_of_run(derive: Any) -> None:
         derived.cached.append("kept")  # type: ignore[arg-type]

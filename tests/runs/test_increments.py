@@ -206,6 +206,20 @@ def with_files(files: list[tuple[Any, ...]], is_late: bool) -> tuple[Log, Recomp
     return log, {"a": (ALL, [0, 100, 8500]), "untouched": (ALL, [3])} if is_late else {"a": (ON, [8500])}
 
 
+def of_a_replica(name: str, host: str) -> tuple[Log, Recomputed]:
+    """A host that a new request shows to be a broker's: connections from it that bear a broker's name are a broker's."""
+    connections: list[Connection] = [("a", 1, 0, 0, 0), ("elsewhere", 1, 3, 3, 1)]
+    log = Log(
+        old(("a", 0), ("elsewhere", 3)),
+        old((name, 4)),
+        connections,
+        [file_of("f", 3, 0)],
+        replicas=("replica",),
+        hosts={"a": host},
+    )
+    return log, {name: (NEW, [4])} | ({"a": (ALL, [0])} if (name, host) == ("replica", "replica") else {})
+
+
 CASES: dict[str, tuple[Log, Recomputed]] = {
     "an id that is open beside": over_and_open(True),
     "a late file": late_file(False),
@@ -221,6 +235,11 @@ CASES: dict[str, tuple[Log, Recomputed]] = {
     **{f"begun at INFO, and times go back by {back:g} s": begun_at_info(3, back) for back in (60, 60.001, 3600)},
     **{f"a file begins {back:g} s before the last ends": set_back_between_files(back) for back in (60, 60.001)},
     **{f"settled at {level}": settled_at(level) for level in ("INFO", "DEBUG")},
+    **{
+        f"a {name} from its host, and a connection from a {host}'s": of_a_replica(name, host)
+        for name in ("replica", "client")
+        for host in ("replica", "client")
+    },
     **{
         f"a start: {name}": with_files([file_of("f", 4, 0), *logs], is_late) for name, (logs, is_late) in STARTS.items()
     },
