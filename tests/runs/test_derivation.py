@@ -54,18 +54,20 @@ columns = [
         (4, 3, {"a": 101, "b": 100}),
         (None, 3, {"a": 102, "b": 100}),
         (None, None, {"a": 4, "b": 1}),
-        (5, 5, {"a": 100, "b": 100}),
+        (5, 5, None),
+        (2, 5, {"a": 100, "b": 100}),
     ],
     ids=[
         "a run broke after it had counted",
         "nothing was counted of the last build",
         "everything is built anew, and some requests are deleted",
         "nothing is stored",
-        "nothing is new",
+        "nothing is new, so nothing is written",
+        "a run broke after it had counted all that is new",
     ],
 )
 def test_requests_are_counted_in_once(
-    spark: Any, until: int | None, counted: int | None, requests: dict[str, int]
+    spark: Any, until: int | None, counted: int | None, requests: dict[str, int] | None
 ) -> None:
     """Stored rows count 100 requests each; the table's newest request, and the last build, say which are in there."""
     rows = [("a", at(1)), ("b", at(3)), ("a", at(3)), ("a", at(4)), ("a", at(5)), ("a", at(6))]
@@ -93,8 +95,10 @@ def test_requests_are_counted_in_once(
         return relations["new_requests"].groupBy("broker").agg(*sums)
 
     derived._count_new_requests(Step(name, ("new_requests",), make))
+    assert written == ({} if requests is None else {name: (requests, f"{at(5):%Y-%m-%d %H:%M:%S.%f}")})
+    for rows in (derived.whole(name), derived.run_relations[name]):
+        assert {row["broker"]: row["requests"] for row in rows.collect()} == (requests or {"a": 100, "b": 100})
     release(*derived.cached)
-    assert written == {name: (requests, f"{at(5):%Y-%m-%d %H:%M:%S.%f}")}
 
 
 @pytest.mark.parametrize(
