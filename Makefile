@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test long check lint types docs bench pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
+.PHONY: help setup run test long check lint types docs bench hours pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,7 +57,7 @@ long: setup ## Run all tests, also those that build whole warehouses; check cove
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo.%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
-check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak mutants ## Run all that must pass before a release, which takes hours
+check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak hours mutants ## Run all that must pass before a release, which takes hours
 
 $(VENV)/.docs: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,docs]'
@@ -75,6 +75,9 @@ $(VENV)/.bench: $(VENV)/.installed
 
 bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes docs/benchmarks.*
 	$(BIN)/python -m tests.benchmarks $(BENCH)
+
+hours: setup $(VENV)/.bench ## Run eight times on a log that grows: the last run must not take over 1.3 times the second's CPU
+	$(BIN)/python -m tests.benchmarks hours --repeat 1 --docs build/hours
 
 $(VENV)/.browser: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,browser]'

@@ -100,7 +100,10 @@ def _measure(case: Case, results: Results, rounds: int, work: Path, wanted: str)
                 f"  {number + 1}  {run.wall:7.1f} s  {cpu:7.1f} s CPU  {memory:6,} MB  {way.name}: {said}", flush=True
             )
         shutil.rmtree(scratch, ignore_errors=True)
-    return wrong
+    found = case.verdict(list(entries.values()))
+    for problem in found:
+        print(f"  {problem}", flush=True)
+    return wrong + len(found)
 
 
 def _read_once(folder: Path) -> None:

@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from . import checks, extraction, startup
+from .deliveries import deliver, deliver_rest, size_of
+from .log_generator import OPEN_AT_A_TIME
 from .logs import REAL_LOG, SAMPLE_LOGS, Log, later_log, link, mixed_log, short_log
 from .measure import Run
+from .results import Entry, middle
 
-SECTIONS = ("extraction", "pipeline", "startup", "growth")
+SECTIONS = ("extraction", "pipeline", "startup", "growth", "increments", "hours")
+APPENDED = 20_000_000
+"""Bytes that are appended to a log in `increments`, and in each hour of `hours`."""
+MOST_OF_LAST = 1.3
+"""How much more CPU the last run of `hours` may take than the second one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +54,12 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Ways that take turns on one log."""
+    """Ways that take turns on one log; `verdict` says what is wrong with the figures of all of them, in words."""
 
     section: str
     log: Log
     ways: Sequence[Way] = field(default_factory=tuple)
+    verdict: Callable[[Sequence[Entry]], list[str]] = lambda entries: []
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,15 @@ class Choice:
 
 def cases(section: str, choice: Choice) -> list[Case]:
     """The cases of a section."""
-    return {"extraction": _extraction, "pipeline": _pipeline, "startup": _startup, "growth": _growth}[section](choice)
+    made = {
+        "extraction": _extraction,
+        "pipeline": _pipeline,
+        "startup": _startup,
+        "growth": _growth,
+        "increments": _increments,
+        "hours": _hours,
+    }
+    return made[section](choice)
 
 
 def _extraction(choice: Choice) -> list[Case]:
@@ -119,6 +135,54 @@ def _growth(choice: Choice) -> list[Case]:
     return [Case("growth", log, _runs_in_turn()) for log in logs]
 
 
+def _increments(choice: Choice) -> list[Case]:
+    """What is appended to a log of which all connections go on, beside a first run of the same bytes alone."""
+    sizes = choice.sizes or ((0.3, 1.15, 3) if choice.everything else (0.3,))
+    logs = [mixed_log(size, OPEN_AT_A_TIME) for size in sizes]
+    ways = [
+        Way("the last 20 MB alone", _rest_alone),
+        Way("all before them", lambda turn: _delivered(turn, size_of(turn.logs) - APPENDED)),
+        Way("the last 20 MB, appended", lambda turn: _delivered(turn, size_of(turn.logs)), _all_tables_right),
+    ]
+    return [Case("increments", log, ways) for log in logs]
+
+
+def _hours(choice: Choice) -> list[Case]:
+    """Runs one after the other on a log that grows, beside one run over all of it; its connections live through them."""
+    number = 48 if choice.everything else 8
+    log = mixed_log(number * APPENDED / 1e9, 1000)
+
+    def run_of(hour: int) -> Callable[[Turn], list[str]]:
+        return lambda turn: _delivered(turn, size_of(turn.logs) * hour // number)
+
+    hours = [Way(f"run {hour} of {number}", run_of(hour)) for hour in range(1, number)]
+    hours.append(Way(f"run {number} of {number}", run_of(number), _all_tables_right))
+    return [Case("hours", log, [Way("one run over all", _at_once), *hours], _last_costs_as_second)]
+
+
+def _last_costs_as_second(entries: Sequence[Entry]) -> list[str]:
+    """Compare the CPU seconds of the last run and the second one; the first entry is of the run over all."""
+    if len(entries) < 4:
+        return []
+    second, last = (middle(entry, "cpu") or 0.0 for entry in (entries[2], entries[-1]))
+    return [] if last <= MOST_OF_LAST * second else [f"the last run takes {last / second:.2f} times the second's CPU"]
+
+
+def _delivered(turn: Turn, until: int) -> list[str]:
+    deliver(turn.logs, turn.scratch / "logs" / "broker-1", until)
+    return _run(turn, turn.scratch / "logs")
+
+
+def _rest_alone(turn: Turn) -> list[str]:
+    deliver_rest(turn.logs, turn.scratch / "rest" / "broker-1", size_of(turn.logs) - APPENDED)
+    return _run(turn, turn.scratch / "rest", "alone")
+
+
+def _at_once(turn: Turn) -> list[str]:
+    link(turn.logs, turn.scratch / "all" / "broker-1")
+    return _run(turn, turn.scratch / "all", "alone")
+
+
 def _short(choice: Choice) -> Log:
     return short_log(choice.requests, max(1, choice.requests // 100))
 
@@ -136,8 +200,8 @@ def _kafka_clientinfo() -> str:
     return str(Path(sys.executable).with_name("kafka-clientinfo"))
 
 
-def _run(turn: Turn, logs: Path) -> list[str]:
-    return [_kafka_clientinfo(), "run", str(logs), "--warehouse", str(turn.scratch / "warehouse"), "--json"]
+def _run(turn: Turn, logs: Path, warehouse: str = "warehouse") -> list[str]:
+    return [_kafka_clientinfo(), "run", str(logs), "--warehouse", str(turn.scratch / warehouse), "--json"]
 
 
 def _run_on_logs(turn: Turn) -> list[str]:

@@ -18,8 +18,20 @@ one, the requests, and know nothing of connections. On `sample_logs` they find o
 and one after 20 MB of another day's log were added.""",
     "growth": """The same three runs for growing logs: by bytes at a fixed number of connections, and by connections at a fixed number of requests (each connection
 begins with an ApiVersions record of some 4 KB, so its logs grow too).""",
+    "increments": """A log of which all connections stay open grows by 20 MB: what a run over the new bytes takes after one over all before,
+beside a first run over the same 20 MB alone.""",
+    "hours": """Runs one after the other on a log that grows by 20 MB each time, of which all connections stay open, beside one run over all of it.""",
 }
-_PARTS = {"extraction": ("start", "read", "read again"), "pipeline": (), "startup": startup.PARTS, "growth": ()}
+_PARTS = {
+    "extraction": ("start", "read", "read again"),
+    "pipeline": (),
+    "startup": startup.PARTS,
+    "growth": (),
+    "increments": (),
+    "hours": (),
+}
+_WITH_SPEED = ("extraction", "pipeline")
+_COMPARED = (*_WITH_SPEED, "increments", "hours")
 
 
 def write(entries: Sequence[Entry], docs: Path) -> None:
@@ -58,12 +70,13 @@ def _machines(entries: Iterable[Entry]) -> list[str]:
 def _table(section: str, log: str, entries: Sequence[Entry]) -> list[str]:
     """One log's ways, a row each."""
     parts = [part for part in _PARTS[section] if any(values(entry, part) for entry in entries)]
-    compares = section in ("extraction", "pipeline")
+    compares = section in _COMPARED
     titles = [
         "way",
         "seconds",
         *parts,
-        *(["× first row", "MB/s"] if compares else []),
+        *(["× first row"] if compares else []),
+        *(["MB/s"] if section in _WITH_SPEED else []),
         "CPU s",
         "peak MB",
         "of it",
@@ -88,7 +101,8 @@ def _row(entry: Entry, parts: Sequence[str], first: Entry | None) -> list[str]:
     compared = []
     if first is not None:
         speed = (entry["bytes"] or 0) / 1e6 / (middle(entry, seconds) or 1)
-        compared = [f"{(middle(entry, seconds) or 0) / (middle(first, _decisive(first)) or 1):.2f}", f"{speed:,.0f}"]
+        compared = [f"{(middle(entry, seconds) or 0) / (middle(first, _decisive(first)) or 1):.2f}"]
+        compared += [f"{speed:,.0f}"] if entry["section"] in _WITH_SPEED else []
     return [
         entry["way"] + (" (**wrong**)" if problems(entry) else ""),
         _spread(values(entry, "wall")),
