@@ -68,7 +68,7 @@ class Reach(NamedTuple):
 
     def in_order(self, tests: Iterable[str], near: Collection[str], mutant: Mutant) -> list[str]:
         """Order tests by cost: those that reach the line first, and of these the module's own."""
-        own = re.compile(rf"/test_{Path(mutant.file).stem}(_\w+)?\.py::")
+        own = _own_tests(mutant)
         folder = f"tests/{Path(mutant.file).parent.relative_to('kafka_clientinfo')}/"
 
         def rank(name: str) -> tuple[bool, bool, bool, float]:
@@ -76,13 +76,15 @@ class Reach(NamedTuple):
 
         return sorted(tests, key=rank)
 
-    def in_turn(self, ordered: Sequence[str], near: Collection[str]) -> list[str]:
-        """Order tests so that every file has its turn, near ones first."""
+    def in_turn(self, ordered: Sequence[str], near: Collection[str], mutant: Mutant) -> list[str]:
+        """Order tests so that every file has its turn: the module's own near tests first, then other near ones."""
+        own = _own_tests(mutant)
         turns: Counter[tuple[bool, str]] = Counter()
-        ranks: dict[str, tuple[bool, int]] = {}
+        ranks: dict[str, tuple[bool, bool, int]] = {}
         for name in ordered:
-            turns[group := (name not in near, file_of(name))] += 1
-            ranks[name] = (group[0], turns[group])
+            is_far = name not in near
+            turns[group := (is_far, file_of(name))] += 1
+            ranks[name] = (is_far or own.search(name) is None, is_far, turns[group])
         return sorted(ordered, key=ranks.__getitem__)
 
     def cost(self, tests: Collection[str]) -> float:
@@ -102,6 +104,11 @@ class Reach(NamedTuple):
                 files.add(file_of(name))
                 chosen.append(name)
         return chosen
+
+
+def _own_tests(mutant: Mutant) -> re.Pattern[str]:
+    """Return a pattern for the names of the tests of a mutant's module."""
+    return re.compile(rf"/test_{Path(mutant.file).stem}(_\w+)?\.py::")
 
 
 def file_of(test: str) -> str:

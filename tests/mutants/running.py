@@ -133,7 +133,7 @@ class Runner:
         with_spark = {name for name in reaching if needs_spark(self.reach.tests[name].fixtures)}
         ordered = self.reach.in_order(reaching - with_spark, near, mutant)
         few = self.reach.fitting(ordered, min(_FEW, self.seconds))
-        rest = [name for name in self.reach.in_turn(ordered, near) if name not in set(few)]
+        rest = [name for name in self.reach.in_turn(ordered, near, mutant) if name not in set(few)]
         found = self._fork(mutant, [few, self.reach.fitting(rest, self.seconds - _FEW)], None)
         if found.kind != "survived" or self.spark_seconds <= 0:
             return found
