@@ -9,7 +9,10 @@ from typing import Any
 from chispa import assert_df_equality
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.concern import Concern
+from kafka_clientinfo.connections.coverage import log_positions
 from kafka_clientinfo.connections.engine import F
+from kafka_clientinfo.connections.judged import JudgedBefore, judged_requests
 from kafka_clientinfo.ingestion.debug_runs import joined
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.runs import derivation
@@ -186,6 +189,13 @@ def _debug_run(row: dict[str, Any], shown: str | None) -> dict[str, Any]:
         "software_name": read_at if is_named else None,
         **{name: read_at if name == shown else None for name in ("omission", "continuity")},
     }
+
+
+def judge_requests(
+    requests: Any, files: Any, settings: Settings, concerns: Sequence[Concern], before: JudgedBefore | None = None
+) -> Any:
+    """The judged requests of these requests and files; positions in files are computed first, as in a run."""
+    return judged_requests(requests, computed(log_positions(files, settings)), concerns, before)
 
 
 def log(

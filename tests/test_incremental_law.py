@@ -19,7 +19,7 @@ from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.fleet import broker_hosts
 from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.connections.coverage import reports
-from kafka_clientinfo.connections.judged import NOTHING, judged_requests
+from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
@@ -30,7 +30,7 @@ from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.replacement import with_replaced
 from kafka_clientinfo.warehouse.staging import Staging
 from tests.equality import NOT_COMPARED
-from tests.frames import START, as_stored, at, frame, log, request, step_back_ms
+from tests.frames import START, as_stored, at, frame, judge_requests, log, request, step_back_ms
 
 STEPS = (0, 0, 0.01, 1, 5, 30, 90, 250, 400, 550, 650, 3000, -0.3, -5, -700, -3 * 3600, 3 * 3600)
 LEVELS = ("DEBUG", "DEBUG", "INFO")
@@ -96,13 +96,13 @@ def judged_connections(
 ) -> Any:
     """The rows of `connections`; `of_hosts` are the requests that show hosts of brokers, those given where None."""
     hosts = broker_hosts.transform(requests if of_hosts is None else of_hosts)
-    judged = judged_requests(requests, files, settings, concerns(), before)
+    judged = judge_requests(requests, files, settings, concerns(), before)
     return as_stored(connections(judged, settings, concerns(), hosts), "connections")
 
 
 def kept(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS) -> dict[str, Any]:
     """What a build of these requests keeps."""
-    judged = judged_requests(requests, files, settings, concerns(), NOTHING)
+    judged = judge_requests(requests, files, settings, concerns(), NOTHING)
     return {
         "connections": judged_connections(requests, files, settings).localCheckpoint(),
         "judged": judged.where("is_newest").drop("is_newest").localCheckpoint(),

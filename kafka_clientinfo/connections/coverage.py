@@ -44,13 +44,12 @@ def in_order(ingested_files: DataFrame) -> DataFrame:
     return has_requests.withColumn("file_no", F.row_number().over(order))
 
 
-def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFrame:
     """Add to requests the position of their file in their broker's log, and the coverage of the log there.
 
     Args:
         requests: rows of the table `requests`, with `carried`, which holds log_level.
-        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
-        settings: `max_idle_ms` and `coverage_gap_ms` are used.
+        log_positions: as the function of that name returns it.
 
     Returns:
         The requests with
@@ -65,10 +64,7 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
           - is_complete: false if the log was sampled or filtered; true if nothing shows that and ApiVersions is logged;
             null if the broker's log holds neither ApiVersions nor a software name.
     """
-    # With a partition, because Spark Connect warns of windows without one.
-    brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
-    files = _with_parts(ingested_files, settings).withColumn("broker_no", F.dense_rank().over(brokers)).drop(*_BROKER)
-    joined = requests.join(F.broadcast(files), on="file_id", how="inner")
+    joined = requests.join(F.broadcast(log_positions), on="file_id", how="inner")
     reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
     part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
     starts_before = F.col("starts_before_file") + number_before(F.col("starts_in_file"), F.col("logged_at"))
@@ -92,7 +88,7 @@ def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
 
     Args:
         ingested_files: the table `ingested_files`; broker_events and debug_runs are used.
-        settings: see `with_log_position`.
+        settings: see `log_positions`.
 
     Returns:
         One row per report: cluster, broker; since, the time from which the report may change results; and ingested_at,
@@ -143,11 +139,15 @@ def _stated_idle() -> Column:
     return F.when(idle < 0, F.lit(_YEARS_MS)).otherwise(idle)
 
 
-def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """Divide files into parts, in each of which all requests belong to one period, or none do.
 
+    Args:
+        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
+        settings: `max_idle_ms` and `coverage_gap_ms` are used.
+
     Returns:
-        cluster, broker, file_id; file_no; first_part, which begins at offset 0; later_parts, all parts in order of
+        One row per file with requests: file_id; broker_no and file_no (see `with_log_position`); first_part, which begins at offset 0; later_parts, all parts in order of
         their offsets, or null if there is only one; starts_before_file, the number of the broker's starts before the
         file; and starts_in_file, the times of its starts during the file, so that requests are compared with few times.
     """
@@ -183,9 +183,11 @@ def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
     sorted_ = of_file.withColumns({"parts": listed, "earliest": earliest})
     within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
+    # With a partition, because Spark Connect warns of windows without one.
+    brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
     return sorted_.select(
-        *_BROKER,
         "file_id",
+        F.dense_rank().over(brokers).alias("broker_no"),
         "file_no",
         F.get("parts", F.lit(0)).alias("first_part"),
         F.when(F.size("parts") > 1, F.col("parts")).alias("later_parts"),

@@ -13,7 +13,6 @@ repeats the same fetches and heartbeats, so far fewer rows are judged, cached an
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..config.settings import Settings
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ErrorCode
 from ..protocol.primitives import ZERO_UUID
@@ -55,8 +54,7 @@ NOTHING = JudgedBefore()
 
 def judged_requests(
     requests: DataFrame,
-    ingested_files: DataFrame,
-    settings: Settings,
+    log_positions: DataFrame,
     concerns: Sequence[Concern],
     before: JudgedBefore | None = None,
 ) -> DataFrame:
@@ -67,8 +65,7 @@ def judged_requests(
     Args:
         requests: rows of the table `requests`: all of each connection id, or all after those that were judged before,
             or, with `boundaries.UNCHANGED`, all after the first connections of an id.
-        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
-        settings: `max_idle_ms` and `coverage_gap_ms` are used.
+        log_positions: the positions of their files, as `coverage.log_positions` returns them.
         concerns: their columns are added.
         before: what was judged before; None if no run goes on with what is judged now. Else the rows also have `STATE`,
             which is null except in the row of the last request of a connection id, and is_newest, whether the
@@ -96,7 +93,7 @@ def judged_requests(
     earlier = {"answered_before": last_before(F.col("row_no"), is_api_versions_success(), _steps_back_to)}
     for concern in concerns:
         earlier |= concern.earlier()
-    located = with_log_position(narrow, ingested_files, settings).drop("file_id")
+    located = with_log_position(narrow, log_positions).drop("file_id")
     placed = with_connection(located, earlier, keeps_state=before is not None)
     answered = {
         "was_answered": F.col("answered_before").isNotNull(),

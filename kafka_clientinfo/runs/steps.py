@@ -1,7 +1,7 @@
 """The steps of a build: the functions that make relations from requests.
 
-A step makes one relation from others, which it names. The steps are the judged requests, the connections, the violations,
-and the transforms that concerns declare; a transform's parameters name the relations that it needs. A relation with the
+A step makes one relation from others, which it names. The steps are the positions of files in their broker's log, the
+judged requests, the connections, the violations, and the transforms that concerns declare; a transform's parameters name the relations that it needs. A relation with the
 name of a declared table is written to it, as its `write_mode` says.
 """
 
@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..concerns import concerns
+from ..connections.coverage import log_positions
 from ..connections.engine import DataFrame
 from ..connections.judged import judged_requests
 from ..connections.table import connections
@@ -67,11 +68,12 @@ def steps() -> dict[str, Step]:
         UnknownRelationError: a step needs a relation that neither a step makes nor a run starts with.
     """
     by_name = {
+        "log_positions": _step("log_positions", _parameters(log_positions), log_positions),
         "judged_requests": _step(
             "judged_requests",
-            ("requests", "ingested_files", "settings", "judged_before"),
-            lambda requests, ingested_files, settings, judged_before: judged_requests(
-                requests, ingested_files, settings, concerns(), judged_before
+            ("requests", "log_positions", "judged_before"),
+            lambda requests, log_positions, judged_before: judged_requests(
+                requests, log_positions, concerns(), judged_before
             ),
         ),
         "connections": _step(

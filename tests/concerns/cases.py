@@ -13,11 +13,10 @@ from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from tests.engines import collected, computed, on
-from tests.frames import by_connection, log, request
+from tests.frames import by_connection, judge_requests, log, request
 
 Row = dict[str, Any]
 COUNTED = {
@@ -66,7 +65,7 @@ def judge(
             rows.append(row | {"connection_id": name} if row["connection_id"] == "?" else row)
     chosen, needed = settings or Settings(), with_needed(concern)
     with on(session):
-        judged = computed(judged_requests(*log(session, rows), chosen, needed))
+        judged = computed(judge_requests(*log(session, rows), chosen, needed))
         found = computed(connections(judged, chosen, needed))
         opened = by_connection(found)
         broken: dict[str, dict[str, Any]] = {name: {} for name in opened}

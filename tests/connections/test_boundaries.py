@@ -5,9 +5,19 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
-from tests.frames import api_versions, at, background, by_connection, frame, in_time, log, named, request
+from tests.frames import (
+    api_versions,
+    at,
+    background,
+    by_connection,
+    frame,
+    in_time,
+    judge_requests,
+    log,
+    named,
+    request,
+)
 
 KNOWN = {"client_software_name": "kgo", "client_software_version": "1"}
 V3 = {"header_version": 3}
@@ -169,7 +179,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
 
 def opened(spark: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[str, list[Any]]:
     """The connections of these requests; no concern is needed to tell them apart."""
-    return by_connection(connections(judged_requests(*log(spark, rows), settings, ()), settings, ()))
+    return by_connection(connections(judge_requests(*log(spark, rows), settings, ()), settings, ()))
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +309,7 @@ def test_a_brokers_start_ends_its_connections(spark: Any) -> None:
         for file in logs
     ]
     files = files.unionByName(frame(spark, "ingested_files", server_logs))
-    found = connections(judged_requests(requests, files, Settings(), ()), Settings(), ())
+    found = connections(judge_requests(requests, files, Settings(), ()), Settings(), ())
     rows = found.select("broker", "session_no", "requests").collect()
     counts = {name: [row[2] for row in sorted(rows) if row[0] == name] for name in STARTS}
     assert counts == {name: expected for name, (_, _, expected) in STARTS.items()}

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
-from tests.frames import api_versions, background, by_connection, in_time, log, named, request
+from tests.frames import api_versions, background, by_connection, in_time, judge_requests, log, named, request
 
 LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
 REMOTE = "10.0.0.1:9092-10.0.0.9:40000-5"
@@ -215,7 +214,7 @@ def found(spark: Any) -> dict[str, list[Any]]:
         rows += background(LATE + 800, **of_broker)
     shown = {"sampled": "omission"}
     tables = log(spark, in_time(rows), lambda row: shown.get(row["broker"]), whole={"covers_broker_start": True})
-    judged = judged_requests(*tables, Settings(), ())
+    judged = judge_requests(*tables, Settings(), ())
     return by_connection(connections(judged, Settings(), ()))
 
 

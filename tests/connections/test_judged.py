@@ -17,12 +17,12 @@ from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections import judged
-from kafka_clientinfo.connections.judged import NOTHING, JudgedBefore, judged_requests
+from kafka_clientinfo.connections.judged import NOTHING, JudgedBefore
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.spark.session_conf import set_for
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
-from tests.frames import ZERO, answered, api_versions, at, log, named, request
+from tests.frames import ZERO, answered, api_versions, at, judge_requests, log, named, request
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def plan(spark: Any, free_conf: None, capsys: pytest.CaptureFixture[str]) -> str
 def planned(spark: Any, capsys: pytest.CaptureFixture[str], before: JudgedBefore | None) -> str:
     requests, files = log(spark, [api_versions("?", 0, 3)])
     # After an exchange, as Spark computes what it makes of rows of its own while it plans.
-    judged = judged_requests(requests.repartition(1), files, Settings(), concerns(), before)
+    judged = judge_requests(requests.repartition(1), files, Settings(), concerns(), before)
     with set_for(spark, {"spark.sql.debug.maxToStringFields": "1000"}):
         judged.explain()
     return capsys.readouterr().out
@@ -101,7 +101,7 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
     ]
     names = ("requests", "seq", "last_seq", "correlation_id", "byte_offset")
     times = (F.unix_seconds(name) - F.lit(at(0).timestamp()) for name in ("logged_at", "earliest_at", "latest_at"))
-    found = judged_requests(*log(spark, sent), Settings(), concerns()).orderBy("seq").select(*names, *times).collect()
+    found = judge_requests(*log(spark, sent), Settings(), concerns()).orderBy("seq").select(*names, *times).collect()
     assert [tuple(row) for row in found] == [
         (1, 0, 0, 0, 0, 0, 0, 0),
         (3, 1, 3, 1, 1, 1, 1, 9),
@@ -119,10 +119,10 @@ def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any
     before, rows = NOTHING, None
     for first, end in pairwise((0, 2, 40, 42, 200, 300)):  # both ids have requests in every part
         part = requests.where(F.col("byte_offset").between(first, end - 1))
-        judged = judged_requests(part, files, Settings(), concerns(), before)
+        judged = judge_requests(part, files, Settings(), concerns(), before)
         rows = judged.where("is_newest").drop("is_newest").localCheckpoint()
         before = JudgedBefore(rows.where("state is not null").select("state"), rows)
-    whole = judged_requests(requests, files, Settings(), concerns(), NOTHING)
+    whole = judge_requests(requests, files, Settings(), concerns(), NOTHING)
     assert rows is not None
     assert rows.where("last_seq > seq").count() > 5
     expected = whole.where("is_newest").select(*rows.columns)
@@ -138,9 +138,9 @@ def test_a_kind_in_two_files_has_the_place_of_its_first_request(spark: Any) -> N
     ]
     requests, files = log(spark, sent)
     of_file = F.col("file_id") == "later"
-    first = judged_requests(requests.where(~of_file), files, Settings(), concerns(), NOTHING).localCheckpoint()
+    first = judge_requests(requests.where(~of_file), files, Settings(), concerns(), NOTHING).localCheckpoint()
     before = JudgedBefore(first.where("state is not null").select("state"), first.drop("is_newest"))
-    found = judged_requests(requests.where(of_file), files, Settings(), concerns(), before).where("seq > 0")
+    found = judge_requests(requests.where(of_file), files, Settings(), concerns(), before).where("seq > 0")
     assert [tuple(row) for row in found.orderBy("seq").select("file_id", "byte_offset", "requests").collect()] == [
         ("f", 1, 2),
         ("later", 3, 1),
@@ -151,9 +151,9 @@ def test_a_kind_in_two_files_has_the_place_of_its_first_request(spark: Any) -> N
 def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever clients send, and however a clock is set: as if every request were a row of its own."""
     requests, files = log(spark, _any_requests(random.Random(1)))
-    by_kind = judged_requests(requests, files, Settings(), concerns()).localCheckpoint()
+    by_kind = judge_requests(requests, files, Settings(), concerns()).localCheckpoint()
     monkeypatch.setattr(judged, "_aggregated_by_kind", _each_alone)
-    single = judged_requests(requests, files, Settings(), concerns()).localCheckpoint()
+    single = judge_requests(requests, files, Settings(), concerns()).localCheckpoint()
     assert by_kind.count() < 0.8 * requests.count()
     for name, one, other in zip(("connections", "violations", "api_usage"), _made(by_kind), _made(single), strict=True):
         assert other.count(), name

@@ -13,13 +13,12 @@ from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import by_connection_id, completed_finding, violations
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.builders import json_record
 from tests.engines import collected, on
-from tests.frames import api_versions, at, frame, log, named, offer, request
+from tests.frames import api_versions, at, frame, judge_requests, log, named, offer, request
 
 ID, OTHER = "C" * 21 + "A", "D" * 21 + "A"
 CONNECTION = "10.0.0.1:9092-10.0.0.9:40000-0-1"
@@ -114,7 +113,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
 def judged(spark: Any) -> tuple[Any, Any]:
     """Judged requests and connections of all cases, by every concern."""
     rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    requests = judged_requests(*log(spark, rows), SETTINGS, concerns()).localCheckpoint()
+    requests = judge_requests(*log(spark, rows), SETTINGS, concerns()).localCheckpoint()
     return requests, connections(requests, SETTINGS, concerns()).localCheckpoint()
 
 

@@ -49,8 +49,8 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     """The session is set up for what is derived, so also for everything if nothing can be gone on with."""
     derived: list[Any] = []
 
-    def derivation(lake: Any, settings: Any, made_with: str, until: Any, newest: Any, given: Any, **more: Any) -> Any:
-        derived.append((made_with, until, newest, more))
+    def derivation(lake: Any, settings: Any, *of_build: Any, **more: Any) -> Any:
+        derived.append((*of_build[:3], more))
         return SimpleNamespace(run=lambda stage: None)
 
     stored: dict[str, Any] = {}

@@ -8,7 +8,6 @@ import pytest
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import running_on
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.runs import steps
@@ -17,7 +16,7 @@ from kafka_clientinfo.scan.dataframe import SparkSession
 from kafka_clientinfo.scan.derive import DUCKDB
 from kafka_clientinfo.tables.spec import table_specs
 from tests.concerns.cases import with_needed
-from tests.frames import request
+from tests.frames import judge_requests, request
 from tests.scan.made_log import derived
 
 # Per relation: the columns that later steps read, beside those that its table declares.
@@ -67,6 +66,7 @@ READ_LATER = {
         deprecated_by first_seen fixed header_v3 host_list hosts info_only last_seen limited_by principal refused_by
         requests undecided_by
     """,
+    "log_positions": "broker_no file_id file_no first_part later_parts starts_before_file starts_in_file",
     "upgrade_impact": "fixed header_v3",
 }
 
@@ -95,7 +95,7 @@ def test_a_concern_names_all_that_it_reads_from_a_request(tables: MemoryTables, 
         return relation
 
     with running_on(DUCKDB):
-        judged = made(judged_requests(*relations.values(), chosen))
+        judged = made(judge_requests(*relations.values(), chosen))
         rows = made(connections(judged, Settings(), chosen))
         made(violations(judged, rows, [], Settings(), chosen))
         relations |= {"judged_requests": judged, "connections": rows}

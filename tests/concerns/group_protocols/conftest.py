@@ -18,7 +18,6 @@ from kafka_clientinfo.concerns.group_protocols.rules import (
 )
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from tests.concerns.cases import with_needed
@@ -29,7 +28,7 @@ from tests.concerns.group_protocols.messages import (
 )
 from tests.concerns.group_protocols.test_group_protocols import CASES
 from tests.engines import collected, computed, on
-from tests.frames import as_stored, log
+from tests.frames import as_stored, judge_requests, log
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,7 @@ def found_on(session: Any) -> Found:
     described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
     rows.append(message(0, "DESCRIBE", 3, {"groups": ["told", "dead"]}, {"groups": described}))
     settings, needed = Settings(), with_needed("group_protocols")
-    judged = computed(judged_requests(*log(session, rows), settings, needed))
+    judged = computed(judge_requests(*log(session, rows), settings, needed))
     opened = computed(connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")))
     messages = group_messages.transform(judged)
     memberships = group_memberships.transform(messages, judged, settings)

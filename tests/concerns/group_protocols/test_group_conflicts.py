@@ -15,11 +15,10 @@ from kafka_clientinfo.concerns.group_protocols import (
 from kafka_clientinfo.concerns.group_protocols.rules import findings_mixed_types, findings_unoffered
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.violations import completed_finding
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.messages import message
-from tests.frames import as_stored, at, log
+from tests.frames import as_stored, at, judge_requests, log
 from tests.scan.made_log import derived, rows_of
 
 Row = dict[str, Any]
@@ -337,7 +336,7 @@ def of_duckdb(_: pytest.FixtureRequest) -> list[Row]:
 def of_spark(request: pytest.FixtureRequest) -> list[Row]:
     spark, settings = request.getfixturevalue("spark"), Settings()
     rows = [row | {"file_id": f"f{row['broker']}"} for row in all_rows()]
-    judged = judged_requests(*log(spark, rows), settings, with_needed("group_protocols")).localCheckpoint()
+    judged = judge_requests(*log(spark, rows), settings, with_needed("group_protocols")).localCheckpoint()
     messages = group_messages.transform(judged)
     made = connection_groups.transform(messages, group_memberships.transform(messages, judged, settings), settings)
     stored = as_stored(made, "connection_groups").localCheckpoint()

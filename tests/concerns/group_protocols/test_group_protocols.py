@@ -9,7 +9,6 @@ from kafka_clientinfo.concerns.group_protocols import (
 )
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F
-from kafka_clientinfo.connections.judged import judged_requests
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.groups import ASSIGNMENT, SUBSCRIPTION, Found, plain
 from tests.concerns.group_protocols.messages import (
@@ -24,7 +23,7 @@ from tests.concerns.group_protocols.messages import (
     sync,
 )
 from tests.engines import collected, computed, on
-from tests.frames import log, request
+from tests.frames import judge_requests, log, request
 
 Case = tuple[list[dict[str, Any]], dict[str, Any]]
 
@@ -299,7 +298,7 @@ def test_a_group_that_is_described_does_not_take_along_the_others(rules_session:
     ]
     rows = [message(0, "DESCRIBE", 3, {"groups": names}, {"groups": described})]
     with on(rules_session):
-        judged = computed(judged_requests(*log(rules_session, rows), settings, with_needed("group_protocols")))
+        judged = computed(judge_requests(*log(rules_session, rows), settings, with_needed("group_protocols")))
         messages = computed(group_messages.transform(judged))
         assert len(collected(judged.where(F.col("group_payloads").isNotNull()))) == 1
         assert len(collected(messages.where(F.col("payloads").isNull()))) == len(names)

@@ -14,12 +14,11 @@ from kafka_clientinfo.concerns.usage.rules import (
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.protocol import request_header_version
 from tests.concerns.cases import OPENING
-from tests.frames import answered, api_versions, at, log, request
+from tests.frames import answered, api_versions, at, judge_requests, log, request
 
 
 def av(seconds: float, response: str | None, version: int = 3, **given: Any) -> dict[str, Any]:
@@ -180,7 +179,7 @@ def relations(spark: Any) -> tuple[Any, Any]:
     """Usage and connections of all cases; which requests came after an answer, api_versions tells."""
     rows = [row | {"connection_id": name} for name, (requests, *_) in CASES.items() for row in requests]
     needed = [concern for concern in concerns() if concern.name in ("api_versions", "usage")]
-    judged = judged_requests(*log(spark, [OPENING, *rows]), Settings(), needed).localCheckpoint()
+    judged = judge_requests(*log(spark, [OPENING, *rows]), Settings(), needed).localCheckpoint()
     return api_usage.transform(judged).localCheckpoint(), connections(judged, Settings(), needed)
 
 
@@ -222,7 +221,7 @@ def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> No
 
 def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     requests, files = log(spark, [av(0, ANSWER)])
-    judged = judged_requests(requests.repartition(1), files, Settings(), concerns())
+    judged = judge_requests(requests.repartition(1), files, Settings(), concerns())
     api_usage.transform(judged).explain()
     counted = capsys.readouterr().out.partition("partial_count")[0]
     assert "ObjectHashAggregate" in counted
