@@ -30,11 +30,12 @@ class LineRecord:
         header_is_open: whether its request header has not ended, as `header_end` shows.
         finished: whether it ends as a record does.
         done: whether no further line can belong to it.
+        torn: whether it lacks its end, and a further line begins there.
         unsettled: lines after its end that may still turn out to belong to it.
     """
 
     __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "last", "start", "stream",
-                 "text", "unsettled")  # fmt: skip
+                 "text", "torn", "unsettled")  # fmt: skip
 
     def __init__(self, begin: int, stream: bytes) -> None:
         self.begin = begin
@@ -47,6 +48,7 @@ class LineRecord:
         self.done = False
         self.header_end = _HEADER_END
         self.finished = False
+        self.torn = False
         self.unsettled: list[LineRecord] = []
 
     def open(self, start: Start | None, text: bytes) -> None:

@@ -50,9 +50,8 @@ _TRACED_LOGGER = re.compile(rb"[^\n]{0,2000}?\(([A-Za-z_][\w.$]{0,255})\)(?: \[[
 """The line before a stack trace."""
 _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|RequestChannel\$)")
 """`kafka.request.logger` or `RequestChannel`'s, in full or shortened by `%c{1}`, `%c{1.}`; no `state.change.logger`."""
-_TRACES = (COMPLETED, b";totalTime:")
-"""Text that occurs in pieces of requests, but never in other programs' lines."""
-_REQUEST_TRACES = (*_TRACES, b'"requestHeader"', b'"totalTimeMs"')
+_REQUEST_TRACES = (COMPLETED, b";totalTime:", b'"requestHeader"', b'"totalTimeMs"', b"(kafka.request.logger)")
+"""Text that occurs in pieces of requests, but hardly in other programs' lines."""
 _BANNER = re.compile(
     rb"\s{0,9}(?:===> |[^\n]{0,99} ==> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: )"
 )
@@ -94,9 +93,7 @@ class Parser:
         if prefix is None:
             return self._without_prefix(record, data)
         if record.torn:
-            return _rejected(
-                record, "unfinished", "another record begins inside this one, as after a broker was killed"
-            )
+            return _torn(record)
         if not data.startswith(COMPLETED, prefix.end()):
             return self._of_another_kind(record, data, prefix)
         if len(record.data) < record.length or len(data) > MAX_RECORD:
@@ -116,7 +113,9 @@ class Parser:
             return IgnoredRecord(record.offset, "blank")
         if record.text is not None and LEFT_OUT.match(data):
             return _rejected(record, "oversized", "journalctl has left the message out; export it with --all")
-        if record.text is not None and not any(trace in data for trace in _TRACES):
+        if record.torn:
+            return _torn(record)
+        if record.text is not None and not any(trace in data for trace in _REQUEST_TRACES):
             return IgnoredRecord(record.offset, "other_logger")
         if record.text is not None and len(record.data) < record.length:
             return _rejected(record, "oversized", f"{record.length} bytes in one line, at most {MAX_RECORD} are read")
@@ -223,6 +222,10 @@ def _forged(record: RawRecord, message: bytes) -> int:
     if b"\\" not in message:  # a search for one byte is much faster than the pattern
         return record.forged_prefixes
     return record.forged_prefixes + sum(1 for _ in _ESCAPED_PREFIX.finditer(message))
+
+
+def _torn(record: RawRecord) -> RejectedRecord:
+    return _rejected(record, "unfinished", "another record begins inside this one, as after a broker was killed")
 
 
 def _rejected(record: RawRecord, reason: RejectReason, detail: str) -> RejectedRecord:

@@ -197,7 +197,7 @@ def _next(record: bytes, start: int) -> int:
     words = start if prefix is None else prefix.end()
     if prefix is not None and record.startswith(_JSON, words):
         return _after_json(record, words + len(_JSON))
-    if record.startswith((b"[", b"C"), words) or _OUTPUT.match(record, words):
+    if record.startswith((b"[", b"C", b"\n", b"\r\n"), words) or _OUTPUT.match(record, words):
         torn = _TORN_PREFIXES.match(record, words)
         reach = torn.end() if torn else words
         high = None if _OUTPUT.match(record, _half_end(record, words)) else reach + _LONGEST_BARE

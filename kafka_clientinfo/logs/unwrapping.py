@@ -36,16 +36,21 @@ from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, PlainSplitter
 from .layouts import STARTS, Layout, split_logger, unwrapper
 from .line_records import WINDOW, LineRecord, is_failure
 from .physical_lines import Kept, PhysicalLines
-from .record_marks import COMPLETED, find_words
+from .record_marks import COMPLETED, JSON_START, find_words
 from .request_event import MalformedRecord
 from .tearing import is_whole
 from .text_tail import read_tail
-from .torn_lines import inner_start
-from .wrappers import Line
+from .torn_lines import inner_object, inner_start
+from .wrappers import Line, cri_part_before
 
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines after a request's end; if there are more, none of them belongs to the request."""
+_MOST_HALVES = 16
+"""Torn records on one line that are told apart; more are one torn record."""
+_TORN_OBJECTS = {"docker": b'{"log":"', "journal": b'{"__CURSOR"'}
+"""The beginning of a line that is torn if it is no object in JSON, by wrapper."""
+_EVENT_START = JSON_START.replace(b'"', rb"\"")
 _MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
 
@@ -68,10 +73,11 @@ def layout_records(
 class LineSplitter:
     """The `Splitter` for all other layouts: the records that wait, in their order, and each stream's open record."""
 
-    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, is_search: bool = False) -> None:
+    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, depth: int = 0) -> None:
         self._layout = layout
         self._keeps_traces = keeps_traces
-        self._is_search = is_search
+        self._depth = depth
+        self._searches = depth < _MOST_HALVES
         self._unwrap = unwrapper(layout.wrapper, layout.latest)
         self._start = STARTS[layout.pattern]
         self._at = offset
@@ -112,21 +118,53 @@ class LineSplitter:
             self._records.append(self._raw(first, self._at, False))
 
     def _take(self, data: bytes, length: int) -> None:
-        """Take one physical line, with its true length."""
-        begin, self._at = self._at, self._at + length
+        """Take one physical line, with its true length; if it is torn and another line follows on it, take both."""
+        line = self._unwrapped(data)
+        inner = self._inner_line(data, line) if len(data) == length else 0
+        if inner:
+            self._take_line(data[:inner], inner, self._unwrapped(data[:inner]), is_torn=True)
+            self._end_parts()
+            data, length = data[inner:], length - inner
+            line = self._unwrapped(data)
+        self._take_line(data, length, line)
+
+    def _unwrapped(self, data: bytes) -> Line | None:
         text = data.removesuffix(b"\n")
-        text = text.lstrip(_FILLER) if begin == 0 else text
-        line = self._unwrap(text)
-        if line is None:  # a line without the wrapper belongs to no stream and is a record of its own
-            if self._layout.wrapper in ("cri", "docker"):
-                for other in list(self._open.values()):
-                    self._close(other)  # the file is damaged here, so the next lines do not continue the record
-            record = self._new(begin, b"")
-            self._own(data, length)
-            record.open(None, text)
-            record.end, record.done = self._at, True
-        else:
+        return self._unwrap(text.lstrip(_FILLER) if self._at == 0 else text)
+
+    def _inner_line(self, data: bytes, line: Line | None) -> int:
+        """Return where a line of a runtime begins inside another one, which is torn; 0 if none does."""
+        if self._layout.wrapper in ("docker", "journal"):
+            return inner_object(data, self._unwrap) if line is None else 0
+        if self._layout.wrapper != "cri":
+            return 0
+        # Clients' texts hold no such quotes. If a whole line begins here, the search in the record finds it.
+        words = data.rfind(_EVENT_START if self._layout.pattern == "json" else JSON_START)
+        return cri_part_before(data, words) if words > 0 else 0
+
+    def _take_line(self, data: bytes, length: int, line: Line | None, is_torn: bool = False) -> None:
+        begin, self._at = self._at, self._at + length
+        if line is not None:
             self._line(begin, data, length, line)
+            return
+        is_torn = is_torn or data.startswith(_TORN_OBJECTS.get(self._layout.wrapper, b"\n"))
+        if self._layout.wrapper in ("cri", "docker"):
+            for other in list(self._open.values()):
+                self._close(other)  # the file is damaged here, so the next lines do not continue the record
+            self._end_parts()
+        record = self._new(begin, b"")  # a line without the wrapper belongs to no stream and is a record of its own
+        self._own(data, length)
+        record.open(None, data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b""))
+        record.end, record.torn, record.done = self._at, is_torn, True
+
+    def _end_parts(self) -> None:
+        """End the lines that lack their last part, as torn records."""
+        for record, first in self._parts.values():
+            text = record.text.join()
+            record.text = Kept()
+            record.open(self._start(first._replace(text=text)), text)
+            record.torn = record.done = True
+        self._parts.clear()
 
     def _new(self, begin: int, stream: bytes) -> LineRecord:
         record = LineRecord(begin, stream)
@@ -269,7 +307,7 @@ class LineSplitter:
             return
         ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
         for record, end in zip(self._queue[:count], ends, strict=False):
-            inner = 0 if self._is_search else self._inner_start(record, end)
+            inner = self._inner_start(record, end) if self._searches else 0
             if inner:
                 yield from self._halves(record.begin, record.data.join(), inner)
             else:
@@ -296,35 +334,51 @@ class LineSplitter:
         data = record.data.join()
         if len(data) < end - record.begin:  # its middle was dropped
             return 0
+        return inner_start(data, own, self._message_of, self._only_record)
 
-        def message_of(line: bytes) -> bytes | None:
-            unwrapped = self._unwrap(line)
-            start = None if unwrapped is None else self._start(unwrapped)
-            return None if start is None else start.message
+    def _only_record(self, data: bytes) -> bytes | None:
+        """Return the record in some bytes of the file; None if they are not one whole record."""
+        records = list(all_records(self._splitter(0, _MOST_HALVES), [data]))
+        return records[0].text if len(records) == 1 and records[0].finished else None
 
-        def read(rest: bytes) -> bytes | None:
-            records = self._untorn(rest)
-            return records[0].text if len(records) == 1 and records[0].finished else None
+    def _message_of(self, data: bytes) -> bytes | None:
+        """Return the message of the line that some bytes of the file begin with; None if it begins no record."""
+        line: Line | None = None
+        parts = Kept()
+        for physical in data.split(b"\n"):
+            part = self._unwrap(physical)
+            if part is None:
+                break
+            if line is None or part.stream == line.stream:
+                line = line or part
+                parts.add(part.text)
+                if part.whole:
+                    break
+        start = None if line is None else self._start(line._replace(text=parts.join()))
+        return None if start is None else start.message
 
-        return inner_start(data, own, message_of, read)
-
-    def _untorn(self, data: bytes, offset: int = 0) -> list[RawRecord]:
-        """Return the records of some bytes of the file, without a search for records inside them."""
-        return list(all_records(LineSplitter(offset, self._layout, self._keeps_traces, is_search=True), [data]))
+    def _splitter(self, offset: int, depth: int) -> "LineSplitter":
+        return LineSplitter(offset, self._layout, self._keeps_traces, depth)
 
     def _halves(self, begin: int, data: bytes, inner: int) -> Iterator[RawRecord]:
         """Yield the records before and from `inner` on, where a request begins inside a torn record."""
-        *before, half = self._untorn(data[:inner], begin)
-        torn = half.text is None or not is_whole(half.text)
+        splitter = self._splitter(begin, self._depth + 1)
+        *before, half = all_records(splitter, [data[:inner]])
         yield from before
-        yield half._replace(finished=True, torn=torn)
-        yield from self._untorn(data[inner:], begin + inner)
+        # The half is a line without an end, which the splitter has not searched.
+        further = inner_start(half.data, True, self._message_of, self._only_record) if splitter._searches else 0
+        if further:
+            yield from splitter._halves(half.offset, half.data, further)
+        else:
+            text = half.text or half.data
+            yield half._replace(finished=True, text=text, torn=half.torn or not is_whole(text))
+        yield from all_records(self._splitter(begin + inner, _MOST_HALVES), [data[inner:]])
 
     def _raw(self, record: LineRecord, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)
         escaped = record.start is not None and record.start.escaped
         data, length = record.data.join(), end - record.begin
-        return RawRecord(record.begin, data, length, finished, record.forged, text, escaped=escaped)
+        return RawRecord(record.begin, data, length, finished, record.forged, text, record.torn, escaped)
 
 
 def _has_tail(message: bytes) -> bool:
