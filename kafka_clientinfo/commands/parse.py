@@ -33,7 +33,7 @@ def execute(context: Context) -> int:
     settings = context.settings(cluster=context.arguments.cluster)
     reading = Reading(context.arguments.logs, settings, with_servers=False)
     rows = _in_order(reading.parts())
-    lines = (json.dumps(row, ensure_ascii=False, default=_as_text) for row in rows)
+    lines = (json.dumps(row, ensure_ascii=True, default=_as_text) for row in rows)
     while text := "\n".join(islice(lines, _LINES_AT_ONCE)):
         if not text_tables.output(text):
             return 0  # the reader of the pipe closed it

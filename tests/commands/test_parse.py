@@ -39,6 +39,16 @@ def test_rejected_records_stand_in_their_place_with_their_bytes(
     assert "2 requests, 1 rejected records" in err
 
 
+def test_no_character_of_a_client_reaches_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    client = "\x7f\x9b31m\u202e\u200b\u2066x"
+    (tmp_path / "kafka-request.log").write_bytes(json_record(client_id=client))
+    assert cli.main(["parse", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert text.isascii()
+    assert text.strip().isprintable()
+    assert json.loads(text)["client_id"] == client
+
+
 def test_a_server_log_gives_the_requests_that_failed(capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = parsed(capsys, str(SAMPLES / "kafka-4.4.0" / "server.log.gz"))
     assert {row["kind"] for row in rows} == {"failed_request"}
