@@ -5,8 +5,8 @@ files with the content of one (`logs.recognition`): platforms name logs as they 
 records that only it has (`failed_requests`) if a request log is beside it; alone, it counts as a request log if its
 content is that of one.
 
-Folders are walked without following symbolic links, so a loop of links ends; of two names of one file the one without
-links is used. Some names are returned without a look: pipes and folders with a log's name that cannot be listed, and
+A symbolic link to a folder is followed if it leads out of the folder that is walked, and each target once, so that a
+loop of links ends; of two names of one file the one without links is used. Some names are returned without a look: pipes and folders with a log's name that cannot be listed, and
 regular files of any name that cannot be opened. Planning opens them, and reports by name what cannot be read.
 """
 
@@ -230,11 +230,23 @@ def _is_log(file: StoredFile) -> bool:
 def _walk(folder: str) -> Iterator[StoredFile]:
     """Yield every file below a folder, and every folder that cannot be listed, with a `/` after its name."""
     closed: list[OSError] = []
-    for parent, _, names in os.walk(folder, onerror=closed.append):
+    targets = {os.path.realpath(folder)}
+    for parent, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
+        folders[:] = [name for name in folders if _is_followed(os.path.join(parent, name), folder, targets)]
         yield from (local_file(os.path.join(parent, name)) for name in names)
     for error in closed:
         listed = local_file(str(error.filename or folder))
         yield StoredFile(listed.path + "/", listed.inner + "/")
+
+
+def _is_followed(path: str, base: str, targets: set[str]) -> bool:
+    """Return whether to walk a folder: a link only if its target is neither below nor above `base`, nor in `targets`."""
+    if not os.path.islink(path):
+        return True
+    target, base = os.path.realpath(path), os.path.realpath(base)
+    is_new = target not in targets and os.path.commonpath([target, base]) not in (target, base)
+    targets.add(target)
+    return is_new
 
 
 def _remote(item: str) -> _Named:

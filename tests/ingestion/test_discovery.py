@@ -121,6 +121,23 @@ def test_it_follows_no_loop_of_links_and_names_each_file_once(logs: Path) -> Non
     assert paths(logs / "*" / "kafka-request.log") == whole[:1]
 
 
+def test_it_follows_a_link_to_a_folder_elsewhere(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As where a broker's logs were moved to another disk; each folder once, whatever links there are in it."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "b7"
+    elsewhere.mkdir()
+    (elsewhere / "kafka-request.log").write_bytes(json_record(client_id="b7"))
+    (elsewhere / "loop").symlink_to(elsewhere)
+    (elsewhere / "up").symlink_to(elsewhere.parent)
+    (elsewhere / "back").symlink_to(logs)
+    before = paths(logs)
+    (logs / "b7").symlink_to(elsewhere)
+    (logs / "b8").symlink_to(elsewhere)
+    (logs / "here").symlink_to(logs)
+    added = [path for path in paths(logs) if path not in before]
+    assert [Path(path).resolve() for path in added] == [elsewhere / "kafka-request.log"]
+    assert added[0].startswith(str(logs))
+
+
 def test_it_keeps_a_link_whose_file_is_named_nowhere_else(logs: Path) -> None:
     link = logs / "b9" / "kafka-request.log"
     link.parent.mkdir()
