@@ -11,6 +11,7 @@ from typing import Any
 
 from ..config.settings import Settings
 from ..errors import ConfigError, InputError
+from ..logs.record_marks import prefix_of
 from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
 from .plan import make_plan
@@ -19,6 +20,9 @@ from .problems import Problem, is_incomplete
 from .split_statistics import file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SplitReader
+
+_BARE = ("blank", "other_logger")
+"""Kinds of ignored records that have no time and level."""
 
 
 class Reading:
@@ -89,6 +93,8 @@ class Reading:
         for split in self._work:
             self._reader = SplitReader(split, self._settings.log_zone, self.on_read)
             yield from self._reader.parts()
+            if self._stream is not None and (kind := _kind_of_problem(self._reader)):
+                self.problems.append(Problem(NAME, kind, "no record in it has a time and a level, as in a request log"))
             self._read, self._reader = self._so_far(), None
 
     def flush(self) -> Iterator[Part]:
@@ -115,3 +121,15 @@ class Reading:
         if self._reader is None:
             return self._read
         return [*self._read, (self._reader.split.file, self._reader.statistics().rows.to_pylist()[0])]
+
+
+def _kind_of_problem(reader: SplitReader) -> str | None:
+    """Return the kind of problem that a log without any record is, as planning finds it in files; else None."""
+    if (
+        reader.requests_read
+        or reader.failed
+        or any(count for kind, count in reader.ignored.items() if kind not in _BARE)
+    ):
+        return None
+    is_begun = reader.waiting is None or prefix_of(reader.waiting.kafka_text) is not None
+    return "empty" if is_begun and not reader.rejected_read else "unreadable"

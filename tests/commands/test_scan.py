@@ -202,6 +202,38 @@ def test_a_time_between_answers_is_one(seconds: str, capsys: pytest.CaptureFixtu
     assert "give seconds from 0.1 to 86,400" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("data", "kind", "code"),
+    [
+        (b"kafka-1  | " + json_record(), "unreadable", 1),
+        (json_record().decode().encode("utf-16-le"), "unreadable", 1),
+        (b"# Notes\n\nHello\n", "unreadable", 1),
+        (json_record()[:100], "empty", 0),
+        (b"", "empty", 0),
+        (b"uid=0\n" + json_record(), None, 0),
+        (json_record().replace(b"Completed request", b"Processor 1 received request"), None, 0),
+    ],
+    ids=[
+        "a prefix of another program",
+        "UTF-16",
+        "no log",
+        "the beginning of a record",
+        "nothing",
+        "a request",
+        "another record",
+    ],
+)
+def test_standard_input_without_records_is_a_problem_as_a_file_is(
+    data: bytes, kind: str | None, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with piped(monkeypatch) as pipe:
+        pipe.write(data)
+        pipe.close()
+        assert cli.main(["scan", "-", "--json"]) == code
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert [(one["path"], one["kind"]) for one in problems] == ([("-", kind)] if kind else [])
+
+
 @pytest.mark.parametrize("stream", [None, io.StringIO()])
 def test_standard_input_that_is_closed_is_named(
     stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
