@@ -215,7 +215,7 @@ def test_a_refused_row_is_named_with_its_record_and_the_other_tables_are_written
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("table", ["connections", "connection_groups"])
+@pytest.mark.parametrize("table", ["connections", "group_protocols"])
 def test_the_run_after_one_that_refused_rows_makes_what_was_left_out(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
