@@ -8,6 +8,7 @@ second; of a quiet one only the longest `MOST_SILENCES` silences are stored, as 
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,3 +185,10 @@ def _earlier(one: Any, other: Any) -> Any:
 def may_hide_silences(runs: Iterable[_Run] | None) -> bool:
     """Return whether silences may have been left out."""
     return runs is not None and len(list(runs)) > MOST_SILENCES
+
+
+def is_blind(runs: Iterable[_Run] | None, gap: timedelta) -> bool:
+    """Return whether a silence of more than `gap` may have been left out, because every stored one is longer."""
+    kept = list(runs or ())
+    silences = [later["began_at"] - earlier["ended_at"] for earlier, later in pairwise(kept)]
+    return may_hide_silences(kept) and min(silences) > gap

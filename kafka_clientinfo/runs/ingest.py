@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from ..config.settings import Settings
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
-from ..ingestion.debug_runs import may_hide_silences
+from ..ingestion.debug_runs import is_blind, may_hide_silences
 from ..ingestion.discovery import find_logs, with_server_logs
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, PlannedFile
@@ -197,7 +197,8 @@ def _read(
             by_id = {**known, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
             resumed = [split for split in statistics if split["file_id"] in known]
             moved = _move(lake, by_id, resumed, settings.log_zone, plan.batch_id)
-            if moved or any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
+            gap = timedelta(milliseconds=settings.coverage_gap_ms)
+            if moved or any(_shows_more(file, row, gap) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
             rows = [by_id[file.file_id] for file in files]
             others = [by_id[name] for name in moved if by_id[name] not in rows]
@@ -250,18 +251,24 @@ def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
     return relation_of(spark, [tuple(row[name] for name in spec.column_names) for row in rows], spec.ddl)
 
 
-def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
+def _shows_more(file: PlannedFile, row: Mapping[str, Any], gap: timedelta) -> bool:
     """Return whether new bytes show facts about bytes that were read before, so that earlier results must be rebuilt.
 
-    These facts are: whether the file begins with its broker's start; that a restart was none; and that silences are
-    left out, as there are too many.
+    These facts are: whether the file begins with its broker's start; that a restart was none; that silences are left
+    out, as there are too many; and that some of these may be gaps of the log.
     """
     known = file.known
     if known is None:
         return False
     hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(known.get("debug_runs"))
+    was_blind, is_now = (is_blind(runs, gap) for runs in (known.get("debug_runs"), row["debug_runs"]))
     was_none = bool(restart_times(known) - restart_times(row))
-    return hides or was_none or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
+    return (
+        hides
+        or was_blind != is_now
+        or was_none
+        or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
+    )
 
 
 def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:

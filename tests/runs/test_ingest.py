@@ -17,6 +17,8 @@ from tests.frames import frame, ledger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
+GAP = timedelta(minutes=5)
+
 
 def log_of(folder: Path, broker: str) -> Path:
     path = folder / broker / "kafka-request.log.1"
@@ -109,7 +111,7 @@ def test_a_later_run_has_a_later_time_of_ingestion(known: list[int], seconds: in
 def test_a_brokers_start_that_shows_only_now_is_noticed(known: bool | None, now: bool, expected: bool) -> None:
     """Also one that is contradicted only now."""
     file: Any = SimpleNamespace(known=None if known is None else {"covers_broker_start": known, "debug_runs": []})
-    assert ingest._shows_more(file, {"covers_broker_start": now, "debug_runs": []}) == expected
+    assert ingest._shows_more(file, {"covers_broker_start": now, "debug_runs": []}, GAP) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,13 +123,30 @@ def test_a_restart_that_was_none_is_noticed(known: list[int], now: list[int], ex
         return {"covers_broker_start": False, "debug_runs": [], "broker_events": events}
 
     file: Any = SimpleNamespace(known=row(known))
-    assert ingest._shows_more(file, row(now)) == expected
+    assert ingest._shows_more(file, row(now), GAP) == expected
 
 
-@pytest.mark.parametrize(("known", "now", "expected"), [(64, 65, True), (65, 65, False), (3, 64, False)])
-def test_silences_that_are_left_out_only_now_are_noticed(known: int, now: int, expected: bool) -> None:
-    file: Any = SimpleNamespace(known={"covers_broker_start": False, "debug_runs": [{}] * known})
-    assert ingest._shows_more(file, {"covers_broker_start": False, "debug_runs": [{}] * now}) == expected
+def silences(*seconds: float) -> dict[str, Any]:
+    """A file with runs of an instant, and these silences between them."""
+    times = [NOW + timedelta(seconds=sum(seconds[:number])) for number in range(len(seconds) + 1)]
+    return {"covers_broker_start": False, "debug_runs": [{"began_at": time, "ended_at": time} for time in times]}
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "expected"),
+    [
+        ([2] * 63, [2] * 64, True),
+        ([2] * 64, [2] * 64, False),
+        ([2] * 2, [2] * 63, False),
+        ([400] * 60 + [2] * 4, [400] * 64, True),
+        ([400] * 60 + [2] * 4, [400] * 63 + [300], False),
+        ([400] * 60 + [2] * 4, [400] * 63 + [300.001], True),
+        ([400] * 64, [500] * 64, False),
+    ],
+    ids=["full now", "full before", "not full", "only gaps now", "not only gaps", "just only gaps", "only gaps before"],
+)
+def test_silences_that_are_left_out_only_now_are_noticed(known: list[float], now: list[float], expected: bool) -> None:
+    assert ingest._shows_more(SimpleNamespace(known=silences(*known)), silences(*now), GAP) == expected
 
 
 @pytest.mark.parametrize(
