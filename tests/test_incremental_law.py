@@ -30,7 +30,7 @@ from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.replacement import with_replaced
 from kafka_clientinfo.warehouse.staging import Staging
 from tests.equality import NOT_COMPARED
-from tests.frames import START, as_stored, at, frame, judge_requests, log, request, step_back_ms
+from tests.frames import START, as_stored, at, background, frame, judge_requests, log, request, step_back_ms
 
 STEPS = (0, 0, 0.01, 1, 5, 30, 90, 250, 400, 550, 650, 3000, -0.3, -5, -700, -3 * 3600, 3 * 3600)
 LEVELS = ("DEBUG", "DEBUG", "INFO")
@@ -128,11 +128,18 @@ def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTIN
 
 
 def assert_built_as(
-    expected: Counter[str], spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any
+    expected: Counter[str],
+    spark: Any,
+    requests: Any,
+    files: Any,
+    settings: Settings = SETTINGS,
+    *,
+    judged: Any,
+    **held: Any,
 ) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
     stored = stored_in(spark, requests, files, settings, **held)
-    increment = increments.since(stored, START, settings.coverage_gap_ms)
+    increment = increments.since(stored, judged, START, settings.coverage_gap_ms)
     found = built(stored, files, increment, settings)
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
@@ -169,6 +176,29 @@ def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spa
     roles = {row["connection_id"]: row["role"] for row in full.collect()}
     assert roles == {"named": "broker", "elsewhere": "client", "a client": "client", "replica": "broker"}
     assert_built_as(as_shown(full), spark, requests, files, **kept(spark, *log(spark, sent[:cut])), retained_from=None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [(650.5, "launched", None), (650.9, "started", "1")],
+        [(651, "launched", None), (651, "started", "1")],
+        [(651, "log_level", "kafka=INFO")],
+        [(650.5, "restarted", None)],
+        [(649.5, "launched", None), (649.9, "started", "1")],
+    ],
+    ids=["a start", "a start a second later", "a level", "a restart", "a start before it"],
+)
+def test_news_within_a_second_after_a_request_that_was_built_are_late(
+    spark: Any, said: list[tuple[float, str, str | None]]
+) -> None:
+    """The request begins a run after a silence, which the report ends."""
+    first = [*background(648), request("y", 650, correlation_id=7)]
+    rows = [*first, request("z", 660, correlation_id=7, ingested_at=LATER)]
+    events = [{"at": at(second), "kind": kind, "value": value, "ingested_at": LATER} for second, kind, value in said]
+    requests, files = log(spark, rows, f={"broker_events": events})
+    full = as_shown(judged_connections(requests, files))
+    assert_built_as(full, spark, requests, files, **kept(spark, *log(spark, first)), retained_from=None)
 
 
 EXCERPTS = Path(__file__).with_name("field") / "excerpts"
@@ -249,6 +279,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
     held = {**before, "retained_from": instant}
+    judged = held.pop("judged")
     whole = stored_in(spark, left, files, **held)
     expected = built(whole, files, increments.everything_retained(whole))
-    assert_built_as(expected, spark, left, files, **held)
+    assert_built_as(expected, spark, left, files, judged=judged, **held)

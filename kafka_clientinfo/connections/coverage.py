@@ -94,10 +94,11 @@ def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         One row per report: cluster, broker; since, the time from which the report may change results; and ingested_at,
         the run that read it.
     """
-    starts = broker_starts(ingested_files).unionByName(shown_restarts(ingested_files))
-    starts = starts.select(*_BROKER, "since", "ingested_at")
-    events = broker_events(ingested_files)
+    # A report counts for a run that begins up to a second before it (see `_is_in_silence`).
     second = F.expr("INTERVAL 1 SECOND")
+    starts = broker_starts(ingested_files).unionByName(shown_restarts(ingested_files))
+    starts = starts.select(*_BROKER, (F.col("since") - second).alias("since"), "ingested_at")
+    events = broker_events(ingested_files)
     levels = events.where(_sets_level()).select(*_BROKER, (F.col("at") - second).alias("since"), "ingested_at")
     # A broker states its limit again at each start; only a higher one than before is new.
     earlier = Window.partitionBy(*_BROKER).orderBy("ingested_at").rowsBetween(Window.unboundedPreceding, -1)

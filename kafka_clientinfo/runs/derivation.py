@@ -57,7 +57,6 @@ class Derivation:
         newest: time of ingestion up to which everything is built afterwards.
         files: the rows of the table `ingested_files`.
         given: whole tables that need not be read, as their rows are in memory.
-        is_interrupted: whether derived tables may hold rows of a build that did not end.
     """
 
     def __init__(
@@ -69,8 +68,6 @@ class Derivation:
         newest: datetime,
         files: Collection[Mapping[str, Any]],
         given: Mapping[str, DataFrame],
-        *,
-        is_interrupted: bool = False,
     ) -> None:
         self.lake = lake
         self.settings = settings
@@ -78,7 +75,7 @@ class Derivation:
         self.files = files
         self.batch_id = sql_time(newest)
         self.build = Build(made_with, self.batch_id)
-        self.judged = None if until is None or is_interrupted else lake.judged.read()
+        self.judged: Any = None if until is None else lake.judged.read()
         self.is_whole = until is None and lake.state.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest)
         self.run_relations: dict[str, Any] = {}
@@ -146,7 +143,6 @@ class Derivation:
         stored = increments.Stored(
             self.committed,
             self.lake.read_snapshot("connections"),
-            self.judged,
             self.files,
             reports(self.whole("ingested_files"), self.settings),
             self.lake.state.retained_from,
@@ -154,7 +150,7 @@ class Derivation:
         )
         if self.until is None:
             return increments.everything_retained(stored)
-        return increments.since(stored, self.until, self.settings.coverage_gap_ms)
+        return increments.since(stored, self.judged, self.until, self.settings.coverage_gap_ms)
 
     def _derive(self, step: Step) -> None:
         if step.write_mode == "aggregate":

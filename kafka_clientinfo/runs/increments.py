@@ -8,8 +8,7 @@ connection ids are recomputed whole, from all their requests, by what is new:
     what is new                                        | connection ids
     ---------------------------------------------------|----------------------------------------------------------------
     nothing was built, or other settings, or another   | all
-    release                                            |
-    a build was interrupted                            | those of the new requests
+    release; or a build was interrupted                |
     requests at DEBUG, from a broker that writes       | those that began at INFO shortly before: both may belong to one
     others at INFO                                     | period of the log
     a late file: in its broker's order it comes before | all of its broker, as it may move boundaries
@@ -53,7 +52,6 @@ class Stored:
     Attributes:
         requests: the table `requests`, up to what is committed in the ledger.
         connections: a snapshot of the table `connections`.
-        judged: the table `judged_requests`; None if its rows are not those of the last build.
         files: the rows of the table `ingested_files`.
         reports: what brokers log about themselves that affects connections, as `connections.coverage.reports` returns
             it.
@@ -63,7 +61,6 @@ class Stored:
 
     requests: DataFrame
     connections: DataFrame
-    judged: DataFrame | None
     files: Collection[File]
     reports: DataFrame
     retained_from: datetime | None
@@ -119,11 +116,12 @@ def everything_retained(stored: Stored) -> Increment:
     return Increment(_touched_whole(whole), _all_requests(whole, stored), cached=(whole,))
 
 
-def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increment:
+def since(stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int) -> Increment:
     """Return what to recompute for the connection ids with requests that no build has seen.
 
     Args:
         stored: the warehouse.
+        judged: the table `judged_requests`, as the last build has left it.
         built_until: time of ingestion up to which everything is built.
         coverage_gap_ms: a longer silence counts as a gap of the log.
     """
@@ -139,11 +137,8 @@ def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increm
         stored.staging,
     )
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
-    states = None if stored.judged is None else cache(_states(ids, stored.judged, stored), stored.staging)
-    parts = _recomputed_whole(requests, _news(new, stored, built_until), stored, built_until, coverage_gap_ms)
-    if states is None or stored.judged is None:
-        all_ids = cache(_after_the_deleted([*parts, ids.select(*_KEY)], stored), stored.staging)
-        return Increment(_touched_whole(all_ids), _all_requests(all_ids, stored), cached=(new, all_ids))
+    states = cache(_states(ids, judged, stored), stored.staging)
+    parts = _recomputed_whole(requests, _news(new, stored, built_until), stored, judged, built_until, coverage_gap_ms)
     if stored.retained_from is not None:
         unknown = ids.join(states, on=_KEY, how="left_anti")
         parts.append(unknown.join(_deleted(stored), on=_KEY, how="left_semi").select(*_KEY))
@@ -158,7 +153,7 @@ def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increm
     return Increment(
         touched if whole is None else touched.unionByName(_touched_whole(whole)),
         requests,
-        JudgedBefore(states.select(STATE), of_same_keys(stored.judged, keys, CONNECTION_KEY)),
+        JudgedBefore(states.select(STATE), of_same_keys(judged, keys, CONNECTION_KEY)),
         lru_cache(lambda: _earliest(ids, states) if whole is None else None),
         (new, states) if whole is None else (new, whole, states),
         states.count() if whole is None else None,
@@ -190,13 +185,13 @@ def _news(new: DataFrame, stored: Stored, built_until: datetime) -> _News:
 
 
 def _recomputed_whole(
-    requests: DataFrame, news: _News, stored: Stored, built_until: datetime, coverage_gap_ms: int
+    requests: DataFrame, news: _News, stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int
 ) -> list[DataFrame]:
     """Return relations of the connection ids to recompute whole because of what is new of brokers."""
     parts = []
     at_info = brokers_at_info(stored.files)
     if unsettled := {broker: since for broker, since in news.debug_since.items() if broker in at_info}:
-        parts.append(_unsettled(unsettled, stored, coverage_gap_ms))
+        parts.append(_unsettled(unsettled, stored, judged, coverage_gap_ms))
     if late := sorted(late_brokers(stored.files, news.requests) | _reported_late(news, stored, built_until)):
         # One list, as Spark Connect refuses deeply nested expressions.
         is_late = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in late])
@@ -210,7 +205,8 @@ def _states(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
     """Return the key and the state of the last connection of each id, unless retention has deleted its requests."""
     states = judged.where(F.col(STATE).isNotNull())
     if stored.retained_from is not None:
-        states = states.where(F.col(f"{STATE}.heard_until") >= F.lit(stored.retained_from))
+        gone = stored.connections.where(F.col("last_request_at") < F.lit(stored.retained_from))
+        states = states.join(gone.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_anti")
     return states.select(*CONNECTION_KEY, STATE).join(ids.select(*_KEY), on=_KEY, how="left_semi")
 
 
@@ -238,7 +234,9 @@ def _all_requests(whole: DataFrame, stored: Stored) -> DataFrame:
     return stored.requests.join(whole.drop("unchanged_until"), on=_KEY, how="inner")
 
 
-def _unsettled(debug_since: Mapping[Broker, datetime], stored: Stored, coverage_gap_ms: int) -> DataFrame:
+def _unsettled(
+    debug_since: Mapping[Broker, datetime], stored: Stored, judged: DataFrame, coverage_gap_ms: int
+) -> DataFrame:
     """Return the ids of stored connections that new requests at DEBUG may affect.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
@@ -248,14 +246,13 @@ def _unsettled(debug_since: Mapping[Broker, datetime], stored: Stored, coverage_
     Args:
         debug_since: the time of the first new request at DEBUG, of brokers that also write requests at INFO.
         stored: the warehouse.
+        judged: see `since`.
         coverage_gap_ms: see `since`.
     """
     gap = timedelta(milliseconds=coverage_gap_ms) + OVERLAP
     recent = _of_brokers(stored.connections, debug_since).where(F.col("opened_at") >= F.col("its_time") - F.lit(gap))
-    if stored.judged is not None:
-        at_debug = stored.judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
-        recent = recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti")
-    return recent.select(*_KEY)
+    at_debug = judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
+    return recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti").select(*_KEY)
 
 
 def _after_the_deleted(parts: Iterable[DataFrame], stored: Stored) -> DataFrame:
@@ -301,8 +298,10 @@ def _reported_late(news: _News, stored: Stored, built_until: datetime) -> set[Br
     if not news.reported_since:
         return set()
     earliest = min(news.reported_since.values())  # lets Delta skip files
-    built = stored.requests.where((F.col("ingested_at") <= F.lit(built_until)) & (F.col("logged_at") > F.lit(earliest)))
-    after = _of_brokers(built, news.reported_since).where(F.col("logged_at") > F.col("its_time"))
+    built = stored.requests.where(
+        (F.col("ingested_at") <= F.lit(built_until)) & (F.col("logged_at") >= F.lit(earliest))
+    )
+    after = _of_brokers(built, news.reported_since).where(F.col("logged_at") >= F.col("its_time"))
     return {(cluster, broker) for cluster, broker in collect(after.select("cluster", "broker").distinct())}
 
 

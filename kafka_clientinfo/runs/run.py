@@ -21,6 +21,7 @@ from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.types import sql_time
 from ..tables.views import views
 from ..warehouse.creation import make_views
+from ..warehouse.judged_table import Build
 from ..warehouse.progress import Progress
 from ..warehouse.retention import opened
 from ..warehouse.state import LEDGER, State
@@ -124,16 +125,16 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         report.tables = dict(lake.state.rows)
         return report
     made_with = _made_with(settings)
-    last = None if until is None else lake.judged.last_build()
-    until = until if last is not None and last.made_with == made_with else None
-    is_interrupted = last is not None and until is not None and last.until != sql_time(until)
+    if until is not None and lake.judged.last_build() != Build(made_with, sql_time(until)):
+        until = None  # a build was interrupted, so that any derived table may hold rows of it; or the table is damaged
     planned = ingested.new_requests(until) * REQUEST_BYTES
     with sized(lake.spark, planned):
         lake.one_file = planned <= SMALL_BYTES
         lake.claim()
+        if until is None:
+            lake.update_state(built_until=None)  # else a run after an interrupted build might find nothing to do
         given = ingested.in_memory(lake.spark)
-        files = list(ingested.files.values())
-        derivation = Derivation(lake, settings, made_with, until, newest, files, given, is_interrupted=is_interrupted)
+        derivation = Derivation(lake, settings, made_with, until, newest, list(ingested.files.values()), given)
         derivation.run(report.stage)
         report.tables = lake.rows()
         lake.update_state(built_until=newest, built_with=made_with, rows=report.tables)

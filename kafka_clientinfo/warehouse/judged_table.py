@@ -20,7 +20,7 @@ from ..spark.session_conf import may_set, set_for
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from . import ddl
 from .address import Address
-from .claims import Claims, last_metadata
+from .claims import Claims
 from .commit import latest_version
 from .replacement import REPLACE, merge, of_other_keys, of_same_keys, with_tombstones
 from .stores import remove_half_made, unless_not_made
@@ -28,6 +28,13 @@ from .table_log import is_made
 
 JUDGED = "judged_requests"
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_LAST_BUILD = "kafka_clientinfo.last_build"
+_RECENT = 20
+"""The number of commits that are looked at before the whole history."""
+_LEAVES_ROWS = frozenset(
+    {"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "UPGRADE PROTOCOL", "REORG"}
+)
+"""Operations, as Delta's history names them, that leave a table's rows as they are."""
 _KEY = (*CONNECTION_KEY, "seq")
 _UNTIL = ", until "
 """Separates the two parts of a batch id."""
@@ -66,9 +73,16 @@ class JudgedTable:
         return unless_not_made(self.address, JUDGED, load)
 
     def last_build(self) -> Build | None:
-        """Return the build that wrote the table last; None if there is no table, or its history has no build."""
-        batch = None if self.read() is None else last_metadata(self.spark, self._table, _is_build)
-        return None if batch is None else Build(*batch.split(_UNTIL))
+        """Return the build that wrote the table last; None if there is no table, or somebody else has changed its rows."""
+        if self.read() is None:
+            return None
+        for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
+            for commit in ddl.history(self.spark, self._table, limit):
+                if _UNTIL in (commit["userMetadata"] or ""):
+                    return Build(*commit["userMetadata"].split(_UNTIL))
+                if commit["operation"] not in _LEAVES_ROWS:
+                    return None
+        return None
 
     def overwrite(self, rows: DataFrame, build: Build) -> None:
         """Write the whole table, in one commit; make it if it does not exist."""
@@ -88,31 +102,36 @@ class JudgedTable:
     def replace(self, rows: DataFrame, build: Build) -> None:
         """Replace the rows of all connection ids that `rows` holds, in one commit."""
         stored = self.spark.read.table(self._table)
-        conf = {_METADATA: _UNTIL.join(build)}  # a MERGE takes no writer's options
-        if ddl.is_small(self.spark, self._table) or not may_set(self.spark, _METADATA, conf[_METADATA]):
+        if self._is_written_whole(build):
             others = of_other_keys(stored, rows, CONNECTION_ID_KEY)
             self.overwrite(others.unionByName(rows).coalesce(1), build)
             return
         gone = of_other_keys(of_same_keys(stored, rows, CONNECTION_ID_KEY), rows, _KEY)
+        self._merge(with_tombstones(rows, gone), merge(self._table, "{view}", rows.columns, _KEY, REPLACE), build)
+
+    def _is_written_whole(self, build: Build) -> bool:
+        """Return whether to overwrite the table: it is small, or a MERGE cannot say which build it is of."""
+        return ddl.is_small(self.spark, self._table) or not may_set(self.spark, _METADATA, _UNTIL.join(build))
+
+    def _merge(self, source: DataFrame, statement: str, build: Build) -> None:
         with (
-            ddl.named_view(self.spark, with_tombstones(rows, gone)) as view,
+            ddl.named_view(self.spark, source) as view,
             self._claims.command(JUDGED),
-            set_for(self.spark, conf),
+            set_for(self.spark, {_METADATA: _UNTIL.join(build)}),  # a MERGE takes no writer's options
         ):
-            self.spark.sql(merge(self._table, view, rows.columns, _KEY, REPLACE)).first()
+            row = self.spark.sql(statement.replace("{view}", view)).first()
+            if row is None or not row["num_affected_rows"]:  # Delta makes no commit of it
+                ddl.set_properties(self.spark, self._table, {_LAST_BUILD: _UNTIL.join(build)})
 
     def forget(self, before: datetime) -> None:
         """Delete the rows of connection ids without a request at an instant or later; a run does not read these."""
-        stored = self.read()
-        if stored is None:
+        build = self.last_build()
+        if build is None:
             return
+        stored = self.spark.read.table(self._table)
         old = stored.where(F.col(f"{STATE}.heard_until") < F.lit(before)).select(*CONNECTION_ID_KEY)
-        with ddl.named_view(self.spark, old) as view, self._claims.command(JUDGED):
-            same = ddl.same_key(CONNECTION_ID_KEY)
-            self.spark.sql(
-                f"MERGE INTO {self._table} AS t USING {view} AS s ON {same} WHEN MATCHED THEN DELETE"
-            ).first()
-
-
-def _is_build(metadata: str) -> bool:
-    return _UNTIL in metadata
+        if self._is_written_whole(build):
+            self.overwrite(of_other_keys(stored, old, CONNECTION_ID_KEY).coalesce(1), build)
+            return
+        same = ddl.same_key(CONNECTION_ID_KEY)
+        self._merge(old, f"MERGE INTO {self._table} AS t USING {{view}} AS s ON {same} WHEN MATCHED THEN DELETE", build)

@@ -98,12 +98,11 @@ class Log:
     duplicates: tuple[str, ...] = ()
     replicas: tuple[str, ...] = ()
     hosts: Mapping[str, str] = field(default_factory=dict)
+    heard: Mapping[str, float] = field(default_factory=dict)
 
 
-def stored(
-    spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None, is_interrupted: bool = False
-) -> Stored:
-    """The tables of brokers, by name."""
+def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None) -> tuple[Stored, Any]:
+    """The tables of brokers, by name, and their judged requests."""
     rows, known, judged, files = [], [], [], []
     for broker, log in logs.items():
         for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
@@ -117,14 +116,14 @@ def stored(
             known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0, *client))
         for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
             key = ("c", broker, name, at(opened), 0)
-            judged += [(*key, 0, log.began, None), (*key, 9, log.level, {"heard_until": at(last)})]
+            judged += [(*key, 0, log.began, None), (*key, 9, log.level, {"heard_until": at(log.heard.get(name, last))})]
         files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
-    return Stored(
+    held = Stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
-        None if is_interrupted else relation_of(spark, judged, JUDGED),
         [dict(zip(FILE_NAMES, file, strict=True)) for file in files],
         reports(relation_of(spark, files, FILES), Settings()),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )
+    return held, relation_of(spark, judged, JUDGED)

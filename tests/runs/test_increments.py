@@ -7,7 +7,6 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.runs import increments
-from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.caching import release
 
 from ..warehouse.tiny import AT
@@ -57,8 +56,8 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
     return found
 
 
-def since(held: Stored) -> dict[str, Recomputed]:
-    return recomputed(increments.since(held, AT, GAP_MS))
+def since(spark: Any, *of_brokers: Any) -> increments.Increment:
+    return increments.since(*stored(spark, *of_brokers), AT, GAP_MS)
 
 
 def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
@@ -250,7 +249,7 @@ CASES: dict[str, tuple[Log, Recomputed]] = {
 
 @pytest.fixture(scope="module")
 def recomputed_by_broker(spark: Any) -> dict[str, Recomputed]:
-    return since(stored(spark, {name: log for name, (log, _) in CASES.items()}))
+    return recomputed(since(spark, {name: log for name, (log, _) in CASES.items()}))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -261,17 +260,10 @@ def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[s
 @pytest.mark.parametrize("is_open_beside", [False, True])
 def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside: bool) -> None:
     log, expected = over_and_open(is_open_beside)
-    increment = increments.since(stored(spark, {"b": log}), AT, GAP_MS)
+    increment = since(spark, {"b": log})
     assert increment.since() == at(0 if is_open_beside else 1000)
     assert increment.states == 1 + is_open_beside
     assert recomputed(increment) == {"b": expected}
-
-
-def test_after_an_interrupted_build_all_is_recomputed_of_what_it_may_have_written(spark: Any) -> None:
-    log, _ = over_and_open(False)
-    increment = increments.since(stored(spark, {"b": log}, is_interrupted=True), AT, GAP_MS)
-    assert (increment.since(), increment.before, increment.states) == (None, NOTHING, None)
-    assert recomputed(increment) == {"b": {"again": (ALL, [0, 500, 600, 900, 1000, 3600]), "first": (ALL, [3601])}}
 
 
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
@@ -281,11 +273,19 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     ]  # fmt: skip
     files, retained_from = [file_of("f", 5, 0)], at(500)
     new = old(("x", 600), ("y", 950), ("at the instant", 560))
-    held = stored(spark, {"b": Log(old(("y", 900), ("at the instant", 500)), new, connections, files)}, retained_from)
-    increment, whole = increments.since(held, AT, GAP_MS), increments.everything_retained(held)
+    log = Log(old(("y", 900), ("at the instant", 500)), new, connections, files)
+    held, judged = stored(spark, {"b": log}, retained_from)
+    increment, whole = increments.since(held, judged, AT, GAP_MS), increments.everything_retained(held)
     assert stays(increment) == stays(whole) == {"x": (50, 2, 499)}
     assert recomputed(increment) == {"b": {"x": (ALL, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
     assert recomputed(whole) == {"b": {"x": (ALL, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
+
+
+def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_later(spark: Any) -> None:
+    """A clock was set back between the id's connections."""
+    connections: list[Connection] = [("x", 1, 700, 999, 0), ("x", 2, 400, 450, 0)]
+    log = Log([], old(("x", 1000)), connections, [file_of("f", 1, 0)], heard={"x": 999})
+    assert recomputed(increments.since(*stored(spark, {"b": log}, at(500)), AT, GAP_MS)) == {"b": {"x": (ALL, [1000])}}
 
 
 def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
@@ -296,8 +296,8 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
         for no, opened, last in ((1, 0, 100), (2, 5000 + offset, 5000 + offset))
     ]
     files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
-    held = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
-    increment = increments.since(held, AT, GAP_MS)
+    held, judged = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
+    increment = increments.since(held, judged, AT, GAP_MS)
     assert (increment.since(), increment.states) == (None, None)
     assert stays(increment) == {"x": (0, 1, 100), "y": (0, 1, 100)}
     found = recomputed(increment)
@@ -306,7 +306,7 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
 
 
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
-    held = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
+    held, _ = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
     increment = increments.everything(held.requests)
     assert (increment.touched, increment.since(), increment.requests) == (None, None, held.requests)
     assert increment.before == NOTHING

@@ -76,7 +76,44 @@ def test_rows_are_replaced_by_connection_id(
     assert ([row["number"] for row in stored.collect()], table.last_build()) == ([1], THIRD)
 
 
-def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake: Warehouse) -> None:
+@pytest.mark.parametrize("small", [0, 1 << 40], ids=["merged into", "written anew"])
+def test_a_build_that_judges_nothing_has_written_the_table_too(
+    spark: Any, lake: Warehouse, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", small)
+    table = lake.judged
+    table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), FIRST)
+    table.replace(rows(spark), SECOND)
+    assert (held(table), table.last_build()) == ([("x", 0, 1)], SECOND)
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_known"),
+    [
+        ("OPTIMIZE {table}", True),
+        ("ALTER TABLE {table} SET TBLPROPERTIES (a = 'b')", True),
+        ("RESTORE TABLE {table} TO VERSION AS OF 0", False),
+        ("DELETE FROM {table} WHERE seq = 1", False),
+        ("UPDATE {table} SET requests = 7", False),
+    ],
+)
+def test_rows_that_somebody_else_has_changed_are_of_no_build(
+    spark: Any, lake: Warehouse, statement: str, is_known: bool
+) -> None:
+    table = lake.judged
+    table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), FIRST)
+    table.replace(rows(spark, ("x", 1, 0, 2, None), ("x", 1, 1, 3, 9)), SECOND)
+    spark.sql(statement.format(table=lake.address.table(JUDGED))).collect()
+    assert table.last_build() == (SECOND if is_known else None)
+    table.forget(at(20))
+    assert table.last_build() == (SECOND if is_known else None)
+
+
+@pytest.mark.parametrize("small", [0, 1 << 40], ids=["merged into", "written anew"])
+def test_connections_that_ended_before_an_instant_are_forgotten(
+    spark: Any, lake: Warehouse, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", small)
     table = lake.judged
     table.forget(AT)
     table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3), ("z", 1, 0, 2, 4)), FIRST)
