@@ -77,6 +77,7 @@ def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: L
         ({"instant": {"epochSecond": 0, "nanoOfSecond": 1000}}, b"1970-01-01T00:00:00.000001Z"),
         ({"instant": 1, "timeMillis": 2, "time": 3}, b"1970-01-01T00:00:00.002000Z"),
         ({"timeMillis": "1", "time": 2}, b"1970-01-01T00:00:02.000000Z"),
+        ({"timeMillis": True, "time": 2}, b"1970-01-01T00:00:02.000000Z"),
         ({"timeMillis": 0, "time": 2}, b"1970-01-01T00:00:00.000000Z"),
         ({}, None),
     ],
@@ -193,7 +194,12 @@ def test_it_cuts_long_loggers(length: int, kept: int) -> None:
         (10**11, b"5138-11-16T09:46:40.000000Z"),
         (10**11 + 1, b"1973-03-03T09:46:40.001000Z"),
         (-1, b"1969-12-31T23:59:59.000000Z"),
+        (-(10**11), None),
+        (-(10**11) - 1, b"1966-10-31T14:13:19.999000Z"),
         (1e15, None),
+        (float("inf"), None),
+        (float("-inf"), None),
+        (float("nan"), None),
         ("2026-11-21T12:00:00.123456789+01:00", b"2026-11-21T12:00:00.123456789+01:00"),
         ("2026-11-21T12:00:00 " + "x" * 64, None),
         ("", None),
@@ -215,7 +221,8 @@ def test_it_replaces_what_is_no_utf_8_in_events() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"[]", b'["message"]', b'{"message":1}', b'{"text":"a"}', b'{"message":"a"', b"{}"]
+    "line",
+    [b"", b"[]", b'["message"]', b' {"message":"a"}', b'{"message":1}', b'{"text":"a"}', b'{"message":"a"', b"{}"],
 )
 def test_it_takes_nothing_else_for_an_event(line: bytes) -> None:
     assert event(line) is None
@@ -237,6 +244,7 @@ TAKEN = b"1970-01-01T00:00:07.000001Z"
         ({"MESSAGE": "a", "_TRANSPORT": "stdout"}, Line(b"a", b"h/1", True, TAKEN)),
         ({"MESSAGE": "a", "_TRANSPORT": "journal"}, Line(b"a", b"h/1", True, TAKEN, b"ERROR")),
         ({"MESSAGE": "a", "_STREAM_ID": "s" * 300}, Line(b"a", b"s" * 256, True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_STREAM_ID": "\ud800"}, Line(b"a", b"?", True, TAKEN, b"ERROR")),
         ({"MESSAGE": "a", "_LINE_BREAK": "line-max"}, Line(b"a", b"h/1", False, TAKEN, b"ERROR")),
         ({"MESSAGE": "a", "_LINE_BREAK": "nul"}, Line(b"a", b"h/1", True, TAKEN, b"ERROR")),
         ({"MESSAGE": "a", "__REALTIME_TIMESTAMP": "x"}, Line(b"a", b"h/1", True, None, b"ERROR")),
