@@ -68,8 +68,8 @@ def _requests(data: bytes, low: int) -> Iterator[int]:
 
 def _head(data: bytes, words: int, message_of: Callable[[bytes], bytes | None]) -> int:
     """Return the position of the line that has its message at `words`; 0 if only the record's own first line has it."""
-    for start in range(max(1, words - _LONGEST_HEAD), words + 1):
-        if data[start] in _HEADS or start == words:
+    for start in range(max(1, words - _LONGEST_HEAD), words):
+        if data[start] in _HEADS:
             message = message_of(data[start:])
             if message is not None and message.startswith(COMPLETED) and data.find(COMPLETED, start) == words:
                 return start

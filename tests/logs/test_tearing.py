@@ -309,6 +309,17 @@ def test_other_output_after_a_torn_line_hides_no_line(build: Build, pattern: str
             assert {one.principal for one in found} == {found[0].principal}
 
 
+@pytest.mark.parametrize(
+    ("named", "is_found"),
+    [("Completed request:" * 9, True), ("Completed request:Name:" * 3, True), ("Completed request:Name:" * 4, False)],
+)
+def test_a_line_after_a_torn_one_may_name_some_requests(named: str, is_found: bool) -> None:
+    names = ["first", named]
+    first, whole = (wrap(request_header_struct_record(client_id=name), "thread_last", "none") for name in names)
+    got = [one.client_id for one in events(whole + first[:150] + whole) if isinstance(one, RequestEvent)]
+    assert got == [names[1], names[is_found]]
+
+
 @pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
 @pytest.mark.parametrize("wrapper", ["docker", "cri"])
 def test_a_runtime_that_passes_on_the_half_as_a_part_of_a_line(build: Build, wrapper: str) -> None:
@@ -331,3 +342,7 @@ def test_no_client_writes_a_request_of_another_connection_in_any_layout(pattern:
         got = events(b"".join(wrap(one, pattern, wrapper) for one in (usual * 4, genuine, usual)))
         expected = {alone(genuine).connection_id, alone(usual).connection_id}
         assert {one.connection_id for one in got if isinstance(one, RequestEvent)} <= expected, (build, begin, forged)
+    request = request_header_struct_record(connection="1.1.1.1:1-2.2.2.2:2-3")
+    text = b"clientId=x\n" + wrap(request, pattern, "none").rstrip(b"\n") + b"\n"
+    got = events(b"".join(wrap(one, pattern, wrapper) for one in (PROCESSOR.replace(b"clientId=r", text), usual)))
+    assert {one.connection_id for one in got if isinstance(one, RequestEvent)} == {alone(usual).connection_id}
