@@ -51,8 +51,9 @@ class LineRecord:
         self.torn = False
         self.unsettled: list[LineRecord] = []
 
-    def open(self, start: Start | None, text: bytes) -> None:
-        """Add the first line, `text`; `start` is the start that it holds, or None."""
+    def open(self, start: Start | None, text: bytes, end: int) -> None:
+        """Add the first line, `text`, which ends at `end` in the file; `start` is the start that it holds, or None."""
+        self.end = end
         message = text if start is None else start.message
         self.start = start
         self.text.add(message)

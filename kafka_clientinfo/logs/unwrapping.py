@@ -154,15 +154,15 @@ class LineSplitter:
             self._end_parts()
         record = self._new(begin, b"")  # a line without the wrapper belongs to no stream and is a record of its own
         self._own(data, length)
-        record.open(None, data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b""))
-        record.end, record.torn, record.done = self._at, is_torn, True
+        record.open(None, data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b""), self._at)
+        record.torn, record.done = is_torn, True
 
     def _end_parts(self) -> None:
         """End the lines that lack their last part, as torn records."""
         for record, first in self._parts.values():
             text = record.text.join()
             record.text = Kept()
-            record.open(self._start(first._replace(text=text)), text)
+            record.open(self._start(first._replace(text=text)), text, record.end)
             record.torn = record.done = True
         self._parts.clear()
 
@@ -225,8 +225,7 @@ class LineSplitter:
 
     def _begin(self, record: LineRecord, line: Line) -> None:
         start = self._start(line)
-        record.open(start, line.text)
-        record.end = self._at
+        record.open(start, line.text, self._at)
         owner = self._open.get(line.stream)
         if owner is not None:
             self._take_later(owner, record)
@@ -265,7 +264,6 @@ class LineSplitter:
     def _close(self, record: LineRecord) -> None:
         for part in (record, *record.unsettled):
             part.done = True
-        record.unsettled = []
         del self._open[record.stream]
 
     def _close_others(self, stream: bytes) -> None:

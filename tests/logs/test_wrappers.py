@@ -174,6 +174,27 @@ def test_a_request_that_seems_to_have_ended_waits_for_the_rest_of_a_line() -> No
     assert (waiting.data, waiting.finished) == (first + part, False)
 
 
+@pytest.mark.parametrize(("wrapper", "goes_on"), [("cri", False), ("docker", False), ("journal", True)])
+def test_a_line_without_the_wrapper_ends_a_record_where_it_is_damage(wrapper: str, goes_on: bool) -> None:
+    first, rest = wrap(request_header_struct_record(client_id="x\ny"), "kafka", wrapper).splitlines(keepends=True)
+    data = first + b"text\n" + rest + wrap(json_record(client_id="b"), "kafka", wrapper)
+    assert client_ids(data) == ["x\ny"] * goes_on + ["b"]
+
+
+@pytest.mark.parametrize("tag", ["F", "P"])
+def test_a_record_waits_for_one_that_begins_before_its_end(tag: str) -> None:
+    begin = f"{STARTED}DEBUG Completed request:RequestHeader(x"
+    lines = [
+        f"stdout {tag} {begin}",
+        f"stderr F {begin}",
+        f"stdout F {TAIL}{LOGGER}",
+        f"stdout F {STARTED}INFO x (a.b)",
+    ]
+    data = "".join(f"{STAMP} {line}\n" for line in lines).encode()
+    (waiting,) = found(data, Layout(wrapper="cri", pattern="stamped"))
+    assert (waiting.data, waiting.finished) == (data, False)
+
+
 def test_a_line_in_parts_has_the_time_of_its_first() -> None:
     whole = json_record().partition(b"] DEBUG ")[2]
     data = b"2026-11-21T12:00:00Z stdout P " + whole[:50] + b"\n2026-11-21T12:00:01Z stdout F " + whole[50:]
@@ -204,6 +225,9 @@ def test_it_counts_the_starts_inside_one_event() -> None:
 
 STARTED = "[2026-11-21 12:00:00,000] "
 RECEIVED = "TRACE Processor 0 received request: RequestHeader(apiKey=FETCH, apiVersion=1, clientId=a"
+STRUCT = "TRACE Processor 0 received request: {api_key=1,api_version=1,client_id=a"
+NAMED = "TRACE Processor 0 received request : Name: FetchRequest; Version: 0; CorrelationId: 1; ClientId: a"
+HANDLED = "TRACE [KafkaApi-0] Handling request:RequestHeader(apiKey=FETCH, apiVersion=1, clientId=a"
 LOGGER = " (kafka.request.logger)"
 
 
@@ -221,6 +245,14 @@ LOGGER = " (kafka.request.logger)"
         (RECEIVED + LOGGER, True, True),
         (f"{RECEIVED}, correlationId=1) -- {{x}}", True, False),
         (f"{RECEIVED}, correlationId=1) -- {{x}}{LOGGER}", False, False),
+        (f"{RECEIVED}, correlationId=1, headerVersion=2) -- {{x}}{LOGGER}", False, False),
+        (f"{STRUCT}{LOGGER}", True, True),
+        (f"{STRUCT}}} -- {{x}}{LOGGER}", False, False),
+        (f"{NAMED}{LOGGER}", True, True),
+        (f"{NAMED}; ReplicaId: -1{LOGGER}", False, False),
+        (f"{NAMED};ReplicaId:-1{LOGGER}", False, False),
+        (f"{HANDLED}, correlationId=1) -- {{x}}{LOGGER}", True, True),
+        (f"{HANDLED}, correlationId=1) -- {{x}} from client: /1.2.3.4:5{LOGGER}", False, False),
     ],
 )
 def test_it_knows_which_records_go_on_in_the_next_line(
