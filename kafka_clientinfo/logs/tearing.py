@@ -131,7 +131,7 @@ def last_settled(record: bytes, starts: Sequence[int]) -> Sequence[int]:
     following = prefix_of(record, last)
     begins_request = following is not None and record.startswith(COMPLETED, following.end())
     is_rest = is_text and not begins_request and not _TORN_PREFIXES.fullmatch(record, last)
-    return starts[:-1] if last and (is_rest or _is_bare(record, before, last)) else starts
+    return starts[:-1] if is_rest or _is_bare(record, before, last) else starts
 
 
 def holds_json_start(message: bytes) -> bool:

@@ -128,6 +128,15 @@ def test_a_file_is_known_by_its_first_record_and_not_by_what_stands_before_it(
         assert found.empty == (found.first_record is None and is_begun), end
 
 
+@pytest.mark.parametrize("wrapper", ["none", *LINES])
+def test_the_stack_trace_of_a_first_record_does_not_identify_a_file(save: Save, wrapper: str) -> None:
+    failed = b"[2026-11-21 12:00:00,000] ERROR Closing socket for a because of error (kafka.network.Processor)\n"
+    first, line = wrap(failed, "kafka", wrapper), LINES.get(wrapper, "%s\n")
+    for later in ("", line % "java.io.EOFException", line % "java.io.EOFException" * 2):
+        for after in (b"", wrap(json_record(), "kafka", wrapper)):
+            assert head(save(first + later.encode() + after)).first_record == first
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_zeros_before_the_first_record_may_be_many(save: Save, pack: Callable[[bytes], bytes]) -> None:
     record = wrap(json_record(), "kafka", "cri")

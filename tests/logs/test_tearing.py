@@ -109,6 +109,11 @@ def test_records_that_are_torn_one_after_the_other() -> None:
         check(FIRST[:12] + torn, WHOLE)
 
 
+def test_a_torn_prefix_before_a_time_without_milliseconds() -> None:
+    for at in range(1, 30):
+        check(FIRST[:at], WHOLE.replace(b",000]", b"]"))
+
+
 @pytest.mark.parametrize("other", [PROCESSOR, SERVER], ids=["received request", "server.log"])
 @pytest.mark.parametrize("whole", [WHOLE, request_header_struct_record(client_id="second")], ids=["json", "text"])
 def test_a_torn_record_of_another_kind(other: bytes, whole: bytes) -> None:
@@ -267,6 +272,37 @@ def test_a_log_that_grows_is_read_as_the_whole_log(torn: bytes, whole: bytes) ->
         assert found == expected, size
 
 
+TEXT = request_header_struct_record(client_id="second")
+
+
+@pytest.mark.parametrize(
+    ("last", "end", "finished"),
+    [
+        (WHOLE, BANNER, [True, False]),
+        (WHOLE, ZEROS, [True, False]),
+        (WHOLE[:-1], WHOLE[:100], [True, False]),
+        (WHOLE[:100], WHOLE, [True, True]),
+        (WHOLE[:100], TEXT, [True]),
+        (FIRST[:40], WHOLE, [True, True]),
+        (FIRST[:40], WHOLE[:100], [False]),
+        (TEXT, BANNER, [False]),
+        (TEXT, ZEROS, [False]),
+        (TEXT, b"[2026-11", [True, False]),
+        (TEXT[:-1], SERVER, [True, True]),
+        (TEXT[:100], TEXT, [True, True]),
+        (TEXT[:100], TEXT[:-1], [True, False]),
+        (PROCESSOR[:100], WHOLE, [True, False]),
+        (PROCESSOR[:100], WHOLE[:100], [False]),
+        (SERVER[:60], TEXT, [True, False]),
+        (b"x (a.b)\n", b"", [True]),
+    ],
+)
+def test_a_record_is_finished_where_no_further_bytes_can_change_it(
+    last: bytes, end: bytes, finished: list[bool]
+) -> None:
+    assert [record.finished for record in split_records([last + end])] == finished
+
+
 def test_blocks_of_any_size_give_the_same() -> None:
     data = WHOLE + FIRST[:200] + WHOLE + BANNER + PROCESSOR[:100] + WHOLE + WHOLE
     expected = read(data)
@@ -301,12 +337,13 @@ def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, pattern: s
 @pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
 def test_other_output_after_a_torn_line_hides_no_line(build: Build, pattern: str, wrapper: str) -> None:
     before, first, whole = (wrap(build(client_id=name), pattern, wrapper) for name in ("before", "first", "second"))
-    for output in (b"===> User\n", b"\r\n", ZEROS + b"\n"):
-        for at in range(1, first.index(b"endTime"), 5):
-            got = events(before * 4 + first[:at] + output + whole * 2)
-            found = [one for one in got if isinstance(one, RequestEvent)]
-            assert [one.client_id for one in found] == ["before"] * 4 + ["second"] * 2, (output, at)
-            assert {one.principal for one in found} == {found[0].principal}
+    places = range(1, first.index(b"endTime"), 5)
+    torn = [first[:at] + output for output in (b"===> User\n", b"\r\n", ZEROS + b"\n") for at in places]
+    for half in (*torn, first[: first.index(b"pleted request:")] + b"\nuid=1000\n"):
+        got = events(before * 4 + half + whole * 2)
+        found = [one for one in got if isinstance(one, RequestEvent)]
+        assert [one.client_id for one in found] == ["before"] * 4 + ["second"] * 2, half
+        assert {one.principal for one in found} == {found[0].principal}
 
 
 @pytest.mark.parametrize(
