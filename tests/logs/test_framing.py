@@ -177,6 +177,18 @@ def test_it_finds_the_records_after_an_oversized_one_of_any_size(monkeypatch: py
         assert [record.data for record in found[1:]] == [last] * 3
 
 
+@pytest.mark.parametrize("torn", [100, 1024, 1025, 1100])
+def test_the_middle_that_is_let_go_belongs_to_one_of_two_records(monkeypatch: pytest.MonkeyPatch, torn: int) -> None:
+    for name, value in (("MAX_RECORD", 1024), ("KEPT_HEAD", 256), ("KEPT_TAIL", 128)):
+        monkeypatch.setattr(framing, name, value)
+    long, short = json_record(client_id="x" * 1200), json_record()
+    pieces = [long[:torn], long if torn == 100 else short, short]
+    stream = b"".join(pieces)
+    found = list(split_records(stream[at : at + 64] for at in range(0, len(stream), 64)))
+    assert [record.length for record in found] == [len(piece) for piece in pieces]
+    assert [len(record.data) < record.length for record in found] == [torn != 100, torn == 100, False]
+
+
 @pytest.mark.parametrize("step", [1, 50, 1000])
 @pytest.mark.parametrize("size", [1023, 1024, 1025, 1200])
 def test_a_record_is_whole_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, size: int, step: int) -> None:
