@@ -110,7 +110,7 @@ class LineSplitter:
             length = len(self._lines.rest) + self._lines.truncated
             self._own(self._lines.rest, length)
             self._at += length
-        self._records.extend(self._ready())
+        self._records.extend(self._ready(is_end=True))
         if self._queue:
             first = self._queue[0]
             for record in self._queue[1:]:
@@ -293,8 +293,8 @@ class LineSplitter:
         last_line = text[text.rfind(b"\n") + 1 :]
         return any(part in last_line for part in _MAY_END) and _has_tail(message)
 
-    def _ready(self) -> Iterator[RawRecord]:
-        if len(self._queue) > _MAX_HELD:
+    def _ready(self, is_end: bool = False) -> Iterator[RawRecord]:
+        if len(self._queue) > _MAX_HELD and not is_end:
             # Too many records wait for one of another stream, so all end here, that one damaged.
             for record in self._queue:
                 record.done = True

@@ -195,6 +195,17 @@ def test_a_record_waits_for_one_that_begins_before_its_end(tag: str) -> None:
     assert (waiting.data, waiting.finished) == (data, False)
 
 
+@pytest.mark.parametrize("waiting", [998, 999, 1000, 1001])
+def test_half_a_line_is_not_finished_however_many_records_wait(waiting: int) -> None:
+    """If too many do, all end; the next reading must not begin inside a line."""
+    at = b"2026-11-21T12:00:00.5Z "
+    request = at + b"stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH\n"
+    half = at + b"stdout F [2026"
+    *_, last = found(request + (at + b"stderr F warning\n") * waiting + half, Layout(wrapper="cri", pattern="stamped"))
+    assert last.data.endswith(half)
+    assert not last.finished
+
+
 def test_a_line_in_parts_has_the_time_of_its_first() -> None:
     whole = json_record().partition(b"] DEBUG ")[2]
     data = b"2026-11-21T12:00:00Z stdout P " + whole[:50] + b"\n2026-11-21T12:00:01Z stdout F " + whole[50:]
