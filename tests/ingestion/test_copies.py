@@ -119,6 +119,18 @@ CASES = {
     "only the one that differs is given": Case(
         [{LIVE: BIG[0]}, {"b2/x.log": BIG[1]}], {"b1": 402, "b2": 402}, logs=[["b1"], ["b2"]]
     ),
+    "only the one that differs is given, and comes first": Case(
+        [{LIVE: BIG[0]}, {"a2/x.log": BIG[1]}], {"b1": 402, "a2": 402}, logs=[["b1"], ["a2"]]
+    ),
+    "only an older copy is given": Case(
+        [{LIVE: A_LONG}, {"b2/x.log": A}], {"b1": 17}, {"b2/x.log": "copy"}, logs=[["b1"], ["b2"]]
+    ),
+    "only an older copy is given, and comes first": Case(
+        [{LIVE: A_LONG}, {"archive/x.log": A}], {"b1": 17}, {"archive/x.log": "copy"}, logs=[["b1"], ["archive"]]
+    ),
+    "only a shorter log that differs is given": Case(
+        [{LIVE: A_LONG}, {"b2/x.log": B}], {"b1": 17, "b2": 9}, logs=[["b1"], ["b2"]]
+    ),
     "only a grown copy of what has grown otherwise is given": Case(
         [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {}], {"b1": 9, "b2": 9}, logs=[["b1"], ["b2"], ["b1"]]
     ),
@@ -266,10 +278,11 @@ def test_a_log_keeps_its_name_when_the_settings_change(tmp_path: Path) -> None:
     assert (file.cluster, file.broker, file.resume_at) == ("default", "b1", len(A))
 
 
-def test_a_server_log_is_no_copy_of_a_request_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [["", "server.log"], ["server.log", ""]])
+def test_a_server_log_is_no_copy_of_a_request_log(tmp_path: Path, names: list[str]) -> None:
     save(tmp_path / "b1" / "kafka-request.log", A)
     save(tmp_path / "b1" / "server.log", A_LONG)
-    plan = Tables().plan(tmp_path / "b1", tmp_path / "b1" / "server.log")
+    plan = Tables().plan(*(tmp_path / "b1" / name for name in names))
     assert sorted(Path(file.path).name for file in plan.files) == ["kafka-request.log", "server.log"]
     assert len({file.file_id for file in plan.files}) == 2
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.ingestion import plan as planning
 from kafka_clientinfo.ingestion.discovery import framing_of
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.planned import Plan
@@ -170,6 +171,24 @@ def test_it_reports_files_that_it_passes_over(tmp_path: Path, data: bytes, kind:
 def test_it_reports_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
     found = plan(tmp_path / "kafka-request.log")
     assert kinds(found) == [("kafka-request.log", "unreadable")]
+
+
+@pytest.mark.parametrize("fails", ["splits_of", "range_records"])
+def test_a_file_that_fails_while_it_is_planned_is_left_out(
+    tmp_path: Path, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [save(tmp_path / broker / "kafka-request.log", log_of(broker)) for broker in ("b1", "b2")]
+    real = getattr(planning, fails)
+
+    def failing(file: Any, *more: Any) -> Any:
+        if file.path == str(paths[0]):
+            raise OSError(5, "Input/output error")
+        return real(file, *more)
+
+    monkeypatch.setattr(planning, fails, failing)
+    found = make_plan(paths, {}, SETTINGS, 1, datetime(2020, 1, 1, tzinfo=UTC))
+    assert found.problems == (Problem(str(paths[0]), "unreadable", "Input/output error"),)
+    assert [file.path for file in found.files] == [str(paths[1])]
 
 
 @pytest.mark.parametrize("first_longer", [True, False])

@@ -44,6 +44,29 @@ def test_hdfs_is_read_with_hdfs_native_where_hadoops_client_is_missing(monkeypat
     module._file_system.cache_clear()
 
 
+ADVICE = "Hadoop's client is missing; pip install"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("Unable to load libhdfs: x", ADVICE),
+        ("Unable to load libjvm: x", ADVICE),
+        ("HDFS connection failed: x", "^hdfs://names/logs: HDFS connection failed: x$"),
+    ],
+)
+def test_what_hadoops_client_says_is_told_if_it_is_there(
+    error: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def from_uri(uri: str) -> None:
+        raise OSError(error)
+
+    monkeypatch.setattr(module, "arrow_fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri)))
+    module._file_system.cache_clear()
+    with pytest.raises(InputError, match=said):
+        locate("hdfs://names/logs")
+
+
 def test_it_says_that_fsspec_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)
     with pytest.raises(InputError, match="needs fsspec"):
@@ -85,6 +108,20 @@ def test_a_store_whose_errors_have_no_numbers_can_say_that_nothing_is_there(monk
     ]
     with pytest.raises(InputError, match="gs://logs/nothing: no such file, folder or match"):
         find_logs(["gs://logs/nothing"])
+
+
+def test_what_may_not_be_listed_may_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some stores do not tell a file that is not there from one that may not be seen."""
+
+    class Store:
+        def get_file_info(self, what: object) -> list[Any]:
+            if isinstance(what, list):
+                return [arrow_fs.FileInfo(what[0], arrow_fs.FileType.NotFound)]
+            raise OSError("AWS Error ACCESS_DENIED")
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "logs"))
+    with pytest.raises(InputError, match=f"^s3://logs/a: {re.escape(DENIED)}"):
+        find_logs(["s3://logs/a"])
 
 
 @pytest.mark.parametrize(
