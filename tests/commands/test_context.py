@@ -1,12 +1,17 @@
 """What the commands share: the log of a session is kept only for the run that failed."""
 
+import os
+import tempfile
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.context import Context
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.spark import features, remote, session
 from tests.commands.fleet_on_disk import fleet, use
 
 
@@ -30,3 +35,53 @@ def test_a_message_names_twenty_clusters(
     assert cli.main(["summary", "--cluster", "other", "--warehouse", str(root)]) == 2
     known = ", ".join(map(repr, sorted(names)[:20]))
     assert capsys.readouterr().err.endswith(f"it has those of {known}{end}\n")
+
+
+class Line:
+    """What is shown on a terminal's line of progress."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def __call__(self, stage: str) -> None:
+        self.shown.append(stage)
+
+    def clear(self) -> None:
+        self.shown.append("nothing")
+
+
+@pytest.mark.parametrize("url", [None, "sc://host"])
+def test_a_session_is_started_once_and_keeps_quiet(
+    url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[Any] = []
+    made = tempfile.mkstemp(prefix="made-", dir=tmp_path)
+
+    def local(settings: Settings, log_file: str) -> str:
+        done.append((settings.cluster, log_file))
+        return "local"
+
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr(tempfile, "mkstemp", lambda prefix, suffix: done.append((prefix, suffix)) or made)
+    monkeypatch.setattr(session, "tell_once_of_a_dead_jvm", lambda: done.append("told once"))
+    monkeypatch.setattr(session, "local_session", local)
+    monkeypatch.setattr(session, "end_at_interrupt", done.append)
+    monkeypatch.setattr(remote, "remote_session", lambda server: done.append(server) or "remote")
+    monkeypatch.setattr(features, "keep_quiet", done.append)
+    context, line = Context(Namespace(remote=url)), Line()
+    context.progress = line  # type: ignore[assignment]
+    for _ in range(2):
+        context.session(Settings(cluster="mine"))
+    if url is None:
+        name = ("kafka-clientinfo-spark-", ".log")
+        assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "local", "local"]
+        assert (line.shown, str(context.spark_log)) == (["starting Spark"], made[1])
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(made[0])
+    else:
+        assert (done, line.shown, context.spark_log) == ([url, "remote", "remote"], ["connecting to Spark"], None)
+        os.close(made[0])
+    context.end_progress()
+    assert line.shown[1:] == ["nothing"]
+    context.progress = None
+    context.end_progress()

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.maintain import as_text
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse import maintenance
 from kafka_clientinfo.warehouse.maintenance import MaintenanceReport, maintain
 from kafka_clientinfo.warehouse.retention import retain
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -117,6 +119,27 @@ def test_the_text_has_a_line_for_each_table(retained_from: str | None, first: st
         "table files now bytes now rows deleted unused files deleted their bytes",
         "requests 3 1 1,234,567 4 5 6 7",
     ]
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_the_report_is_printed(
+    is_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = MaintenanceReport(retained_from="é", tables=[])
+    given: list[Any] = []
+    monkeypatch.setattr(Context, "session", lambda self, settings: "a session")
+    monkeypatch.setattr(Context, "end_progress", lambda self: given.append("progress is over"))
+    monkeypatch.setattr(maintenance, "maintain", lambda *given_: given.append(given_) or report)
+    arguments = ["--retention-days", "90", *(["--json"] if is_json else [])]
+    assert cli.main(["maintain", "--warehouse", str(tmp_path), *arguments]) == 0
+    (spark, root, settings, _), last = given
+    assert (spark, root, settings.retention_days, last) == ("a session", str(tmp_path), 90, "progress is over")
+    said = capsys.readouterr().out
+    assert said.isascii() == is_json
+    if is_json:
+        assert json.loads(said) == {"retained_from": "é", "deleted": {}, "tables": [], "seconds": {}}
+    else:
+        assert said == f"{as_text(report)}\n"
 
 
 def test_the_job_explains_itself() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands import text_tables
 from tests.builders import json_record
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
@@ -61,6 +62,13 @@ def test_a_log_that_cannot_be_read_whole_is_a_failure(tmp_path: Path, capsys: py
     rows, err = parsed(capsys, str(cut), code=1)
     assert [row["kind"] for row in rows].count("rejected_record") == 1
     assert "damaged: " in err
+
+
+def test_a_reader_that_has_read_enough_is_no_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_tables, "output", lambda text: False)
+    assert parsed(capsys, str(SAMPLES / "kafka-2.4.1" / "kafka-request.log.gz")) == ([], "")
 
 
 def test_neither_spark_nor_a_warehouse_is_needed() -> None:

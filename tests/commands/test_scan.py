@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -101,6 +102,33 @@ def test_what_a_policy_asks_is_judged_but_for_minimum_versions(
     assert "policy_software " in text
     assert "policy_version " not in text
     assert "Minimum versions of the policy are not judged here" in text
+
+
+def test_another_error_of_duckdb_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def failing(*_: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(MemoryTables, "derive", failing)
+    assert cli.main(["scan", OLD]) == 1
+    assert "RuntimeError: out of memory" in capsys.readouterr().err
+
+
+def test_what_is_done_shows_on_a_terminal_until_the_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    scanned(capsys, OLD)
+    stages = [line.partition(" s  ")[2] for line in sys.stderr.getvalue().split("\r\x1b[K")]
+    assert [stage for stage in dict.fromkeys(stages) if ":" not in stage] == ["", "read and parse", "derive"]
+    assert stages[-1] == ""
+
+
+def test_the_extra_that_scan_needs_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert cli.main(["scan", OLD]) == 2
+    assert re.search(r"scan needs DuckDB \(.*\); pip install 'kafka-clientinfo\[answers\]'", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error")])

@@ -1,12 +1,16 @@
 """Text for terminals: columns, colours, and what is under way."""
 
 import io
+import os
 import time
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.commands import text_tables
+from kafka_clientinfo.errors import ClientInfoError
 
 
 def test_columns_align_numbers_to_the_right() -> None:
@@ -81,6 +85,28 @@ def test_it_knows_whether_anybody_reads_on(stream: Any, is_read: bool, monkeypat
     assert stream.getvalue() == "a\n"
     monkeypatch.setattr(text_tables.sys, "stdout", None)
     assert text_tables.output() is True
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "No space left on device")])
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_what_a_stream_has_not_taken_is_dropped(
+    name: str, error: OSError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else Python would fail on it again at its end."""
+    with (tmp_path / "full").open("w") as full:
+
+        class Full(io.StringIO):
+            def write(self, text: str) -> int:
+                raise error
+
+            def fileno(self) -> int:
+                return full.fileno()
+
+        monkeypatch.setattr(text_tables.sys, name, Full())
+        is_full = name == "stdout" and not isinstance(error, BrokenPipeError)
+        with pytest.raises(ClientInfoError, match="No space left") if is_full else nullcontext():
+            text_tables.output("a") if name == "stdout" else text_tables.complain("a")
+        assert os.fstat(full.fileno()).st_rdev == os.stat(os.devnull).st_rdev
 
 
 def test_a_terminal_that_is_closed_is_none() -> None:

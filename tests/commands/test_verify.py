@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 
 import kafka_clientinfo
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.verify import as_json, as_text
 from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.questions import verification
 from kafka_clientinfo.questions.checks import CHECKS, LISTED, Check, check, quick_checks
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.verification import verify
@@ -38,6 +40,17 @@ def test_a_sound_warehouse_passes_quickly_without_spark(
     assert [line.split("  ")[0] for line in lines[:-2]] == ["ok"] * len(QUICK)
     assert all(f"  {name}  " in line for name, line in zip(QUICK, lines[:-2], strict=True))
     assert lines[-1] == "Keys, and connections against requests, are checked without --quick."
+
+
+@pytest.mark.parametrize(("failed", "code"), [(0, 0), (2, 1)])
+def test_the_exit_code_tells_whether_a_check_failed(
+    failed: int, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = [check("keys", [{"row": number} for number in range(failed)]), check("build", [])]
+    monkeypatch.setattr(Context, "session", lambda self: "a session")
+    monkeypatch.setattr(verification, "verify", lambda *given: checks if given == ("a session", "./w") else [])
+    assert cli.main(["verify", "--warehouse", "./w"]) == code
+    assert capsys.readouterr().out == f"{as_text(checks)}\n"
 
 
 @pytest.fixture(scope="module")

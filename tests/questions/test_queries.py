@@ -5,8 +5,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.questions import duckdb_tables
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Tables, TableSize, UnreadableTableError
@@ -125,6 +128,42 @@ def test_a_damaged_table_is_named(sample_warehouse: Path, tmp_path: Path) -> Non
         file.unlink()
     with pytest.raises(UnreadableTableError, match=r"cannot be read: .*violations"):
         LocalTables(tmp_path).query("SELECT * FROM {violations}")
+
+
+def test_a_file_that_is_removed_while_a_table_is_read_is_named(tmp_path: Path) -> None:
+    tables = violations_of(tmp_path, "r")
+    assert len(tables.query("SELECT * FROM {violations}")) == 1
+    for file in (tmp_path / "violations").glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(UnreadableTableError, match=rf"^{tmp_path} cannot be read: IO Error: .*; restore it$"):
+        tables.query("SELECT * FROM {violations}")
+
+
+def test_a_commit_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    tables = violations_of(tmp_path, "r", "s")
+    commit = tmp_path / "violations" / "_delta_log" / f"{1:020}.json"
+    commit.write_text(commit.read_text()[:9])
+    with pytest.raises(UnreadableTableError, match=rf"^{commit} is cut off after 9 bytes"):
+        tables.query("SELECT * FROM {violations}")
+
+
+def test_ctrl_c_stops_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[str] = []
+
+    class Stopped:
+        def result(self) -> None:
+            raise KeyboardInterrupt
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *_: Any) -> Any:
+            return Stopped()
+
+    monkeypatch.setattr(duckdb_tables, "ThreadPoolExecutor", Pool)
+    tables = LocalTables(tmp_path)
+    tables._duckdb = SimpleNamespace(interrupt=lambda: stopped.append("DuckDB"))
+    with pytest.raises(KeyboardInterrupt):
+        tables._answered("SELECT 1", {})
+    assert stopped == ["DuckDB"]
 
 
 def test_a_table_that_a_killed_run_left_half_made_is_not_there(tmp_path: Path) -> None:

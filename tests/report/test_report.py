@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.config.rules import SEVERITIES
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.releases.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.buckets import MOST, buckets
@@ -127,6 +129,12 @@ def test_a_scope_chooses_clients_and_the_span_of_the_plot(
     times = [row[0] for row in shown["tables"]["open_connections"]["rows"]]
     assert (len(times), shown["buckets"]["seconds"]) == count_and_width
     assert times[0] == shown["buckets"]["start"] == at(first).timestamp()
+
+
+def test_a_part_without_a_client_has_no_report(hostile_warehouse: Path) -> None:
+    verdict = impact(scope_of(hostile_warehouse), TARGET, True)
+    with pytest.raises(WarehouseError, match=r"^no client's connection is in this part of the warehouse; "):
+        contents.report(scope_of(hostile_warehouse, cluster="nowhere"), verdict)
 
 
 @pytest.mark.parametrize(

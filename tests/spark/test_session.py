@@ -2,10 +2,13 @@
 
 import logging
 import os
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +104,22 @@ class TestStart:
         assert said in str(caught.value)
         assert f"(see {log_file})" in str(caught.value)
 
+    @pytest.mark.parametrize(("log", "where"), [(None, ""), ("spark.log", r" \(see spark\.log\)")])
+    def it_says_what_is_missing(self, log: str | None, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise WarehouseError("no jars")
+
+        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session, "_appended", lambda path: nullcontext())
+        monkeypatch.setattr(session, "local_conf", refuse)
+        with pytest.raises(WarehouseError, match=f"^no jars{where}$"):
+            session.local_session(Settings(), log_file=log)
+
+    def it_finds_no_reason_where_there_is_no_log(self, tmp_path: Path) -> None:
+        (tmp_path / "log").write_bytes(b"\xff\nError: no place\nError: x\n")
+        assert session._first_error(str(tmp_path / "log")) == "Error: no place"
+        assert [session._first_error(path) for path in (None, str(tmp_path / "nothing"))] == [None, None]
+
 
 @pytest.mark.oracle
 def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, tmp_path: Path) -> None:
@@ -121,6 +140,23 @@ def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, t
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["3"], done.stderr
     assert "cds" not in (tmp_path / "spark.log").read_text()
+
+
+def test_ctrl_c_ends_the_jvm_and_then_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    handlers: dict[int, Any] = {}
+    monkeypatch.setattr(session.signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(session.logging, "disable", done.append)
+    monkeypatch.setattr(session, "end_jvm", lambda *jvm: done.append(jvm))
+    monkeypatch.setattr(session.SparkContext, "_gateway", "the JVM")
+    other = threading.Thread(target=session.end_at_interrupt, args=(lambda: None,))
+    other.start()
+    other.join()
+    assert handlers == {}, "only the main thread may handle signals"
+    session.end_at_interrupt(lambda: done.append("told"))
+    with pytest.raises(KeyboardInterrupt):
+        handlers[signal.SIGINT](signal.SIGINT, None)
+    assert done == ["told", logging.CRITICAL, ("the JVM", 20)]
 
 
 def test_a_jvm_that_does_not_answer_is_not_logged_as_well(

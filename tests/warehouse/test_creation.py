@@ -2,6 +2,8 @@
 
 import re
 import stat
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +14,10 @@ from pyspark.sql.types import StructType
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.tables.spec import parse_spec, table_spec
+from kafka_clientinfo.tables.views import View
 from kafka_clientinfo.warehouse import ddl as sql
 from kafka_clientinfo.warehouse.address import Address, address_in
-from kafka_clientinfo.warehouse.creation import make_schema, make_table
+from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -106,8 +109,9 @@ def test_raw_bytes_are_their_owners_alone(spark: Any, schema: str, private: bool
 class Catalog:
     """A session that records statements, and refuses those that begin as one of some texts do."""
 
-    def __init__(self, refused: dict[str, str]) -> None:
+    def __init__(self, refused: dict[str, str], properties: Mapping[str, str] | None = None) -> None:
         self.refused, self.said = refused, list[str]()
+        self.properties = [{"key": key, "value": value} for key, value in (properties or {}).items()]
         self.catalog = SimpleNamespace(databaseExists=lambda _: False)
 
     def sql(self, statement: str) -> Any:
@@ -115,7 +119,7 @@ class Catalog:
         for begin, text in self.refused.items():
             if statement.startswith(begin):
                 raise RuntimeError(text)
-        return SimpleNamespace(first=lambda: None, schema=StructType())
+        return SimpleNamespace(first=lambda: None, schema=StructType(), collect=lambda: self.properties)
 
 
 @pytest.mark.parametrize(
@@ -150,3 +154,36 @@ def test_tags_are_told_where_the_catalog_has_them() -> None:
     at_path = Catalog({})
     make_table(at_path, Address("s3://lake"), spec, {}, True)  # type: ignore[arg-type]
     assert len(at_path.said) == 1
+
+
+def test_a_view_is_made_if_it_is_missing_or_has_another_definition() -> None:
+    view = View("made", "It's made", "SELECT 1 FROM {connections}")
+    catalog = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]"})
+    assert make_views(catalog, NAMED, [view]) == {}  # type: ignore[arg-type]
+    asked, made = catalog.said
+    form = (
+        r"CREATE OR REPLACE VIEW `main`\.`kafka`\.`made` COMMENT 'It\\'s made' TBLPROPERTIES "
+        r"\('(kafka_clientinfo\.definition)' = '([0-9a-f]{16})'\) AS SELECT 1 FROM `main`\.`kafka`\.`connections`"
+    )
+    definition = re.fullmatch(form, made)
+    assert asked == "SHOW TBLPROPERTIES `main`.`kafka`.`made`"
+    assert definition is not None
+    key, value = definition.groups()
+    for properties, said in (({key: value}, [asked]), ({key: "another"}, [asked, made])):
+        catalog = Catalog({}, properties)
+        assert make_views(catalog, NAMED, [view]) == {}  # type: ignore[arg-type]
+        assert catalog.said == said
+    for other in (replace(view, comment="Another"), replace(view, sql="SELECT 2")):
+        catalog = Catalog({}, {key: value})
+        make_views(catalog, NAMED, [other])  # type: ignore[arg-type]
+        assert len(catalog.said) == 2
+
+
+def test_views_that_cannot_be_made_are_named_with_the_reason() -> None:
+    views = [View("b", "", "SELECT 1"), View("a", "", "SELECT 1")]
+    others = "main.kafka.{} was made by somebody else, and is left alone"
+    assert make_views(Catalog({}, {"theirs": "1"}), NAMED, views) == {  # type: ignore[arg-type]
+        name: f"WarehouseError: {others.format(name)}" for name in "ba"
+    }
+    refusing = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]", "CREATE": "[PARSE_SYNTAX_ERROR] x"})
+    assert make_views(refusing, NAMED, views[:1]) == {"b": "RuntimeError: [PARSE_SYNTAX_ERROR] x"}  # type: ignore[arg-type]

@@ -44,6 +44,37 @@ def test_a_table_is_not_removed(tmp_path: Path, files: dict[str, bytes], in_cata
     assert {path.name for path in (tmp_path / "t" / "_delta_log").iterdir()} == set(files)
 
 
+def test_of_a_half_made_table_files_of_rows_are_moved_aside_and_those_of_the_log_removed(tmp_path: Path) -> None:
+    folder = save(tmp_path / "t", {named(0): commit(*TABLE)[:-3]})
+    for name in ("part-0", "x=1/part-1"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(name)
+    stores.remove_half_made(str(folder))
+    assert list(folder.iterdir()) == []
+    aside = tmp_path / "t.half-made-1"
+    assert {str(file.relative_to(aside)): file.read_text() for file in aside.rglob("part-*")} == {
+        "part-0": "part-0",
+        "x=1/part-1": "x=1/part-1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(OSError("no such\nplace"), "no such"), (OSError(" \n"), "OSError"), (KeyError(), "KeyError")]
+)
+def test_what_cannot_be_cleared_from_here_is_named_with_the_reason(
+    error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> None:
+        raise error
+
+    monkeypatch.setattr(stores, "store_of", refuse)
+    assert stores.is_half_made("s3://lake/t") is False
+    with pytest.raises(
+        WarehouseError, match=rf"^s3://lake/t is half made, .* cannot be cleared from here \({reason}\); "
+    ):
+        stores.remove_half_made("s3://lake/t")
+
+
 def test_an_empty_table_that_no_catalog_knows_is_removed(tmp_path: Path) -> None:
     save(tmp_path / "t", EMPTY)
     (tmp_path / "t" / "_delta_log" / "_staged_commits").mkdir()
