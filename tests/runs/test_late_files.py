@@ -11,15 +11,17 @@ from .brokers import at
 File = dict[str, Any]
 
 
-def file(name: str, first: float, last: float, requests: int = 10, **given: Any) -> File:
+def file(name: str, first: float, last: float, requests: float = 10, **given: Any) -> File:
     broker = given.pop("broker", "b")
     step_back = int(given.pop("step_back", 0) * 1000)
     times = {"first_logged_at": at(first), "last_logged_at": at(last)} if requests else dict.fromkeys(TIMES)
     told = {"step_back_ms": step_back if requests else None, "info_requests": given.pop("info", 0)}
-    return {"cluster": "c", "broker": broker, "file_id": name, "requests": requests, **times, **told}
+    return {"cluster": "c", "broker": broker, "file_id": name, "requests": round(requests * MANY), **times, **told}
 
 
 TIMES = ("first_logged_at", "last_logged_at")
+MANY = 1000
+"""A multiple of numbers of requests: equal numbers are not the same object then."""
 ONE, TWO, THREE = file("1", 0, 100), file("2", 100, 200), file("3", 200, 300)
 ALL, SOME = 10, 4
 NAMESAKES = [file("a", 0, 100), file("b", 0, 50)]
@@ -36,6 +38,7 @@ CASES: dict[str, tuple[list[File], dict[str, int], bool]] = {
     "the first file has grown": ([ONE, TWO], {"1": SOME}, True),
     "the first files are new, the last has grown": ([THREE, TWO, ONE], {"1": ALL, "2": ALL, "3": SOME}, True),
     "the first has grown, and what comes after is new": ([ONE, TWO, THREE], {"1": SOME, "2": ALL, "3": ALL}, False),
+    "the first file has grown, before one request": ([ONE, file("2", 100, 200, requests=1 / MANY)], {"1": SOME}, True),
     "one between is new": ([ONE, TWO, THREE], {"2": ALL}, True),
     "a file without requests comes after": ([ONE, file("2", 0, 0, requests=0)], {"1": SOME}, False),
     "it has grown past one that began with it": (NAMESAKES, {"a": SOME}, True),
@@ -60,7 +63,8 @@ SET_BACK: dict[str, tuple[list[File], bool]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_file_is_late_if_one_after_it_was_built(name: str) -> None:
-    files, new, is_late = CASES[name]
+    files, numbers, is_late = CASES[name]
+    new = {file_id: number * MANY for file_id, number in numbers.items()}
     assert late_brokers(files, new) == ({("c", "b")} if is_late else set())
     assert late_brokers(reversed(files), new) == late_brokers(files, new)
 
