@@ -100,8 +100,10 @@ class Derivation:
             return nullcontext()
         states = self.increment.states
         rows = self.lake.count("requests") if states is None else states * _KINDS
-        self.lake.one_file &= rows * REQUEST_BYTES <= SMALL_BYTES
-        return nullcontext() if rows * REQUEST_BYTES <= SMALL_BYTES else sized(self.lake.spark, rows * REQUEST_BYTES)
+        size = rows * REQUEST_BYTES
+        is_small = size <= SMALL_BYTES
+        self.lake.one_file &= is_small
+        return nullcontext() if is_small else sized(self.lake.spark, size)
 
     def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         self.cached += self.increment.cached

@@ -54,7 +54,7 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     derived: list[Any] = []
 
     def derivation(lake: Any, settings: Any, *of_build: Any) -> Any:
-        derived.append(of_build[:3])
+        derived.append(of_build)
         return SimpleNamespace(run=lambda stage: meanwhile.append(stored.get("built_until", "as before")))
 
     stored: dict[str, Any] = {}
@@ -71,10 +71,11 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     sizes: list[int] = []
     monkeypatch.setattr(pipeline, "Derivation", derivation)
     monkeypatch.setattr(pipeline, "sized", lambda spark, size: sizes.append(size) or nullcontext())
+    monkeypatch.setattr(pipeline, "SMALL_BYTES", 70 * REQUEST_BYTES)
     monkeypatch.setattr(Ingested, "in_memory", lambda self, spark: {})
     pipeline._build(lake, Ingested(FILES), Settings(), RunReport())
     expected = None if until is None else at(until)
-    assert derived == [(OF_THIS, expected, at(5))]
+    assert derived == [(OF_THIS, expected, at(5), list(FILES.values()), {})]
     assert meanwhile == [None if until is None else "as before"]
-    assert sizes == [planned * REQUEST_BYTES]
+    assert (sizes, lake.one_file) == ([planned * REQUEST_BYTES], planned == 70)
     assert (stored["built_until"], stored["built_with"]) == (at(5), OF_THIS)

@@ -106,16 +106,18 @@ def test_requests_are_counted_in_once(
     [
         (None, None, None, True),
         (2, 0, None, True),
-        (2, 10_000, 10_000 * 8 * 600, False),
+        (2, 10_000, None, True),
+        (2, 10_001, 10_001 * 8 * 600, False),
         (2, None, 99 * 600_000, False),
     ],
-    ids=["everything", "only new connections", "connections that go on", "a late file"],
+    ids=["everything", "only new connections", "connections that go on", "one more", "a late file"],
 )
 def test_a_session_is_set_up_for_what_an_increment_reads(
     monkeypatch: pytest.MonkeyPatch, until: int | None, states: int | None, size: int | None, one_file: bool
 ) -> None:
     sizes: list[int] = []
     monkeypatch.setattr(derivation, "sized", lambda spark, size: sizes.append(size) or nullcontext())
+    monkeypatch.setattr(derivation, "SMALL_BYTES", 10_000 * 8 * 600)
     derived: Any = derivation.Derivation.__new__(derivation.Derivation)
     derived.until = until
     derived.increment = SimpleNamespace(states=states)

@@ -1,6 +1,7 @@
 """The step that reads: what it notes of files that are compressed after they were read, and of the times of its runs."""
 
 import gzip
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,14 +9,17 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.logs.broker_events import RESTARTED
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import json_record
 from tests.frames import frame, ledger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SETTINGS = Settings()
 
 GAP = timedelta(minutes=5)
 
@@ -147,6 +151,38 @@ def silences(*seconds: float) -> dict[str, Any]:
 )
 def test_silences_that_are_left_out_only_now_are_noticed(known: list[float], now: list[float], expected: bool) -> None:
     assert ingest._shows_more(SimpleNamespace(known=silences(*known)), silences(*now), GAP) == expected
+
+
+@pytest.mark.parametrize(("size", "one_file"), [(0, True), (5, True), (6, False)])
+@pytest.mark.parametrize("is_here", [True, False])
+def test_a_session_is_set_up_for_what_is_planned(
+    size: int, one_file: bool, is_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[Any] = []
+    plan = SimpleNamespace(size=size, files=(), packed=(), unchanged=("a",), problems=("b",))
+    lake: Any = SimpleNamespace(spark="spark", state=State(retained_from=NOW))
+    known = {"f": {"file_id": "f"}}
+    monkeypatch.setattr(ingest, "SMALL_BYTES", 5)
+    monkeypatch.setattr(ingest, "log_files", lambda logs, settings: logs)
+    monkeypatch.setattr(ingest, "is_on_one_machine", lambda spark: is_here)
+    monkeypatch.setattr(ingest, "start_worker", lambda spark: done.append("a worker"))
+    monkeypatch.setattr(ingest, "sized", lambda spark, size: done.append(size) or nullcontext())
+    monkeypatch.setattr(ingest, "files_read", lambda lake: known)
+    monkeypatch.setattr(ingest, "cores", lambda spark: 3)
+    monkeypatch.setattr(ingest, "make_plan", lambda *given: plan if given == (["x"], known, SETTINGS, 3, NOW) else None)
+    report = ingest.RunReport()
+    assert ingest.ingest_logs(["x"], lake, SETTINGS, report) == ingest.Ingested(known)
+    assert done == (["a worker"] if is_here else []) + [0, size]
+    assert (lake.one_file, report.unchanged, report.problems) == (one_file, ["a"], ["b"])
+
+
+@pytest.mark.parametrize(("number", "is_given"), [(1000, True), (1001, False)])
+def test_plans_have_the_rows_of_some_files(number: int, is_given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "_files", lambda spark, rows: (spark, len(rows)))
+    files: dict[str, Any] = {str(name): {} for name in range(number)}
+    ingested = ingest.Ingested(files, {"requests": "rows"})  # type: ignore[dict-item]
+    given = {"ingested_files": ("spark", number)} if is_given else {}
+    assert ingested.in_memory("spark") == {"requests": "rows", **given}  # type: ignore[arg-type, comparison-overlap]
 
 
 @pytest.mark.parametrize(
