@@ -3,6 +3,7 @@
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.tables.spec import parse_spec, table_spec
 from kafka_clientinfo.tables.views import View
+from kafka_clientinfo.warehouse import creation
 from kafka_clientinfo.warehouse import ddl as sql
 from kafka_clientinfo.warehouse.address import Address, address_in
 from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
@@ -131,6 +133,8 @@ class Catalog:
         ),
         ("[PERMISSION_DENIED] User lacks CREATE SCHEMA", "does not let this user make it"),
         ("[CATALOG_NOT_FOUND] The catalog `main` not found.", "catalog main, which the session does not have"),
+        ("[REQUIRES_SINGLE_PART_NAMESPACE] x", "catalog main, which the session does not have"),
+        ("[NO_SUCH_CATALOG_EXCEPTION] x", "catalog main, which the session does not have"),
         ("java.net.ConnectException: Connection refused", "cannot be made: ConnectException: Connection refused"),
     ],
 )
@@ -139,20 +143,50 @@ def test_why_a_schema_is_not_made(text: str, message: str) -> None:
         make_schema(Catalog({"CREATE SCHEMA": text}), NAMED)  # type: ignore[arg-type]
 
 
+RAW = parse_spec(
+    'name = "raw"\ncomment = "Raw"\nwrite_mode = "append"\nkey = ["raw"]\ncluster_by = ["raw"]\n'
+    'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]'
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[TABLE_OR_VIEW_ALREADY_EXISTS] x",
+        "[DELTA_TABLE_ALREADY_EXISTS] x",
+        "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] x",
+        "[ANOTHER] x",
+    ],
+)
+@pytest.mark.parametrize("is_made_meanwhile", [True, False])
+def test_what_is_in_the_way_of_a_table_is_removed_if_it_is_none(
+    text: str, is_made_meanwhile: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, removed = Catalog({"CREATE TABLE": text}), list[str]()
+
+    def remove(location: str) -> None:
+        removed.append(location)
+        catalog.refused = {}
+
+    monkeypatch.setattr(creation, "wait_for_maker", lambda is_there: is_made_meanwhile)
+    monkeypatch.setattr(creation, "remove_half_made", remove)
+    is_another = text.startswith("[ANOTHER]")
+    with pytest.raises(RuntimeError, match="ANOTHER") if is_another else nullcontext():
+        make_table(catalog, Address("s3://lake"), RAW, {}, False)  # type: ignore[arg-type]
+    is_removed = not is_made_meanwhile and not is_another
+    assert (removed, len(catalog.said)) == (["s3://lake/raw"] * is_removed, 1 + is_removed)
+
+
 def test_tags_are_told_where_the_catalog_has_them() -> None:
-    spec = parse_spec(
-        'name = "raw"\ncomment = "Raw"\nwrite_mode = "append"\nkey = ["raw"]\ncluster_by = ["raw"]\n'
-        'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]'
-    )
     catalog = Catalog({})
-    make_table(catalog, NAMED, spec, {}, False)  # type: ignore[arg-type]
+    make_table(catalog, NAMED, RAW, {}, False)  # type: ignore[arg-type]
     assert catalog.said[1:] == [
         "ALTER TABLE `main`.`kafka`.`raw` SET TAGS "
         "('kafka_clientinfo' = 'read from logs', 'kafka_clientinfo_raw_bytes' = 'true')"
     ]
-    make_table(Catalog({"ALTER TABLE": "no"}), NAMED, spec, {}, False)  # type: ignore[arg-type]
+    make_table(Catalog({"ALTER TABLE": "no"}), NAMED, RAW, {}, False)  # type: ignore[arg-type]
     at_path = Catalog({})
-    make_table(at_path, Address("s3://lake"), spec, {}, True)  # type: ignore[arg-type]
+    make_table(at_path, Address("s3://lake"), RAW, {}, True)  # type: ignore[arg-type]
     assert len(at_path.said) == 1
 
 
@@ -186,4 +220,5 @@ def test_views_that_cannot_be_made_are_named_with_the_reason() -> None:
         name: f"WarehouseError: {others.format(name)}" for name in "ba"
     }
     refusing = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]", "CREATE": "[PARSE_SYNTAX_ERROR] x"})
-    assert make_views(refusing, NAMED, views[:1]) == {"b": "RuntimeError: [PARSE_SYNTAX_ERROR] x"}  # type: ignore[arg-type]
+    said = {"b": "RuntimeError: [PARSE_SYNTAX_ERROR] x"}
+    assert make_views(refusing, NAMED, views[:1]) == said  # type: ignore[arg-type]
