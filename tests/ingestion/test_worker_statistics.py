@@ -207,6 +207,15 @@ def test_the_tail_holds_no_more_records_than_the_window_needs(monkeypatch: pytes
         assert [*tail.records] == expected
 
 
+def test_the_hash_of_what_was_read_stays_if_the_file_is_damaged_before_the_split(path: Path) -> None:
+    log = json_record() * 20
+    path.write_bytes(gzip.compress(log) + b"\xff" * 300)
+    *_, last = read_splits([split_of(path, 2 * len(log))], "UTC")
+    (split,) = last.column("file").to_pylist()
+    assert split["resume_hash"] is None
+    assert split["error"].endswith(f" after byte {len(log)} of its content")
+
+
 def logger_answer(kind: int) -> dict[str, Any]:
     answer = {"errorCode": 0, "errorMessage": None, "resourceType": kind, "resourceName": "1"}
     return {"throttleTimeMs": 0, "responses": [answer]}
