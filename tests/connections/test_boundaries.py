@@ -141,6 +141,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         ],
         [2],
     ),
+    "a forwarded request among a client's own": (
+        [r(0, correlation_id=9), r(1, is_forwarded=True, correlation_id=2, client_id="x"), r(2, correlation_id=10)],
+        [3],
+    ),
     "a null client id under header v3": (
         [r(0, correlation_id=1, **V3), r(1, client_id=None, correlation_id=0, **V3)],
         [2],

@@ -117,7 +117,7 @@ def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any
     """In whatever parts they come, the rows of each id's last connection are those of one run."""
     requests, files = log(spark, _any_requests(random.Random(7))[:300])
     before, rows = NOTHING, None
-    for first, end in pairwise((0, 2, 40, 42, 200, 300)):  # both ids have requests in every part
+    for first, end in pairwise((0, 1, 40, 42, 200, 300)):  # both ids have requests in every part but the first
         part = requests.where(F.col("byte_offset").between(first, end - 1))
         judged = judge_requests(part, files, Settings(), concerns(), before)
         rows = judged.where("is_newest").drop("is_newest").localCheckpoint()

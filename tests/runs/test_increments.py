@@ -266,6 +266,12 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
     assert recomputed(increment) == {"b": expected}
 
 
+def test_where_only_duplicates_are_new_no_connection_is_recomputed(spark: Any) -> None:
+    log = Log(old(("x", 0)), old(("x", 1)), [("x", 1, 0, 0, 0)], [file_of("f", 2, 0)], duplicates=("x",))
+    increment = since(spark, {"b": log})
+    assert (increment.since(), increment.states, recomputed(increment)) == (None, 0, {})
+
+
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     """The newest one has lost its requests; it is not over, but can't be computed again."""
     connections: list[Connection] = [

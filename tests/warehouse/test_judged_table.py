@@ -68,6 +68,14 @@ def test_rows_are_replaced_by_connection_id(
     table.replace(rows(spark, ("x", 1, 0, 3, None), ("x", 2, 0, 4, 9), ("z", 1, 0, 6, 9)), SECOND)
     assert held(table) == [("x", 0, 3), ("x", 0, 4), ("y", 0, 2), ("z", 0, 6)]
     assert table.last_build() == SECOND
+    name = lake.address.table(JUDGED)
+    newest, stored_as, properties = ddl.history(spark, name)[0], ddl.detail(spark, name), ddl.properties(spark, name)
+    assert (newest["userMetadata"], newest["operation"] == "MERGE") == ("1.0 a, until 2026-11-26 02:00", small == 0)
+    assert stored_as is not None
+    assert small == 0 or stored_as["numFiles"] == 1
+    assert properties is not None
+    assert properties[ddl.DELETION_VECTORS] == "false"
+    assert properties[ddl.STATISTICS] == "cluster,broker,connection_id,opened_at,opened_seq,seq"
     assert before is not None
     assert before.count() == 3, "what was read does not change"
     table.overwrite(rows(spark, ("w", 1, 0, 1, 1)).withColumnRenamed("requests", "number"), THIRD)
