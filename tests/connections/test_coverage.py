@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import reports, with_log_position
+from kafka_clientinfo.connections.coverage import log_positions, reports, with_log_position
 from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
 from tests.frames import START, at, frame, log, request
 
@@ -242,7 +242,7 @@ def located(spark: Any) -> dict[str, list[tuple[Any, ...]]]:
     rows, files = log(spark, requests, **columns)
     files = files.unionByName(frame(spark, "ingested_files", reported))
     carried = rows.select("*", F.struct("log_level").alias("carried"))
-    located = with_log_position(carried, files, SETTINGS).orderBy("byte_offset")
+    located = with_log_position(carried, log_positions(files, SETTINGS)).orderBy("byte_offset")
     seconds = (
         F.unix_micros(f"coverage.{name}") / 1_000_000 - F.lit(START.timestamp()) for name in ("since", "started_at")
     )
@@ -278,7 +278,9 @@ def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(spa
         for name, values in stated.items()
     ]
     files = files.unionByName(frame(spark, "ingested_files", reported))
-    located = with_log_position(requests.select("*", F.struct("log_level").alias("carried")), files, SETTINGS)
+    located = with_log_position(
+        requests.select("*", F.struct("log_level").alias("carried")), log_positions(files, SETTINGS)
+    )
     limits = {row[0]: row[1] for row in located.select("broker", "coverage.max_idle_ms").collect()}
     assert limits.pop("never") > 365 * 86_400_000
     assert limits == {"silent": 600_000, "less": 600_000, "more": 900_000}
@@ -303,4 +305,4 @@ def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(spark
     found = reports(frame(spark, "ingested_files", [file]), SETTINGS)
     run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
     ever = -START.timestamp()
-    assert sorted(map(tuple, found.select(run, since).collect())) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 80)]
+    assert sorted(map(tuple, found.select(run, since).collect())) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 79)]

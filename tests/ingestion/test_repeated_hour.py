@@ -193,7 +193,9 @@ def test_runs_move_what_later_files_show(
     spark: Any, log: tuple[Path, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = derivation.steps()
-    monkeypatch.setattr(derivation, "steps", lambda: {name: steps[name] for name in ("judged_requests", "connections")})
+    monkeypatch.setattr(
+        derivation, "steps", lambda: {name: steps[name] for name in ("log_positions", "judged_requests", "connections")}
+    )
     folder, lake, at_once = tmp_path / "b", tmp_path / "lake", tmp_path / "at-once"
     folder.mkdir()
     files = [(f"kafka-request.log.{path.stem}", data) for path, data in rotated(log, CUTS).items()]
