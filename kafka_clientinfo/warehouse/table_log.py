@@ -144,8 +144,8 @@ def damage(folder: Path) -> str | None:
                 return _cut_off(commit, version == versions[-1])
     except OSError:
         return None
-    expected = range(since + 1, max(versions, default=since) + 1)
-    missing = next((version for version in expected if version not in versions), None)
+    before_newest = range(since + 1, max(versions, default=since))
+    missing = next((version for version in before_newest if version not in versions), None)
     if missing is not None:
         return f"{log / f'{missing:020}.json'} is missing, a commit of the table's log; restore it from a copy"
     return None

@@ -291,6 +291,7 @@ def test_a_file_that_is_compressed_after_it_was_read_is_unpacked_once(
     copy = save(tmp_path / "b1" / "copy.gz", gzip.compress(LOG))
     both = plan(plain, packed, copy, known=known)
     assert (both.unchanged, both.packed) == ((str(plain), str(packed), str(copy)), ())
+    assert plan(plain.rename(plain.with_name("moved.log")), known=known).packed == ()
     (noted,) = plan(packed, copy, known=known).packed
     size = copy.stat().st_size
     assert noted == {**known[identity], "path": str(copy), "size_on_disk": size, "compressed": True}

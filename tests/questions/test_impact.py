@@ -17,7 +17,8 @@ from tests.report.tables_on_disk import write_warehouse
 TARGET, LATER = "4.0.1", "4.4.0"
 PRODUCE, FETCH = (0, "PRODUCE"), (1, "FETCH")
 USES: tuple[tuple[str, tuple[int, str], int, int, dict[str, dict[str, str]]], ...] = (
-    ("few", PRODUCE, 2, 1, {"refused_by": {TARGET: "rare"}}),
+    ("few", PRODUCE, 2, 3, {"refused_by": {TARGET: "rare"}}),
+    ("few", FETCH, 2, 1, {"refused_by": {TARGET: "common"}}),
     ("much", FETCH, 0, 9, {"refused_by": {TARGET: "common"}}),
     ("much", PRODUCE, 2, 9, {"refused_by": {TARGET: "common", LATER: "common"}}),
     ("much", PRODUCE, 1, 9, {"refused_by": {TARGET: "common"}}),
@@ -29,7 +30,7 @@ USES: tuple[tuple[str, tuple[int, str], int, int, dict[str, dict[str, str]]], ..
 """Client id, API and version, requests, and which releases would not take them."""
 ROWS = [
     ("also much", "PRODUCE", 2), ("much", "PRODUCE", 1), ("much", "PRODUCE", 2), ("much", "FETCH", 0), ("few", "PRODUCE", 2),
-    ("most", "FETCH", 3), ("unsure", "FETCH", 4),
+    ("few", "FETCH", 2), ("most", "FETCH", 3), ("unsure", "FETCH", 4),
 ]  # fmt: skip
 """What is not fine at the target: the worst first, then the most used, then by client, API and version."""
 CLIENTS = {"removed": 3, "deprecated": 1, "ok": 1, "unknown": 1}
@@ -38,7 +39,7 @@ CLIENTS = {"removed": 3, "deprecated": 1, "ok": 1, "unknown": 1}
 @pytest.fixture(scope="module")
 def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
     """Clients of the cluster c, and clusters of 50 and 51 brokers that log at INFO."""
-    clusters = [("c", use) for use in USES] + [(name, USES[-1]) for name in ("fifty", "more")]
+    clusters = [("c", use) for use in USES] + [(name, USES[-1]) for name in ("fifty", "more", "long")]
     uses = []
     for cluster, (client, (key, api), version, requests, verdicts) in clusters:
         who = {"cluster": cluster, "principal": "User:p", "client_id": client}
@@ -65,6 +66,7 @@ def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
         }
 
     usage = [used("c", "b1", 0, 60, True), used("c", "b1", 0, 60, False), used("c", "b2", 3600, 7200, True)]
+    usage.append(used("long", "b" * 99, 0, 0, True))
     usage += [
         used(name, f"b{n:02}", 0, 0, True) for name, number in (("fifty", 50), ("more", 51)) for n in range(number)
     ]
@@ -81,17 +83,18 @@ def shown(result: Impact) -> list[tuple[Any, ...]]:
 def test_the_worst_comes_first_and_then_the_most_used(scope: Scope) -> None:
     result = impact(scope, TARGET)
     assert shown(result) == ROWS
-    assert [row["verdict"] for row in result.rows] == ["removed"] * 5 + ["deprecated", "unknown"]
+    assert [row["verdict"] for row in result.rows] == ["removed"] * 6 + ["deprecated", "unknown"]
     assert (result.breaks, result.clients) == (True, CLIENTS)
-    assert result.found == {"removed": 5, "deprecated": 1, "unknown": 1}
+    assert (result.matrix, result.matrix_clients, result.by_release) == ([], 0, {})
+    assert result.found == {"removed": 6, "deprecated": 1, "unknown": 1}
     assert result.reasons == ["common", "rare", "refused_later", "untold"]
     assert {row["first_seen"] for row in result.rows} == {row["last_seen"] for row in result.rows} == {at(0)}
 
 
 def test_a_limit_leaves_rows_of_each_verdict_and_counts_all(scope: Scope) -> None:
     result = impact(scope, TARGET, all_targets=True, limit=2)
-    assert shown(result) == [*ROWS[:2], *ROWS[5:]]
-    assert result.found == {"removed": 5, "deprecated": 1, "unknown": 1}
+    assert shown(result) == [*ROWS[:2], *ROWS[6:]]
+    assert result.found == {"removed": 6, "deprecated": 1, "unknown": 1}
     assert [row["client_id"] for row in result.matrix] == ["much", "also much"]
     assert result.matrix_clients == 5
 
@@ -119,6 +122,11 @@ def test_fifty_brokers_are_named(scope: Scope, cluster: str, ends: str) -> None:
     result = impact(replace(scope, filters=Filters(cluster=cluster)), TARGET)
     assert result.cannot_tell[1].partition(" There only")[0].endswith(ends)
     assert not result.breaks
+
+
+def test_a_long_name_of_a_broker_is_cut(scope: Scope) -> None:
+    result = impact(replace(scope, filters=Filters(cluster="long")), TARGET)
+    assert result.cannot_tell[1].startswith(f"Brokers that log at INFO: long/{'b' * 74}…. There")
 
 
 def test_nobody_who_fits_is_an_error(scope: Scope) -> None:

@@ -1,5 +1,6 @@
 """How a run works by its size, and that the caller's session is the caller's afterwards."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -50,6 +51,16 @@ def test_a_session_is_set_up_for_the_size_of_the_run() -> None:
 @pytest.mark.parametrize(("gibibytes", "partitions"), [(0.1, 8), (0.5, 8), (0.51, 9), (2, 32), (8, 128), (1000, 200)])
 def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> None:
     assert conf_of(int(gibibytes * (1 << 30)), 8)[PARTITIONS] == str(partitions)
+
+
+@pytest.mark.parametrize(("size", "partitions"), [(SMALL_BYTES, "1"), (SMALL_BYTES + 1, "7")])
+def test_a_large_run_has_a_partition_for_each_core(size: int, partitions: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str] = {}
+    monkeypatch.setattr(session_conf, "cores", lambda spark: 7)
+    for name in ("set_for", "set_where_allowed"):
+        monkeypatch.setattr(session_conf, name, lambda spark, conf: given.update(conf) or nullcontext())
+    with sized(None, size):  # type: ignore[arg-type]
+        assert given == conf_of(size, 7) | {PARTITIONS: partitions, "spark.sql.session.timeZone": "UTC"}
 
 
 @pytest.mark.usefixtures("free_conf")

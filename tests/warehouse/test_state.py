@@ -33,6 +33,8 @@ def lake(spark: Any, tmp_path: Path) -> Warehouse:
 def test_a_state_is_its_text() -> None:
     for state in (FULL, State(), State(format=FORMAT - 1)):
         assert state_of(state.properties, Address("/w")) == state
+    first, second = (State(rows=dict(rows)) for rows in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1)]))
+    assert first.properties == second.properties
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"format": "2"}'])

@@ -1,8 +1,10 @@
 """Files of a warehouse on this machine: which folders are half made, and what is removed or moved aside."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyarrow import fs
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import stores
@@ -44,13 +46,33 @@ def test_a_table_is_not_removed(tmp_path: Path, files: dict[str, bytes], in_cata
     assert {path.name for path in (tmp_path / "t" / "_delta_log").iterdir()} == set(files)
 
 
-def test_of_a_half_made_table_files_of_rows_are_moved_aside_and_those_of_the_log_removed(tmp_path: Path) -> None:
+class Flat:
+    """A store that has files with long names, and no folders."""
+
+    def __init__(self) -> None:
+        self.store = fs.LocalFileSystem()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    def get_file_info(self, what: Any) -> Any:
+        found = self.store.get_file_info(what)
+        is_list = isinstance(found, list)
+        return [one for one in found if one.type is not fs.FileType.Directory] if is_list else found
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_of_a_half_made_table_files_of_rows_are_moved_aside_and_those_of_the_log_removed(
+    tmp_path: Path, is_flat: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_flat:
+        monkeypatch.setattr(stores, "store_of", lambda path: (Flat(), path))
     folder = save(tmp_path / "t", {named(0): commit(*TABLE)[:-3]})
     for name in ("part-0", "x=1/part-1"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(name)
     stores.remove_half_made(str(folder))
-    assert list(folder.iterdir()) == []
+    assert [path for path in folder.rglob("*") if path.is_file() or not is_flat] == []
     aside = tmp_path / "t.half-made-1"
     assert {str(file.relative_to(aside)): file.read_text() for file in aside.rglob("part-*")} == {
         "part-0": "part-0",

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -133,6 +134,12 @@ DAMAGE: dict[str, tuple[dict[str, bytes], str | None]] = {
     ),
     "a checkpoint of another format": ({named(3, ".checkpoint.x.json"): b"{", named(4): ROWS}, None),
 }  # fmt: skip
+
+
+def test_the_first_of_the_tables_that_are_damaged_is_named(tmp_path: Path) -> None:
+    for name in ascii_lowercase:
+        save(tmp_path / name, {named(0): FIRST, named(1): b""})
+    assert str(table_log.first_damage(tmp_path)).startswith(f"{tmp_path}/a/")
 
 
 @pytest.mark.parametrize("name", DAMAGE)
