@@ -110,11 +110,11 @@ def _logs_of(item: str, layout: str) -> list[StoredFile]:
         )
     path = local_path(item)
     named = _remote(item) if path is None else _local(path)
-    recognised, unknown = _recognised(named.in_folders, layout)
+    recognised, contents = _recognised(named.in_folders, layout)
     files = sorted({*named.files, *recognised}, key=_path_parts)
     if not files:
         is_folder = path is not None and os.path.isdir(path)
-        hint = _nothing(unknown) if is_folder or unknown else "no such file, folder or match"
+        hint = _nothing(contents) if is_folder or contents else "no such file, folder or match"
         if item.startswith("dbfs:") and not os.path.isdir("/dbfs"):
             hint = "dbfs:/ is read as /dbfs, which this machine does not have"
         raise InputError(f"{shown_uri(item)}: {hint}; give log files, folders that hold request logs, or quoted globs")
@@ -122,14 +122,14 @@ def _logs_of(item: str, layout: str) -> list[StoredFile]:
 
 
 def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFile], dict[StoredFile, Content]]:
-    """Return the files in folders that are to be read, and the contents of the others."""
+    """Return the files in folders that are to be read, and the contents of those that were looked at."""
     known = [file for file in files if file.inner.endswith("/") or _is_log(file)]
     beside = {file.folder for file in known}
     others = [file for file in files if not (file.inner.endswith("/") or _is_log(file))]
     others = [file for file in others if not (is_server_log(file) and file.folder in beside)]
     contents = dict(zip(others, _contents(others, layout), strict=True))
     known += [replace(file, holds_requests=True) for file in others if contents[file] == "requests"]
-    return known, {file: content for file, content in contents.items() if content != "requests"}
+    return known, contents
 
 
 def _contents(files: Sequence[StoredFile], layout: str) -> list[Content]:

@@ -168,18 +168,20 @@ def test_it_looks_below_folders_with_the_name_of_a_log(tmp_path: Path) -> None:
     assert paths(tmp_path) == [str(inside)]
 
 
-def test_it_reports_a_folder_that_cannot_be_listed(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["b2", ".hidden"])
+def test_it_reports_a_folder_that_cannot_be_listed(logs: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
+    (logs / "b2").rename(logs / name)
 
     def refuse(path: str) -> object:
-        if str(path).endswith("b2"):
+        if str(path).endswith(name):
             raise PermissionError(13, "Permission denied", path)
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
     plan = make_plan(find_logs([str(logs)]), {}, Settings(), 1)
     assert [(problem.path, problem.kind) for problem in plan.problems if problem.kind != "copy"] == [
-        (f"{logs}/b2/", "unreadable")
+        (f"{logs}/{name}/", "unreadable")
     ]
     assert [file.path for file in plan.files] == [str(logs / "b1" / "kafka-request.log")]
 

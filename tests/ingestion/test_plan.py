@@ -191,6 +191,11 @@ def test_a_file_that_fails_while_it_is_planned_is_left_out(
     assert [file.path for file in found.files] == [str(paths[1])]
 
 
+def test_the_record_that_stands_for_an_unreadable_rest_is_taken_back_once() -> None:
+    row = {"path": "a", "records": 7, "rejected": 3, "damage": "cut"}
+    assert planning._without_placeholder(row) == {"path": "a", "records": 6, "rejected": 2, "damage": None}
+
+
 @pytest.mark.parametrize("first_longer", [True, False])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_it_keeps_the_longer_of_two_copies(tmp_path: Path, first_longer: bool, pack: Callable[[bytes], bytes]) -> None:

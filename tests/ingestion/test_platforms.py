@@ -79,9 +79,19 @@ def test_the_error_names_what_was_looked_at(tmp_path: Path) -> None:
     ):
         find_logs([str(tmp_path)])
     save(tmp_path / "trace.log", HANDLED)
-    with pytest.raises(InputError, match=r"trace\.log holds requests only as kafka\.server\.KafkaApis traces them"):
+    said = (
+        r"trace\.log holds requests only as kafka\.server\.KafkaApis traces them, without their outcome and times: "
+        r"set the logger kafka\.request\.logger to DEBUG; give"
+    )
+    with pytest.raises(InputError, match=said):
         find_logs([str(tmp_path)])
     assert names(tmp_path / "trace.log") == ["trace.log"]
+
+
+@pytest.mark.parametrize("content", [SERVER, HANDLED])
+def test_a_server_log_that_is_given_alone_stays_one(tmp_path: Path, content: bytes) -> None:
+    (found,) = find_logs([str(save(tmp_path / "server.log", content))])
+    assert is_server_log(found)
 
 
 @pytest.mark.parametrize("beside", [True, False])
