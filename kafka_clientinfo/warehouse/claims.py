@@ -40,7 +40,7 @@ from ..errors import WarehouseError
 from ..spark.features import at_once
 from ..spark.session_conf import set_for
 from .address import Address
-from .ddl import history
+from .ddl import RECENT, commits, history
 from .state import LEDGER
 
 APPLICATION = "kafka_clientinfo"
@@ -49,7 +49,6 @@ CLAIM = "claim "
 """Prefix of the `userMetadata` of a claim's commits."""
 _STEP = 1_000_000
 """Numbers per claim: more than the commits of a run to one table."""
-_RECENT = 20
 # Delta's names for a commit that another writer got ahead of; Spark Connect has no class for it.
 _CONFLICTS = ("Concurrent", "CONCURRENT")
 
@@ -81,8 +80,8 @@ class Claims:
         assert self._seen is not None
         number = (self._seen + 1) * _STEP
         self._commit_nothing(LEDGER, number)
-        commits = history(self.spark, self.address.table(LEDGER), _RECENT)
-        if (self._seen + 1, self._token) not in [(row["version"], row["userMetadata"]) for row in commits]:
+        recent = history(self.spark, self.address.table(LEDGER), RECENT)
+        if (self._seen + 1, self._token) not in [(row["version"], row["userMetadata"]) for row in recent]:
             raise self._overtaken()
         at_once(lambda name: self._commit_nothing(name, number), names)
         self.number = number
@@ -146,8 +145,5 @@ class Claims:
 
 def last_metadata(spark: SparkSession, table: str, wanted: Callable[[str], bool]) -> str | None:
     """Return the newest `userMetadata` of a table's commits that `wanted` accepts; None if its history has none."""
-    for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
-        texts = (row["userMetadata"] for row in history(spark, table, limit))
-        if (newest := next((text for text in texts if text is not None and wanted(text)), None)) is not None:
-            return str(newest)
-    return None
+    texts = (commit["userMetadata"] for commit in commits(spark, table))
+    return next((str(text) for text in texts if text is not None and wanted(text)), None)

@@ -23,6 +23,8 @@ DELETION_VECTORS = "delta.enableDeletionVectors"
 """Property that is false for every table, as other readers can't read deletion vectors."""
 STATISTICS = "delta.dataSkippingStatsColumns"
 """Property with the columns for which Delta keeps each file's least and greatest value."""
+RECENT = 20
+"""The number of commits that are read before the whole history."""
 _MISSING = (
     "PATH_NOT_FOUND",
     "DELTA_MISSING_DELTA_TABLE",
@@ -93,6 +95,15 @@ def history(spark: "SparkSession", table: str, limit: int | None = None) -> "lis
     commits = spark.sql(f"DESCRIBE HISTORY {table}{only}")
     rows = commits.select("version", "userMetadata", "operation", "operationMetrics").collect()
     return sorted(rows, key=lambda row: int(row["version"]), reverse=True)
+
+
+def commits(spark: "SparkSession", table: str) -> "Iterator[Row]":
+    """Yield the commits of `history`, the newest first, and the recent ones twice.
+
+    A history is long, and the wanted commit is mostly near its end, so the whole one is read only after the recent ones.
+    """
+    for limit in (RECENT, None):
+        yield from history(spark, table, limit)
 
 
 def unless_missing(ask: Callable[[], _Answer]) -> _Answer | None:

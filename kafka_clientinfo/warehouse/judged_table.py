@@ -29,8 +29,6 @@ from .table_log import is_made
 JUDGED = "judged_requests"
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _LAST_BUILD = "kafka_clientinfo.last_build"
-_RECENT = 20
-"""The number of commits that are looked at before the whole history."""
 _LEAVES_ROWS = frozenset(
     {"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "UPGRADE PROTOCOL", "REORG"}
 )
@@ -76,12 +74,11 @@ class JudgedTable:
         """Return the build that wrote the table last; None if there is no table, or somebody else has changed its rows."""
         if self.read() is None:
             return None
-        for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
-            for commit in ddl.history(self.spark, self._table, limit):
-                if _UNTIL in (commit["userMetadata"] or ""):
-                    return Build(*commit["userMetadata"].split(_UNTIL))
-                if commit["operation"] not in _LEAVES_ROWS:
-                    return None
+        for commit in ddl.commits(self.spark, self._table):
+            if _UNTIL in (commit["userMetadata"] or ""):
+                return Build(*commit["userMetadata"].split(_UNTIL))
+            if commit["operation"] not in _LEAVES_ROWS:
+                return None
         return None
 
     def overwrite(self, rows: DataFrame, build: Build) -> None:

@@ -166,7 +166,7 @@ def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
 
 @pytest.mark.long
 def test_an_old_claim_is_found_after_many_commits(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_clientinfo.warehouse.claims._RECENT", 2)
+    monkeypatch.setattr("kafka_clientinfo.warehouse.ddl.RECENT", 2)
     lake = run(spark, root)
     for number in range(3):
         lake.update_state(built_with=str(number))

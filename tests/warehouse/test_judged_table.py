@@ -55,11 +55,14 @@ def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator
     yield lake
 
 
-@pytest.mark.parametrize("small", [0, 1 << 40], ids=["merged into", "written anew"])
-def test_rows_are_replaced_by_connection_id(
-    spark: Any, lake: Warehouse, small: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", small)
+@pytest.fixture(params=[0, 1 << 40], ids=["merged into", "written anew"])
+def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The bytes below which a table is written whole."""
+    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", request.param)
+    return int(request.param)
+
+
+def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
     assert (table.read(), table.last_build()) == (None, None)
     table.overwrite(rows(spark, ("x", 1, 0, 1, 9), ("x", 1, 1, 5, None), ("y", 1, 0, 2, 8)), FIRST)
@@ -84,11 +87,7 @@ def test_rows_are_replaced_by_connection_id(
     assert ([row["number"] for row in stored.collect()], table.last_build()) == ([1], THIRD)
 
 
-@pytest.mark.parametrize("small", [0, 1 << 40], ids=["merged into", "written anew"])
-def test_a_build_that_judges_nothing_has_written_the_table_too(
-    spark: Any, lake: Warehouse, small: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", small)
+def test_a_build_that_judges_nothing_has_written_the_table_too(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
     table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), FIRST)
     table.replace(rows(spark), SECOND)
@@ -117,11 +116,7 @@ def test_rows_that_somebody_else_has_changed_are_of_no_build(
     assert table.last_build() == (SECOND if is_known else None)
 
 
-@pytest.mark.parametrize("small", [0, 1 << 40], ids=["merged into", "written anew"])
-def test_connections_that_ended_before_an_instant_are_forgotten(
-    spark: Any, lake: Warehouse, small: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", small)
+def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
     table.forget(AT)
     table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3), ("z", 1, 0, 2, 4)), FIRST)
