@@ -214,16 +214,16 @@ class Derivation:
             return
         # Read stored rows and their newest ingestion from one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
-        if self.until is not None and step.make({"new_requests": self._new_since(self.until)}).isEmpty():
-            self.whole_tables[step.name] = self.run_relations[step.name] = self._cached_if_read(step.name, stored)
-            return
         # A run that failed after its commit has counted more requests than are built.
         ((counted_until,),) = collect(stored.agg(F.max("ingested_at")))
-        new = self._new_since(max(self.until or _NEVER, counted_until or _NEVER))
-        self._make_whole(step, aggregated(stored, step.make({"new_requests": new}), self.lake.spec(step.name)))
-
-    def _new_since(self, instant: datetime) -> Any:
-        return self.committed.where(F.col("ingested_at") > F.lit(instant))
+        since = max(self.until or _NEVER, counted_until or _NEVER)
+        new = self.committed.where(F.col("ingested_at") > F.lit(since))
+        added = cache(step.make({"new_requests": new}), self.lake.staging)
+        self.cached.append(added)
+        if self.until is not None and added.isEmpty():
+            self.whole_tables[step.name] = self.run_relations[step.name] = self._cached_if_read(step.name, stored)
+        else:
+            self._make_whole(step, aggregated(stored, added, self.lake.spec(step.name)))
 
 
 def _derive_all(derive: Callable[[Step], None]) -> None:

@@ -15,8 +15,8 @@ def file(name: str, first: float, last: float, requests: float = 10, **given: An
     broker = given.pop("broker", "b")
     step_back = int(given.pop("step_back", 0) * 1000)
     times = {"first_logged_at": at(first), "last_logged_at": at(last)} if requests else dict.fromkeys(TIMES)
-    told = {"step_back_ms": step_back if requests else None, "info_requests": given.pop("info", 0)}
-    return {"cluster": "c", "broker": broker, "file_id": name, "requests": round(requests * MANY), **times, **told}
+    more = {"step_back_ms": step_back if requests else None, "info_requests": given.pop("info", 0)}
+    return {"cluster": "c", "broker": broker, "file_id": name, "requests": round(requests * MANY), **times, **more}
 
 
 TIMES = ("first_logged_at", "last_logged_at")
