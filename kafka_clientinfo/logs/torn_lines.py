@@ -10,10 +10,8 @@ from itertools import islice
 
 from .record_marks import COMPLETED, JSON_START
 from .tearing import TEXT_STARTS, may_follow
-from .wrappers import Line
+from .wrappers import LONGEST_HEAD, Line
 
-_LONGEST_HEAD = 1 << 10
-"""Bytes; longer than wrapper, time, level, thread and logger of a line."""
 _MOST_REQUESTS = 4
 """Number of requests' beginnings that are tried, the last ones first; a client can write any number of them."""
 _QUOTES = (b'"', rb"\"", rb"\\\"")
@@ -68,7 +66,7 @@ def _requests(data: bytes, low: int) -> Iterator[int]:
 
 def _head(data: bytes, words: int, message_of: Callable[[bytes], bytes | None]) -> int:
     """Return the position of the line that has its message at `words`; 0 if only the record's own first line has it."""
-    for start in range(max(1, words - _LONGEST_HEAD), words):
+    for start in range(max(1, words - LONGEST_HEAD), words):
         if data[start] in _HEADS:
             message = message_of(data[start:])
             if message is not None and message.startswith(COMPLETED) and data.find(COMPLETED, start) == words:

@@ -47,7 +47,7 @@ _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines after a request's end; if there are more, none of them belongs to the request."""
 _MOST_HALVES = 16
-"""Torn records on one line that are told apart; more are one torn record."""
+"""Torn records on one line that are separated; more are one torn record."""
 _TORN_OBJECTS = {"docker": b'{"log":"', "journal": b'{"__CURSOR"'}
 """The beginning of a line that is torn if it is no object in JSON, by wrapper."""
 _EVENT_START = JSON_START.replace(b'"', rb"\"")

@@ -21,7 +21,7 @@ _TIME = re.compile(TIME)
 _CRI = re.compile(
     rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?::[\w:]{0,64})?(?: |\Z)"
 )
-_LONGEST_HEAD = 1 << 10
+LONGEST_HEAD = 1 << 10
 """Bytes; longer than the heads of the wrapper and of the pattern in it."""
 _PRIORITY = rb"(?:<(\d{1,3})>)"
 _STRUCTURED = rb'(?:-|(?:\[[^\s\]="]{1,32}(?: [^\s\]="]{1,32}="(?:[^"\\\]]|\\.){0,1024}"){0,32}\]){1,16})'
@@ -88,7 +88,7 @@ def cri(line: bytes) -> Line | None:
 
 def cri_part_before(line: bytes, at: int) -> int:
     """Return where the last head before a position begins, if it says that another part follows; else 0."""
-    heads = list(_CRI.finditer(line, max(0, at - _LONGEST_HEAD), at))
+    heads = list(_CRI.finditer(line, max(0, at - LONGEST_HEAD), at))
     return heads[-1].start() if heads and heads[-1][3] == b"P" else 0
 
 
