@@ -22,7 +22,7 @@ def test_every_explanation_is_of_a_line_that_is_there() -> None:
         ("questions/impact.py", "number <= {limit}", "number < {limit}"),
         ("questions/impact.py", "SELECT min(rank)", "SELECT max(rank)"),
         ("concerns/usage/upgrade_impact.py", 'F.min("max_version")', 'F.max("max_version")'),
-        ("runs/increments.py", "_OVERLAP_SECONDS = 60", "_OVERLAP_SECONDS = 61"),
+        ("runs/late_files.py", "OVERLAP = timedelta(seconds=60)", "OVERLAP = timedelta(seconds=61)"),
         ("warehouse/retention.py", "finish_deletion(tables)", "pass"),
     ],
 )
