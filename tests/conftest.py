@@ -10,7 +10,7 @@ them as a whole. Modules come in this order, so that nobody waits long for the o
 
 `--spark=connect` runs the tests that ask for a session, and no others, on a server of Spark Connect; `--spark=serverless`
 under the rules of serverless compute besides (tests/serverless.py). Tests that need a classic session are skipped then.
-`--long=also` runs the tests that are marked long too, `--long=only` no others.
+`--long=also` runs the tests that are marked long too, and all examples of every law (`amounts`); `--long=only` no others.
 """
 
 import fcntl
@@ -26,19 +26,28 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings, load_settings
 
+from . import amounts
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
-hypothesis.settings.register_profile(
-    "no test asserts a time", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("no test asserts a time")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--spark", choices=("classic", "connect", "serverless"), default="classic", help="the session")
     parser.addoption("--long", choices=("no", "also", "only"), default="no", help="tests that are marked long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    amounts.try_all(config.getoption("--long") == "also")
+    hypothesis.settings.register_profile(
+        "no test asserts a time",
+        deadline=None,
+        max_examples=amounts.examples(100),
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("no test asserts a time")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

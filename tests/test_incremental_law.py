@@ -29,6 +29,7 @@ from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.replacement import with_replaced
 from kafka_clientinfo.warehouse.staging import Staging
+from tests.amounts import examples
 from tests.equality import NOT_COMPARED
 from tests.frames import START, as_stored, at, background, frame, judge_requests, log, request, step_back_ms
 
@@ -147,7 +148,7 @@ def assert_built_as(
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(more, marks=pytest.mark.long) for more in range(2, 6))])
 def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> None:
-    brokers = {f"b{number}": made_requests(f"b{number}", f"{seed} {number}") for number in range(400)}
+    brokers = {f"b{number}": made_requests(f"b{number}", f"{seed} {number}") for number in range(examples(400))}
     first, all_requests = [], []
     for name, sent in brokers.items():
         cut = random.Random(name).randint(1, len(sent))

@@ -165,6 +165,7 @@ def piped(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield pipe
 
 
+@pytest.mark.long
 def test_standard_input_gives_the_answers_of_the_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -273,6 +274,7 @@ def test_standard_input_that_is_closed_is_named(
     assert "standard input cannot be read: " in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_streams_that_are_not_there_end_in_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main(["scan", OLD]) == 0

@@ -22,6 +22,7 @@ from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.spark.session_conf import set_for
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
+from tests.amounts import one_in
 from tests.frames import ZERO, answered, api_versions, at, judge_requests, log, named, request
 
 
@@ -113,11 +114,12 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
     ]
 
 
-def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any) -> None:
+@pytest.mark.parametrize("ends", one_in(2, [([0, 40, 300],), ([0, 1, 40, 42, 200, 300],)]))
+def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any, ends: list[int]) -> None:
     """In whatever parts they come, the rows of each id's last connection are those of one run."""
     requests, files = log(spark, _any_requests(random.Random(7))[:300])
     before, rows = NOTHING, None
-    for first, end in pairwise((0, 1, 40, 42, 200, 300)):  # both ids have requests in every part but the first
+    for first, end in pairwise(ends):  # both ids have requests in every part with more than one
         part = requests.where(F.col("byte_offset").between(first, end - 1))
         judged = judge_requests(part, files, Settings(), concerns(), before)
         rows = judged.where("is_newest").drop("is_newest").localCheckpoint()
@@ -130,6 +132,7 @@ def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any
     assert_df_equality(rows.orderBy(*order), expected.orderBy(*order), ignore_nullable=True)
 
 
+@pytest.mark.long
 def test_a_kind_in_two_files_has_the_place_of_its_first_request(spark: Any) -> None:
     """The last request of an id is a row of its own, as it has the state."""
     sent = [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.problems import is_incomplete
+from tests.amounts import examples, one_in
 from tests.builders import json_record
 
 from .alike_logs import A_LONG, B_LONG, BANNER, BIG, BIG_LONG, FIRST, LEADS, A, B, C, records, requests_of
@@ -223,7 +224,7 @@ def run(tables: Tables, root: Path, case: Case, number: int) -> list[str]:
     return [f"{Path(one.path).relative_to(root)}: {one.kind}" for one in plan.problems]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", one_in(2, CASES))
 def test_every_content_is_read_once(tmp_path: Path, name: str) -> None:
     case, tables = CASES[name], Tables()
     for number in range(len(case.runs)):
@@ -356,7 +357,7 @@ class Disk:
         assert read.count(("first", 1)) in (max(1, distinct), max(1, distinct) + (distinct < 3))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(STEPS)
 def test_every_record_is_read_once_whatever_happens_to_the_files(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]]

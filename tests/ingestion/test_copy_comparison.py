@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.ingestion import copies
 from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs.reader import read_blocks, resume_point
+from tests.amounts import examples
 from tests.wrapping import wrap
 
 from .alike_logs import A_LONG, BANNER, BIG, FIRST, A, B, records, requests_of
@@ -150,7 +151,7 @@ def test_a_copy_in_which_the_layout_is_not_seen_hides_no_request(tmp_path: Path,
 PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab" * 3000]), max_size=6).map(b"".join)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(PIECES, PIECES, st.sampled_from([bytes, gzip.compress]), st.sampled_from([bytes, gzip.compress]))
 def test_contents_are_compared_as_far_as_both_go(
     tmp_path_factory: pytest.TempPathFactory,

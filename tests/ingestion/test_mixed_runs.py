@@ -1,11 +1,13 @@
 """A file of all loggers grows while it is read, and is cut into splits: its rows are those of one reading."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from kafka_clientinfo.logs import RequestEvent
 from kafka_clientinfo.logs.server_log import FailedRequest
+from tests.amounts import one_in
 from tests.builders import json_record
 from tests.ingestion.splitting import Runs, events_of, read_in_splits
 from tests.logs.excerpts import parse
@@ -15,8 +17,9 @@ from tests.logs.test_mixed import LOGS, wrapped
 STARTS = "".join(f"{STAMP}{message}\n" for message in SAID).encode()
 
 
-@pytest.mark.parametrize("wrapper", ["none", "cri", "docker", "journal"])
-@pytest.mark.parametrize("release", ["2.7.2", "3.9.1"])
+@pytest.mark.parametrize(
+    ("wrapper", "release"), one_in(3, product(["none", "cri", "docker", "journal"], ["2.7.2", "3.9.1"]))
+)
 def test_a_cut_changes_nothing(tmp_path: Path, release: str, wrapper: str) -> None:
     data = wrapped(json_record() + STARTS + LOGS[release] + STARTS + json_record(), "kafka", wrapper)
     whole = Runs(tmp_path / "x").read(data)

@@ -22,6 +22,7 @@ from kafka_clientinfo.ingestion.problems import Problem, is_incomplete
 from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import file_id, head, resume_point
+from tests.amounts import examples
 from tests.builders import json_record, request_header_struct_record
 from tests.ingestion.stored_logs import LOG, save
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
@@ -249,7 +250,7 @@ def test_a_file_has_one_split_per_task_and_none_below_the_setting(
     assert len([split for task in found.splits for split in task]) == splits
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(GENERATIONS), st.integers(1, 30_000), st.integers(1, 6))
 def test_it_cuts_a_file_into_splits_that_give_what_the_whole_file_gives(
     tmp_path_factory: pytest.TempPathFactory, generation: str, split_bytes: int, tasks: int

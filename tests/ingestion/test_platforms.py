@@ -17,6 +17,7 @@ from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, with_
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.planned import Plan
 from kafka_clientinfo.ingestion.worker import read_splits
+from tests.amounts import examples
 from tests.builders import json_record, request_header_struct_record
 from tests.ingestion.stored_logs import LOG, save
 from tests.logs.test_recognition import GC, HANDLED, SERVER
@@ -182,7 +183,7 @@ CONTENTS = [
 ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chosen=st.lists(NAMES, min_size=len(CONTENTS), max_size=len(CONTENTS), unique=True), seed=st.integers(0, 9999))
 def test_names_do_not_matter(tmp_path_factory: pytest.TempPathFactory, chosen: list[str], seed: int) -> None:
     tables = []

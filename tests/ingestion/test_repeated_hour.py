@@ -21,6 +21,7 @@ from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
+from tests.amounts import examples
 from tests.builders import json_record
 from tests.equality import assert_same_tables
 from tests.ingestion.splitting import split_of
@@ -111,7 +112,7 @@ def can_change_places(cuts: Iterable[int]) -> bool:
     return sum(cut + HALF in places for cut in places) > 1
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cuts=st.sets(st.sampled_from(HOURS), min_size=1, max_size=4),
     order=st.permutations(range(5)),

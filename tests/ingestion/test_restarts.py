@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion import restarts
+from tests.amounts import examples
 from tests.builders import NOON, api_key_struct_record, json_record, request_header_struct_record
 from tests.ingestion.splitting import Runs, read_in_splits
 
@@ -260,14 +261,14 @@ def steps_of(*kinds: str, most: int) -> st.SearchStrategy[Steps]:
     return st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 20)), max_size=most)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(steps_of("connect", "go on", "go on", "silence", most=60), st.integers(1, 5))
 def test_a_broker_that_goes_on_shows_no_restart(path: Path, steps: Steps, sampled: int) -> None:
     lines = list(Broker().does([*FIRST, *steps]))[::sampled]
     assert [shown(file) for file in Runs(path).read(b"".join(lines)).files.values()] == [[]]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(steps_of("connect", "connect", "go on", "silence", most=12), min_size=2, max_size=5),
     st.integers(1, 6000),

@@ -19,6 +19,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import worker
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import json_run
+from tests.amounts import examples
 from tests.builders import NOON, TEXT_RECORDS, json_record, request_header_struct_record
 from tests.frames import step_back_ms
 from tests.ingestion.splitting import Runs, read_in_splits, rows_of, split_of
@@ -72,7 +73,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield tmp_path_factory.mktemp("splits") / "kafka-request.log"
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from([json_record, *TEXT_RECORDS.values()]),
     st.lists(st.tuples(st.sampled_from(RECORDS), CLIENT_IDS), min_size=1, max_size=12),
@@ -87,7 +88,7 @@ def test_splits_of_any_log_make_the_rows_of_one(
         same_rows(path, split_bytes)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     st.lists(st.tuples(st.sampled_from([*TEXT_RECORDS.values(), received]), CLIENT_IDS), min_size=2, max_size=12),
     st.sampled_from([*TEXT_RECORDS.values()]),
@@ -100,14 +101,14 @@ def test_no_cut_of_a_log_that_begins_with_text_is_taken_back(
     assert not same_rows(path, split_bytes)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(CLIENT_IDS, min_size=2, max_size=12), st.integers(1, 3000))
 def test_no_cut_of_a_log_in_json_is_taken_back(path: Path, client_ids: list[str], split_bytes: int) -> None:
     path.write_bytes(log_of([(json_record, text) for text in client_ids]))
     assert not same_rows(path, split_bytes)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.integers(-9000, 9000), min_size=2, max_size=12), st.integers(1, 6000), st.integers(1, 12))
 def test_a_file_tells_its_times_however_it_is_cut(path: Path, seconds: list[int], split_bytes: int, grown: int) -> None:
     """Its first request's, the latest, and how far the clock was set back: in splits, in batches, and as it grows."""
@@ -149,7 +150,7 @@ SHORT_TEXTS = patch.object(json_run, "LONGEST_TEXT", 1500)
 
 
 @SHORT_TEXTS
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(torn_logs(), st.integers(1, 4000), st.sampled_from([1, 1500, 1 << 22]))
 @example(
     json_record()
@@ -167,7 +168,7 @@ def test_splits_of_a_torn_log_make_the_rows_of_one(path: Path, log: bytes, split
 
 # The same examples each time: a run that stops inside a torn place of text, of which thousands find one, is an open case.
 @SHORT_TEXTS
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=examples(200), derandomize=True)
 @given(torn_logs(st.sampled_from(["a", "b c", "é"]), in_a_row=False), st.lists(st.floats(0, 1), min_size=1, max_size=4))
 @example(
     json_record() + b"[" + request_header_struct_record()[:73] + json_record() + request_header_struct_record()[:33],

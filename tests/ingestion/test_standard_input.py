@@ -19,6 +19,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.ingestion.standard_input import Stream
+from tests.amounts import examples
 from tests.builders import json_record
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
@@ -103,7 +104,7 @@ def _following(came: list[int]) -> Reading:
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.binary(max_size=400))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_first_bytes_can_be_read_again(sizes: list[int], content: bytes) -> None:
     with piped([content]) as descriptor:
         stream = Stream(descriptor, lambda: None)

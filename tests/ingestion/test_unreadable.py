@@ -29,6 +29,7 @@ from kafka_clientinfo.logs.reader import RawBytes
 from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging, cache
+from tests.amounts import examples
 from tests.builders import json_record
 from tests.ingestion.stored_logs import save
 
@@ -97,7 +98,7 @@ def whole() -> list[tuple[int, int]]:
     return [(record.offset, number) for number, record in enumerate(split_records([LOG]))]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(sorted(PACKS)), st.lists(st.floats(0.0, 1.0), max_size=4))
 def test_a_compressed_file_that_is_still_being_copied_loses_nothing(
     tmp_path_factory: pytest.TempPathFactory, codec: str, cuts: list[float]

@@ -21,6 +21,7 @@ from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.spark.failures import failure_message
+from tests.amounts import examples, one_in
 from tests.builders import NOON, json_record, request_header_struct_record
 from tests.ingestion.splitting import split_of
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
@@ -48,7 +49,7 @@ def read(path: Path, data: bytes) -> tuple[dict[str, Any], dict[str, int]]:
     return split, rows
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     st.sampled_from(GENERATIONS),
     st.lists(st.tuples(st.integers(0, 1 << 15), st.binary(max_size=3)), max_size=8),
@@ -128,7 +129,7 @@ def test_a_file_of_which_its_first_requests_are_known_shows_nothing_more(tmp_pat
     assert batch.column("file").to_pylist()[0]["covers_broker_start"] is None
 
 
-@pytest.mark.parametrize("name", ["kafka-1.1.1-ssl", "kafka-2.7.2", "kafka-3.9.1-node2", "kafka-2.8.2"])
+@pytest.mark.parametrize("name", one_in(2, ["kafka-1.1.1-ssl", "kafka-2.7.2", "kafka-3.9.1-node2", "kafka-2.8.2"]))
 def test_a_log_that_begins_while_its_broker_works_shows_no_start(path: Path, name: str) -> None:
     log = gzip.decompress((ROOT / "sample_logs" / name / "kafka-request.log.gz").read_bytes())
     records = [record.data for record in split_records([log])]

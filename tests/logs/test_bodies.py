@@ -14,6 +14,7 @@ from kafka_clientinfo.logs.struct_text import struct_body, struct_to_json
 from kafka_clientinfo.protocol import api_key, fields
 from kafka_clientinfo.protocol.field_specs import layout
 from kafka_clientinfo.protocol.schema import parse_schema
+from tests.amounts import one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import request
 from tests.odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
@@ -137,7 +138,7 @@ def test_it_falls_back_to_plain_names_where_text_and_schema_disagree(
     assert json.loads(struct_body(text.encode(), *api) or "null") == expected
 
 
-@pytest.mark.parametrize("element", ["{b=1}", "1", "{b=1,c=2}", "x", "b=1"])
+@pytest.mark.parametrize("element", one_in(2, ["{b=1}", "1", "{b=1,c=2}", "x", "b=1"]))
 def test_it_gets_through_many_elements_of_an_array_or_struct(element: str) -> None:
     opening, closing = ("{a={", "}}") if element == "b=1" else ("{a=[", "]}")
     assert struct_to_json(opening + ",".join([element] * (450_000 // len(element))) + closing, None)

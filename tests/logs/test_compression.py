@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import range_records
 from kafka_clientinfo.logs.compression import SNIFFED, CorruptFile, decompressed, is_compressed
 from kafka_clientinfo.logs.reader import head, read_blocks, readable_bytes, resume_point
+from tests.amounts import examples
 from tests.builders import json_record
 from tests.logs.excerpts import EXCERPTS, records
 
@@ -89,7 +90,7 @@ def test_it_reads_members_of_different_kinds() -> None:
     assert unpack(b"".join(pack(DATA) for pack in PACKS.values())) == (DATA * len(PACKS), None)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(sorted(PACKS)), st.integers(0, 1 << 16))
 def test_a_cut_file_gives_a_beginning_and_says_that_it_is_cut(codec: str, cut: int) -> None:
     packed = PACKS[codec](DATA) * 2
@@ -101,7 +102,7 @@ def test_a_cut_file_gives_a_beginning_and_says_that_it_is_cut(codec: str, cut: i
         assert "ends early" in str(error)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(sorted(PACKS)), st.integers(0, 1 << 16), st.integers(1, 255))
 def test_damage_never_raises_anything_else(codec: str, at: int, change: int) -> None:
     packed = bytearray(PACKS[codec](DATA) * 2)

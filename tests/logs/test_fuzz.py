@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.amounts import examples
 from tests.logs.excerpts import GENERATIONS
 from tests.logs.fuzz import Fuzz, Report, real_pool, small_pool
 from tests.logs.mutations import MUTATIONS
 
-RECORDS = 5_000  # `make fuzz` damages a million
+RECORDS = examples(6_000)  # `make fuzz` damages a million
 
 
 def check(report: Report, records: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from kafka_clientinfo.logs import RequestEvent, json_run, split_records
 from kafka_clientinfo.logs.framing import RawRecord
+from tests.amounts import one_in
 from tests.builders import (
     TEXT_RECORDS,
     api_key_struct_record,
@@ -163,7 +164,7 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", one_in(2, LOGS))
 def test_blocks_of_any_size_and_a_log_that_grows_give_the_same(small: None, name: str) -> None:
     data = LOGS[name]
     whole = shape(data)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
 from kafka_clientinfo.logs.request_event import RejectReason
+from tests.amounts import examples
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
 INT16, INT32, INT64 = (range(-(1 << bits), 1 << bits) for bits in (15, 31, 63))
@@ -56,27 +57,27 @@ def test_it_takes_any_mixture_of_the_notations(parts: list[bytes]) -> None:
     check(PIECES[0] + b"".join(parts))
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(SMALL), st.integers(0, 1000), st.integers(0, 255))
 def test_it_takes_records_with_a_changed_byte(line: bytes, at: int, byte: int) -> None:
     place = at % len(line)
     check(line[:place] + bytes([byte]) + line[place + 1 :])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(SMALL), st.integers(0, 1000))
 def test_it_takes_records_cut_anywhere(line: bytes, at: int) -> None:
     check(line[: at % len(line)])
     check(line[at % len(line) :] + line)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(SMALL), st.sampled_from(SMALL), st.integers(0, 1000), st.integers(0, 1000))
 def test_it_takes_records_spliced_together(left: bytes, right: bytes, at: int, other: int) -> None:
     check(left[: at % len(left)] + right[other % len(right) :])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from([line for line in SMALL if b'{"isForwarded' in line]), st.integers(0, 99), st.data())
 def test_it_takes_json_with_any_value_in_any_place(line: bytes, place: int, data: st.DataObject) -> None:
     # From `:` to the next `,` or `}`: a hostile value for any field of header or tail.

@@ -30,6 +30,7 @@ from kafka_clientinfo.logs.reader import (
     record_start,
     resume_point,
 )
+from tests.amounts import examples
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.conftest import Save
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
@@ -89,7 +90,7 @@ def test_it_reads_each_record_in_the_range_that_holds_its_first_byte(
     assert [r for start, end in zip(places, ends, strict=True) for r in range_records(path, start, end)] == whole
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(GENERATIONS), st.integers(0, 1 << 15), st.integers(0, 1 << 15))
 def test_it_reads_a_growing_file_as_it_reads_the_whole(generation: str, first: int, second: int) -> None:
     # An unfinished last record waits for its rest, wherever the writer was when the file was read.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
+from tests.amounts import one_in
 from tests.builders import TEXT_RECORDS, api_key_struct_record, json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, records
 from tests.logs.laid_out import events
@@ -320,10 +321,10 @@ def halves(build: Build, pattern: str, wrapper: str, step: int) -> Iterator[tupl
             yield half, whole, [one for one in events(before * 4 + half + whole * 2) if isinstance(one, RequestEvent)]
 
 
-@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
-@pytest.mark.parametrize(("pattern", "wrapper"), KINDS)
-def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, pattern: str, wrapper: str) -> None:
+@pytest.mark.parametrize(("build", "kind"), one_in(3, product([json_record, *TEXT_RECORDS.values()], KINDS)))
+def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, kind: tuple[str, str]) -> None:
     """The half and what follows it, on the same line or, as in a container, on the next one."""
+    pattern, wrapper = kind
     for half, whole, got in halves(build, pattern, wrapper, 97):
         assert [one.client_id for one in got] == ["before"] * 4 + ["second"] * 2, half
         assert got[-2]._replace(byte_offset=0) == got[-1]._replace(byte_offset=0), half
@@ -372,7 +373,7 @@ def test_a_runtime_that_passes_on_the_half_as_a_part_of_a_line(build: Build, wra
         assert sum(isinstance(one, RejectedRecord) for one in got) <= 1
 
 
-@pytest.mark.parametrize(("pattern", "wrapper"), KINDS)
+@pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
 def test_no_client_writes_a_request_of_another_connection_in_any_layout(pattern: str, wrapper: str) -> None:
     for build, begin, forged in product(TEXT_RECORDS.values(), ("x", "x\n"), (FORGED_JSON, FORGED_TEXT)):
         genuine, usual = build(client_id=begin + forged + "\n"), build(connection="h:1-9.9.9.9:1-1")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
 from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.unwrapping import layout_records
+from tests.amounts import one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
 from tests.logs.laid_out import comparable, events, found
@@ -353,12 +355,14 @@ def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["[2026-01-01 00:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH",
-     "[2026-01-01 00:00:00,000] TRACE Processor 0 received request: RequestHeader(apiKey=FETCH", " from connection ", "{", "(a.b) [",
-     "[2026-01-01 00:00:00,000] INFO x"],
+    ("line", "stream"),
+    one_in(5, product(
+        ["[2026-01-01 00:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH",
+         "[2026-01-01 00:00:00,000] TRACE Processor 0 received request: RequestHeader(apiKey=FETCH", " from connection ", "{", "(a.b) [",
+         "[2026-01-01 00:00:00,000] INFO x"],
+        ["stdout F", "stdout P"],
+    )),
 )  # fmt: skip
-@pytest.mark.parametrize("stream", ["stdout F", "stdout P"])
 def test_it_gets_through_many_lines_of_one_record(line: str, stream: str) -> None:
     start = f"{STAMP} stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH\n".encode()
     data = start + f"{STAMP} {stream} {line}\n".encode() * 20_000

@@ -16,6 +16,7 @@ from kafka_clientinfo.errors import DecodeError
 from kafka_clientinfo.protocol import released
 from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.primitives import FieldError
+from tests.amounts import examples
 
 from .instances import bodies, codecs
 
@@ -124,7 +125,7 @@ def it_pairs_frames_in_time_in_proportion_to_the_stream() -> None:
 
 
 @given(st.sampled_from(CODECS), st.data())
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 def it_walks_as_it_reads(codec: Codec, data: st.DataObject) -> None:
     """The walk that large frames take first tells the same as reading: the end, or what is wrong and where."""
     raw = bytearray(codec.encode(data.draw(bodies(codec.spec))))

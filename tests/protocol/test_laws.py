@@ -12,6 +12,7 @@ from kafka_clientinfo.protocol import draft_names, drafts, released
 from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
 from kafka_clientinfo.protocol.json_form import struct_from_json, struct_to_json
+from tests.amounts import examples
 
 from .instances import bodies, codecs, random_body
 
@@ -43,7 +44,7 @@ def codecs_with_bodies(draw: st.DrawFn) -> tuple[Codec, dict[str, Any]]:
 
 
 @given(codecs_with_bodies())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def it_reads_what_it_writes(case: tuple[Codec, dict[str, Any]]) -> None:
     codec, body = case
     assert codec.decode_all(codec.encode(body)) == body
@@ -63,7 +64,7 @@ def it_reads_what_it_writes_in_every_version(codec: Codec) -> None:
 
 
 @given(codecs_with_bodies())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def it_refuses_every_prefix(case: tuple[Codec, dict[str, Any]]) -> None:
     codec, body = case
     raw = codec.encode(body)
@@ -74,7 +75,7 @@ def it_refuses_every_prefix(case: tuple[Codec, dict[str, Any]]) -> None:
 
 
 @given(CODECS, st.binary(max_size=300))
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 def it_raises_nothing_but_decode_error(codec: Codec, data: bytes) -> None:
     try:
         body = codec.decode_all(data)
@@ -84,7 +85,7 @@ def it_raises_nothing_but_decode_error(codec: Codec, data: bytes) -> None:
 
 
 @given(codecs_with_bodies(), st.data())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def it_survives_changed_bytes(case: tuple[Codec, dict[str, Any]], data: st.DataObject) -> None:
     codec, body = case
     raw = bytearray(codec.encode(body))
@@ -106,7 +107,7 @@ JUNK = st.recursive(
 
 
 @given(codecs_with_bodies(), st.data(), JUNK)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def it_raises_nothing_but_encode_error(case: tuple[Codec, dict[str, Any]], data: st.DataObject, junk: Any) -> None:
     codec, body = case
     place = body
@@ -124,7 +125,7 @@ def it_raises_nothing_but_encode_error(case: tuple[Codec, dict[str, Any]], data:
 
 
 @given(st.binary(max_size=200), st.integers(-1, 100), st.integers(-2, 20))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def it_survives_any_frame(data: bytes, api_key: int, api_version: int) -> None:
     header = (api_key & 0xFFFF).to_bytes(2, "big") + (api_version & 0xFFFF).to_bytes(2, "big")
     for frame in (data, header + data):
@@ -139,7 +140,7 @@ def it_survives_any_frame(data: bytes, api_key: int, api_version: int) -> None:
 
 
 @given(st.sampled_from(OPAQUE), st.binary(max_size=50), st.none() | st.text(max_size=20))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def it_keeps_opaque_bodies(api: tuple[int, int], body: bytes, client_id: str | None) -> None:
     api_key, api_version = api
     header = {"requestApiKey": api_key, "requestApiVersion": api_version, "correlationId": 7}

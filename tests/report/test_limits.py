@@ -68,6 +68,7 @@ def test_a_client_has_the_worst_verdict_of_its_uses() -> None:
     assert (table.total, table.choose) == (6, {"verdict": "would break"})
 
 
+@pytest.mark.long
 def test_a_page_of_the_longest_texts_stays_short(tmp_path: Path) -> None:
     rows = tables()
     (key, *_), (instance, *_) = rows["connections"], rows["client_instances"]

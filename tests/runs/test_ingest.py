@@ -38,6 +38,7 @@ def compressed(path: Path) -> str:
     return str(packed)
 
 
+@pytest.mark.long
 def test_the_ledger_notes_where_a_compressed_file_is_now(spark: Any, tmp_path: Path) -> None:
     """So that later runs need not unpack it; also if the run has nothing else to do."""
     logs = tmp_path / "logs"

@@ -44,7 +44,7 @@ def held(table: JudgedTable) -> list[tuple[str, int, int]]:
     return sorted((row["connection_id"], row["seq"], row["requests"]) for row in stored.collect())
 
 
-@pytest.fixture(params=["a folder", "a schema"])
+@pytest.fixture(params=["a folder", pytest.param("a schema", marks=pytest.mark.long)])
 def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Warehouse]:
     if request.param == "a folder":
         yield Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
