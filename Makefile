@@ -53,7 +53,7 @@ test: lint types ## Run all that must pass at every commit: lint, types, tests
 	$(BIN)/python -m pytest $(TWO_AT_ONCE)
 
 long: setup ## Run all tests, also those that build whole warehouses; check coverage by branch and by file
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo.%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 

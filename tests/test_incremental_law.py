@@ -179,25 +179,26 @@ def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spa
     assert_built_as(as_shown(full), spark, requests, files, **kept(spark, *log(spark, sent[:cut])), retained_from=None)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        [(650.5, "launched", None), (650.9, "started", "1")],
-        [(651, "launched", None), (651, "started", "1")],
-        [(651, "log_level", "kafka=INFO")],
-        [(650.5, "restarted", None)],
-        [(649.5, "launched", None), (649.9, "started", "1")],
-    ],
-    ids=["a start", "a start a second later", "a level", "a restart", "a start before it"],
-)
-def test_news_within_a_second_after_a_request_that_was_built_are_late(
-    spark: Any, said: list[tuple[float, str, str | None]]
-) -> None:
+NEWS: dict[str, list[tuple[float, str, str | None]]] = {
+    "a start": [(650.5, "launched", None), (650.9, "started", "1")],
+    "a start a second later": [(651, "launched", None), (651, "started", "1")],
+    "a level": [(651, "log_level", "kafka=INFO")],
+    "a restart": [(650.5, "restarted", None)],
+    "a start before it": [(649.5, "launched", None), (649.9, "started", "1")],
+}
+
+
+def test_news_within_a_second_after_a_request_that_was_built_are_late(spark: Any) -> None:
     """The request begins a run after a silence, which the report ends."""
-    first = [*background(648), request("y", 650, correlation_id=7)]
-    rows = [*first, request("z", 660, correlation_id=7, ingested_at=LATER)]
-    events = [{"at": at(second), "kind": kind, "value": value, "ingested_at": LATER} for second, kind, value in said]
-    requests, files = log(spark, rows, f={"broker_events": events})
+    first, rows, events = [], [], {}
+    for name, said in NEWS.items():
+        of_broker = [*background(648), request("y", 650, correlation_id=7)]
+        later = request("z", 660, correlation_id=7, ingested_at=LATER)
+        first += [one | {"broker": name, "file_id": name} for one in of_broker]
+        rows += [one | {"broker": name, "file_id": name} for one in (*of_broker, later)]
+        told = [{"at": at(second), "kind": kind, "value": value, "ingested_at": LATER} for second, kind, value in said]
+        events[name] = {"broker_events": told}
+    requests, files = log(spark, rows, **events)
     full = as_shown(judged_connections(requests, files))
     assert_built_as(full, spark, requests, files, **kept(spark, *log(spark, first)), retained_from=None)
 

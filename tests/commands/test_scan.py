@@ -143,6 +143,7 @@ def test_ctrl_c_while_duckdb_works_stops_the_command(
     assert "stopped before an answer" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_neither_spark_nor_java_is_needed() -> None:
     code = "import sys; from kafka_clientinfo import cli; cli.main(sys.argv[1:]); assert 'pyspark' not in sys.modules"
     done = subprocess.run(
@@ -235,12 +236,17 @@ def test_a_time_between_answers_is_one(seconds: str, capsys: pytest.CaptureFixtu
     ("data", "kind", "code"),
     [
         (b"kafka-1  | " + json_record(), "unreadable", 1),
-        (json_record().decode().encode("utf-16-le"), "unreadable", 1),
-        (b"# Notes\n\nHello\n", "unreadable", 1),
+        pytest.param(json_record().decode().encode("utf-16-le"), "unreadable", 1, marks=pytest.mark.long),
+        pytest.param(b"# Notes\n\nHello\n", "unreadable", 1, marks=pytest.mark.long),
         (json_record()[:100], "empty", 0),
         (b"", "empty", 0),
         (b"uid=0\n" + json_record(), None, 0),
-        (json_record().replace(b"Completed request", b"Processor 1 received request"), None, 0),
+        pytest.param(
+            json_record().replace(b"Completed request", b"Processor 1 received request"),
+            None,
+            0,
+            marks=pytest.mark.long,
+        ),
     ],
     ids=[
         "a prefix of another program",

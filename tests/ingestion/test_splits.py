@@ -207,7 +207,9 @@ def without_texts(runs: Runs) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("generation", TEXT_RECORDS)
-@pytest.mark.parametrize("front", ["", FOREIGN], ids=["json only", "foreign line in front"])
+@pytest.mark.parametrize(
+    "front", [pytest.param("", marks=pytest.mark.long), FOREIGN], ids=["json only", "foreign line in front"]
+)
 def test_forged_records_count_in_no_split(path: Path, generation: str, front: str) -> None:
     client_id = "x\n" + (front + FORGED_JSON) * 3
     path.write_bytes(log_of([(TEXT_RECORDS[generation], client_id)] * 400))

@@ -9,7 +9,7 @@ from tests.logs.excerpts import GENERATIONS
 from tests.logs.fuzz import Fuzz, Report, real_pool, small_pool
 from tests.logs.mutations import MUTATIONS
 
-RECORDS = examples(6_000)  # `make fuzz` damages a million
+RECORDS = examples(4_800)  # `make fuzz` damages a million
 
 
 def check(report: Report, records: int) -> None:
@@ -20,7 +20,7 @@ def check(report: Report, records: int) -> None:
     assert report.missed == []
     assert 0.7 * report.neighbours[0] < report.neighbours[1] <= report.neighbours[0]
     assert report.splits > 20 * records // 20_000
-    assert report.failed_requests > 40
+    assert report.failed_requests > min(40, records // 60)
     assert len(report.nanoseconds) == sum(report.outcomes.values())
     assert report.through_worker > 0
     assert set(report.mutations) == set(MUTATIONS)

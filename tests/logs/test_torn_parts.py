@@ -2,10 +2,12 @@
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import pytest
 
 from kafka_clientinfo.logs import RejectedRecord, RequestEvent
+from tests.amounts import one_in
 from tests.builders import TEXT_RECORDS, json_record
 from tests.logs.laid_out import events
 from tests.wrapping import EVENTS, KINDS, wrap
@@ -66,9 +68,11 @@ def test_in_text_the_next_request_is_read_or_rejected_with_the_torn_one(pattern:
             assert len(ids) == 6 or b"second" in b"".join(one.raw for one in rejected), half
 
 
-@pytest.mark.parametrize(("pattern", "wrapper"), [kind for kind in KINDS if kind != ("message", "none")])
-@pytest.mark.parametrize("build", IN_TEXT)
-def test_a_whole_request_between_two_halves(build: Build, pattern: str, wrapper: str) -> None:
+@pytest.mark.parametrize(
+    ("build", "kind"), one_in(4, product(IN_TEXT, [kind for kind in KINDS if kind != ("message", "none")]))
+)
+def test_a_whole_request_between_two_halves(build: Build, kind: tuple[str, str]) -> None:
+    pattern, wrapper = kind
     before, whole = (wrap(build(**given), pattern, wrapper) for given in (BEFORE, SECOND))
     first = wrap(build(client_id="first"), pattern, wrapper)
     dice = random.Random(f"{pattern} {wrapper}")
