@@ -33,7 +33,9 @@ Wrapper = Literal["none", "cri", "docker", "journal", "syslog"]
 Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 
 SAMPLE = 1 << 20
-"""Bytes of a file's beginning in which the layout is detected."""
+"""Bytes of a file's beginning in which the layout is detected if they hold no record."""
+_LONG_SAMPLE = 8 << 20
+"""Bytes of a beginning that holds no whole record, after which its layout is taken for one whose records end with a logger."""
 _SAMPLE_LINES = 2000
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
@@ -229,7 +231,7 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
     """Return the layout of a file.
 
     Args:
-        sample: the first bytes of its decompressed content, ideally 64 KiB to 1 MiB.
+        sample: the first bytes of its decompressed content, as many as `is_enough` asks for.
         name: one of `settings.LOG_LAYOUTS`: `auto`, a pattern, or a wrapper and a pattern, such as `cri+json`.
         latest: time at which the file was last written; None if it is not known, which counts as now.
 
@@ -237,14 +239,39 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
         ConfigError: the name is none of these.
     """
     check_layout(name)
-    lines = _lines(sample[:SAMPLE])
+    lines = _lines(sample)
     before, _, after = name.rpartition("+")
     wrapper = _wrapper(lines) if name == "auto" else cast(Wrapper, before or "none")
     inner = _inner(lines, unwrapper(wrapper, latest))
+    inner = inner[next((at for at, line in enumerate(inner) if _begins_record(line)), 0) :]
     pattern = _pattern(inner, wrapper) if name == "auto" else cast(Pattern, after)
     ends = pattern == "kafka" or _logger_ends(inner)
     years = latest if wrapper == "syslog" else None  # the only times without a year
     return Layout(wrapper, pattern, ends, years, _requests_are_json(inner))
+
+
+def is_enough(sample: bytes) -> bool:
+    """Return whether a layout can be detected in a file's first bytes: they hold a whole line that begins a record.
+
+    One long record tells nothing of how records end. Without a record, `SAMPLE` bytes are enough, and with the beginning
+    of one, `_LONG_SAMPLE` bytes.
+    """
+    lines = _lines(sample)
+    wrapper = _wrapper(lines)
+    begun = [line for line in _inner(lines, unwrapper(wrapper, None)) if _begins_record(line)]
+    if any(line.whole for line in begun) and b"\n" in sample.strip(b"\n"):
+        return True
+    return len(sample) >= (_LONG_SAMPLE if begun or _is_cut(sample) else SAMPLE)
+
+
+def _is_cut(sample: bytes) -> bool:
+    """Return whether the sample ends inside a line that begins a record."""
+    return _begins_record(Line(sample[sample.rfind(b"\n") + 1 :]))
+
+
+def _begins_record(line: Line) -> bool:
+    text = line.text
+    return bool(_STAMP.match(text) or OWN_WORDS.match(text) or (text.startswith(b"{") and _REQUEST.search(text)))
 
 
 def _lines(sample: bytes) -> list[bytes]:
@@ -333,7 +360,8 @@ def _requests_are_json(lines: list[Line]) -> bool:
 def _logger_ends(lines: list[Line]) -> bool:
     """Return whether at least as many lines end with a logger as requests end without one.
 
-    Numbers decide because one line may be a client's text.
+    Numbers decide because one line may be a client's text. What a container prints before its first record does not
+    count: `uid=1000(appuser)` ends as with a logger.
     """
     ends = [split_logger(line.text)[1] is not None for line in lines]
     bare = [_BARE_END.search(line.text[-_END_WINDOW:]) is not None for line in lines]

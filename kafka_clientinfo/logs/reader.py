@@ -24,7 +24,7 @@ from .compression import CorruptFile
 from .content import BLOCK, LogFile, opened
 from .content import RawBytes as RawBytes
 from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, is_sure_end
-from .layouts import KAFKA, SAMPLE, Layout, check_form, detect
+from .layouts import KAFKA, Layout, check_form, detect, is_enough
 from .record_marks import LINE_WITH_PREFIX, PREFIX
 from .unwrapping import layout_records
 
@@ -84,14 +84,14 @@ def read_blocks(
         yield from content.blocks(start, end, first or BLOCK)
 
 
-def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return enough of a file's beginning to detect its layout, and all blocks from the beginning on."""
+def _begin(blocks: Iterator[bytes], is_known: bool) -> tuple[bytes, Iterator[bytes]]:
+    """Return enough of a file's beginning to detect its layout if it is not known, and all blocks from the beginning on."""
     damage: CorruptFile | None = None
     sample = b""
     try:
         for block in blocks:
             sample += block
-            if len(sample) >= SAMPLE or (len(sample) >= FIRST_BLOCK and b"\n" in block):
+            if len(sample) >= FIRST_BLOCK and (is_known or is_enough(sample)):
                 break
     except CorruptFile as error:
         damage = error
@@ -155,9 +155,10 @@ def head(
     with opened(file) as content:
         try:
             skipped, blocks = without_filler(content.blocks(0, None, FIRST_BLOCK))
-            sample, blocks = _begin(blocks)
+            is_known = layout is not None or framing is not REQUEST_LOG
+            sample, blocks = _begin(blocks, is_known)
             check_form(sample)
-            if layout is None and framing is REQUEST_LOG:
+            if not is_known:
                 layout = detect(sample, name, latest)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
             first, first_offset, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)

@@ -13,10 +13,11 @@ from kafka_clientinfo.logs.layouts import (
     UnreadableForm,
     check_form,
     detect,
+    is_enough,
 )
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
-from tests.logs.laid_out import LATEST, NAMES, STAMPED, events, found
+from tests.logs.laid_out import LATEST, NAMES, events, found
 from tests.wrapping import wrap
 
 
@@ -161,10 +162,13 @@ def test_times_without_a_year_are_of_the_files(year: int, name: str) -> None:
     assert undated.text[5:40] == record.text[5:40]
 
 
-def test_bytes_after_the_sample_tell_nothing() -> None:
-    line = f"{STAMPED} stdout F x\n".encode()
-    assert detect(b"x" * (SAMPLE - 1) + b"\n" + line).wrapper == "none"
-    assert detect(b"x" * (SAMPLE - 1 - len(line)) + b"\n" + line).wrapper == "cri"
+@pytest.mark.parametrize("record", [json_record(), wrap(json_record(), "message", "cri")])
+def test_a_beginning_is_enough_with_its_first_record_or_with_many_bytes_without_one(record: bytes) -> None:
+    assert not is_enough(b"x\n" * (SAMPLE // 2 - 1))
+    assert is_enough(b"x\n" * (SAMPLE // 2))
+    assert not is_enough(record[:-1])
+    assert is_enough(b"x\n" + record)
+    assert not is_enough(b"x" * SAMPLE + b"\n" + json_record()[:-1])
 
 
 def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:
