@@ -13,10 +13,12 @@ regular files of any name that cannot be opened. Planning opens them, and report
 import errno
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -29,6 +31,9 @@ from .storage import StoredFile, files_below, kind_of, local_file, local_path, l
 LOG_NAMES = "kafka-request.log*"
 SERVER_LOG_NAMES = "server.log*"
 _LIVE_SERVER_LOG = "server.log"
+_ROTATED = re.compile(r"\.log[._-].*\d")
+"""In the name of a log that was rotated: a number, or a time, after the name that it had."""
+_QUIET = timedelta(minutes=1)
 _ONLY_A_SCHEME = ("file:", "file://", "dbfs:")
 _MAGIC = ("*", "?", "[")
 _AT_ONCE = 8
@@ -52,6 +57,15 @@ class _Named(NamedTuple):
 def is_server_log(file: StoredFile) -> bool:
     """Return whether a log is a broker's server.log: by its name, unless its content is that of a request log."""
     return fnmatchcase(file.name, SERVER_LOG_NAMES) and not file.holds_requests
+
+
+def is_over(file: StoredFile) -> bool:
+    """Return whether nothing is added to a request log any more: it was rotated, and not written to for a while.
+
+    A program may write on for a moment after its log has another name, until it opens the next one.
+    """
+    is_rotated = not is_server_log(file) and _ROTATED.search(file.name) is not None
+    return is_rotated and file.modified is not None and datetime.now(UTC) - file.modified > _QUIET
 
 
 def framing_of(file: StoredFile) -> Framing:

@@ -47,7 +47,7 @@ from ..logs.reader import (
 )
 from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Match, Row, alike_logs
-from .discovery import framing_of, is_server_log
+from .discovery import framing_of, is_over, is_server_log
 from .planned import Plan, PlannedFile, Split
 from .problems import Problem, reason_of
 from .splits import in_tasks, splits_of
@@ -236,6 +236,7 @@ class _Planning:
             first_record=hash_bytes(first),
             layout=longest.beginning.layout,
             first_offset=longest.alignment(row).in_log,
+            is_over=is_over(longest.file),
         )
 
     def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
@@ -284,7 +285,8 @@ def _unread(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Probl
     # The last record of a rotated server.log waited for its stack trace, and is complete now.
     is_rotated = row["path"] != planned.path and is_server_log(planned.file)
     pending = int(row["pending_bytes"])
-    return planned if planned.end != planned.resume_at + pending or (pending and is_rotated) else None
+    has_more = planned.end != planned.resume_at + pending or (pending and (is_rotated or planned.is_over))
+    return planned if has_more else None
 
 
 def _has_more(candidate: Candidate, match: Match) -> bool:

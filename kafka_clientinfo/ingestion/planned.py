@@ -22,6 +22,7 @@ class PlannedFile:
         first_record: hash of its first record.
         layout: how its records are laid out.
         first_offset: offset of its first record in the log.
+        is_over: whether nothing is added to it any more, so that no record at its end waits for more bytes.
     """
 
     file_id: str
@@ -36,6 +37,7 @@ class PlannedFile:
     first_record: str = ""
     layout: Layout = KAFKA
     first_offset: int = 0
+    is_over: bool = False
 
     @property
     def path(self) -> str:

@@ -145,7 +145,7 @@ class SplitReader:
         self._look_back(file)
         self._read_beginning_again(file)
         split = self.split
-        splitter = splitter_of(split.file.layout, split.start, self.framing)
+        splitter = splitter_of(split.file.layout, split.start, self.framing, split.file.is_over)
         with opened(file) as content:
             for _ in receive_all(splitter, content.blocks(split.start)):
                 while (record := self._next(splitter)) is not None:
@@ -288,7 +288,7 @@ class SplitReader:
         return splitter.next_record()
 
     def _take(self, record: RawRecord) -> None:
-        if self.split.end is None and not record.finished:  # the rest of the record may still be written
+        if self.split.end is None and not (record.finished or self.split.file.is_over):  # the rest may still be written
             self.pending, self.waiting = record.length, record
             return
         self.end = record.offset + record.length

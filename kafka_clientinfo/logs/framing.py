@@ -30,7 +30,7 @@ from .broker_records import LOGIN, has_ended, has_whole_trace
 from .compression import CorruptFile
 from .json_run import JsonRun
 from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger
-from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, last_settled, text_end
+from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, is_whole, last_settled, text_end
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20
@@ -215,8 +215,9 @@ class PlainSplitter:
         offset: the offset of the current record in the file.
     """
 
-    def __init__(self, offset: int = 0, framing: Framing = REQUEST_LOG) -> None:
+    def __init__(self, offset: int = 0, framing: Framing = REQUEST_LOG, is_over: bool = False) -> None:
         self.offset = offset
+        self._is_over = is_over
         self.buffer = b""
         self.start = 0
         self._framing = framing
@@ -246,7 +247,22 @@ class PlainSplitter:
             return None
         rest, self.buffer = self.buffer, b""
         # A record without its line end is still being written; if it counted, its rest would become another record.
-        return self._cut(rest, rest.endswith(b"\n") and self._is_finished(rest))
+        ends_line = rest.endswith(b"\n")
+        finished = ends_line and self._is_finished(rest)
+        # At a line end it is as if another record followed.
+        record = self._cut(rest, finished or (self._is_over and ends_line))
+        if finished or not self._is_over:
+            return record
+        if not self._pieces:
+            return self._settled(record)
+        self._pieces[-1] = self._settled(self._pieces[-1])
+        return record
+
+    def _settled(self, last: RawRecord) -> RawRecord:
+        """Return the last record of a file to which nothing is added: it is finished if a next one could start after it."""
+        data = last.data
+        ends = data.endswith(b"\n") and self._framing.starts_record(data, 0, len(data))
+        return last._replace(finished=ends or is_whole(data))
 
     @property
     def is_at_start(self) -> bool:

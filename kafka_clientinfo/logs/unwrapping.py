@@ -24,7 +24,7 @@ all belong to the request.
 
 A record is yielded when it and all records before it are closed, and none of them has a line after the next record's
 first byte. So records come in the order of their first bytes, and a record's bytes reach up to the next one's first
-byte. The rest at the end is one unfinished record. `_MAX_HELD` bounds the number of records that wait, and `MAX_RECORD`
+byte. The rest at the end is one unfinished record, unless nothing is added to the file any more. `_MAX_HELD` bounds the number of records that wait, and `MAX_RECORD`
 the size of one.
 """
 
@@ -37,9 +37,8 @@ from .layouts import STARTS, Layout, split_logger, unwrapper
 from .line_records import WINDOW, LineRecord, is_failure
 from .physical_lines import Kept, PhysicalLines
 from .record_marks import COMPLETED, JSON_START, find_words
-from .request_event import MalformedRecord
 from .tearing import is_whole
-from .text_tail import read_tail
+from .text_tail import has_tail
 from .torn_lines import inner_object, inner_start
 from .wrappers import Line, cri_part_before
 
@@ -55,12 +54,15 @@ _MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
 
 
-def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG) -> Splitter:
+def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_over: bool = False) -> Splitter:
     """Return the splitter for a layout; the stream begins at `offset`, a file's first byte or the end of a record.
 
-    Under `framing.IDENTITY` no record has a stack trace.
+    Under `framing.IDENTITY` no record has a stack trace. If the file `is_over`, nothing is added to it any more, so no
+    record at its end waits for more bytes: a whole one counts, and half a one is torn.
     """
-    return PlainSplitter(offset, kind) if layout.splittable else LineSplitter(offset, layout, kind is not IDENTITY)
+    if layout.splittable:
+        return PlainSplitter(offset, kind, is_over)
+    return LineSplitter(offset, layout, kind is not IDENTITY, is_over=is_over)
 
 
 def layout_records(
@@ -73,7 +75,8 @@ def layout_records(
 class LineSplitter:
     """The `Splitter` for all other layouts: the records that wait, in their order, and each stream's open record."""
 
-    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, depth: int = 0) -> None:
+    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, depth: int = 0, is_over: bool = False) -> None:
+        self._is_over = is_over
         self._layout = layout
         self._keeps_traces = keeps_traces
         self._depth = depth
@@ -105,7 +108,9 @@ class LineSplitter:
         for record in list(self._open.values()):
             if record.stream not in self._parts and record.finished:
                 self._close(record)
-        if self._lines.rest:
+        if self._is_over:
+            self._settle()
+        elif self._lines.rest:
             self._new(self._at, b"")
             length = len(self._lines.rest) + self._lines.truncated
             self._own(self._lines.rest, length)
@@ -116,6 +121,20 @@ class LineSplitter:
             for record in self._queue[1:]:
                 first.data.add(record.data.join(), record.data.length)
             self._records.append(self._raw(first, self._at, False))
+
+    def _settle(self) -> None:
+        """Close all records of a file to which nothing is added; those that lack their end are torn."""
+        if rest := self._lines.rest:
+            self._take(rest, len(rest) + self._lines.truncated)
+            last = self._queue[-1] if self._queue else None
+            if last is not None and not is_whole(last.normal(self._layout.logger_ends)):
+                last.torn = True
+        self._end_parts()
+        for record in list(self._open.values()):
+            record.torn = record.torn or not record.finished
+            self._close(record)
+        for record in self._queue:
+            record.done = True
 
     def _take(self, data: bytes, length: int) -> None:
         """Take one physical line, with its true length; if it is torn and another line follows on it, take both."""
@@ -291,7 +310,7 @@ class LineSplitter:
         if not record.is_text_request:
             return True
         last_line = text[text.rfind(b"\n") + 1 :]
-        return any(part in last_line for part in _MAY_END) and _has_tail(message)
+        return any(part in last_line for part in _MAY_END) and has_tail(message)
 
     def _ready(self, is_end: bool = False) -> Iterator[RawRecord]:
         if len(self._queue) > _MAX_HELD and not is_end:
@@ -377,11 +396,3 @@ class LineSplitter:
         escaped = record.start is not None and record.start.escaped
         data, length = record.data.join(), end - record.begin
         return RawRecord(record.begin, data, length, finished, record.forged, text, record.torn, escaped)
-
-
-def _has_tail(message: bytes) -> bool:
-    try:
-        read_tail(message)
-    except MalformedRecord:
-        return False
-    return True
