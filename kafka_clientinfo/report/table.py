@@ -19,8 +19,8 @@ TEXT = 240
 """The largest number of characters of a text."""
 _FEW = 125
 """Tables with so few rows are not halved."""
-_MAY_GO = ("cluster", "group_id", "owners")
-"""Columns that the page leaves out if they say nothing."""
+_MAY_GO = ("group_id", "owners")
+"""Columns that the page leaves out if they are empty."""
 _TEXTS = 20
 """The largest number of texts in a list."""
 

@@ -78,6 +78,16 @@ def test_every_form_is_printed_without_spark(
         assert not set(text) & {"\x1b", "\r", "\u202e"}
 
 
+def test_tables_and_views_are_listed(sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = answer(capsys, sample_warehouse, None, "tables", "--json")
+    found = json.loads(text)
+    assert code == 0
+    assert list(found["tables"][0]) == ["table", "rows", "files", "bytes", "comment"]
+    assert list(found["views"][0]) == ["view", "answers"]
+    of_requests = next(row for row in found["tables"] if row["table"] == "requests")
+    assert of_requests["bytes"] > of_requests["rows"] > of_requests["files"] > 0
+
+
 def test_an_answer_imports_no_spark(sample_warehouse: Path) -> None:
     program = (
         "import sys\n"

@@ -368,6 +368,7 @@ def test_addresses_that_are_none_are_named(url: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Webhook(url)
     assert says in str(caught.value)
+    assert str(caught.value).startswith("--webhook ")
     assert "pass@" not in str(caught.value)
 
 
