@@ -151,7 +151,7 @@ def rules_session(request: pytest.FixtureRequest) -> Iterator[object]:
         yield session
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def free_conf(pytestconfig: pytest.Config) -> None:
     """Asked for by tests that set or read entries of the conf themselves that serverless compute refuses."""
     if pytestconfig.getoption("--spark") == "serverless":

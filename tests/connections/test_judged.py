@@ -6,6 +6,8 @@ What a request costs may not depend on the other requests of its connection.
 import random
 import re
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from itertools import pairwise
 from typing import Any
 
@@ -26,18 +28,18 @@ from tests.amounts import one_in
 from tests.frames import ZERO, answered, api_versions, at, judge_requests, log, named, request
 
 
-@pytest.fixture
-def plan(spark: Any, free_conf: None, capsys: pytest.CaptureFixture[str]) -> str:
-    return planned(spark, capsys, None)
+@pytest.fixture(scope="module")
+def plan(spark: Any, free_conf: None) -> str:
+    return planned(spark, None)
 
 
-def planned(spark: Any, capsys: pytest.CaptureFixture[str], before: JudgedBefore | None) -> str:
+def planned(spark: Any, before: JudgedBefore | None) -> str:
     requests, files = log(spark, [api_versions("?", 0, 3)])
     # After an exchange, as Spark computes what it makes of rows of its own while it plans.
     judged = judge_requests(requests.repartition(1), files, Settings(), concerns(), before)
-    with set_for(spark, {"spark.sql.debug.maxToStringFields": "1000"}):
+    with set_for(spark, {"spark.sql.debug.maxToStringFields": "1000"}), redirect_stdout(StringIO()) as said:
         judged.explain()
-    return capsys.readouterr().out
+    return said.getvalue()
 
 
 def test_an_answer_is_parsed_once(plan: str) -> None:
@@ -78,10 +80,8 @@ def test_requests_are_aggregated_by_kind_without_a_shuffle(plan: str) -> None:
     assert not [slower for slower in ("ObjectHashAggregate", "Sort", "Exchange") if slower in after_windows]
 
 
-def test_what_a_later_run_needs_takes_no_shuffle_either(
-    spark: Any, free_conf: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kept = of_requests(planned(spark, capsys, NOTHING))
+def test_what_a_later_run_needs_takes_no_shuffle_either(spark: Any, free_conf: None) -> None:
+    kept = of_requests(planned(spark, NOTHING))
     assert kept.count("Exchange") == 1, "that of the test"
     assert "ObjectHashAggregate" not in kept
 
