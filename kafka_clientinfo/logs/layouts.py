@@ -295,8 +295,8 @@ def _wrapper(lines: list[bytes]) -> Wrapper:
         if _STAMP.match(line) is not None:
             return "none"
         for wrapper, is_wrapped in _WRAPPED:
-            if is_wrapped(line):
-                return wrapper
+            if is_wrapped(line):  # the torn head of a CRI line is like that of syslog
+                return "cri" if wrapper == "syslog" and any(map(cri, lines)) else wrapper
         if event(line) is not None:
             return "none"
     return "none"
@@ -337,18 +337,31 @@ def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
 def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern:
     if wrapper == "none" and _is_kafka(lines):
         return "kafka"
+    line = next(filter(_shows_the_message, lines), line)
     first = logger_first_start(line)
     # A message of another logger may hold ` - ` as well; then its logger stands at the end.
     is_first = first is not None and (OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
     return "logger_first" if is_first else "stamped"
 
 
+def _shows_the_message(line: Line) -> bool:
+    """Return whether a request log's own words begin the message in one of the patterns; they do not in a torn line."""
+    starts = stamped_start(line), logger_first_start(line)
+    return any(start is not None and OWN_WORDS.match(start.message) for start in starts)
+
+
 def _is_kafka(lines: list[Line]) -> bool:
     """Return whether lines are in Kafka's own pattern, with bracketed times and ending with a logger, not a thread."""
     if not any(PREFIX.match(line.text) for line in lines):
         return False
-    threads = sum(1 for line in lines if line.text.endswith(b"]") and split_logger(line.text)[1] is not None)
-    return _logger_ends(lines) and 2 * threads <= len(lines)
+    ended = [line for line in _that_may_end(lines) if split_logger(line.text)[1] is not None]
+    threads = sum(1 for line in ended if line.text.endswith(b"]"))
+    return _logger_ends(lines) and 2 * threads <= len(ended)
+
+
+def _that_may_end(lines: list[Line]) -> list[Line]:
+    """Return the lines that may be the end of a record: in JSON those that begin one, as a record is one line."""
+    return [line for line in lines if _begins_record(line)] if _requests_are_json(lines) else lines
 
 
 def _requests_are_json(lines: list[Line]) -> bool:
@@ -360,9 +373,10 @@ def _requests_are_json(lines: list[Line]) -> bool:
 def _logger_ends(lines: list[Line]) -> bool:
     """Return whether at least as many lines end with a logger as requests end without one.
 
-    Numbers decide because one line may be a client's text. What a container prints before its first record does not
-    count: `uid=1000(appuser)` ends as with a logger.
+    Numbers decide because one line may be a client's text. What a container prints when it starts does not count:
+    `uid=1000(appuser)` ends as with a logger.
     """
+    lines = _that_may_end(lines)
     ends = [split_logger(line.text)[1] is not None for line in lines]
     bare = [_BARE_END.search(line.text[-_END_WINDOW:]) is not None for line in lines]
     return sum(ends) >= sum(is_bare and not end for is_bare, end in zip(bare, ends, strict=True))

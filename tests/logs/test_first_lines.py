@@ -32,6 +32,26 @@ def test_what_stands_before_the_first_record_tells_nothing(build: Any, pattern: 
         assert detect(BANNER + whole * number) == detect(whole * number)
 
 
+@pytest.mark.parametrize("pattern", ["bracketed_thread_last", "no_logger"])
+def test_what_a_container_prints_after_a_torn_record_tells_nothing(pattern: str) -> None:
+    first, whole = (wrap(json_record(client_id=name), pattern, "none") for name in ("first", "second"))
+    for number in (1, 2, 4):
+        log = first[:300] + BANNER + whole * number
+        read = [event.client_id for event in events(log) if isinstance(event, RequestEvent)]
+        assert read == ["second"] * number
+
+
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+@pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
+def test_a_torn_first_line_hides_no_layout(build: Any, pattern: str, wrapper: str) -> None:
+    """It is torn anywhere in its prefix, its thread or its logger; the next one follows on it, or on a line of its own."""
+    first, whole = (wrap(build(client_id=name), pattern, wrapper) for name in ("first", "second"))
+    for end in range(20, first.index(b"Completed"), 5):
+        for half in (first[:end], first[:end] + b"\n"):
+            read = [event.client_id for event in events(half + whole * 3) if isinstance(event, RequestEvent)]
+            assert read in (["second"] * 3, ["second"] * 2), (half, read)
+
+
 @pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
 @pytest.mark.parametrize("first", LONG_FIRST, ids=["json", "text"])
 def test_a_first_record_of_any_length_tells_how_records_end(
