@@ -196,8 +196,10 @@ def test_news_within_a_second_after_a_request_that_was_built_are_late(spark: Any
         later = request("z", 660, correlation_id=7, ingested_at=LATER)
         first += [one | {"broker": name, "file_id": name} for one in of_broker]
         rows += [one | {"broker": name, "file_id": name} for one in (*of_broker, later)]
-        told = [{"at": at(second), "kind": kind, "value": value, "ingested_at": LATER} for second, kind, value in said]
-        events[name] = {"broker_events": told}
+        new_events = [
+            {"at": at(second), "kind": kind, "value": value, "ingested_at": LATER} for second, kind, value in said
+        ]
+        events[name] = {"broker_events": new_events}
     requests, files = log(spark, rows, **events)
     full = as_shown(judged_connections(requests, files))
     assert_built_as(full, spark, requests, files, **kept(spark, *log(spark, first)), retained_from=None)

@@ -249,14 +249,12 @@ class PlainSplitter:
         # A record without its line end is still being written; if it counted, its rest would become another record.
         ends_line = rest.endswith(b"\n")
         finished = ends_line and self._is_finished(rest)
-        # At a line end it is as if another record followed.
-        record = self._cut(rest, finished or (self._is_over and ends_line))
         if finished or not self._is_over:
-            return record
-        if not self._pieces:
-            return self._settled(record)
+            return self._cut(rest, finished)
+        # At a line end, records inside it are cut as if another one followed.
+        self._pieces.appendleft(self._cut(rest, ends_line))
         self._pieces[-1] = self._settled(self._pieces[-1])
-        return record
+        return self._pieces.popleft()
 
     def _settled(self, last: RawRecord) -> RawRecord:
         """Return the last record of a file to which nothing is added: it is finished if a next one could start after it."""

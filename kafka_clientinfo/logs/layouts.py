@@ -35,7 +35,8 @@ Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 SAMPLE = 1 << 20
 """Bytes of a file's beginning in which the layout is detected if they hold no record."""
 _LONG_SAMPLE = 8 << 20
-"""Bytes of a beginning that holds no whole record, after which its layout is taken for one whose records end with a logger."""
+"""Bytes in which the layout is detected if they hold the beginning of a record only; it then counts as one in which records
+end with a logger."""
 _SAMPLE_LINES = 2000
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
@@ -354,12 +355,12 @@ def _is_kafka(lines: list[Line]) -> bool:
     """Return whether lines are in Kafka's own pattern, with bracketed times and ending with a logger, not a thread."""
     if not any(PREFIX.match(line.text) for line in lines):
         return False
-    ended = [line for line in _that_may_end(lines) if split_logger(line.text)[1] is not None]
+    ended = [line for line in _possible_ends(lines) if split_logger(line.text)[1] is not None]
     threads = sum(1 for line in ended if line.text.endswith(b"]"))
     return _logger_ends(lines) and 2 * threads <= len(ended)
 
 
-def _that_may_end(lines: list[Line]) -> list[Line]:
+def _possible_ends(lines: list[Line]) -> list[Line]:
     """Return the lines that may be the end of a record: in JSON those that begin one, as a record is one line."""
     return [line for line in lines if _begins_record(line)] if _requests_are_json(lines) else lines
 
@@ -376,7 +377,7 @@ def _logger_ends(lines: list[Line]) -> bool:
     Numbers decide because one line may be a client's text. What a container prints when it starts does not count:
     `uid=1000(appuser)` ends as with a logger.
     """
-    lines = _that_may_end(lines)
+    lines = _possible_ends(lines)
     ends = [split_logger(line.text)[1] is not None for line in lines]
     bare = [_BARE_END.search(line.text[-_END_WINDOW:]) is not None for line in lines]
     return sum(ends) >= sum(is_bare and not end for is_bare, end in zip(bare, ends, strict=True))

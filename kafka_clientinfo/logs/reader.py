@@ -143,8 +143,8 @@ def head(
     """Read a file up to the end of its first record, usually some kilobytes.
 
     This reads at most `START_WINDOW` bytes before the record, not counting zeros, and not much more than
-    `IDENTITY_BYTES` of the record. If `layout` is None it is detected; `name` and `latest` are those of
-    `layouts.detect`.
+    `IDENTITY_BYTES` of the record. If `layout` is None it is detected, in as many bytes as `layouts.is_enough` asks for;
+    `name` and `latest` are those of `layouts.detect`.
 
     Raises:
         OSError: the file cannot be opened or read.

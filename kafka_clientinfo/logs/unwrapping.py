@@ -24,8 +24,8 @@ all belong to the request.
 
 A record is yielded when it and all records before it are closed, and none of them has a line after the next record's
 first byte. So records come in the order of their first bytes, and a record's bytes reach up to the next one's first
-byte. The rest at the end is one unfinished record, unless nothing is added to the file any more. `_MAX_HELD` bounds the number of records that wait, and `MAX_RECORD`
-the size of one.
+byte. The rest at the end is one unfinished record, unless nothing is added to the file any more. `_MAX_HELD` bounds the
+number of records that wait, and `MAX_RECORD` the size of one.
 """
 
 from collections import deque
