@@ -95,7 +95,7 @@ def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         the run that read it.
     """
     # A report counts for a run that begins up to a second before it (see `_is_in_silence`).
-    second = F.expr("INTERVAL 1 SECOND")
+    second = F.make_dt_interval(secs=F.lit(1))
     starts = broker_starts(ingested_files).unionByName(shown_restarts(ingested_files))
     starts = starts.select(*_BROKER, (F.col("since") - second).alias("since"), "ingested_at")
     events = broker_events(ingested_files)
@@ -169,7 +169,7 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         F.lit(None).cast("boolean").alias("is_complete"),
     )
     none, has_info = F.lit(None).cast("bigint"), F.col("info_requests") > 0
-    begins_inside = F.col("is_first") & F.col("is_new") & has_info
+    begins_inside = F.col("is_first") & F.col("is_new") & has_info & (F.col("began_offset") > 0)
     offset = F.when(F.col("is_first") & ~begins_inside, F.lit(0)).otherwise(F.col("began_offset"))
     has_end = F.col("began_at").isNotNull() & F.col("ends_here") & has_info
     parts = F.array(

@@ -6,6 +6,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.table import connections
+from tests.engines import collected, on
 from tests.frames import (
     api_versions,
     at,
@@ -181,15 +182,16 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
 }
 
 
-def opened(spark: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[str, list[Any]]:
+def opened(session: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[str, list[Any]]:
     """The connections of these requests; no concern is needed to tell them apart."""
-    return by_connection(connections(judge_requests(*log(spark, rows), settings, ()), settings, ()))
+    with on(session):
+        return by_connection(connections(judge_requests(*log(session, rows), settings, ()), settings, ()))
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any) -> dict[str, list[Any]]:
+def found(rules_session: Any) -> dict[str, list[Any]]:
     rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    return opened(spark, in_time(rows + background(1000)), Settings())
+    return opened(rules_session, in_time(rows + background(1000)), Settings())
 
 
 @pytest.mark.kip("KIP-1313", 21, case="an empty client id under header v3")
@@ -213,28 +215,28 @@ OPENINGS = {
 }
 
 
-def test_no_two_connections_of_an_id_have_one_key(spark: Any) -> None:
+def test_no_two_connections_of_an_id_have_one_key(rules_session: Any) -> None:
     rows = [
         r(at_second, correlation_id=9 - number, client_id=f"c{number}", connection_id=name)
         for name, (seconds, _) in OPENINGS.items()
         for number, at_second in enumerate(seconds)
     ]
-    found = opened(spark, rows, Settings())
+    found = opened(rules_session, rows, Settings())
     for name, (_, expected) in OPENINGS.items():
         connections_of_id = sorted(found[name], key=lambda row: row["session_no"])
         assert [row["opened_seq"] for row in connections_of_id] == expected, name
         assert len({(row["opened_at"], row["opened_seq"]) for row in connections_of_id}) == len(expected), name
 
 
-@pytest.mark.parametrize(("until", "expected"), [(600, [2]), (3900, [1, 1])])
-def test_silence_across_a_missing_file_ends_no_connection(spark: Any, until: int, expected: list[int]) -> None:
+@pytest.mark.parametrize(("until", "expected"), [pytest.param(600, [2], marks=pytest.mark.long), (3900, [1, 1])])
+def test_silence_across_a_missing_file_ends_no_connection(rules_session: Any, until: int, expected: list[int]) -> None:
     rows = [*in_time([request("s", 0), *background(until)]), request("s", 4000, correlation_id=0, file_id="g")]
-    assert [row["requests"] for row in opened(spark, rows, Settings())["s"]] == expected
+    assert [row["requests"] for row in opened(rules_session, rows, Settings())["s"]] == expected
 
 
-def test_the_idle_limit_is_a_setting(spark: Any) -> None:
+def test_the_idle_limit_is_a_setting(rules_session: Any) -> None:
     rows = in_time([request("s", 0), request("s", 601, correlation_id=0), *background(601)])
-    assert [row["requests"] for row in opened(spark, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]
+    assert [row["requests"] for row in opened(rules_session, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]
 
 
 def reported(*events: tuple[float, str, str | None]) -> dict[str, Any]:
@@ -297,7 +299,7 @@ def file_of(name: str, second: float) -> str:
     return f"{name} 2" if name.startswith("a file") and 100 <= second < 130 else name
 
 
-def test_a_brokers_start_ends_its_connections(spark: Any) -> None:
+def test_a_brokers_start_ends_its_connections(rules_session: Any) -> None:
     rows = [
         request("x", second, broker=name, correlation_id=number, file_id=file_of(name, second))
         for name, (seconds, _, _) in STARTS.items()
@@ -306,14 +308,15 @@ def test_a_brokers_start_ends_its_connections(spark: Any) -> None:
     begins = {file_of(name, 100): {"covers_broker_start": True} for name in STARTS if name.startswith("a file")}
     begins["requests that show a restart"] = {"broker_events": shows_restart(95)}
     begins["a file that shows a restart while another goes on 2"] = {"broker_events": shows_restart(100.5)}
-    requests, files = log(spark, rows, **begins)
+    requests, files = log(rules_session, rows, **begins)
     server_logs = [
         file | {"broker": file["broker"].replace("b", name, 1), "file_id": f"{name} {file['file_id']}"}
         for name, (_, logs, _) in STARTS.items()
         for file in logs
     ]
-    files = files.unionByName(frame(spark, "ingested_files", server_logs))
-    found = connections(judge_requests(requests, files, Settings(), ()), Settings(), ())
-    rows = found.select("broker", "session_no", "requests").collect()
+    files = files.unionByName(frame(rules_session, "ingested_files", server_logs))
+    with on(rules_session):
+        found = connections(judge_requests(requests, files, Settings(), ()), Settings(), ())
+        rows = collected(found.select("broker", "session_no", "requests"))
     counts = {name: [row[2] for row in sorted(rows) if row[0] == name] for name in STARTS}
     assert counts == {name: expected for name, (_, _, expected) in STARTS.items()}

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.coverage import log_positions, reports, with_log_position
+from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
+from tests.engines import collected, on
 from tests.frames import START, at, frame, log, request
 
 SETTINGS = Settings(coverage_gap_ms=300_000, max_idle_ms=600_000)
@@ -228,7 +229,7 @@ STARTS_BEFORE = {
 
 
 @pytest.fixture(scope="module")
-def located(spark: Any) -> dict[str, list[tuple[Any, ...]]]:
+def located(rules_session: Any) -> dict[str, list[tuple[Any, ...]]]:
     """All cases at once, each in a cluster of its own."""
     requests, reported = [], []
     columns: dict[str, dict[str, Any]] = {}
@@ -239,16 +240,17 @@ def located(spark: Any) -> dict[str, list[tuple[Any, ...]]]:
             {"at": at(second), "kind": kind, "value": value, "ingested_at": START} for second, kind, value in events
         ]
         reported.append({"file_id": f"{name} server", "cluster": name, "broker": "b", "broker_events": said})
-    rows, files = log(spark, requests, **columns)
-    files = files.unionByName(frame(spark, "ingested_files", reported))
-    carried = rows.select("*", F.struct("log_level").alias("carried"))
-    located = with_log_position(carried, log_positions(files, SETTINGS)).orderBy("byte_offset")
-    seconds = (
-        F.unix_micros(f"coverage.{name}") / 1_000_000 - F.lit(START.timestamp()) for name in ("since", "started_at")
-    )
+    rows, files = log(rules_session, requests, **columns)
+    files = files.unionByName(frame(rules_session, "ingested_files", reported))
+    with on(rules_session):
+        carried = rows.select("*", F.struct("log_level").alias("carried"))
+        located = with_log_position(carried, log_positions(files, SETTINGS))
+        times = ("coverage.since", "coverage.started_at")
+        found = collected(located.select("byte_offset", "cluster", "starts_before", "period", *times))
     shown: dict[str, list[tuple[Any, ...]]] = {}
-    for name, *row in located.select("cluster", "starts_before", "period", *seconds).collect():
-        shown.setdefault(name, []).append(tuple(row))
+    for _, name, starts_before, period, *instants in sorted(found, key=lambda row: row[0]):
+        seconds = [instant and instant.timestamp() - START.timestamp() for instant in instants]
+        shown.setdefault(name, []).append((starts_before, period, *seconds))
     return shown
 
 
@@ -262,9 +264,10 @@ def test_requests_come_after_starts(located: dict[str, Any], name: str) -> None:
     assert [row[0] for row in located[name]] == STARTS_BEFORE[name]
 
 
-def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(spark: Any) -> None:
+@pytest.mark.long
+def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(rules_session: Any) -> None:
     rows = [request("x", 0, broker=name, file_id=name) for name in ("silent", "less", "more", "never")]
-    requests, files = log(spark, rows)
+    requests, files = log(rules_session, rows)
     stated = {"less": [60_000], "more": [60_000, 900_000], "never": [-1]}
     reported = [
         {
@@ -277,16 +280,16 @@ def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(spa
         }
         for name, values in stated.items()
     ]
-    files = files.unionByName(frame(spark, "ingested_files", reported))
-    located = with_log_position(
-        requests.select("*", F.struct("log_level").alias("carried")), log_positions(files, SETTINGS)
-    )
-    limits = {row[0]: row[1] for row in located.select("broker", "coverage.max_idle_ms").collect()}
+    files = files.unionByName(frame(rules_session, "ingested_files", reported))
+    with on(rules_session):
+        carried = requests.select("*", F.struct("log_level").alias("carried"))
+        located = with_log_position(carried, log_positions(files, SETTINGS))
+        limits = {row[0]: row[1] for row in collected(located.select("broker", "coverage.max_idle_ms"))}
     assert limits.pop("never") > 365 * 86_400_000
     assert limits == {"silent": 600_000, "less": 600_000, "more": 900_000}
 
 
-def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(spark: Any) -> None:
+def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(rules_session: Any) -> None:
     """Of the limits for idle connections those that are greater than what earlier runs have read count."""
     said = [
         (0, 10, "max_idle_ms", "600000"),
@@ -302,7 +305,9 @@ def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(spark
         {"at": at(second), "kind": kind, "value": value, "ingested_at": at(run)} for run, second, kind, value in said
     ]
     file = {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": events}
-    found = reports(frame(spark, "ingested_files", [file]), SETTINGS)
-    run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
+    with on(rules_session):
+        found = reports(frame(rules_session, "ingested_files", [file]), SETTINGS)
+        run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
+        rows = collected(found.select(run.alias("run"), since.alias("since")))
     ever = -START.timestamp()
-    assert sorted(map(tuple, found.select(run, since).collect())) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 79)]
+    assert sorted(map(tuple, rows)) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 79)]

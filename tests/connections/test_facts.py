@@ -6,6 +6,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.table import connections
+from tests.engines import on
 from tests.frames import api_versions, background, by_connection, in_time, judge_requests, log, named, request
 
 LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
@@ -201,7 +202,7 @@ PROCESSORS: dict[tuple[str, str], int | None] = {
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any) -> dict[str, list[Any]]:
+def found(rules_session: Any) -> dict[str, list[Any]]:
     """All cases in one log; what a connection is follows from no concern."""
     rows = [request("opens the log", 0, correlation_id=77)]
     rows += [row | {"connection_id": name} for name, (requests, _) in STARTS.items() for row in requests]
@@ -213,9 +214,12 @@ def found(spark: Any) -> dict[str, list[Any]]:
     for of_broker in ({}, SAMPLED, FILTERED, UNNAMED, OLD_CLIENTS):
         rows += background(LATE + 800, **of_broker)
     shown = {"sampled": "omission"}
-    tables = log(spark, in_time(rows), lambda row: shown.get(row["broker"]), whole={"covers_broker_start": True})
-    judged = judge_requests(*tables, Settings(), ())
-    return by_connection(connections(judged, Settings(), ()))
+    tables = log(
+        rules_session, in_time(rows), lambda row: shown.get(row["broker"]), whole={"covers_broker_start": True}
+    )
+    with on(rules_session):
+        judged = judge_requests(*tables, Settings(), ())
+        return by_connection(connections(judged, Settings(), ()))
 
 
 @pytest.mark.parametrize("name", STARTS)

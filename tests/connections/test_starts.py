@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from pyspark.sql import functions as F
 
+from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.starts import broker_starts, shown_restarts, starts_of_brokers
+from tests.engines import collected, on
 from tests.frames import START, at, frame
 
 Event = tuple[float, str, str | None]
@@ -33,7 +34,7 @@ CASES: dict[str, tuple[list[list[Event]], list[float], bool]] = {
 
 
 @pytest.fixture(scope="module")
-def files(spark: Any) -> Any:
+def files(rules_session: Any) -> Any:
     """The logs of all cases, each of a broker of its own."""
     rows = [
         {
@@ -48,19 +49,21 @@ def files(spark: Any) -> Any:
         for name, (logs, *_) in CASES.items()
         for number, events in enumerate(logs)
     ]
-    return frame(spark, "ingested_files", rows)
+    return frame(rules_session, "ingested_files", rows)
 
 
 def test_a_start_begins_with_the_last_process_that_was_launched_before_it(files: Any) -> None:
-    since = F.unix_micros("since") / 1_000_000 - F.lit(START.timestamp())
     found: dict[str, list[tuple[float, bool]]] = {name: [] for name in CASES}
-    for broker, *start in broker_starts(files).orderBy("since").select("broker", since, "is_certain").collect():
-        found[broker].append(tuple(start))
+    with on(files.sparkSession):
+        starts = collected(broker_starts(files).select("broker", "since", "is_certain"))
+    for broker, since, is_certain in sorted(starts, key=lambda row: row["since"]):
+        found[broker].append((since.timestamp() - START.timestamp(), is_certain))
     assert found == {name: [(second, certain) for second in seconds] for name, (_, seconds, certain) in CASES.items()}
 
 
 def test_only_starts_of_one_node_are_taken(files: Any) -> None:
-    starts = {row["broker"]: len(row["starts"]) for row in starts_of_brokers(files).collect()}
+    with on(files.sparkSession):
+        starts = {row["broker"]: len(row["starts"]) for row in collected(starts_of_brokers(files))}
     assert starts == {name: len(seconds) for name, (_, seconds, certain) in CASES.items() if certain and seconds}
 
 
@@ -76,7 +79,7 @@ OTHER_FILES: dict[str, tuple[list[tuple[int, int]], bool, int]] = {
 }
 
 
-def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(spark: Any) -> None:
+def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(rules_session: Any) -> None:
     restart = {"at": at(50), "kind": "restarted", "value": "20", "ingested_at": at(9)}
     rows = []
     for name, (others, *_) in OTHER_FILES.items():
@@ -85,8 +88,10 @@ def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(spark:
             row = {"cluster": "c", "broker": name, "file_id": f"{name} {number}", "covers_broker_start": False}
             times = {"first_logged_at": at(first), "last_logged_at": at(last), "ingested_at": at(first)}
             rows.append(row | times | {"broker_events": [] if number else [restart]})
-    shown = shown_restarts(frame(spark, "ingested_files", rows))
-    run = F.unix_micros("ingested_at") / 1_000_000 - F.lit(START.timestamp())
-    found = {broker: tuple(row) for broker, *row in shown.select("broker", "since", "is_certain", run).collect()}
+    with on(rules_session):
+        shown = shown_restarts(frame(rules_session, "ingested_files", rows))
+        run = F.unix_micros("ingested_at") / 1_000_000 - F.lit(START.timestamp())
+        rows = collected(shown.select("broker", "since", "is_certain", run.alias("run")))
+    found = {broker: tuple(row) for broker, *row in rows}
     assert {name: row[1:] for name, row in found.items()} == {name: row[1:] for name, row in OTHER_FILES.items()}
     assert {row[0].timestamp() for row in found.values()} == {at(50).timestamp()}
