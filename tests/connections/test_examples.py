@@ -7,6 +7,7 @@ import pytest
 
 from kafka_clientinfo.connections.examples import example, source
 from tests.builders import RECORDS
+from tests.engines import collected, on
 from tests.frames import frame, request
 
 TIME = "2026-11-21 03:00:01,000"
@@ -14,15 +15,17 @@ TIME = "2026-11-21 03:00:01,000"
 
 
 @pytest.fixture(scope="module")
-def patterns(spark: Any) -> dict[tuple[str, str], str]:
+def patterns(rules_session: Any) -> dict[tuple[str, str], str]:
     """The expressions for grep, by generation and client id."""
     rows = [
         request("c", 1, log_generation=generation, client_id=client_id)
         for generation in RECORDS
         for client_id in ("app", "app\nof two lines")
     ]
-    kept = frame(spark, "requests", rows).select("log_generation", "client_id", source().alias("kept"))
-    found = kept.select("log_generation", "client_id", example("kept", "Europe/Berlin").alias("example")).collect()
+    with on(rules_session):
+        kept = frame(rules_session, "requests", rows).select("log_generation", "client_id", source().alias("kept"))
+        shown = example("kept", "Europe/Berlin").alias("example")
+        found = collected(kept.select("log_generation", "client_id", shown))
     return {(row["log_generation"], row["client_id"]): row["example"]["grep"] for row in found}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from kafka_clientinfo.concerns.api_versions import broker_api_versions
 from kafka_clientinfo.protocol import api_name
+from tests.engines import on
 from tests.frames import START, answered, api_versions, assert_table, at, frame
 
 OLD, NEW = answered((0, 0, 8), (1, 0, 11)), answered((0, 0, 8), (1, 4, 17))
@@ -63,7 +64,8 @@ EXPECTED = [
 
 
 @pytest.mark.kip("KIP-35", 3, 13)
-def test_it_keeps_each_range_with_its_time(spark: Any) -> None:
+def test_it_keeps_each_range_with_its_time(rules_session: Any) -> None:
     """A refusal, a missing answer and a body that is no JSON advertise nothing."""
-    found = broker_api_versions.transform(frame(spark, "requests", REQUESTS))
-    assert_table(found, spark, "broker_api_versions", EXPECTED)
+    with on(rules_session):
+        found = broker_api_versions.transform(frame(rules_session, "requests", REQUESTS))
+    assert_table(found, rules_session, "broker_api_versions", EXPECTED)

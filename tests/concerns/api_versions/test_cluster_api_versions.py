@@ -8,7 +8,9 @@ import pytest
 from kafka_clientinfo import protocol
 from kafka_clientinfo.concerns.api_versions import cluster_api_versions
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.releases.broker_releases import features, releases
+from tests.engines import collected, computed, on
 from tests.frames import assert_table, at, frame
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -55,7 +57,7 @@ def row(cluster: str, broker: int, key: int, ends: tuple[int, int], seconds: flo
 
 
 @pytest.fixture(scope="module")
-def relation(spark: Any) -> Any:
+def relation(rules_session: Any) -> Any:
     rows = [
         row(cluster, number, key, ends)
         for cluster, brokers in CLUSTERS.items()
@@ -72,16 +74,18 @@ def relation(spark: Any) -> Any:
     files += [{"file_id": "rolling", "cluster": "rolling", "broker": "0", "requests": 1}]
     files[0]["requests"] = 9
     files[3]["requests"] = 0  # a server.log
-    result = cluster_api_versions.transform(
-        frame(spark, "broker_api_versions", rows), frame(spark, "ingested_files", files), Settings()
-    )
-    return result.localCheckpoint()
+    with on(rules_session):
+        ranges, ledger = (
+            frame(rules_session, "broker_api_versions", rows),
+            frame(rules_session, "ingested_files", files),
+        )
+        return computed(cluster_api_versions.transform(ranges, ledger, Settings()))
 
 
 @pytest.fixture(scope="module")
 def found(relation: Any) -> dict[str, dict[int, Any]]:
     made: dict[str, dict[int, Any]] = {}
-    for item in relation.collect():
+    for item in collected(relation):
         made.setdefault(item["cluster"], {})[item["api_key"]] = item
     return made
 
@@ -143,12 +147,14 @@ def common(key: int, **given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.kip("KIP-35", 20)
-def test_the_table_of_kip_35s_example(relation: Any, spark: Any) -> None:
+def test_the_table_of_kip_35s_example(relation: Any, rules_session: Any) -> None:
     """Of the APIs that brokers of the example advertise; what features need is tested above."""
-    advertised = relation.where("cluster = 'KIP-35' AND brokers_with_api > 0").drop("features")
+    with on(rules_session):
+        advertised = relation.where((F.col("cluster") == "KIP-35") & (F.col("brokers_with_api") > 0))
+        advertised = advertised.withColumn("features", F.lit(None))
     expected = [
         common(0, min_version=1, max_version=2, lowest_min=0, highest_max=3),
         common(1, min_version=2, max_version=3, lowest_min=0, highest_max=3),
         common(2, brokers_with_api=1, lowest_min=0, highest_max=0),
     ]
-    assert_table(advertised.selectExpr("*", "null AS features"), spark, "cluster_api_versions", expected)
+    assert_table(advertised, rules_session, "cluster_api_versions", expected)

@@ -6,6 +6,8 @@ import pytest
 
 from kafka_clientinfo.concerns.fleet import client_connections
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import F
+from tests.engines import collected, computed, on
 from tests.frames import as_stored, assert_table, at, frame
 
 MINUTE = 60
@@ -70,28 +72,36 @@ UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5
 
 
 @pytest.fixture(scope="module")
-def relation(spark: Any) -> Any:
+def relation(rules_session: Any) -> Any:
     rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
     rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
     rows += [connection(LONG, 0, (FILLED + 1) * MINUTE)]
-    made = client_connections.transform(frame(spark, "connections", rows), Settings(bucket_minutes=1))
-    return as_stored(made, "client_connections").localCheckpoint()
+    with on(rules_session):
+        made = client_connections.transform(frame(rules_session, "connections", rows), Settings(bucket_minutes=1))
+        return computed(as_stored(made, "client_connections"))
 
 
 @pytest.mark.kip("KIP-511", 12, 14)
-def test_it_counts_per_bucket_software_and_role(relation: Any, spark: Any) -> None:
+def test_it_counts_per_bucket_software_and_role(relation: Any, rules_session: Any) -> None:
     expected = [bucket(name, counted) for name, (_, buckets) in CASES.items() for counted in buckets]
     expected += [
         bucket("unseen", (0, 1, 1, 0, 1, 1), start_unseen=1),
         bucket("unseen", (0, 1, 1, 0, 1, 1), role="broker", listener=None),
     ]
-    assert_table(
-        relation.where(~relation["client_software_name"].isin(TOO_LONG, LONG)), spark, "client_connections", expected
-    )
+    with on(rules_session):
+        short = relation.where(~F.col("client_software_name").isin(TOO_LONG, LONG))
+    assert_table(short, rules_session, "client_connections", expected)
+
+
+def of_software(relation: Any, name: str) -> list[Any]:
+    """The rows of a software's name, in time."""
+    with on(relation.sparkSession):
+        rows = collected(relation.where(F.col("client_software_name") == name))
+    return sorted(rows, key=lambda row: row["bucket"])
 
 
 def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: Any) -> None:
-    rows = relation.where(relation["client_software_name"] == TOO_LONG).orderBy("bucket").collect()
+    rows = of_software(relation, TOO_LONG)
     minutes = [round((row["bucket"].timestamp() - at(0).timestamp()) / MINUTE) for row in rows]
     filled = FILLED
     assert minutes == [*range(filled + 1), 5000]
@@ -103,6 +113,6 @@ def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: An
 
 
 def test_a_silence_of_as_many_buckets_is_not_cut(relation: Any) -> None:
-    rows = relation.where(relation["client_software_name"] == LONG).collect()
+    rows = of_software(relation, LONG)
     assert len(rows) == FILLED + 2
     assert not any(row["is_cut"] for row in rows)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.fleet import client_inventory
+from tests.engines import on
 from tests.frames import assert_table, at, frame
 
 KGO = {"client_software_name": "kgo", "client_software_version": "1"}
@@ -106,8 +107,9 @@ EXPECTED = [
 
 
 @pytest.mark.kip("KIP-511", 26)
-def test_a_client_is_a_principal_client_id_and_software_with_what_it_uses(spark: Any) -> None:
+def test_a_client_is_a_principal_client_id_and_software_with_what_it_uses(rules_session: Any) -> None:
     """Brokers are no clients, those without names are one, and a group that is only described is not a client's own."""
     tables = {"connections": CONNECTIONS, "api_usage": USED, "connection_groups": GROUPS}
-    found = client_inventory.transform(*(frame(spark, name, rows) for name, rows in tables.items()))
-    assert_table(found, spark, "client_inventory", EXPECTED)
+    with on(rules_session):
+        found = client_inventory.transform(*(frame(rules_session, name, rows) for name, rows in tables.items()))
+    assert_table(found, rules_session, "client_inventory", EXPECTED)

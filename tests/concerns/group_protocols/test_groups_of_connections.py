@@ -3,6 +3,7 @@
 from typing import Any
 
 from kafka_clientinfo.concerns.group_protocols import group_protocols
+from tests.engines import on
 from tests.frames import assert_table, at, frame
 
 JOIN_REQUEST = ("JOIN_GROUP", 7, "request")
@@ -108,9 +109,10 @@ EXPECTED = {
 }
 
 
-def test_a_group_is_the_sum_of_what_its_members_connections_did(spark: Any) -> None:
+def test_a_group_is_the_sum_of_what_its_members_connections_did(rules_session: Any) -> None:
     """Who only describes it adds messages, but is no member; of a member the last subscription counts."""
-    found = group_protocols.transform(
-        frame(spark, "connection_groups", GROUPS), frame(spark, "connections", CONNECTIONS)
-    )
-    assert_table(found, spark, "group_protocols", [EXPECTED])
+    with on(rules_session):
+        found = group_protocols.transform(
+            frame(rules_session, "connection_groups", GROUPS), frame(rules_session, "connections", CONNECTIONS)
+        )
+    assert_table(found, rules_session, "group_protocols", [EXPECTED])

@@ -1,5 +1,7 @@
 """KIP-35: versions used, beside the range advertised on the same connection, and who uses what was not offered."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.protocol import request_header_version
 from tests.concerns.cases import OPENING
+from tests.engines import collected, computed, on
 from tests.frames import answered, api_versions, at, judge_requests, log, request
 
 
@@ -143,6 +146,11 @@ CASES: dict[str, Case] = {
         {9: {"unsupported": 1, "errors": 1, "requests": 1}},
         None,
     ),
+    "transactions that are off": (
+        [av(0, answered((24, 0, 3))), request("?", 1, "ADD_PARTITIONS_TO_TXN", 3, error_code=35)],
+        {},
+        None,
+    ),
     UNNAMED: (
         [av(0, ANSWER), request("?", 1, version=9, error_code=35), request("?", 2, version=4, error_code=35)],
         {9: {"unsupported": 1}},
@@ -167,6 +175,7 @@ CASES: dict[str, Case] = {
         None,
     ),
 }  # fmt: skip
+SETTINGS = Settings()
 MESSAGES = {
     "api_version_outside_advertised": "outside",
     "policy_api_version": "two versions outside",
@@ -175,24 +184,30 @@ MESSAGES = {
 
 
 @pytest.fixture(scope="module")
-def relations(spark: Any) -> tuple[Any, Any]:
+def relations(rules_session: Any) -> tuple[Any, Any]:
     """Usage and connections of all cases; which requests came after an answer, api_versions tells."""
     rows = [row | {"connection_id": name} for name, (requests, *_) in CASES.items() for row in requests]
     needed = [concern for concern in concerns() if concern.name in ("api_versions", "usage")]
-    judged = judge_requests(*log(spark, [OPENING, *rows]), Settings(), needed).localCheckpoint()
-    return api_usage.transform(judged).localCheckpoint(), connections(judged, Settings(), needed)
+    with on(rules_session):
+        judged = computed(judge_requests(*log(rules_session, [OPENING, *rows]), Settings(), needed))
+        return computed(api_usage.transform(judged)), computed(connections(judged, Settings(), needed))
+
+
+def by_id(relations: tuple[Any, Any], find: Callable[..., Any], settings: Settings = SETTINGS) -> dict[str, Any]:
+    """The rows that findings make, by connection id."""
+    with on(relations[0].sparkSession):
+        return {row["connection_id"]: row for row in collected(completed_finding(find(*relations), settings))}
 
 
 @pytest.fixture(scope="module")
 def found(relations: tuple[Any, Any]) -> dict[tuple[str, int, int], Any]:
-    used = [row.asDict() for row in relations[0].collect()]
+    used = [row.asDict() for row in collected(relations[0])]
     return {(row["connection_id"], row["api_key"], row["api_version"]): row for row in used}
 
 
 @pytest.fixture(scope="module")
 def broken(relations: tuple[Any, Any]) -> dict[str, Any]:
-    found = completed_finding(findings_outside_advertised(*relations), Settings())
-    return {row["connection_id"]: row for row in found.collect()}
+    return by_id(relations, findings_outside_advertised)
 
 
 @pytest.mark.kip("KIP-35", 4, case="the highest mutual version")
@@ -219,6 +234,7 @@ def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> No
     assert row["example"]["correlation_id"] == 2
 
 
+@pytest.mark.long
 def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     requests, files = log(spark, [av(0, ANSWER)])
     judged = judge_requests(requests.repartition(1), files, Settings(), concerns())
@@ -229,10 +245,9 @@ def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.Ca
 
 
 def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None:
-    found = {
-        row["connection_id"]: row for row in completed_finding(findings_unsupported(*relations), Settings()).collect()
-    }
-    assert set(found) == {"a feature that is off", UNNAMED}
+    found = by_id(relations, findings_unsupported)
+    assert set(found) == {"a feature that is off", "transactions that are off", UNNAMED}
+    assert found["transactions that are off"]["message"].endswith("what is off: transactions of version 2 (KIP-890)")
     row = found["a feature that is off"]
     assert (row["occurrences"], _aware(row["first_at"]), _aware(row["last_at"])) == (3, at(1), at(4))
     assert row["message"] == (
@@ -252,8 +267,7 @@ def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None
 def test_a_version_that_the_policy_forbids_is_a_violation_whatever_is_offered(relations: tuple[Any, Any]) -> None:
     policy = Policy(forbidden_versions=(("METADATA", 0, 3), ("METADATA", 13, 32767), ("FETCH", 9, 9)))
     settings = Settings(policy=policy)
-    forbidden = completed_finding(findings_forbidden(*relations, settings), settings)
-    found = {row["connection_id"]: row for row in forbidden.collect()}
+    found = by_id(relations, partial(findings_forbidden, settings=settings), settings)
     forbidden = {name for name, (rows, *_) in CASES.items() if any(_is_forbidden(row) for row in rows)}
     assert set(found) == forbidden | {OPENING["connection_id"]}
     assert len(forbidden) > 3
@@ -265,7 +279,8 @@ def test_a_version_that_the_policy_forbids_is_a_violation_whatever_is_offered(re
 def test_a_policy_that_forbids_nothing_finds_nothing_nor_on_exempt_listeners(relations: tuple[Any, Any]) -> None:
     exempt = Policy(forbidden_versions=(("METADATA", 0, 99),), exempt_listeners=("PLAINTEXT",))
     for policy in (Policy(), exempt):
-        assert findings_forbidden(*relations, Settings(policy=policy)).count() == 0
+        settings = Settings(policy=policy)
+        assert by_id(relations, partial(findings_forbidden, settings=settings), settings) == {}
 
 
 def _is_forbidden(row: dict[str, Any]) -> bool:
