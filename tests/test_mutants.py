@@ -114,3 +114,18 @@ def test_a_line_that_runs_once_as_its_function_is_cached_is_reached_by_all_that_
     reach = Reach(lines, {name: Test(1.0, frozenset()) for name in (first, other, third)}, {})
     near, _ = reach.of(Mutant(file, line(file, 'data["needs"]'), 0, "", 0))
     assert near == {first, other}
+
+
+def test_tests_that_use_a_rare_word_of_the_line_come_first() -> None:
+    pytest.importorskip("cosmic_ray")
+    from tests.mutants.changes import Mutant
+    from tests.mutants.reach import Reach, Test
+
+    file = "kafka_clientinfo/ingestion/worker.py"
+    line = (ROOT / file).read_text("utf-8").splitlines().index("            -(-self.times.step_back // 1000),") + 1
+    names = [
+        f"tests/{name}.py::test" for name in ("test_cli", "ingestion/test_splits", "ingestion/test_worker_statistics")
+    ]
+    tests = {name: Test(float(cost), frozenset()) for cost, name in enumerate(names)}
+    reach = Reach({file: {line: frozenset(names)}}, tests, {})
+    assert reach.in_order(names, set(names), Mutant(file, line, 0, "", 0)) == [names[1], names[2], names[0]]

@@ -98,6 +98,14 @@ def test_it_names_the_first_files_of_a_folder_without_a_log(tmp_path: Path, name
     )
 
 
+def test_it_names_a_pipe_as_any_other_file_without_a_log(tmp_path: Path) -> None:
+    save(tmp_path / "a", b"nothing\n")
+    os.mkfifo(tmp_path / "b")
+    save(tmp_path / "c", b"nothing\n")
+    with pytest.raises(InputError, match=r"any other file there \(a, b, c\)"):
+        find_logs([str(tmp_path)])
+
+
 def test_it_reads_dbfs_where_databricks_mounts_it() -> None:
     with pytest.raises(
         InputError, match=r"dbfs:/logs: dbfs:/ is read as /dbfs, which this machine does not have; give log files"

@@ -4,8 +4,8 @@ cosmic-ray makes the mutants; one of them is taken for each place, all or a samp
 increments have more weight. A first run of the tests tells which of them reach which line and how long each takes. For
 each mutant that `explained.toml` does not explain, a process is forked that gives the mutant in the place of its module,
 and runs tests until one fails: those without Spark first, and then those with it, in a JVM that all mutants share. Those
-that reach the line run before those that reach only the module, the module's own (`test_MODULE.py`) before others, fast
-before slow, as many as fit into --seconds and --spark-seconds of a processor. A line that runs only while its module is
+that reach the line run before those that reach only the module, the module's own (`test_MODULE.py`, and files that use a
+rare word of the line) before others, fast before slow, as many as fit into --seconds and --spark-seconds of a processor. A line that runs only while its module is
 imported, as a table's, is reached by the tests that reach a line with the name that it gives, or that name it themselves.
 What survives is equivalent to the original (then `explained.toml` says why), or a test is missing.
 

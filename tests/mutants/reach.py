@@ -23,6 +23,8 @@ from .explained import ROOT
 
 SPARK, SAMPLES = "spark", "sample_warehouse"
 """Fixtures of the whole session: Spark's session, and the warehouse of the sample logs."""
+_FEW_FILES = 12
+"""Files of tests that use a word, up to which the word tells whose tests see a change of its line."""
 
 
 class Test(NamedTuple):
@@ -67,25 +69,34 @@ class Reach(NamedTuple):
         return found
 
     def in_order(self, tests: Iterable[str], near: Collection[str], mutant: Mutant) -> list[str]:
-        """Order tests by cost: those that reach the line first, and of these the module's own."""
-        own = _own_tests(mutant)
+        """Order tests by cost: those that reach the line first, and of these the module's own and those that name it."""
+        own = self._own_files(mutant)
         folder = f"tests/{Path(mutant.file).parent.relative_to('kafka_clientinfo')}/"
 
         def rank(name: str) -> tuple[bool, bool, bool, float]:
-            return name not in near, own.search(name) is None, not name.startswith(folder), self.cost([name])
+            return name not in near, file_of(name) not in own, not name.startswith(folder), self.cost([name])
 
         return sorted(tests, key=rank)
 
     def in_turn(self, ordered: Sequence[str], near: Collection[str], mutant: Mutant) -> list[str]:
-        """Order tests so that every file has its turn: the module's own near tests first, then other near ones."""
-        own = _own_tests(mutant)
+        """Order tests so that every file has its turn: near tests in the module's own files first, then other near ones."""
+        own = self._own_files(mutant)
         turns: Counter[tuple[bool, str]] = Counter()
         ranks: dict[str, tuple[bool, bool, int]] = {}
         for name in ordered:
             is_far = name not in near
             turns[group := (is_far, file_of(name))] += 1
-            ranks[name] = (is_far or own.search(name) is None, is_far, turns[group])
+            ranks[name] = (is_far or file_of(name) not in own, is_far, turns[group])
         return sorted(ordered, key=ranks.__getitem__)
+
+    def _own_files(self, mutant: Mutant) -> set[str]:
+        """Return the files of tests that are named after a mutant's module, or use a word of its line that few others do."""
+        files = set(map(file_of, self.tests))
+        found = {file for file in files if re.search(rf"/test_{Path(mutant.file).stem}(_\w+)?\.py$", file)}
+        for word in re.findall(r"\w{4,}", _source(mutant.file)[mutant.line - 1]):
+            using = {file for file in files if word in _text(file)}
+            found |= using if len(using) <= _FEW_FILES else set()
+        return found
 
     def cost(self, tests: Collection[str]) -> float:
         """Return the seconds that some tests take together, with the shared fixtures of their files."""
@@ -106,11 +117,6 @@ class Reach(NamedTuple):
         return chosen
 
 
-def _own_tests(mutant: Mutant) -> re.Pattern[str]:
-    """Return a pattern for the names of the tests of a mutant's module."""
-    return re.compile(rf"/test_{Path(mutant.file).stem}(_\w+)?\.py::")
-
-
 def file_of(test: str) -> str:
     """Return the file of a test's name."""
     return test.partition("::")[0]
@@ -119,6 +125,11 @@ def file_of(test: str) -> str:
 @cache
 def _source(file: str) -> list[str]:
     return (ROOT / file).read_text("utf-8").splitlines()
+
+
+@cache
+def _text(file: str) -> str:
+    return "\n".join(_source(file))
 
 
 @cache
