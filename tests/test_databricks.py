@@ -14,6 +14,7 @@ import yaml
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS
 from kafka_clientinfo.tables.spec import table_specs
+from tests.amounts import one_in
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABRICKS = ROOT / "databricks"
@@ -126,7 +127,7 @@ def tables(spark: Any, sample_warehouse: Path) -> Iterator[Any]:
     spark.sql(f"DROP SCHEMA {CATALOG}.{SCHEMA} CASCADE")
 
 
-@pytest.mark.parametrize("name", WIDGETS)
+@pytest.mark.parametrize("name", one_in(3, WIDGETS))
 def test_the_query_of_a_widget_answers(tables: Any, name: str) -> None:
     """As a dashboard puts it together: the dataset's query, and the widget's fields of it."""
     query = WIDGETS[name]["widget"]["queries"][0]["query"]

@@ -18,6 +18,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.printable import safe
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.amounts import one_in
 from tests.builders import RECORDS, json_record
 
 FORGED = (
@@ -244,7 +245,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("arguments", one_in(2, COMMANDS.values()), ids=COMMANDS)
 def test_what_a_command_prints_moves_no_terminal(
     ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
@@ -254,7 +255,7 @@ def test_what_a_command_prints_moves_no_terminal(
     assert max(map(len, said.split("\n"))) < 2000
 
 
-@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("arguments", one_in(2, COMMANDS.values()), ids=COMMANDS)
 def test_json_is_ascii_and_whole(ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert cli.main([*arguments, "--warehouse", ran.warehouse, "--json"]) in (0, 3)
     said = capsys.readouterr().out

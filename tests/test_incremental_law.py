@@ -188,6 +188,7 @@ NEWS: dict[str, list[tuple[float, str, str | None]]] = {
 }
 
 
+@pytest.mark.long
 def test_news_within_a_second_after_a_request_that_was_built_are_late(spark: Any) -> None:
     """The request begins a run after a silence, which the report ends."""
     first, rows, events = [], [], {}

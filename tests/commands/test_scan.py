@@ -113,6 +113,7 @@ def test_another_error_of_duckdb_is_told(monkeypatch: pytest.MonkeyPatch, capsys
     assert "RuntimeError: out of memory" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_what_is_done_shows_on_a_terminal_until_the_answer(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +180,7 @@ def test_standard_input_gives_the_answers_of_the_file(
     assert {**of_stdin, "files": []} == {**of_file, "files": []}
 
 
+@pytest.mark.long
 def test_following_answers_again_and_ends_at_ctrl_c(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -235,11 +237,11 @@ def test_a_time_between_answers_is_one(seconds: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("data", "kind", "code"),
     [
-        (b"kafka-1  | " + json_record(), "unreadable", 1),
+        pytest.param(b"kafka-1  | " + json_record(), "unreadable", 1, marks=pytest.mark.long),
         pytest.param(json_record().decode().encode("utf-16-le"), "unreadable", 1, marks=pytest.mark.long),
         pytest.param(b"# Notes\n\nHello\n", "unreadable", 1, marks=pytest.mark.long),
         (json_record()[:100], "empty", 0),
-        (b"", "empty", 0),
+        pytest.param(b"", "empty", 0, marks=pytest.mark.long),
         (b"uid=0\n" + json_record(), None, 0),
         pytest.param(
             json_record().replace(b"Completed request", b"Processor 1 received request"),

@@ -84,6 +84,7 @@ def test_re2_reads_them_as_python_does(pattern: str) -> None:
     assert dict(zip(TEXTS, found, strict=True)) == {text: expected(inner, text) for text in TEXTS}
 
 
+@pytest.mark.long
 def test_java_reads_them_as_python_does(spark: Any) -> None:
     from pyspark.sql import functions as F
 

@@ -80,6 +80,7 @@ def test_requests_are_aggregated_by_kind_without_a_shuffle(plan: str) -> None:
     assert not [slower for slower in ("ObjectHashAggregate", "Sort", "Exchange") if slower in after_windows]
 
 
+@pytest.mark.long
 def test_what_a_later_run_needs_takes_no_shuffle_either(spark: Any, free_conf: None) -> None:
     kept = of_requests(planned(spark, NOTHING))
     assert kept.count("Exchange") == 1, "that of the test"
@@ -114,6 +115,7 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", one_in(2, [([0, 40, 300],), ([0, 1, 40, 42, 200, 300],)]))
 def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any, ends: list[int]) -> None:
     """In whatever parts they come, the rows of each id's last connection are those of one run."""

@@ -350,6 +350,7 @@ def test_a_held_file_keeps_its_bytes_whatever_takes_its_name(tmp_path: Path) -> 
             assert first.read(len(LOG)) == LOG
 
 
+@pytest.mark.long
 def test_rows_after_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "b1" / "kafka-request.log", LOG)
     save(tmp_path / "b2" / "kafka-request.log", OTHER)

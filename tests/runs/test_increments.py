@@ -257,7 +257,7 @@ def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[s
     assert recomputed_by_broker[name] == CASES[name][1]
 
 
-@pytest.mark.parametrize("is_open_beside", [False, True])
+@pytest.mark.parametrize("is_open_beside", [pytest.param(False, marks=pytest.mark.long), True])
 def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside: bool) -> None:
     log, expected = over_and_open(is_open_beside)
     increment = since(spark, {"b": log})
@@ -272,6 +272,7 @@ def test_where_only_duplicates_are_new_no_connection_is_recomputed(spark: Any) -
     assert (increment.since(), increment.states, recomputed(increment)) == (None, 0, {})
 
 
+@pytest.mark.long
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     """The newest one has lost its requests; it is not over, but can't be computed again."""
     connections: list[Connection] = [
@@ -287,6 +288,7 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     assert recomputed(whole) == {"b": {"x": (ALL, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
 
 
+@pytest.mark.long
 def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_later(spark: Any) -> None:
     """A clock was set back between the id's connections."""
     connections: list[Connection] = [("x", 1, 700, 999, 0), ("x", 2, 400, 450, 0)]

@@ -15,6 +15,7 @@ from kafka_clientinfo.errors import InputError, WarehouseError
 from kafka_clientinfo.runs.run import nothing_new
 from kafka_clientinfo.warehouse.state import LEDGER, PROPERTY
 
+from ..amounts import one_in
 from ..builders import json_record
 from ..conftest import ROOT
 
@@ -85,7 +86,7 @@ def deletion_under_way(lake: Path, settings: Settings) -> Settings:
 
 
 @pytest.mark.parametrize(
-    "change", [other_settings, no_table, no_ledger, unreadable_ledger, not_built, deletion_under_way]
+    "change", one_in(2, [other_settings, no_table, no_ledger, unreadable_ledger, not_built, deletion_under_way])
 )
 def test_a_session_is_needed_where_there_is_work(
     change: Callable[[Path, Settings], Settings], copied: Path, settings: Settings

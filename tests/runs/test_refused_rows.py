@@ -21,6 +21,7 @@ from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.runs.refused_rows import RefusedRowsError, describe, is_refusal
 from kafka_clientinfo.tables.spec import CONNECTION_KEY, table_spec
+from tests.amounts import one_in
 from tests.builders import json_record
 from tests.equality import assert_same_tables
 from tests.frames import API_KEYS, at, frame, ledger
@@ -142,7 +143,7 @@ def places(spark: Any) -> Callable[[str, Key], str]:
 
 @pytest.mark.parametrize(
     ("table", "key", "place"),
-    [
+    one_in(3, [
         ("connections", connection("b", 2), "byte 90 of /a"),
         ("api_usage", connection("b", 1) | {"api_key": 3, "api_version": 9, "header_version": 2}, "byte 20 of /a"),
         ("api_usage", connection("b", 1) | {"api_key": 3, "api_version": 10, "header_version": 2}, "byte 30 of /a"),
@@ -155,7 +156,7 @@ def places(spark: Any) -> Callable[[str, Key], str]:
         ("violations", {"rule": "r", "cluster": "c"}, ""),
         ("client_inventory", {"cluster": "c", "principal": "User:a", "client_id": None}, "byte 90 of /a"),
         ("broker_api_versions", {"cluster": "c", "broker": "b", "api_key": API_KEYS["JOIN"]}, "byte 100 of /a"),
-    ],
+    ]),
 )  # fmt: skip
 def test_the_record_of_a_refused_row_is_the_first_that_its_key_leads_to(
     places: Callable[[str, Key], str], table: str, key: Key, place: str

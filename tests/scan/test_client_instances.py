@@ -4,6 +4,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 
 from kafka_clientinfo.concerns.client_instance_id import client_instances
 from kafka_clientinfo.connections.engine import running_on
@@ -17,6 +18,7 @@ from tests.frames import as_stored, frame
 from .comparing import compared
 
 
+@pytest.mark.long
 def test_lives_are_judged_alike(spark: Any) -> None:
     rows = [row for rows in (*LIVES.values(), *WITHOUT.values()) for row in rows] + OTHERS_OF_BROKERS
     rows += [row for rows, _ in TELEMETRY.values() for row in rows]

@@ -151,6 +151,7 @@ def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> Non
     assert len(ddl.history(spark, ledger)) == before
 
 
+@pytest.mark.long
 def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
     lake = Warehouse(spark, folder, True, SPECS)
     lake.open()

@@ -70,7 +70,7 @@ def test_a_session_that_forgets_names_is_told_so(spark: Any) -> None:
     assert Warehouse(spark, "warehouse").root == str(Path("warehouse").absolute())
 
 
-@pytest.mark.parametrize("name", ["ingested_files", "facts"])
+@pytest.mark.parametrize("name", ["ingested_files", pytest.param("facts", marks=pytest.mark.long)])
 def test_a_table_of_others_is_refused_and_left_alone(spark: Any, schema: str, name: str) -> None:
     spark.sql(f"CREATE SCHEMA {schema}")
     spark.sql(f"CREATE TABLE {schema}.{name} USING delta AS SELECT 1 AS mine")

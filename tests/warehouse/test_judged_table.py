@@ -56,7 +56,10 @@ def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator
     yield lake
 
 
-@pytest.fixture(params=[0, 1 << 40], ids=["merged into", "written anew"])
+@pytest.fixture(
+    params=[0, pytest.param(1 << 40, marks=pytest.mark.long)],
+    ids=["merged into", "written anew"],
+)
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The bytes below which a table is written whole."""
     monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", request.param)

@@ -56,6 +56,7 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert [row["operation"] for row in ddl.history(spark, plain.table("facts"))] == ["WRITE", "CREATE TABLE"]
 
 
+@pytest.mark.long
 def test_tables_are_made_while_a_run_is_at_work_and_written_to_as_they_are(spark: Any, plain: Warehouse) -> None:
     assert plain.is_new
     with plain.creating(("ingested_files", "events", "facts", "sums")):
@@ -67,6 +68,7 @@ def test_tables_are_made_while_a_run_is_at_work_and_written_to_as_they_are(spark
     assert operations == ["WRITE", "CREATE TABLE"]
 
 
+@pytest.mark.long
 def test_a_table_that_cannot_be_made_meanwhile_fails_the_run(spark: Any, plain: Warehouse) -> None:
     with pytest.raises(WarehouseError, match="no table other is declared"), plain.creating(("events", "other")):
         plain.append("events", relation_of(spark, [("x",)], SPECS["events"].ddl), "1")
@@ -95,6 +97,7 @@ def test_delta_enforces_the_constraints(spark: Any, plain: Warehouse, row: tuple
         plain.append("facts", facts(spark, row), "batch")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one_file", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
     spark: Any, plain: Warehouse, one_file: bool
@@ -137,6 +140,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
     assert [sorted(row["connection_id"] for row in whole) for whole in written_anew] == [["x", "y"]] * is_small
 
 
+@pytest.mark.long
 def test_connections_up_to_an_instant_stay(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("x", hours=1), fact("x", hours=2)), "1")
     since = AT + timedelta(minutes=30)
@@ -146,6 +150,7 @@ def test_connections_up_to_an_instant_stay(spark: Any, lake: Warehouse) -> None:
     assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"))))
 
 
+@pytest.mark.long
 def test_of_an_id_one_connection_can_be_replaced(spark: Any, lake: Warehouse) -> None:
     rows = (fact("x"), fact("x", 1), fact("x", hours=1), fact("y"))
     lake.append("facts", facts(spark, *rows), "1")
@@ -155,6 +160,7 @@ def test_of_an_id_one_connection_can_be_replaced(spark: Any, lake: Warehouse) ->
     assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"), fact("x", hours=1), fact("y"))))
 
 
+@pytest.mark.long
 def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("y")), "1")
     lake.replace_connections("facts", facts(spark, fact("z")), None, lambda: None, "2")
@@ -201,6 +207,7 @@ def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark:
     assert_rows(plain.read("sums"), rows_of(spark, "sums", ("x", "X", 9, AT), (None, None, 3, AT)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("locked", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_snapshot_stays_as_it_was(spark: Any, tmp_path: Path, locked: bool) -> None:
     lake = Warehouse(spark, str(tmp_path), locked, SPECS)
@@ -236,6 +243,7 @@ def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse
             use("nonsense")
 
 
+@pytest.mark.long
 def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
     plain.update_state(built_until=datetime.now(UTC), rows={"facts": 3})
     assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None

@@ -99,12 +99,14 @@ MESSAGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", JUDGED)
 def test_it_judges_by_the_policy(judged: Judged, name: str) -> None:
     (row,) = judged.connections[name]
     assert row["policy_verdict"] == JUDGED[name][1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_verdict_and_its_violation_are_one(judged: Judged, name: str) -> None:
     """Who breaks several rules has a violation of each, and the verdict of the first."""
@@ -114,12 +116,14 @@ def test_a_verdict_and_its_violation_are_one(judged: Judged, name: str) -> None:
     assert not broken or RULE_OF_VERDICT[row["policy_verdict"]] in broken
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", MESSAGES)
 def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
     name, message = MESSAGES[rule]
     assert_message(judged, name, rule, message)
 
 
+@pytest.mark.long
 def test_who_breaks_two_rules_has_two_violations(judged: Judged) -> None:
     assert set(judged.violations["a bad client id of old software"]) == {"policy_version", "policy_client_id"}
 
