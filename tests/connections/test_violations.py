@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,10 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import by_connection_id, completed_finding, violations
+from kafka_clientinfo.scan.dataframe import SparkSession
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.builders import json_record
-from tests.engines import collected, on
+from tests.engines import collected, computed, on
 from tests.frames import api_versions, at, frame, judge_requests, log, named, offer, request
 
 ID, OTHER = "C" * 21 + "A", "D" * 21 + "A"
@@ -110,16 +112,23 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def judged(spark: Any) -> tuple[Any, Any]:
+def judged(rules_session: Any) -> tuple[Any, Any]:
     """Judged requests and connections of all cases, by every concern."""
     rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    requests = judge_requests(*log(spark, rows), SETTINGS, concerns()).localCheckpoint()
-    return requests, connections(requests, SETTINGS, concerns()).localCheckpoint()
+    with on(rules_session):
+        requests = computed(judge_requests(*log(rules_session, rows), SETTINGS, concerns()))
+        return requests, computed(connections(requests, SETTINGS, concerns()))
+
+
+def broken_rules(judged: tuple[Any, Any], findings: Sequence[Any] = (), settings: Settings = SETTINGS) -> list[Any]:
+    """The rows of the table violations."""
+    with on(judged[0].sparkSession):
+        return collected(violations(*judged, findings, settings, concerns()))
 
 
 @pytest.fixture(scope="module")
 def found(judged: tuple[Any, Any]) -> dict[tuple[str, str], Any]:
-    rows = violations(*judged, [], SETTINGS, concerns()).collect()
+    rows = broken_rules(judged)
     assert [key for key, n in Counter((row["connection_id"], row["rule"]) for row in rows).items() if n > 1] == []
     return {(row["connection_id"], row["rule"]): row for row in rows}
 
@@ -158,13 +167,20 @@ def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[st
 
 
 def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: tuple[Any, Any]) -> None:
-    where = judged[1].where(f"connection_id = '{CONNECTION}'")
-    common = {"occurrences": "1L", "first_at": "opened_at", "last_at": "opened_at", "message": "'m'", "group_id": "'g'"}
-    columns = [*CONNECTION_KEY, *(f"{text} AS {name}" for name, text in common.items()), "first.source"]
-    finding = where.selectExpr("'mixed_protocol_types' AS rule", *columns)
-    other = where.selectExpr("'group_name_mismatch' AS rule", *columns, "'broker' AS blames")
-    found = violations(*judged, [finding, other], SETTINGS, concerns())
-    rows = found.where("connection_id <> 'shared by a proxy'").collect()
+    with on(judged[1].sparkSession):
+        values = {
+            "occurrences": F.lit(1).cast("bigint"),
+            "first_at": F.col("opened_at"),
+            "last_at": F.col("opened_at"),
+            "message": F.lit("m"),
+            "group_id": F.lit("g"),
+        }
+        common = [*CONNECTION_KEY, *(value.alias(name) for name, value in values.items()), "first.source"]
+        where = judged[1].where(F.col("connection_id") == CONNECTION)
+        finding = where.select(F.lit("mixed_protocol_types").alias("rule"), *common)
+        blaming = F.lit("group_name_mismatch").alias("rule"), F.lit("broker").alias("blames")
+        other = where.select(*blaming, *common)
+    rows = [row for row in broken_rules(judged, [finding, other]) if row["connection_id"] != "shared by a proxy"]
     expected = {name: rule.blames for name, rule in rules().items()}
     expected |= {"group_name_mismatch": "broker", "client_id_changed": "nobody"}
     assert {"mixed_protocol_types", "group_name_mismatch"} < {row["rule"] for row in rows}
@@ -252,7 +268,7 @@ def test_of_several_findings_of_one_connection_id_one_that_binds_is_the_example(
 def test_rules_can_be_off_one_or_all(judged: tuple[Any, Any]) -> None:
     def broken_without(*names: str) -> set[str]:
         off = Settings(policy=Policy(software=POLICY.software, severity=tuple((name, "off") for name in names)))
-        return {row["rule"] for row in violations(*judged, [], off, concerns()).collect()}
+        return {row["rule"] for row in broken_rules(judged, settings=off)}
 
     assert "client_id_changed" not in broken_without("client_id_changed")
     assert broken_without(*rules()) == set()
@@ -263,7 +279,11 @@ def test_rules_that_are_off_are_not_looked_for(judged: tuple[Any, Any], capsys: 
 
     def plan_without(*names: str) -> str:
         off = Settings(policy=replace(POLICY, severity=tuple((name, "off") for name in names)))
-        violations(*judged, [], off, concerns()).explain()
+        with on(session := judged[0].sparkSession):
+            found = violations(*judged, [], off, concerns())
+        if isinstance(session, SparkSession):
+            return str(found.sql())
+        found.explain()
         return capsys.readouterr().out
 
     assert "earliest_at" in plan_without()
