@@ -276,14 +276,14 @@ def newest(api: str) -> int:
 
 
 def few(api: str, version: int, path: Path_) -> int:
-    """Take every odd value of bytes, many of bodies that are kept, of the newest version, and one of every third elsewhere.
+    """Take every odd value of bytes, many of bodies that are kept, of the newest version, and one of every sixth elsewhere.
 
     The header and the times are the same for all versions of an API: they are changed in the newest one only.
     """
     if path[0] not in _BODIES:
         return int(version == newest(api))
     if api_key(api) not in CONTROL_APIS or version != newest(api):
-        return int(crc32(repr((api, version, path)).encode()) % 3 == 0)
+        return int(crc32(repr((api, version, path)).encode()) % 6 == 0)
     return 99 if path[-1] in _NAMES_OF_BYTES else 9
 
 

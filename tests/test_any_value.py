@@ -100,7 +100,7 @@ def one_at_a_time(how_many: Callable[..., int], texts: int) -> dict[str, Iterabl
 
 @pytest.fixture(scope="module")
 def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(spark, tmp_path_factory.mktemp("any-value"), one_at_a_time(few, 200))
+    return build(spark, tmp_path_factory.mktemp("any-value"), one_at_a_time(few, 100))
 
 
 def test_every_record_is_counted(built: Built) -> None:

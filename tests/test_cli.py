@@ -57,6 +57,7 @@ def test_a_hostile_path_is_printed_harmlessly(spark: Any, tmp_path: Path, capsys
     assert "\x1b" not in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_fails_the_run_and_is_kept_with_its_reason(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,7 +39,11 @@ def test_the_text_begins_with_what_was_read(capsys: pytest.CaptureFixture[str]) 
     assert [line for line in text.splitlines() if line in titles] == list(titles)
 
 
-@pytest.mark.parametrize(("log", "code"), [(OLD, 3), (NEW, 0)], ids=["old clients", "clients of 4.4"])
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [(OLD, 3), pytest.param(NEW, 0, marks=pytest.mark.long)],
+    ids=["old clients", "clients of 4.4"],
+)
 def test_the_exit_code_tells_whether_somebody_would_break(
     log: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -266,6 +266,7 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
     assert recomputed(increment) == {"b": expected}
 
 
+@pytest.mark.long
 def test_where_only_duplicates_are_new_no_connection_is_recomputed(spark: Any) -> None:
     log = Log(old(("x", 0)), old(("x", 1)), [("x", 1, 0, 0, 0)], [file_of("f", 2, 0)], duplicates=("x",))
     increment = since(spark, {"b": log})
@@ -296,6 +297,7 @@ def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_la
     assert recomputed(increments.since(*stored(spark, {"b": log}, at(500)), AT, GAP_MS)) == {"b": {"x": (ALL, [1000])}}
 
 
+@pytest.mark.long
 def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
     before = old(("x", 5000), ("y", 5001))
     connections: list[Connection] = [

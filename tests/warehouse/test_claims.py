@@ -73,6 +73,7 @@ def test_of_two_that_have_seen_the_same_one_claims(spark: Any, root: str) -> Non
     assert events(one) == ["one"]
 
 
+@pytest.mark.long
 def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
     one, other = run(spark, str(tmp_path)), run(spark, str(tmp_path))
     one.append("events", event(spark, "one"), "1")
@@ -81,6 +82,7 @@ def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
     assert events(one) == ["one"]
 
 
+@pytest.mark.long
 def test_who_claims_must_have_seen_the_last_commit(spark: Any, root: str) -> None:
     lake = run(spark, root)
     ddl.set_properties(spark, lake.table("ingested_files"), {"some.thing": "else"})

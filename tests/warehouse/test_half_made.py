@@ -186,6 +186,7 @@ def test_a_first_commit_with_rows_is_no_half_made_table(tmp_path: Path, lines: l
     assert is_made(tmp_path)
 
 
+@pytest.mark.long
 def test_a_derived_table_that_a_write_has_made_is_made_anew(spark: Any, tmp_path: Path) -> None:
     lake = Warehouse(spark, str(tmp_path), True, SPECS)
     lake.open()

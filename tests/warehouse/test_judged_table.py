@@ -91,6 +91,7 @@ def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: 
     assert ([row["number"] for row in stored.collect()], table.last_build()) == ([1], THIRD)
 
 
+@pytest.mark.long
 def test_a_build_that_judges_nothing_has_written_the_table_too(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
     table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), FIRST)
@@ -123,6 +124,7 @@ def test_rows_that_somebody_else_has_changed_are_of_no_build(
     assert table.last_build() == (SECOND if is_known else None)
 
 
+@pytest.mark.long
 def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
     table.forget(AT)

@@ -58,6 +58,7 @@ class TestStaging:
         staging.keep(spark.range(1))
         assert {path.name for path in (tmp_path / "_staged").iterdir()} == {staging.run, "somebody's"}
 
+    @pytest.mark.long
     def it_keeps_rows_beside_the_tables_of_a_schema(self, spark: Any, schema: str) -> None:
         def names() -> set[str]:
             return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}

@@ -184,6 +184,7 @@ def test_upsert_inserts_and_replaces_by_key(spark: Any, lake: Warehouse) -> None
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 5), fact("y"), fact("z")))
 
 
+@pytest.mark.long
 def test_rows_are_deleted_by_condition_and_by_key(spark: Any, plain: Warehouse) -> None:
     assert plain.delete("facts", "requests = 1") == 0
     assert not plain.exists("facts")
