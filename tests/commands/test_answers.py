@@ -84,6 +84,7 @@ def test_tables_and_views_are_listed(sample_warehouse: Path, capsys: pytest.Capt
     assert code == 0
     assert list(found["tables"][0]) == ["table", "rows", "files", "bytes", "comment"]
     assert list(found["views"][0]) == ["view", "answers"]
+    assert "\nViews, for `kafka-clientinfo sql`\n" in answer(capsys, sample_warehouse, None, "tables")[1]
     of_requests = next(row for row in found["tables"] if row["table"] == "requests")
     assert of_requests["bytes"] > of_requests["rows"] > of_requests["files"] > 0
 

@@ -76,6 +76,7 @@ OTHER_FILES: dict[str, tuple[list[tuple[int, int]], bool, int]] = {
     "a file that goes on": ([(20, 51)], False, 20),
     "a file that goes on, and was read before": ([(5, 51)], False, 9),
     "files that go on, and another one": ([(20, 51), (30, 60), (40, 45)], False, 30),
+    "shown again by a later run": ([], True, 12),
 }
 
 
@@ -87,7 +88,8 @@ def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(rules_
         for number, (first, last) in enumerate(files):
             row = {"cluster": "c", "broker": name, "file_id": f"{name} {number}", "covers_broker_start": False}
             times = {"first_logged_at": at(first), "last_logged_at": at(last), "ingested_at": at(first)}
-            rows.append(row | times | {"broker_events": [] if number else [restart]})
+            again = [restart | {"ingested_at": at(12)}] if name == "shown again by a later run" else []
+            rows.append(row | times | {"broker_events": [] if number else [restart, *again]})
     with on(rules_session):
         shown = shown_restarts(frame(rules_session, "ingested_files", rows))
         run = F.unix_micros("ingested_at") / 1_000_000 - F.lit(START.timestamp())

@@ -115,6 +115,15 @@ def test_a_compressed_file_that_is_still_being_copied_loses_nothing(
     assert tables.run(path).unchanged == (str(path),)
 
 
+def test_the_report_of_a_run_counts_what_that_run_read(tmp_path: Path) -> None:
+    other = json_record().replace(b"Completed request", b"Processor 1 received request")
+    tables = Tables()
+    tables.run(save(tmp_path / "b1" / "kafka-request.log", LOG + other))
+    tables.run(save(tmp_path / "b1" / "kafka-request.log", LOG + other + json_record() + other * 2))
+    (report,) = tables.reports
+    assert (report["records"], report["requests"], sum(report["ignored"].values())) == (3, 1, 2)
+
+
 @pytest.mark.parametrize("codec", PACKS)
 def test_the_rest_of_a_damaged_file_is_one_rejected_record(tmp_path: Path, codec: str) -> None:
     first = PACKS[codec](LOG[:9000])
