@@ -176,6 +176,14 @@ def test_it_looks_below_folders_with_the_name_of_a_log(tmp_path: Path) -> None:
     assert paths(tmp_path) == [str(inside)]
 
 
+def test_it_reads_hidden_files_only_if_they_have_the_name_of_a_log(tmp_path: Path) -> None:
+    """Editors and copying tools keep parts of a log in hidden files beside it."""
+    inside = save(tmp_path / ".hidden" / "kafka-request.log", LOG)
+    for name in ("b1/.requests.swp", ".hidden/requests"):
+        save(tmp_path / name, LOG)
+    assert paths(tmp_path) == [str(inside)]
+
+
 @pytest.mark.parametrize("name", ["b2", ".hidden"])
 def test_it_reports_a_folder_that_cannot_be_listed(logs: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir

@@ -32,6 +32,16 @@ def test_what_stands_before_the_first_record_tells_nothing(build: Any, pattern: 
         assert detect(BANNER + whole * number) == detect(whole * number)
 
 
+@pytest.mark.parametrize(
+    "filler", [b"\0" * 5000, b"\xef\xbb\xbf"], ids=["zeros of a truncated file", "byte order mark"]
+)
+@pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
+def test_filler_before_the_first_line_hides_no_request(pattern: str, wrapper: str, filler: bytes) -> None:
+    whole = b"".join(wrap(json_record(client_id=name), pattern, wrapper) for name in ("first", "second"))
+    read = [event.client_id for event in events(filler + whole) if isinstance(event, RequestEvent)]
+    assert read == ["first", "second"]
+
+
 @pytest.mark.parametrize("pattern", ["bracketed_thread_last", "no_logger"])
 def test_what_a_container_prints_after_a_torn_record_tells_nothing(pattern: str) -> None:
     first, whole = (wrap(json_record(client_id=name), pattern, "none") for name in ("first", "second"))
