@@ -15,7 +15,6 @@ from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.judged import JudgedBefore, judged_requests
 from kafka_clientinfo.ingestion.debug_runs import joined
 from kafka_clientinfo.protocol import api_name, request_header_version
-from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import table_spec
 from tests.engines import SparkSession, collected, computed, on, relation_on_duckdb
@@ -229,44 +228,6 @@ def log(
         for (cluster, broker, file_id), logged in times.items()
     ]
     return frame(spark, "requests", rows), frame(spark, "ingested_files", ingested)
-
-
-def derive(
-    spark: Any,
-    requests: Sequence[dict[str, Any]],
-    settings: Settings | None = None,
-    failed: Sequence[dict[str, Any]] = (),
-    **files: dict[str, Any],
-) -> "Relations":
-    """All relations that a run makes of these requests, by name; see `log`."""
-    rows, ingested = log(spark, requests, **files)
-    return Relations(
-        {
-            "requests": rows,
-            "new_requests": rows,
-            "ingested_files": ingested,
-            "failed_requests": frame(spark, "failed_requests", list(failed)),
-            "settings": settings or Settings(),
-        },
-    )
-
-
-class Relations(dict[str, Any]):
-    """Relations by name, each derived with all that it needs when it is first asked for."""
-
-    def __missing__(self, name: str) -> Any:
-        step = derivation.steps()[name]
-        if step.write_mode == "overwrite":
-            needed = {need: self._stored(need) for need in step.needs}
-        else:
-            needed = {need: self[need] for need in step.needs}
-        with on(self["requests"].sparkSession):
-            self[name] = computed(step.make(needed))
-        return self[name]
-
-    def _stored(self, name: str) -> Any:
-        """A table as read back from a warehouse: what tables that are overwritten are made of."""
-        return self[name] if name == "settings" else as_stored(self[name], name)
 
 
 def by_connection(relation: Any) -> dict[str, list[Any]]:
