@@ -5,6 +5,7 @@ Other tests hold the tables of both engines equal (tests/scan, tests/test_any_va
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
@@ -73,7 +74,7 @@ def collected(relation: Any) -> list[Any]:
 def _as_spark(kind: duckdb.sqltypes.DuckDBPyType) -> Callable[[Any], Any]:
     """Return the function that converts a value of this type to the one that Spark returns for it.
 
-    A struct becomes a `Row`, also inside lists, and a sum of integers (hugeint) an int.
+    A struct becomes a `Row`, also inside lists, a sum of integers (hugeint) an int, and a time one of this machine's zone.
     """
     if kind.id in ("list", "array"):
         of_item = _as_spark(kind.children[0][1])
@@ -83,4 +84,11 @@ def _as_spark(kind: duckdb.sqltypes.DuckDBPyType) -> Callable[[Any], Any]:
         makers = {name: _as_spark(of) for name, of in kind.children}
         make = Row(*names)
         return lambda value: None if value is None else make(*(makers[name](value[name]) for name in names))
+    if kind.id == "timestamp":
+        return _in_local_time
     return int if kind.id == "hugeint" else lambda value: value
+
+
+def _in_local_time(at: datetime | None) -> datetime | None:
+    """Return a time in UTC as Spark collects it: without a zone, in that of this machine."""
+    return None if at is None else at.replace(tzinfo=UTC).astimezone().replace(tzinfo=None)

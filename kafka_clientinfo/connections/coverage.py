@@ -169,6 +169,7 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         F.lit(None).cast("boolean").alias("is_complete"),
     )
     none, has_info = F.lit(None).cast("bigint"), F.col("info_requests") > 0
+    # A period that begins with the file leaves no part before it. Of two parts at one offset, engines take different ones.
     begins_inside = F.col("is_first") & F.col("is_new") & has_info & (F.col("began_offset") > 0)
     offset = F.when(F.col("is_first") & ~begins_inside, F.lit(0)).otherwise(F.col("began_offset"))
     has_end = F.col("began_at").isNotNull() & F.col("ends_here") & has_info

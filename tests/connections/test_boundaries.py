@@ -228,7 +228,7 @@ def test_no_two_connections_of_an_id_have_one_key(rules_session: Any) -> None:
         assert len({(row["opened_at"], row["opened_seq"]) for row in connections_of_id}) == len(expected), name
 
 
-@pytest.mark.parametrize(("until", "expected"), [pytest.param(600, [2], marks=pytest.mark.long), (3900, [1, 1])])
+@pytest.mark.parametrize(("until", "expected"), [(600, [2]), (3900, [1, 1])])
 def test_silence_across_a_missing_file_ends_no_connection(rules_session: Any, until: int, expected: list[int]) -> None:
     rows = [*in_time([request("s", 0), *background(until)]), request("s", 4000, correlation_id=0, file_id="g")]
     assert [row["requests"] for row in opened(rules_session, rows, Settings())["s"]] == expected

@@ -264,7 +264,6 @@ def test_requests_come_after_starts(located: dict[str, Any], name: str) -> None:
     assert [row[0] for row in located[name]] == STARTS_BEFORE[name]
 
 
-@pytest.mark.long
 def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(rules_session: Any) -> None:
     rows = [request("x", 0, broker=name, file_id=name) for name in ("silent", "less", "more", "never")]
     requests, files = log(rules_session, rows)

@@ -24,7 +24,7 @@ from .explained import ROOT
 SPARK, SAMPLES = "spark", "sample_warehouse"
 """Fixtures of the whole session: Spark's session, and the warehouse of the sample logs."""
 _FEW_FILES = 12
-"""Files of tests that use a word, up to which the word tells whose tests see a change of its line."""
+"""Files of tests up to which a word counts as rare: tests that use it are likely to see a change of its line."""
 
 
 class Test(NamedTuple):

@@ -75,10 +75,8 @@ def relation(rules_session: Any) -> Any:
     files[0]["requests"] = 9
     files[3]["requests"] = 0  # a server.log
     with on(rules_session):
-        ranges, ledger = (
-            frame(rules_session, "broker_api_versions", rows),
-            frame(rules_session, "ingested_files", files),
-        )
+        ranges = frame(rules_session, "broker_api_versions", rows)
+        ledger = frame(rules_session, "ingested_files", files)
         return computed(cluster_api_versions.transform(ranges, ledger, Settings()))
 
 
