@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config.settings import Settings
 from ..errors import ConfigError, InputError
-from ..logs.record_marks import prefix_of
+from ..logs.reader import FileHead
 from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
 from .plan import make_plan
@@ -21,8 +21,8 @@ from .split_statistics import file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SplitReader
 
-_BARE = ("blank", "other_logger")
-"""Kinds of ignored records that have no time and level."""
+_WITHOUT_PREFIX = ("blank", "other_logger")
+"""Kinds of ignored records that may be lines without time and level."""
 
 
 class Reading:
@@ -59,6 +59,7 @@ class Reading:
         self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
         self._reader: SplitReader | None = None
         self._stream: Stream | None = None
+        self._beginning: FileHead | None = None
         self._work = self._planned(logs, with_servers, waiting)
 
     def _planned(self, logs: Sequence[str], with_servers: bool, waiting: Callable[[], None]) -> list[Split]:
@@ -74,7 +75,8 @@ class Reading:
             if sys.stdin is None:
                 raise ValueError("it is closed")
             self._stream = Stream(sys.stdin.fileno(), waiting)
-            return [planned_stream(self._stream, self._settings)]
+            split, self._beginning = planned_stream(self._stream, self._settings)
+            return [split]
         except (OSError, ValueError) as error:  # ValueError: it is closed
             why = getattr(error, "strerror", None) or error
             raise InputError(f"standard input cannot be read: {why}; pipe a log into it") from None
@@ -93,7 +95,7 @@ class Reading:
         for split in self._work:
             self._reader = SplitReader(split, self._settings.log_zone, self.on_read)
             yield from self._reader.parts()
-            if self._stream is not None and (kind := _kind_of_problem(self._reader)):
+            if self._beginning is not None and (kind := _kind_of_problem(self._beginning, self._reader)):
                 self.problems.append(Problem(NAME, kind, "no record in it has a time and a level, as in a request log"))
             self._read, self._reader = self._so_far(), None
 
@@ -123,13 +125,12 @@ class Reading:
         return [*self._read, (self._reader.split.file, self._reader.statistics().rows.to_pylist()[0])]
 
 
-def _kind_of_problem(reader: SplitReader) -> str | None:
-    """Return the kind of problem that a log without any record is, as planning finds it in files; else None."""
-    if (
-        reader.requests_read
-        or reader.failed
-        or any(count for kind, count in reader.ignored.items() if kind not in _BARE)
-    ):
+def _kind_of_problem(beginning: FileHead, reader: SplitReader) -> str | None:
+    """Return the kind of problem that a stream without any record is, as planning finds it in files; else None.
+
+    A record may come after the first bytes, from which planning has found `beginning`.
+    """
+    ignored = any(count for kind, count in reader.ignored.items() if kind not in _WITHOUT_PREFIX)
+    if beginning.first_record is not None or reader.requests_read or reader.failed or ignored:
         return None
-    is_begun = reader.waiting is None or prefix_of(reader.waiting.kafka_text) is not None
-    return "empty" if is_begun and not reader.rejected_read else "unreadable"
+    return "empty" if beginning.empty else "unreadable"

@@ -116,16 +116,16 @@ class StandardInput(StoredFile):
         return nullcontext(self.stream)
 
 
-def planned_stream(stream: Stream, settings: Settings) -> Split:
-    """Read a stream's first bytes, and plan to read all of it.
+def planned_stream(stream: Stream, settings: Settings) -> tuple[Split, FileHead]:
+    """Read a stream's first bytes, and plan to read all of it; return the plan, and what the first bytes show.
 
     Raises:
         OSError: it cannot be read.
     """
     file = StandardInput(NAME, NAME, stream=stream)
-    beginning: FileHead = head(file, name=settings.log_layout, latest=datetime.now(UTC))
+    beginning = head(file, name=settings.log_layout, latest=datetime.now(UTC))
     stream.begin()
     where = (file_id(settings.cluster, BROKER, beginning.first_record or b""), file, settings.cluster, BROKER)
     layout, first_offset = beginning.layout, beginning.first_offset
     planned = PlannedFile(*where, 0, 0, beginning.compressed, None, layout=layout, first_offset=first_offset)
-    return Split(planned, 0, None)
+    return Split(planned, 0, None), beginning

@@ -6,8 +6,9 @@ import io
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.errors import ConfigError, InputError
+from kafka_clientinfo.ingestion import standard_input
 from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.ingestion.problems import Problem
 from kafka_clientinfo.ingestion.standard_input import Stream
+from kafka_clientinfo.logs.reader import file_id
 from tests.amounts import examples
 from tests.builders import json_record
 
@@ -129,6 +133,43 @@ def test_bytes_that_are_gone_cannot_be_read_again() -> None:
             stream.seek(16)
 
 
+def test_it_goes_back_to_any_place_among_the_first_bytes() -> None:
+    with piped([b"x" * 1000]) as descriptor:
+        stream = Stream(descriptor, lambda: None)
+        stream.read(100)
+        assert [stream.seek(place) for place in (0, 37, 100)] == [0, 37, 100]
+        assert stream.seek(0, os.SEEK_END) == 0  # nobody knows where it ends
+        with pytest.raises(OSError, match="cannot be read from byte 101"):
+            stream.seek(101)
+
+
+def test_of_a_stream_without_a_record_so_many_bytes_are_held() -> None:
+    with open("/dev/zero", "rb", buffering=0) as endless:
+        stream = Stream(endless.fileno(), lambda: None)
+        held = sum(len(piece) for piece in iter(lambda: stream.read(4 << 20), b""))
+    assert held == 64 << 20
+
+
+def test_it_calls_before_every_read() -> None:
+    calls: list[int] = []
+    with piped([b"x" * 200]) as descriptor:
+        stream = Stream(descriptor, lambda: calls.append(1))
+        assert [(len(stream.read(50)), len(calls)) for _ in range(4)] == [(50, 1), (50, 2), (50, 3), (50, 4)]
+
+
+def test_it_calls_again_and_again_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standard_input, "_TICK_SECONDS", 0.001)
+    calls: list[int] = []
+    reading, writing = os.pipe()
+    come = threading.Timer(0.2, lambda: os.write(writing, b"x" * 20))
+    come.start()
+    assert Stream(reading, lambda: calls.append(1)).read(20) == b"x" * 20
+    come.join()
+    os.close(reading)
+    os.close(writing)
+    assert len(calls) > 2
+
+
 def test_standard_input_is_read_alone() -> None:
     for others in (1, 2):
         with pytest.raises(
@@ -158,3 +199,114 @@ def test_an_unfinished_last_record_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         reading = Reading(["-"], Settings(), with_servers=False)
         assert len(rows_of(reading)["request"]) == 29
     assert reading.reports[0]["pending_bytes"] > 0
+
+
+def test_it_is_the_log_of_a_broker_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with piped([RECORDS]) as descriptor:
+        monkeypatch.setattr("sys.stdin", Input(descriptor))
+        reading = Reading(["-"], Settings(cluster="c"), with_servers=False)
+        rows_of(reading)
+    (row,), (report,) = reading.files, reading.reports
+    first = RECORDS[: RECORDS.index(b"\n") + 1]
+    assert (row["cluster"], row["broker"], row["file_id"]) == ("c", "stdin", file_id("c", "stdin", first))
+    assert (report["from_offset"], report["to_offset"]) == (0, len(RECORDS))
+
+
+def test_it_is_read_in_a_zone_that_repeats_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for no later times first, as is done in a file: the bytes of a stream come only once."""
+    with piped([json_record(at="2026-10-25 02:30:00,000") * 40]) as descriptor:
+        monkeypatch.setattr("sys.stdin", Input(descriptor))
+        rows = rows_of(Reading(["-"], Settings(log_zone="Europe/Berlin"), with_servers=False))
+    assert [row["logged_at"] for row in rows["request"]] == [datetime(2026, 10, 25, 0, 30, tzinfo=UTC)] * 40
+
+
+@pytest.mark.parametrize(
+    ("content", "kinds", "is_incomplete"),
+    [
+        (b"", ["empty"], False),
+        (b"\n\n", ["unreadable"], True),
+        (RECORDS[:60], ["empty"], False),
+        (RECORDS[:60] + b"\n", ["unreadable"], True),
+        (b"another program's line\n", ["unreadable"], True),
+        (b"another program's li", ["empty"], False),
+        (b"2026-11-21T12:00:00.000Z stdout F Preparing\n" * 3, ["unreadable"], True),
+        (RECORDS, [], False),
+        (b"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: x (kafka.request.logger)\n" * 2, [], False),
+        (b"[2026-11-21 12:00:00,000] INFO another logger's record (a.b)\n" * 2, [], False),
+        (RECORDS[:60] + b"\n" + RECORDS, [], False),
+    ],
+)
+def test_a_stream_has_the_problem_that_a_file_with_its_bytes_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes, kinds: list[str], is_incomplete: bool
+) -> None:
+    path = tmp_path / "kafka-1" / "kafka-request.log"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    of_file = Reading([str(path)], Settings(), with_servers=False)
+    rows_of(of_file)
+    with piped([content]) as descriptor:
+        monkeypatch.setattr("sys.stdin", Input(descriptor))
+        of_stream = Reading(["-"], Settings(), with_servers=False)
+        rows_of(of_stream)
+    detail = "no record in it has a time and a level, as in a request log"
+    assert of_stream.problems == [Problem("-", kind, detail) for kind in kinds]
+    assert [problem.kind for problem in of_file.problems] == kinds
+    assert (of_stream.is_incomplete, of_file.is_incomplete) == (is_incomplete, is_incomplete)
+
+
+def test_records_that_come_after_the_first_bytes_are_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream is quiet for a while: what it may be is decided on the bytes before."""
+    monkeypatch.setattr(standard_input, "_QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(standard_input, "_TICK_SECONDS", 0.005)
+    reading, writing = os.pipe()
+    os.write(writing, b"another program's line\n")
+    monkeypatch.setattr("sys.stdin", Input(reading))
+    stream = Reading(["-"], Settings(), with_servers=False)
+    os.write(writing, RECORDS)
+    os.close(writing)
+    assert len(rows_of(stream)["request"]) == 30
+    os.close(reading)
+    assert stream.problems == []
+
+
+def _closed() -> int:
+    raise ValueError("I/O operation on closed file")
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "why"),
+    [(None, "it is closed"), (_closed, "I/O operation on closed file"), (lambda: 999, "Bad file descriptor")],
+)
+def test_it_says_why_standard_input_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, descriptor: Callable[[], int] | None, why: str
+) -> None:
+    stdin = None
+    if descriptor is not None:
+        stdin = Input(0)
+        stdin.fileno = descriptor
+    monkeypatch.setattr("sys.stdin", stdin)
+    with pytest.raises(InputError, match=f"^standard input cannot be read: {why}; pipe a log into it$"):
+        Reading(["-"], Settings(), with_servers=False)
+
+
+def test_it_ends_where_the_caller_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standard_input, "_TICK_SECONDS", 0.001)
+    known: list[Reading] = []
+    calls = 0
+    reading, writing = os.pipe()
+
+    def waiting() -> None:
+        nonlocal calls
+        for one in known:
+            one.end()
+            calls += 1
+        if calls == 99:
+            os.close(writing)
+
+    os.write(writing, RECORDS)
+    monkeypatch.setattr("sys.stdin", Input(reading))
+    known.append(Reading(["-"], Settings(), with_servers=False, waiting=waiting))
+    assert len(rows_of(known[0])["request"]) == 30
+    assert calls < 99
+    os.close(reading)
+    os.close(writing)
