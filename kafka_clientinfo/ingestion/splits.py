@@ -24,15 +24,9 @@ def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Spl
 
 def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
     at = file.resume_at + step
-    last = file.resume_at
-    while at < file.end:
-        cut = record_start(file.file, at, file.layout.json_requests)
-        if cut is None:
-            return
-        if cut > last:
-            yield cut
-            last = cut
-        at = max(cut, at) + step
+    while at < file.end and (cut := record_start(file.file, at, file.layout.json_requests)) is not None:
+        yield cut
+        at = cut + step
 
 
 def in_tasks(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
