@@ -1,6 +1,7 @@
 """The runs of a file in which it logged every request, however it is read in parts."""
 
 import itertools
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -8,7 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES, DebugRun, DebugRuns, joined
+from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA, arrays_of
+from kafka_clientinfo.ingestion.debug_runs import (
+    MOST_SILENCES,
+    DebugRun,
+    DebugRuns,
+    evidence,
+    is_blind,
+    joined,
+    may_hide_silences,
+    read_at,
+)
+from kafka_clientinfo.ingestion.omissions import Omissions
+from kafka_clientinfo.tables.spec import EVIDENCE
+from tests.builders import NOON, json_record, name_text_record, request_header_struct_record
+from tests.logs.excerpts import request
 
 SECOND = 1_000_000
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -95,3 +110,106 @@ def test_of_too_many_silences_the_shortest_are_left_out_and_of_equal_ones_the_ea
     begins = [0, *(place + 1 for place in sorted(stay))]
     ends = [*(begin - 1 for begin in begins[1:]), len(silences)]
     assert runs == [(seconds[begin], seconds[end], begin, end) for begin, end in zip(begins, ends, strict=True)]
+
+
+Shown = dict[str, list[int]]
+"""By piece of evidence, the numbers of the requests that show it."""
+EVIDENT: dict[str, tuple[list[tuple[float, str]], Shown, list[dict[str, float]]]] = {
+    "nothing": (debug(0, 1), {}, [{}]),
+    "the first and the last request": (
+        debug(0, 1, 2),
+        {"omission": [2], "continuity": [0]},
+        [{"omission": 2, "continuity": 0}],
+    ),
+    "several requests": (debug(0, 1, 2), {"api_versions": [1, 2]}, [{"api_versions": 1}]),
+    "a clock that is set back": (debug(5, 9, 6), {"api_versions": [1, 2]}, [{}, {"api_versions": 6}]),
+    "runs before and after a silence": (
+        debug(0, 1, 5, 6),
+        {"software_name": [1, 2], "omission": [3]},
+        [{"software_name": 1}, {"software_name": 5, "omission": 6}],
+    ),
+    "a request at INFO": (
+        [*debug(0), (0.5, "INFO"), *debug(1)],
+        {"api_versions": [1, 2], "omission": [1]},
+        [{"api_versions": 1}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EVIDENT)
+def test_a_run_has_the_time_at_which_its_evidence_is_first_shown(name: str) -> None:
+    requests, shown, expected = EVIDENT[name]
+    for cut in range(len(requests)):
+        found = DebugRuns()
+        for begin, end in ((0, cut), (cut, len(requests))):
+            if begin < end:
+                flags = {one: pa.array([at in shown.get(one, ()) for at in range(begin, end)]) for one in EVIDENCE}
+                found.note(events(requests[begin:end], begin), flags)
+        times = [
+            {one: getattr(run, one) / SECOND for one in EVIDENCE if getattr(run, one) is not None}
+            for run in found.runs()
+        ]
+        assert times == expected, cut
+
+
+def test_evidence_is_stored_with_the_time_of_the_run_that_read_it() -> None:
+    run = {"began_at": NOON, "omission": NOON, "continuity": None}
+    assert read_at(run, NOON + timedelta(days=1)) == {**run, "omission": NOON + timedelta(days=1)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "silence", "hides", "blind"),
+    [
+        (1, 5, False, False),
+        (MOST_SILENCES, 5, False, False),
+        (MOST_SILENCES + 1, 5, True, True),
+        (MOST_SILENCES + 1, 4, True, False),
+    ],
+)
+def test_a_file_with_all_the_silences_that_are_stored_may_have_had_more(
+    runs: int, silence: int, hides: bool, blind: bool
+) -> None:
+    """Take it to have had one above the gap only if every stored one is above it."""
+    stored = [
+        {
+            "began_at": NOON + timedelta(seconds=number * 9),
+            "ended_at": NOON + timedelta(seconds=number * 9 + 9 - silence),
+        }
+        for number in range(runs)
+    ]
+    assert may_hide_silences(stored) is hides
+    assert is_blind(stored, timedelta(seconds=4)) is blind
+    assert not may_hide_silences(None)
+    assert not is_blind(None, timedelta(0))
+
+
+KGO = {"software": ("kgo", "1")}
+LOGGERS = {"api": "INCREMENTAL_ALTER_CONFIGS", "response": {"responses": [{"resourceType": 8, "resourceName": "1"}]}}
+REQUESTS: dict[str, tuple[bytes, set[str]]] = {
+    "a client that asks for versions": (json_record(api="API_VERSIONS", version=0), {"api_versions"}),
+    "the same in text": (request_header_struct_record(api="API_VERSIONS", version=0), {"api_versions"}),
+    "the same, and the broker knows its name": (
+        json_record(api="API_VERSIONS", **KGO),
+        {"api_versions", "software_name"},
+    ),
+    "Metadata of a broker without such requests": (name_text_record(), {"api_versions"}),
+    "another request of such a broker": (name_text_record(api="FetchRequest"), set()),
+    "Metadata of a later broker": (json_record(), set()),
+    "a client with a name": (json_record(**KGO), {"software_name"}),
+    "a client whose name nobody knows": (json_record(software=("unknown", "unknown")), set()),
+    "a broker that writes no names": (request_header_struct_record(software=None), set()),
+    "a forwarded request with a name": (json_record(is_forwarded=True, **KGO), set()),
+    "a client with a name that sets loggers": (json_record(**LOGGERS, **KGO), set()),
+    "a client with a name that sets topics": (json_record(api="INCREMENTAL_ALTER_CONFIGS", **KGO), {"software_name"}),
+}
+"""What each request shows of its log."""
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_shows_what_its_log_holds(name: str) -> None:
+    record, expected = REQUESTS[name]
+    batch = pa.RecordBatch.from_arrays(arrays_of([request(record)], EVENT_SCHEMA), schema=EVENT_SCHEMA)
+    shown = evidence(batch, Omissions())
+    assert [*shown] == list(EVIDENCE)
+    assert {one for one, flags in shown.items() if flags.to_pylist() == [True]} == expected
+    assert {value for flags in shown.values() for value in flags.to_pylist()} <= {True, False}

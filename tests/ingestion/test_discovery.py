@@ -13,6 +13,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, matches, with_server_logs
 from kafka_clientinfo.ingestion.plan import make_plan
+from kafka_clientinfo.ingestion.storage import local_file
 from tests.builders import json_record
 from tests.ingestion.stored_logs import LOG, save
 
@@ -117,6 +118,11 @@ def test_it_finds_the_server_log_beside_a_log(logs: Path) -> None:
     found = with_server_logs(find_logs([str(logs / "b1" / "kafka-request.log")]))
     assert [file.name for file in found] == ["kafka-request.log", "server.log"]
     assert [is_server_log(file) for file in found] == [False, True]
+
+
+def test_a_folder_that_is_gone_has_no_server_log(tmp_path: Path) -> None:
+    log = local_file(tmp_path / "gone" / "kafka-request.log")
+    assert with_server_logs([log]) == [log]
 
 
 def test_it_follows_no_loop_of_links_and_names_each_file_once(logs: Path) -> None:

@@ -56,6 +56,13 @@ def spans(times: Sequence[tuple[float, float]]) -> list[Span]:
         ("two that overlap, with the same silence", [(10, 40), (5, 45)], [], "21"),
         ("a file of one record splits the longer silence", [(2, 58), (0, 0)], [(-30, 0), (62, 150)], "12"),
         ("a chain of short files", [(1, 1), (3, 58), (1, 1.5)], [(-30, 0.9), (59, 60.9), (61.6, 150)], "211"),
+        (
+            "two middling silences are less than a short and a long one",
+            [(30, 30)],
+            [(0, 24), (36, 89), (120, 130)],
+            "1",
+        ),
+        ("the same in the second reading", [(30, 30)], [(0, 29), (60, 84), (96, 130)], "2"),
         ("the step from one reading to the other counts", [(2, 30), (3, 31)], [(-9, 1), (32, 57), (94, 150)], "21"),
     ],
 )

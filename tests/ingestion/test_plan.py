@@ -131,8 +131,10 @@ def test_what_waited_at_a_server_logs_end_is_whole_once_the_log_is_rotated(
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_failure"), [("unreadable", True), ("rewritten", True), ("empty", False), ("view", False)]
-)
+    ("kind", "is_failure"),
+    [("unreadable", True), ("damaged", True), ("rewritten", True), ("shorter", True), ("late", True), ("empty", False),
+     ("copy", False), ("rotated", False), ("view", False)],
+)  # fmt: skip
 def test_what_is_not_read_is_a_failure(kind: str, is_failure: bool) -> None:
     assert is_incomplete([Problem("a", "view", ""), Problem("b", kind, "why")], [{"error": None}]) == is_failure
 
@@ -227,6 +229,32 @@ def test_it_gives_the_same_input_the_same_batch_id(tmp_path: Path) -> None:
     assert plan(first, second).batch_id != plan(first).batch_id
 
 
+@pytest.mark.parametrize(("pending", "is_as_before"), [(0, True), (1, False), (-1, False)])
+def test_an_archive_that_is_damaged_where_it_was_before_is_a_problem(
+    tmp_path: Path, pending: int, is_as_before: bool
+) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG)[:-4])
+    counts = {"records": 21, "rejected": 1, "damage": "damaged", "batch_id": "before"}
+    known = {name: row | counts for name, row in ingested(path, len(LOG), pending).items()}
+    found = plan(path, known=known)
+    detail = f"nothing new; the gzip data ends early after byte {len(LOG)} of its content, as before"
+    assert found.problems == ((Problem(str(path), "damaged", detail),) if is_as_before else ())
+    assert [file.was_damaged for file in found.files] == [True] * (not is_as_before)
+    if not is_as_before:  # the same bytes again are another batch
+        later = {name: row | {"batch_id": "later"} for name, row in known.items()}
+        assert plan(path, known=later).batch_id not in (found.batch_id, plan(path).batch_id)
+
+
+def test_a_batch_is_the_bytes_that_are_read_whichever_run_read_those_before(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    known = ingested(path)
+    save(path, LOG + json_record(correlation_id=99))
+    batches = [
+        plan(path, known={name: row | {"batch_id": batch} for name, row in known.items()}).batch_id for batch in "ab"
+    ]
+    assert batches[0] == batches[1] != plan(path).batch_id
+
+
 def test_the_size_of_a_plan_is_that_of_the_bytes_to_read(tmp_path: Path) -> None:
     """An archive counts as the log that it is likely to hold, and on disk as it is."""
     grown = save(tmp_path / "b1" / "kafka-request.log", LOG)
@@ -317,6 +345,7 @@ def test_an_archive_of_a_file_that_has_grown_is_not_noted(tmp_path: Path) -> Non
 
 RETAINED = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 BEFORE, WITHIN, AFTER = (json_record(at=f"2026-11-21 {at}") for at in ("11:59:59,999", "12:00:00,999", "12:00:01,000"))
+NO_DAY = json_record(at="2026-02-31 12:00:00,000")
 LATE: dict[str, tuple[bytes, bytes, datetime | None, list[str]]] = {
     "a new log from before": (b"", BEFORE, None, ["late"]),
     "one that goes on after it": (b"", BEFORE + AFTER, None, ["late"]),
@@ -331,6 +360,9 @@ LATE: dict[str, tuple[bytes, bytes, datetime | None, list[str]]] = {
     "one without a request so far": (BEFORE, AFTER, None, []),
     "one with more from before": (BEFORE, BEFORE + AFTER, RETAINED - timedelta(hours=1), ["late"]),
     "one that was read up to it": (BEFORE, BEFORE, RETAINED, []),
+    "a day that does not exist, and a record from before": (b"", NO_DAY + BEFORE, None, ["late"]),
+    "a day that does not exist, and one from after it": (b"", NO_DAY + AFTER, None, []),
+    "one day that does not exist": (b"", NO_DAY, None, []),
 }
 """What was read of a log, its new bytes, the time of its last request, and the kinds of problems."""
 
@@ -348,8 +380,10 @@ def test_a_log_from_before_what_retention_has_deleted_is_refused_whole(tmp_path:
         assert is_incomplete(found.problems, []) == bool(said)
     if expected:
         (problem,) = make_plan([path], known, SETTINGS, 1, RETAINED).problems
-        assert re.search(
-            r"begin at 2026-11-21 1\d:.* UTC, .* before 2026-11-21 12:00:00 UTC; leave it out", problem.detail
+        assert re.fullmatch(
+            r"not read, as its new records begin at 2026-11-21 1\d:\d\d:\d\d UTC, and retention has deleted the requests "
+            r"before 2026-11-21 12:00:00 UTC; leave it out of LOGS, or read it into another warehouse",
+            problem.detail,
         )
 
 

@@ -185,6 +185,28 @@ def test_a_move_takes_the_rows_of_its_times_and_bytes(until: int | None, expecte
     assert move.back().back() == move
 
 
+@pytest.mark.parametrize("table", TIMES)
+@pytest.mark.parametrize("hours", [1, -1, 0.5])
+def test_a_move_adds_its_time_to_every_time_of_a_row(table: str, hours: float) -> None:
+    by = timedelta(hours=hours)
+    move = Move("f", FIRST, FIRST + timedelta(hours=1), by)
+    names = ("logged_at", "started_at")
+    row = {name: FIRST.replace(tzinfo=None) + timedelta(microseconds=7 * number) for number, name in enumerate(names)}
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (logged_at TIMESTAMP, started_at TIMESTAMP)")
+        connection.execute("INSERT INTO t VALUES (?, ?)", [*row.values()])
+        connection.execute(f"UPDATE t SET {', '.join(f'{name} = {new}' for name, new in move.values(table).items())}")
+        (moved,) = connection.execute("SELECT * FROM t").fetchall()
+    assert moved == tuple(time + by if name in TIMES[table] else time for name, time in row.items())
+
+
+def test_rows_of_a_file_that_were_moved_as_they_were_read_stay() -> None:
+    row = {"first_logged_at": FIRST, "last_logged_at": FIRST, "debug_runs": [], "broker_events": []}
+    move = Move("f", FIRST, FIRST + timedelta(hours=1), timedelta(hours=1))
+    assert moved_row(row, move._replace(until=5)) == row
+    assert moved_row(row, move)["first_logged_at"] == FIRST + timedelta(hours=1)
+
+
 CUTS = (20, 50, 60, 70)
 """Two of the files lie inside the second hour."""
 

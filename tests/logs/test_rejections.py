@@ -169,7 +169,18 @@ def test_it_rejects_a_record_that_another_ends_before_its_own_end() -> None:
     # JSON gives way to any prefix, so what stands before is cut in the middle of the file.
     first, second = parse(JSON[:-30] + b"\n" + JSON)
     assert isinstance(first, RejectedRecord)
-    assert (first.reason, type(second)) == ("unfinished", RequestEvent)
+    assert (first.reason, first.detail, type(second)) == (
+        "unfinished",
+        "no ` (logger)` at the record's end",
+        RequestEvent,
+    )
+    torn, second = parse(JSON[:-30] + JSON)
+    assert isinstance(torn, RejectedRecord)
+    assert (torn.reason, torn.detail, type(second)) == (
+        "unfinished",
+        "another record begins inside this one, as after a broker was killed",
+        RequestEvent,
+    )
 
 
 @pytest.mark.parametrize("count", [3, 40])

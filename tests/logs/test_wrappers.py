@@ -354,6 +354,20 @@ def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pyte
         assert [getattr(event, "reason", "ok") for event in got] == ["ok", "oversized", "ok"]
 
 
+def test_a_record_after_a_torn_line_that_lost_its_middle_is_not_taken_from_a_wrong_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("MAX_RECORD", 1 << 13), ("KEPT_HEAD", 1 << 11), ("KEPT_TAIL", 1 << 11)):
+        monkeypatch.setattr(framing, name, value)
+    first, inner, last = (wrap(json_record(client_id=name), "kafka", "docker") for name in "abc")
+    torn = b'{"log":"' + b"x" * (1 << 14) + inner
+    data = first + torn + last
+    blocks = (data[at : at + 1000] for at in range(0, len(data), 1000))
+    records = list(layout_records(blocks, 0, Layout(wrapper="docker")))
+    assert [record.length for record in records] == [len(first), len(torn), len(last)]
+    assert [event.client_id for event in map(Parser().parse, records) if isinstance(event, RequestEvent)] == ["a", "c"]
+
+
 @pytest.mark.parametrize(
     ("line", "stream"),
     one_in(5, product(

@@ -92,6 +92,7 @@ def it_keeps_unknown_tagged_fields_and_writes_them_in_order() -> None:
         ("0209000900", "a tag above 9, found 9"),
         ("010905", "a size of tagged field 9 from 0 to 0, found 5"),
         ("0101050000000800", "the tagged field to end at byte 23, it ends at 22"),
+        ("010103000000080000", "the tagged field to end at byte 21, it ends at 22"),
         ("0101020000", "4 bytes of int32"),
         ("ffffffff0f", "one more byte of a varint"),
     ],
@@ -116,7 +117,7 @@ def it_takes_every_uint32_for_a_tag(tag: int) -> None:
     assert codec(1).decode_all(codec(1).encode(body)) == body
 
 
-@pytest.mark.parametrize("tags", [{-1: b""}, {"1": b""}, {9: "text"}, {2**32: b""}, 5, [1]])
+@pytest.mark.parametrize("tags", [{-1: b""}, {"1": b""}, {9: "text"}, {2**32: b""}, {9: b"", 10: "text"}, 5, [1]])
 def it_refuses_unknown_tagged_fields_it_cannot_write(tags: Any) -> None:
     with pytest.raises(EncodeError, match=UNKNOWN_TAGS):
         codec(1).encode({**FLEXIBLE, UNKNOWN_TAGS: tags})
@@ -161,7 +162,7 @@ def it_drops_only_what_may_be_dropped() -> None:
         ),
         ({"pairs": [PAIR, 7]}, "M v0.pairs[1]: 7 is no struct"),
         ({"pairs": {}}, "M v0.pairs: {} is no []Pair: must be a list"),
-        ({"one": None}, "M v0.one: None is no struct"),
+        ({"one": None}, "M v0.one: None is no struct; give a dict of its fields"),
         ({"lost": 5 * ["long text"]}, "M v0.lost: ['long text', "),
         ({"flags": "x" * 78}, f"M v0.flags: '{'x' * 78}' is no int8"),
         ({"flags": "x" * 79}, f"M v0.flags: '{'x' * 76}... is no int8"),
@@ -325,3 +326,47 @@ def it_reads_any_negative_number_as_a_struct_that_is_null(negative: bytes) -> No
     raw = codec(1).encode(FLEXIBLE)
     assert raw[6:7] == b"\xff"
     assert codec(1).decode_all(raw[:6] + negative + raw[7:]) == FLEXIBLE
+
+
+@pytest.mark.parametrize(
+    ("cut", "expected"), [(5, "one more byte of a varint"), (6, "1 byte that says whether a struct follows")]
+)
+def it_says_what_is_missing_where_a_message_is_cut(cut: int, expected: str) -> None:
+    for read in (codec(1).decode, codec(1).walk):
+        with pytest.raises((DecodeError, FieldError)) as caught:
+            read(codec(1).encode(FLEXIBLE)[:cut], 0)
+        assert (caught.value.expected, caught.value.offset) == (expected, cut)
+
+
+@pytest.mark.parametrize(
+    ("kind", "smallest"),
+    [
+        ("string", 1),
+        ("bytes", 1),
+        ("records", 1),
+        ("[]int64", 1),
+        ("uuid", 16),
+        ("bool", 1),
+        ("uint16", 2),
+        ("float64", 8),
+    ],
+)
+def it_bounds_a_flexible_array_by_the_fewest_bytes_of_its_elements(kind: str, smallest: int) -> None:
+    """Give each element two such fields; the number of its tagged fields takes one more byte."""
+    pair = [{"name": name, "type": kind, "versions": "0+"} for name in ("A", "B")]
+    rows = {"name": "Rows", "type": "[]R", "versions": "0+", "fields": pair}
+    document = {"type": "data", "name": "M", "validVersions": "0", "flexibleVersions": "0+", "fields": [rows]}
+    read = compile_codec(parse_schema(json.dumps(document), "M.json"), 0).decode
+    size = 2 * smallest + 1
+    with pytest.raises(DecodeError, match="a length of array from 0 to 2, found 3"):
+        read(b"\x04" + bytes(3 * size - 1), 0)
+
+
+@pytest.mark.parametrize(("version", "raw"), [(0, "000161"), (1, "0261")])
+def it_writes_compact_what_a_field_of_its_own_versions_says(version: int, raw: str) -> None:
+    """Follow the field where message and field differ, as in the header of a request, whose client id is never compact."""
+    field = {"name": "Text", "type": "string", "versions": "0+", "flexibleVersions": "1+"}
+    document = {"type": "data", "name": "M", "validVersions": "0-1", "flexibleVersions": "none", "fields": [field]}
+    codec = compile_codec(parse_schema(json.dumps(document), "M.json"), version)
+    assert codec.encode({"text": "a"}).hex() == raw
+    assert codec.decode_all(bytes.fromhex(raw)) == {"text": "a"}

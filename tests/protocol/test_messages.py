@@ -226,7 +226,8 @@ def it_reads_the_error_code_of_an_api_versions_answer_of_any_version(code: int, 
 
 
 def it_reads_no_error_code_where_there_is_none() -> None:
-    with pytest.raises(DecodeError, match=r"ApiVersionsResponse\.errorCode"):
+    message = r"^ApiVersionsResponse\.errorCode: at byte 4 expected 2 bytes of the error code$"
+    with pytest.raises(DecodeError, match=message):
         protocol.decode_response(b"\0\0\0\7\0", 18, 9)
     with pytest.raises(DecodeError, match="a version of 0-13, found 99"):
         protocol.decode_response(b"\0\0\0\7\0\0\0", 3, 99)

@@ -13,7 +13,7 @@ from .test_schema import VALID, parse
 
 
 def it_needs_request_and_response() -> None:
-    with pytest.raises(SchemaError, match="API key 42: has only one"):
+    with pytest.raises(SchemaError, match=r"^API key 42: has only one of request and response; add the other schema$"):
         Registry([parse(VALID)])
 
 

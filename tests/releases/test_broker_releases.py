@@ -1,8 +1,24 @@
 """What releases advertise and accept, and what follows for whoever uses a version."""
 
+import re
+
 import pytest
 
-from kafka_clientinfo.releases.broker_releases import REASONS, VERDICTS, Release, known_versions, releases, verdicts
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.releases import broker_releases
+from kafka_clientinfo.releases.broker_releases import (
+    FINE,
+    REASONS,
+    VERDICTS,
+    WORST_FIRST,
+    Release,
+    features,
+    judgements,
+    known_versions,
+    releases,
+    verdicts,
+    versions_by_key,
+)
 
 FOUND = {
     (release, key, version): found
@@ -22,6 +38,7 @@ CASES: dict[tuple[str, int, int], tuple[str, str]] = {
     ("2.8.2", TELEMETRY, 0): ("ok", ""),
     ("4.0.1", API_VERSIONS, 4): ("ok", ""),
 }
+REQUEST = {(one.api_key, one.api_version, one.by_broker, one.fixed): one for one in judgements()}
 
 
 @pytest.mark.parametrize(("release", "key", "version"), CASES)
@@ -32,6 +49,12 @@ def test_a_release_takes_a_version_or_says_why_not(release: str, key: int, versi
 def test_every_verdict_and_reason_is_explained() -> None:
     assert {verdict for verdict, _ in FOUND.values()} == set(VERDICTS)
     assert {reason for verdict, reason in FOUND.values() if verdict in ("removed", "unknown")} <= set(REASONS)
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_reason_is_a_clause_that_can_follow_a_colon(reason: str) -> None:
+    assert re.match(r"(the (target|request)|only brokers|no release) ", REASONS[reason])
+    assert REASONS[reason].rstrip(".") == REASONS[reason]
 
 
 def test_each_release_judges_every_version() -> None:
@@ -56,3 +79,51 @@ def test_the_versions_of_an_api_end_with_the_highest_of_any_release() -> None:
 def test_releases_sort_by_the_numbers_of_their_names() -> None:
     older, newer = (Release(name, True, {}, {}) for name in ("3.9.1", "3.10.0"))
     assert older.order < newer.order
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "version", "by_broker", "fixed", "word", "reason"),
+    [
+        ("4.0.1", FETCH, 3, False, False, "refused", "below_range"),
+        ("4.0.1", FETCH, 3, True, True, "undecided", "held_back_by_broker"),
+        ("4.0.1", PRODUCE, 2, False, True, "refused", "refused_although_advertised"),
+        ("4.0.1", PRODUCE, 2, True, False, "undecided", "held_back_by_broker"),
+        ("2.8.2", FETCH, 17, True, True, "refused", "above_range"),
+        ("2.8.2", FETCH, 17, True, False, "undecided", "negotiates_down"),
+        ("2.8.2", FETCH, 17, False, False, "undecided", "negotiates_down"),
+        ("3.9.1", FETCH, 3, True, False, "deprecated", "4.0.1"),
+        ("4.0.1", JOIN, 1, False, False, None, ""),
+    ],
+)
+def test_a_client_that_may_know_another_version_is_not_judged(
+    name: str, key: int, version: int, by_broker: bool, fixed: bool, word: str | None, reason: str
+) -> None:
+    judged = REQUEST[key, version, by_broker, fixed]
+    found = {"refused": judged.refused_by, "deprecated": judged.deprecated_by, "undecided": judged.undecided_by}
+    assert {of: reasons[name] for of, reasons in found.items() if name in reasons} == ({word: reason} if word else {})
+
+
+def test_every_version_is_judged_in_each_situation() -> None:
+    assert len(judgements()) == len(REQUEST) == 4 * len(known_versions())
+
+
+def test_verdicts_are_ranked_from_the_worst_to_what_works() -> None:
+    assert WORST_FIRST == ("removed", "deprecated", "unknown", "ok")
+    assert WORST_FIRST[FINE] == "ok"
+    assert VERDICTS == ("removed", "deprecated", "ok", "unknown")
+
+
+def test_an_unknown_release_is_named_beside_the_known_ones() -> None:
+    assert broker_releases.release("4.0.1") is releases()["4.0.1"]
+    with pytest.raises(
+        ConfigError, match=r"^no release '5\.0' in the reference data; known are 0\.10\.0\.1, .*, 4\.0\.1, "
+    ):
+        broker_releases.release("5.0")
+
+
+def test_features_need_versions_of_apis_by_their_keys() -> None:
+    assert versions_by_key({"FETCH": [4, 11], "NO_SUCH_API": [0, 1], "PRODUCE": [0, 2]}) == {1: (4, 11), 0: (0, 2)}
+    for name, feature in features().items():
+        assert (feature.name, feature.kip[:4]) == (name, "KIP-")
+        assert all(low <= high for low, high in feature.needs.values())
+    assert features()

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases.broker_releases import release, releases
-from kafka_clientinfo.releases.client_libraries import LibraryRelease, client_libraries, parse_libraries
+from kafka_clientinfo.releases.client_libraries import Library, LibraryRelease, client_libraries, parse_libraries
 
 ONE = """
 [[libraries]]
@@ -67,3 +67,21 @@ def test_a_release_fits_a_broker_if_both_have_one_version(
 def test_a_release_has_numbers_and_ranges_by_key() -> None:
     [library] = parse_libraries(ONE)
     assert (library.releases[0].numbers, library.releases[0].speaks[0]) == ((1, 0), (0, 2))
+
+
+def test_the_first_release_that_fits_does_so_by_all_its_apis() -> None:
+    ranges = {"1.0": {0: (0, 2), 1: (4, 11)}, "1.1": {0: (0, 3), 1: (2, 3)}, "1.2": {0: (0, 3), 1: (2, 4)}, "1.3": {}}
+    some = tuple(LibraryRelease(name, speaks, frozenset({"4.4.0"})) for name, speaks in ranges.items())
+    library = Library("Lib", None, None, some)
+    assert library.first_fitting(release("4.0.1")) is some[2]
+    assert library.first_fitting(release("2.8.2")) is some[0]
+    assert Library("Lib", None, None, some[:2]).first_fitting(release("4.0.1")) is None
+
+
+def test_a_library_may_state_its_software_and_have_client_ids() -> None:
+    (bare,) = parse_libraries(ONE)
+    assert (bare.name, bare.software, bare.client_ids) == ("Lib", None, None)
+    stated = ONE.replace('name = "Lib"', 'name = "Lib"\nsoftware = "lib"\nclient_ids = "lib-(.*)"')
+    (library,) = parse_libraries(stated)
+    assert (library.software, library.client_ids) == ("lib", "lib-(.*)")
+    assert [one.failed_with for one in library.releases] == [{"4.4.0"}]

@@ -7,7 +7,18 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import TableSpecError
-from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, parse_spec, table_spec, table_specs
+from kafka_clientinfo.tables.spec import (
+    CLIENT,
+    CONNECTION_ID_KEY,
+    CONNECTION_KEY,
+    EVIDENCE,
+    FILE_ORDER,
+    MOST_DEBUG_RUNS,
+    parse_spec,
+    table_spec,
+    table_specs,
+)
+from kafka_clientinfo.tables.types import split_field, split_type
 from tests.tables_page import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,3 +90,18 @@ def test_a_folder_is_one_table_with_the_columns_and_checks_of_all_its_files(decl
     spec = table_spec("t")
     assert spec.column_names == ("a", "b")  # those of the file that names the table are first
     assert spec.checks == (("one", "a > 0"), ("other", "b > 0"))
+
+
+def test_what_identifies_a_client_or_orders_files_are_columns() -> None:
+    assert set(CLIENT) <= set(table_spec("client_inventory").column_names)
+    assert set(FILE_ORDER) <= set(table_spec("ingested_files").column_names)
+
+
+def test_the_evidence_of_a_run_are_its_last_fields() -> None:
+    """Hold the column's comment to them too."""
+    (column,) = (one for one in table_spec("ingested_files").columns if one.name == "debug_runs")
+    _, (run,) = split_type(column.type)
+    names = [split_field(part).name for part in split_type(run)[1]]
+    assert [name for name in names if name in EVIDENCE] == list(EVIDENCE)
+    assert [name for name in EVIDENCE if name not in column.comment] == []
+    assert MOST_DEBUG_RUNS == 65

@@ -1,5 +1,8 @@
 """Types of the declared columns, in the words of DuckDB and of Arrow."""
 
+from datetime import datetime
+
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -7,7 +10,15 @@ from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA
 from kafka_clientinfo.logs.request_event import RequestEvent
 from kafka_clientinfo.spark.arrow_rows import arrow_type
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.tables.types import duckdb_type
+from kafka_clientinfo.tables.types import (
+    duckdb_type,
+    quoted_name,
+    quoted_text,
+    split_field,
+    split_fields,
+    split_type,
+    sql_time,
+)
 
 UTC = pa.timestamp("us", tz="UTC")
 
@@ -48,3 +59,38 @@ def test_a_struct_is_translated_with_its_fields() -> None:
 
 def test_an_event_has_a_column_for_each_field() -> None:
     assert EVENT_SCHEMA.names == list(RequestEvent.__annotations__)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("string", "a"), ("int", 1), ("bigint", 1 << 40), ("boolean", True), ("double", 0.1), ("float", 0.5), ("binary", b"a"),
+     ("date", datetime(2026, 11, 21).date()), ("timestamp", datetime(2026, 11, 21, 12)),
+     ("timestamp_ntz", datetime(2026, 11, 21, 12))],
+)  # fmt: skip
+def test_a_column_of_every_simple_type_holds_its_values_in_duckdb(kind: str, value: object) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t (c {duckdb_type(kind)})")
+        connection.execute("INSERT INTO t VALUES (?)", [value])
+        assert connection.execute("SELECT c FROM t").fetchall() == [(value,)]
+
+
+def test_types_and_fields_are_split_at_their_own_commas_only() -> None:
+    assert split_type("ARRAY<int>") == ("array", ["int"])
+    assert split_type(" map < string , array<struct<a:int,b:int>> > ")[1] == ["string", "array<struct<a:int,b:int>>"]
+    assert split_type("bigint") == ("bigint", [])
+    assert split_field(" `a`: decimal(10, 2) ") == ("a", "decimal(10, 2)")
+    assert split_fields("X decimal(10,2), b: map<int,int>,c int") == [
+        ("X", "decimal(10,2)"),
+        ("b", "map<int,int>"),
+        ("c", "int"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "a", "'", "it's ''", '"'])
+def test_quoted_texts_and_names_are_read_back(text: str) -> None:
+    assert duckdb.sql(f"SELECT {quoted_text(text)}").fetchall() == [(text,)]
+    assert duckdb.sql(f"SELECT 1 AS {quoted_name(text + 'x')}").columns == [text + "x"]
+
+
+def test_a_time_in_sql_has_its_microseconds() -> None:
+    assert sql_time(datetime(2026, 1, 2, 3, 4, 5, 60)) == "2026-01-02 03:04:05.000060"

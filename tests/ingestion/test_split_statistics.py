@@ -1,0 +1,244 @@
+"""Statistics of splits added up to a file's row, its report and its problems; times are in seconds after NOON."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.ingestion.planned import PlannedFile
+from kafka_clientinfo.ingestion.problems import REPLACED, Problem
+from kafka_clientinfo.ingestion.split_statistics import (
+    counted,
+    file_report,
+    file_row,
+    restart_times,
+    rotated,
+    was_read,
+    wrongly_cut,
+)
+from kafka_clientinfo.ingestion.storage import StoredFile
+from kafka_clientinfo.logs.broker_events import MOST_EVENTS
+from tests.builders import NOON
+
+Statistics = dict[str, Any]
+NOW = NOON + timedelta(hours=5)
+EARLIER = NOON + timedelta(hours=4)
+EMPTY: Statistics = {
+    "file_id": "f", "start_offset": 0, "end_offset": 100, "pending_bytes": 0, "resume_hash": None, "records": 0,
+    "requests": 0, "rejected": 0, "ignored": [], "first_logged_at": None, "earliest_logged_at": None,
+    "last_logged_at": None, "step_back_ms": 0, "info_requests": 0, "debug_runs": [], "covers_broker_start": None,
+    "broker_events": [], "error": None, "misread_at": None, "shown_at": None,
+}  # fmt: skip
+
+
+def split(**given: Any) -> Statistics:
+    return EMPTY | given
+
+
+def planned(known: Statistics | None = None, file_id: str = "f", was_damaged: bool = False) -> PlannedFile:
+    path = f"/logs/{file_id}/kafka-request.log"
+    return PlannedFile(file_id, StoredFile(path, path), "c", "b", 40, 500, False, known, was_damaged)
+
+
+def row_of(own: Sequence[Statistics], known: Statistics | None = None) -> Statistics:
+    return file_row(planned(known), own, "batch", NOW)
+
+
+def after(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def logged(first: float, last: float, earliest: float | None = None, step_back_ms: int = 0) -> Statistics:
+    """Return the statistics of a split with requests between these times."""
+    return split(
+        first_logged_at=after(first),
+        earliest_logged_at=after(first if earliest is None else earliest),
+        last_logged_at=after(last),
+        step_back_ms=step_back_ms,
+    )
+
+
+def said(kind: str, value: str | None, at: float = 0, ingested_at: datetime | None = None) -> Statistics:
+    return {"at": after(at), "kind": kind, "value": value, "ingested_at": ingested_at}
+
+
+def test_splits_after_the_first_error_of_their_file_do_not_count() -> None:
+    places = [("b", 20, None), ("a", 200, None), ("b", 0, "damage"), ("a", 30, "damage"), ("a", 0, None)]
+    found = counted(split(file_id=name, start_offset=start, error=error) for name, start, error in places)
+    assert [(one["file_id"], one["start_offset"]) for one in found] == [("a", 0), ("a", 30), ("b", 0)]
+
+
+def test_a_cut_is_wrong_where_the_split_before_reads_beyond_it() -> None:
+    ranges = [("a", 0, 51), ("a", 50, 90), ("b", 0, 50), ("b", 50, 99), ("c", 0, 10)]
+    found = wrongly_cut(split(file_id=name, start_offset=start, end_offset=end) for name, start, end in ranges)
+    assert found == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("own", "was_damaged", "expected"),
+    [
+        ([split(error=REPLACED)], False, False),
+        ([split(error=REPLACED)], True, True),
+        ([split(error=REPLACED, records=1)], False, True),
+        ([split(records=1), split(error=REPLACED)], False, True),
+        ([split(error="a failing disk")], False, True),
+        ([split()], False, True),
+        ([split(file_id="other")], False, False),
+    ],
+)
+def test_a_file_that_was_rotated_before_it_was_read_has_no_row(
+    own: list[Statistics], was_damaged: bool, expected: bool
+) -> None:
+    assert was_read(planned(was_damaged=was_damaged), own) is expected
+
+
+def test_a_rotated_file_is_named_with_what_follows() -> None:
+    own = [split(file_id="a", error=REPLACED), split(file_id="b", error="damage"), split(file_id="c")]
+    detail = "another file has taken its place since it was planned; if it was rotated, the next run reads it under its new name"
+    found = rotated([planned(file_id=name) for name in "abc"], own)
+    assert found == [Problem("/logs/a/kafka-request.log", "rotated", detail)]
+
+
+def test_counts_of_all_splits_are_added_to_those_before() -> None:
+    parts = [
+        split(
+            records=11,
+            requests=4,
+            rejected=2,
+            ignored=[("blank", 3), ("server_log", 2)],
+            info_requests=1,
+            pending_bytes=5,
+        ),
+        split(records=7, requests=5, rejected=1, ignored=[("blank", 1)], info_requests=None, pending_bytes=2),
+        split(file_id="other", records=1000, requests=1000, ignored=[("blank", 1000)], pending_bytes=1000),
+    ]
+    counts = ("records", "requests", "rejected", "ignored", "info_requests", "pending_bytes")
+    found = row_of(parts)
+    assert [found[name] for name in counts] == [18, 9, 3, {"blank": 4, "server_log": 2}, 1, 7]
+    known = {"records": 20, "requests": 10, "rejected": 6, "ignored": {"blank": 3, "other": 1}, "info_requests": 2}
+    found = row_of(parts, known | {"pending_bytes": 90})
+    assert [found[name] for name in counts] == [38, 19, 9, {"blank": 7, "server_log": 2, "other": 1}, 3, 7]
+    report = file_report(planned(known), found)
+    assert [report[name] for name in counts if name in report] == [
+        18,
+        9,
+        3,
+        {"blank": 4, "server_log": 2, "other": 0},
+        7,
+    ]
+    assert (report["from_offset"], report["to_offset"], report["error"]) == (40, 100, None)
+
+
+@pytest.mark.parametrize(
+    ("own", "known", "expected"),
+    [
+        ([(50, "first"), (90, "last")], {"resume_hash": "old"}, (90, "last")),
+        ([(90, "last"), (50, "first")], {"resume_hash": "old"}, (90, "last")),
+        ([(90, None), (90, "last")], {"resume_hash": "old"}, (90, "last")),
+        ([(50, "first"), (90, None)], {"resume_hash": "old"}, (90, "old")),
+        ([(90, None)], None, (90, "")),
+    ],
+)
+def test_a_file_resumes_where_the_split_ended_that_read_farthest(
+    own: list[tuple[int, str | None]], known: Statistics | None, expected: tuple[int, str]
+) -> None:
+    found = row_of([split(end_offset=end, resume_hash=digest) for end, digest in own], known)
+    assert (found["bytes_ingested"], found["resume_hash"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "known", "expected"),
+    [
+        ([], {}, (None, None, 0)),
+        ([logged(3, 9), logged(1, 5, step_back_ms=7)], {}, (3, 9, 8000)),
+        ([split(), logged(3, 9, 2, 1000), split(), logged(9, 10)], {}, (3, 10, 1000)),
+        ([logged(3, 9)], {"first_logged_at": after(5), "last_logged_at": after(8), "step_back_ms": 4000}, (5, 9, 5000)),
+        ([logged(3, 4)], {"first_logged_at": after(2), "last_logged_at": after(8), "step_back_ms": 6000}, (2, 8, 6000)),
+        ([logged(0, 5), logged(4.9999, 6)], {}, (0, 6, 1)),
+        ([logged(0, 5), logged(5, 6)], {}, (0, 6, 0)),
+        ([logged(0, 9), logged(1, 2), logged(8, 10)], {}, (0, 10, 8000)),
+    ],
+)
+def test_a_file_has_the_times_of_all_its_requests(
+    own: list[Statistics], known: Statistics, expected: tuple[float | None, float | None, int]
+) -> None:
+    found = row_of(own or [split()], known)
+    first, last = (None if time is None else after(time) for time in expected[:2])
+    assert (found["first_logged_at"], found["last_logged_at"], found["step_back_ms"]) == (first, last, expected[2])
+
+
+def test_times_read_before_move_to_the_reading_that_new_bytes_show() -> None:
+    run = {"began_at": after(0), "ended_at": after(60), "began_offset": 0, "ended_offset": 9}
+    known = {"first_logged_at": after(0), "last_logged_at": after(60), "debug_runs": [run]}
+    known["broker_events"] = [said("started", "1", 5, EARLIER)]
+    shown = split(misread_at=after(0), shown_at=after(3600))
+    for own, by in (([split(), shown], 3600), ([split()], 0)):
+        found = row_of(own, known)
+        (moved,) = found["debug_runs"]
+        assert (found["first_logged_at"], found["last_logged_at"]) == (after(by), after(60 + by))
+        assert (moved["began_at"], moved["ended_at"]) == (after(by), after(60 + by))
+        assert found["broker_events"] == [said("started", "1", 5 + by, EARLIER)]
+
+
+@pytest.mark.parametrize(
+    ("before", "judged", "expected"),
+    [
+        (None, [None], False),
+        (None, [None, True], True),
+        (None, [False, True], False),
+        (True, [None, None], True),
+        (True, [False], False),
+        (False, [True], True),
+    ],
+)
+def test_a_file_shows_its_brokers_start_by_the_latest_judgement(
+    before: bool | None, judged: list[bool | None], expected: bool
+) -> None:
+    known = {} if before is None else {"covers_broker_start": before}
+    own = [split(covers_broker_start=one) for one in judged]
+    assert row_of(own, known)["covers_broker_start"] is expected
+
+
+def test_an_event_keeps_the_time_of_the_run_that_first_read_it() -> None:
+    known = [said("started", "1", 0, EARLIER), said("version", "4.1.0", 1, EARLIER)]
+    new = [said("version", "4.1.0", 2), said("version", "4.2.0", 3), said("logger_set", None, 4)]
+    found = row_of([split(broker_events=new)], {"broker_events": known})["broker_events"]
+    assert found == [*known, said("version", "4.2.0", 3, NOW), said("logger_set", None, 4, NOW)]
+
+
+def test_a_restart_that_was_shown_so_far_is_judged_again() -> None:
+    known = [said("restarted", "1 so far", 0, EARLIER), said("restarted", "20", 60, EARLIER)]
+    cases: list[tuple[list[Statistics], list[tuple[str, datetime]]]] = [
+        ([], [("20", EARLIER)]),
+        ([said("restarted", "6 so far", 0)], [("20", EARLIER), ("6 so far", EARLIER)]),
+        ([said("restarted", "20", 0), said("restarted", "3", 90)], [("20", EARLIER), ("20", EARLIER), ("3", NOW)]),
+        ([said("restarted", "200", 60)], [("20", EARLIER)]),
+    ]
+    for new, expected in cases:
+        row = row_of([split(broker_events=new)], {"broker_events": known})
+        assert [(event["value"], event["ingested_at"]) for event in row["broker_events"]] == expected
+        assert restart_times(row) == {event["at"] for event in row["broker_events"]}
+    assert restart_times({"broker_events": [said("started", "1")]}) == restart_times({}) == set()
+
+
+@pytest.mark.parametrize(("kind", "value"), [("logger_set", None), ("restarted", "20")])
+def test_of_very_many_events_the_first_are_kept(kind: str, value: str | None) -> None:
+    many = [said(kind, value, number) for number in range(MOST_EVENTS + 1)]
+    found = row_of([split(broker_events=many)])["broker_events"]
+    assert [event["at"] for event in found] == [event["at"] for event in many[:MOST_EVENTS]]
+
+
+@pytest.mark.parametrize(
+    ("errors", "damage"), [([None], None), ([REPLACED], None), ([None, REPLACED, "first", "second"], "first")]
+)
+def test_the_damage_is_the_first_error_that_is_no_rotation(errors: list[str | None], damage: str | None) -> None:
+    row = row_of([split(error=error) for error in errors])
+    assert (row["damage"], file_report(planned(), row)["error"]) == (damage, damage)
+
+
+def test_a_row_tells_where_the_file_is_and_which_run_read_it() -> None:
+    found = row_of([split()])
+    names = ("file_id", "path", "cluster", "broker", "compressed", "size_on_disk", "first_record_offset", "batch_id")
+    assert [found[name] for name in names] == ["f", "/logs/f/kafka-request.log", "c", "b", False, 500, 0, "batch"]
+    assert found["ingested_at"] == NOW
