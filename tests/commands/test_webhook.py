@@ -1,0 +1,74 @@
+"""A webhook's address and request; tests/commands/test_messages.py posts to receivers."""
+
+import http.client
+import urllib.request
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import __version__
+from kafka_clientinfo.commands.webhook import TOKEN, Webhook
+from kafka_clientinfo.errors import ClientInfoError, ConfigError
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://receiver.example/secret", "https://receiver.example"),
+        ("https://receiver.example:8443/secret", "https://receiver.example:8443"),
+        ("http://receiver.example?secret", "http://receiver.example"),
+    ],
+)
+def test_an_address_is_shown_without_its_path(url: str, shown: str) -> None:
+    assert Webhook(url).shown == shown
+
+
+@pytest.mark.parametrize("url", ["http://h\u00f6st/", "http://host/\u00fc", "http://host/\x7f", "http://host/a b"])
+def test_an_address_has_printable_ascii_without_blanks(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"; give an address such as https://receiver\.example/path$"):
+        Webhook(url)
+
+
+class Opener:
+    """Stands for what opens addresses; notes each request and how long it waits."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error, self.opened = error, list[tuple[Any, float]]()
+
+    def open(self, request: Any, timeout: float) -> Any:
+        self.opened.append((request, timeout))
+        if self.error is not None:
+            raise self.error
+        return nullcontext()
+
+
+def opened_by(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urllib.request, "build_opener", lambda *_: SimpleNamespace(open=opener.open))
+
+
+def test_a_receiver_has_fifteen_seconds_to_take_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN, raising=False)
+    opener = Opener()
+    opened_by(opener, monkeypatch)
+    Webhook("https://receiver.example/x").post({"a": 1})
+    ((request, seconds),) = opener.opened
+    assert (request.full_url, request.get_method(), request.data) == ("https://receiver.example/x", "POST", b'{"a": 1}')
+    assert (request.headers["User-agent"], seconds) == (f"kafka-clientinfo/{__version__}", 15)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (TimeoutError("timed out"), "did not answer in time: timed out"),
+        (ConnectionResetError(104, "reset"), "is not reached: [Errno 104] reset"),
+        (http.client.IncompleteRead(b""), "is not reached: IncompleteRead(0 bytes read)"),
+        (TimeoutError(), "did not answer in time: TimeoutError"),
+    ],
+)
+def test_why_a_receiver_is_not_reached_is_said(error: Exception, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened_by(Opener(error), monkeypatch)
+    with pytest.raises(ClientInfoError) as caught:
+        Webhook("https://receiver.example/x").post({})
+    assert str(caught.value) == f"the webhook at https://receiver.example {told}"
