@@ -27,7 +27,7 @@ def aggregates() -> Aggregates:
     )
     # seq is the first field of an attempt, so min and max are the first one and the last.
     is_accepted = is_api_versions_success()
-    is_refused = is_api_versions() & ~is_accepted
+    is_refused = is_api_versions() & (F.col("error_code") != int(ErrorCode.NONE))
     return {
         "attempts": F.sort_array(F.collect_list(F.when(is_api_versions(), attempt))),
         "accepted_attempts": requests_where(is_accepted),
@@ -71,7 +71,10 @@ def _shown(attempt: Column) -> Column:
 
 
 def _outcome() -> Column:
-    """Return the outcome of a connection's ApiVersions requests; after refusals, the last before a success decides."""
+    """Return the outcome of a connection's ApiVersions requests; after refusals, the last before a success decides.
+
+    A request without a known error code is neither accepted nor refused.
+    """
     certain = (F.col("start") == "observed") & is_watched()
     none = F.when(certain, "not_sent").otherwise("not_observed")
     error = F.col("last_refused.error_code")
@@ -81,7 +84,8 @@ def _outcome() -> Column:
         .otherwise("negotiated")
     )
     failure = (
-        F.when(error == _UNSUPPORTED, "rejected_unsupported_version")
+        F.when(error.isNull(), "not_observed")
+        .when(error == _UNSUPPORTED, "rejected_unsupported_version")
         .when(error == _INVALID, "rejected_invalid_request")
         .otherwise("rejected_other")
     )

@@ -67,6 +67,18 @@ CASES: dict[str, Case] = {
         },
         {"fallback_ignores_offer": 1},
     ),
+    **{
+        f"to zero although more was offered, after another request with the error {error}": Case(
+            [av(0, 4, UNSUPPORTED, offer(0, 3)), request("?", 1, error_code=error), av(2, 0)],
+            {"fallback_kind": "to_zero_although_more_was_offered"},
+            {"fallback_ignores_offer": 1},
+        )
+        for error in (0, UNSUPPORTED)
+    },
+    "accepted by an answer that does not list ApiVersions": Case(
+        [av(0, 3, 0, '{"errorCode":0,"apiKeys":[{"apiKey":3,"minVersion":0,"maxVersion":9}]}')],
+        {"api_versions_outcome": "negotiated"},
+    ),
     "to zero although one more was offered": Case(
         [av(0, 4, UNSUPPORTED, offer(0, 1)), av(1, 0)],
         {"fallback_kind": "to_zero_although_more_was_offered"},
@@ -185,11 +197,28 @@ CASES: dict[str, Case] = {
             "api_versions_inferred": True,
         },
     ),
+    "0.11, never asked": Case(
+        [request("?", 0, log_generation="api_key_struct", client_software_name=None)],
+        {"api_versions_attempts": [], "api_versions_inferred": False},
+    ),
     "0.11 takes v1": Case([old(0, 1, 0.0)], {"api_versions_outcome": "negotiated", "api_versions_inferred": True}),
     "0.11 refuses v2": Case(
         [old(0, 2, 0.0)], {"api_versions_outcome": "rejected_unsupported_version", "api_versions_inferred": True}
     ),
-    "no answer": Case([av(0, 3) | {"error_code": None}], {"api_versions_attempts": [(3, None, None, None)]}),
+    "no answer": Case(
+        [av(0, 3) | {"error_code": None}],
+        {"api_versions_attempts": [(3, None, None, None)], "api_versions_outcome": "not_observed"},
+    ),
+    "no answer after an offer": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3) | {"error_code": None}, av(2, 0)],
+        {
+            "api_versions_outcome": "fell_back",
+            "fallback_from": 4,
+            "fallback_to": 0,
+            "fallback_kind": "to_zero_although_more_was_offered",
+        },
+        {"fallback_ignores_offer": 1},
+    ),
     "of a broker": Case(
         [av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3), request("?", 2, "UPDATE_METADATA", client_id="1")],
         {
