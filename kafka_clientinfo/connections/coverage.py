@@ -292,7 +292,7 @@ def _in_periods(runs: DataFrame, settings: Settings) -> DataFrame:
         F.coalesce(next_is_new, F.lit(True)).alias("ends_here"),
         F.greatest(F.lit(settings.max_idle_ms), F.col("stated_idle_ms")).cast("bigint").alias("max_idle_ms"),
     )
-    goes_on = F.col("began_at").isNotNull() | (~F.col("ends_here") & (F.col("period") > 0))
+    goes_on = F.col("began_at").isNotNull() | ~F.col("ends_here")
     return numbered.withColumns({"goes_on": goes_on, "is_complete": _is_complete()})
 
 

@@ -136,7 +136,7 @@ def _beside(lacking: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
     matched = both.withColumn("life", longest).where(
         (F.col("lacks") == 1) & (F.col("life.last_at") >= F.col("opened_at"))
     )
-    is_member = F.coalesce(F.arrays_overlap("member_ids", "life.member_ids"), F.lit(False))
+    is_member = F.arrays_overlap("member_ids", "life.member_ids")
     connection = F.struct(
         "opened_at", "broker", "connection_id", "opened_seq", F.when(is_member, "member_id").alias("evidence")
     )
