@@ -52,6 +52,42 @@ def test_exit_codes(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["summary", "--warehouse", "dbfs:/"], "--warehouse is 'dbfs:/'; name a folder"),
+        (["summary", "--warehouse", "/nonesuch\udcff"], "--warehouse is "),
+        (["parse", "/nonesuch", "--cluster", "a\udcff"], "--cluster is 'a\\udcff', which is not UTF-8"),
+        (["upgrade", "--warehouse", "/nonesuch", "--target", "9.9.9"], "no release '9.9.9'"),
+        (["scan", "/nonesuch", "--upgrade", "9.9.9"], "no release '9.9.9'"),
+    ],
+)
+def test_a_wrong_argument_is_told_before_anything_is_opened(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(arguments) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["parse", "-"], "stopped; every line that was printed is whole"),
+        (["scan", "-"], "stopped before an answer; run it again, or with fewer logs"),
+        (["completion", "zsh"], "stopped; nothing was changed"),
+    ],
+)
+def test_ctrl_c_says_what_there_is(
+    line: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.COMMANDS[line[0]], "execute", stopped)
+    assert cli.main(line) == 130
+    assert capsys.readouterr().err == f"kafka-clientinfo: {told}\n"
+
+
 def test_a_hostile_path_is_printed_harmlessly(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "/no\x1b[2Jsuch", "--warehouse", str(tmp_path / "w")], spark) == 1
     assert "\x1b" not in capsys.readouterr().err

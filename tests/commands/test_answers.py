@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands import COMMANDS
+from kafka_clientinfo.commands import COMMANDS, context
 from kafka_clientinfo.questions import opening
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
 from tests.commands.fleet_on_disk import fleet, use
+from tests.frames import at
+from tests.report.tables_on_disk import write_warehouse
 
 HOSTILE = "'; DROP TABLE connections; --"
 TWICE = "SELECT connection_id FROM connections GROUP BY connection_id ORDER BY count(*) DESC, connection_id LIMIT 1"
@@ -232,3 +234,73 @@ def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehous
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "kafka-clientinfo: stopped; nothing was changed\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (
+            ["connection", "nonesuch"],
+            "ID is 'nonesuch', which {root} has no connection of; `kafka-clientinfo sql` finds ids, as in SELECT "
+            "connection_id, client_id FROM connections",
+        ),
+        (
+            ["diff", "--from", "2026-11-20", "--to", "2026-11-21"],
+            "{root} has no connection on 2026-11-20; it has none",
+        ),
+        (
+            ["sql", "SELECT *\nFROM nonesuch_"],
+            'the query cannot be answered: Catalog Error: Table with name nonesuch_ does not exist! Did you mean "',
+        ),
+    ],
+)
+def test_what_has_no_answer_is_told_in_one_line(
+    command: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = fleet(tmp_path / "w", [])
+    assert cli.main([*command, "--warehouse", str(root)]) == (1 if command[0] == "diff" else 2)
+    line = capsys.readouterr().err
+    assert line.startswith(f"kafka-clientinfo: {told.format(root=root)}")
+    assert "LINE" not in line
+    assert "SELECT *" not in line
+
+
+def test_where_no_connection_fits_the_tables_are_counted_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = fleet(tmp_path / "w", [use("a", "10.0.0.1")])
+    code, text = answer(capsys, root, None, "summary", "--since", "2030-01-01")
+    assert (code, text.startswith(f"Tables in {root}\n")) == (0, True)
+    assert text.endswith("\n\nNo connection fits.\n")
+
+
+def test_what_is_read_before_a_build_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = {"file_id": "f", "cluster": "c", "broker": "b", "path": "p"}
+    root = write_warehouse(tmp_path / "w", {"ingested_files": [file]}, built_until=None)
+    code, text = answer(capsys, root, None, "tables")
+    assert (code, text.startswith("Tables\n")) == (0, True)
+    assert "\n\nThe tables are not built: `kafka-clientinfo run`, or `build`, makes them.\n" in text
+    assert cli.main(["summary", "--warehouse", str(root)]) == 1
+    told = f"kafka-clientinfo: the tables of {root} are not built; run `kafka-clientinfo build` first\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_run_at_work_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = fleet(tmp_path / "w", [])
+    monkeypatch.setattr(context, "is_at_work", lambda root: True)
+    assert answer(capsys, root, None, "sql", "SELECT 1 AS n")[1].endswith("\n\nA run is at work on these tables.\n")
+
+
+def test_one_cluster_that_waits_for_a_build_is_enough_for_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = {"broker": "b", "path": "p"}
+    files = [
+        file | {"file_id": name, "cluster": name, "ingested_at": at(seconds)} for name, seconds in (("c", 9), ("d", 10))
+    ]
+    root = write_warehouse(tmp_path / "w", {"ingested_files": files}, at(9))
+    note = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
+    for cluster, ends in ([], True), (["--cluster", "c"], False), (["--cluster", "d"], True):
+        assert answer(capsys, root, None, "summary", *cluster)[1].endswith(f"\n{note}\n") is ends

@@ -48,3 +48,16 @@ def test_bash_offers(capsys: pytest.CaptureFixture[str], words: list[str], offer
 
 def test_an_unknown_shell_is_usage() -> None:
     assert cli.main(["completion", "csh"]) == 2
+
+
+def test_paths_are_completed_by_files_or_folders(capsys: pytest.CaptureFixture[str]) -> None:
+    text = script(capsys, "zsh")
+    for option, what in [
+        ("warehouse", "_files -/"),
+        ("messages", "_files -/"),
+        ("conf", "_files"),
+        ("owners", "_files"),
+    ]:
+        endings = {line.rpartition(":")[2] for line in text.splitlines() if line.strip().startswith(f'"--{option}[')}
+        assert endings == {f'{what}"'}, option
+    assert "_shtab_kafka_clientinfo_run_pos_0_COMPGEN=_shtab_compgen_files\n" in script(capsys, "bash")

@@ -150,8 +150,9 @@ def test_a_text_has_a_hundred_characters_on_the_widest_terminal(characters: int,
     assert text_of([table(("x" * characters, 1))], 500, False).splitlines()[1] == f"{shown}  1"
 
 
-def test_what_is_typed_into_the_next_command_is_never_shortened() -> None:
-    text = text_of([table(("x" * 180, "y" * 180), columns=("connection_id", "b"))], 80, False)
+@pytest.mark.parametrize("column", ["connection", "connection_id", "rule", "grep", "table", "view"])
+def test_what_is_typed_into_the_next_command_is_never_shortened(column: str) -> None:
+    text = text_of([table(("x" * 180, "y" * 180), columns=(column, "b"))], 80, False)
     assert "x" * 180 in text
     assert "y" * 25 not in text
 
@@ -191,6 +192,15 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     monkeypatch.delenv("NO_COLOR")
     assert "\x1b" not in as_text(answer)
+
+
+@pytest.mark.parametrize(
+    ("word", "colour"),
+    [("error", "31"), ("removed", "31"), ("warning", "33"), ("deprecated", "33"), ("info", None), ("errors", None)],
+)
+def test_a_word_has_the_colour_of_its_gravity(word: str, colour: str | None) -> None:
+    line = text_of([table((word, 1))], 80, True).splitlines()[1]
+    assert line.startswith(word if colour is None else f"\x1b[{colour}m{word}\x1b[0m")
 
 
 def test_wide_characters_keep_columns_straight() -> None:

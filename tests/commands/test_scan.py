@@ -56,7 +56,11 @@ def test_the_exit_code_tells_whether_somebody_would_break(
     ("arguments", "code", "says"),
     [
         ([OLD, "--upgrade", "9.9"], 2, "9.9"),
-        ([OLD, "--follow"], 2, "--follow is for standard input"),
+        (
+            [OLD, "--follow"],
+            2,
+            "clientinfo: --follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`\n",
+        ),
         (["-", OLD], 2, "standard input alone"),
         (["/nonesuch"], 1, "/nonesuch: no such file"),
     ],

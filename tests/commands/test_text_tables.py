@@ -85,6 +85,10 @@ def test_it_knows_whether_anybody_reads_on(stream: Any, is_read: bool, monkeypat
     assert stream.getvalue() == "a\n"
     monkeypatch.setattr(text_tables.sys, "stdout", None)
     assert text_tables.output() is True
+    with pytest.raises(
+        ClientInfoError, match=r"^standard output cannot be written: it is closed; send the output else"
+    ):
+        text_tables.output("a")
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "No space left on device")])

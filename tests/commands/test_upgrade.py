@@ -13,6 +13,7 @@ from kafka_clientinfo.questions.impact import Impact
 from kafka_clientinfo.releases import broker_releases
 from kafka_clientinfo.releases.broker_releases import VERDICTS
 from kafka_clientinfo.tables.spec import CLIENT
+from tests.commands.fleet_on_disk import fleet, use
 from tests.concerns.usage import uses
 from tests.engines import collected, duckdb_session, on
 from tests.frames import at, frame, ledger
@@ -203,3 +204,25 @@ def test_the_matrix_is_printed(warehouse: str, capsys: pytest.CaptureFixture[str
     assert "!" * 23 + "?" * 5 in said
     upgrade(warehouse, "--all-targets", "--csv")
     assert capsys.readouterr().out.startswith("release,removed,deprecated,ok,unknown\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "no target is given; name one with --target, or use --all-targets"),
+        (("--all-targets", "--by", "owner"), "--by owner needs a release; name one with --target"),
+    ],
+)
+def test_what_is_asked_without_a_release_is_told(
+    arguments: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert upgrade("/nonesuch", *arguments) == 2
+    assert capsys.readouterr().err == f"kafka-clientinfo: {told}\n"
+
+
+def test_a_client_id_and_a_software_have_forty_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clients = [("i" * 40, "s" * 35), ("j" * 41, "t" * 36)]
+    fits = [use(name, "h", refused="below_range", client_software_name=software) for name, software in clients]
+    assert upgrade(str(fleet(tmp_path / "w", fits)), "--target", "4.0.1") == 3
+    lines = [line for line in capsys.readouterr().out.splitlines() if "METADATA v12" in line]
+    assert [line.split()[2:5] for line in lines] == [["i" * 40, "s" * 35, "v1.0"], ["j" * 39 + "…", "t" * 36, "v1…"]]

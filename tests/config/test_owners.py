@@ -93,6 +93,7 @@ def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str)
         ("owners = 1", "there are no rules"),
         ("owners = [1]", "there are no rules"),
         ("[owner]\nx = 1", "unknown property 'owner'; begin each rule with [[owners]]"),
+        ("e = 1\nd = 1\nc = 1\nb = 1\na = 1", "unknown property 'a'; begin each rule"),
         ("[[owners]]\nowner = 'a'\nprincipal = ['a']", "rule 1: unknown property 'principal'; known are owner, contact"),
         ("[[owners]]\nprincipals = ['a']", "rule 1: owner is None; give a name"),
         ("[[owners]]\nowner = ' '\nprincipals = ['a']", "owner is ' '; give a name"),
@@ -106,6 +107,7 @@ def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str)
         ("[[owners]]\nowner = 'a'\nhosts = ['(a|a)*']", "hosts: '(a|a)*' repeats '(a|a)', which holds a repetition or an alternative"),
         ("[[owners]]\nowner = 'a'\nhosts = ['10.1.2.3/16']", "'10.1.2.3/16' is no network: 10.1.2.3/16 has host bits set"),
         ("[[owners]]\nowner = 'a'\nhosts = ['10.0.0.0/33']", "'10.0.0.0/33' is no network"),
+        ("[[owners]]\nowner = 'a'\nhosts = ['10.1']", r"such as 10.1.0.0/16 or fd00::/8, or an expression such as 10\.1\..*"),
         ("[[owners]]\nowner = 'a'\nhosts = ['10.1']", "'10.1' is no network"),
         (
             "[[owners]]\nowner = 'a'\ncontact = 'x'\nhosts = ['1.1.1.1']\n[[owners]]\nowner = 'a'\ncontact = 'y'\nhosts = ['a']",

@@ -103,3 +103,25 @@ def test_java_reads_them_as_python_does(spark: Any) -> None:
 )
 def test_ends_are_left_out(pattern: str, inner: str) -> None:
     assert without_ends(pattern) == inner
+
+
+@pytest.mark.parametrize(
+    ("pattern", "advice"),
+    [
+        (
+            "(a+)+",
+            "a text that is made for it could hold up every run; write a class of characters in place of the group, such as "
+            "[a-z-]* for (-[a-z]+)* and [ab]+ for (a|b)+, or give several patterns",
+        ),
+        (
+            "a++",
+            "which Python, Java and RE2 do not read alike; write it with characters, classes such as [a-z._-], \\d, \\w and "
+            "\\s, groups (…) and (?:…), | and the repetitions ? * + {2,5}, up to 1000 times, with a backslash before a sign "
+            "that means itself",
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_write(pattern: str, advice: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_pattern(pattern, "x")
+    assert str(caught.value).endswith(advice)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.config.policy import VERSION, Policy, load_policy, parse_policy
+from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.protocol import api_names
@@ -81,6 +82,8 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("colour = 1", "unknown property 'colour'; known are"),
         ("software = 1", "software is 1; make it a table"),
         ("[software.x]\nmin = '1'", "software.x: unknown property 'min'"),
+        ("[software.x]\ne = 1\nd = 1\nc = 1\nb = 1\na = 1", "unknown property 'a'; known is minimum"),
+        ("[severity]\nno_rule = 'off'", f"unknown rule 'no_rule'; known are {', '.join(sorted(rules()))}"),
         ("[software.x]\nminimum = 3", "minimum is 3; give a version"),
         ("[software.x]\nminimum = 'new'", "minimum is 'new'"),
         ("unknown_software = 'maybe'", "use one of allowed, refused"),

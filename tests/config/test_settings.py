@@ -1,11 +1,14 @@
 """Settings: later sources win, and every wrong value is named with what to do."""
 
+import re
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
+from kafka_clientinfo import resources
+from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.settings import LOG_LAYOUTS, Settings, load_settings
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.logs.layouts import STARTS, detect
@@ -151,3 +154,26 @@ def test_the_file_of_defaults_has_them_all() -> None:
         one.name for one in fields(Settings)
     }
     assert replace(load_settings(), spark={}) == Settings()
+
+
+def test_it_says_where_a_wrong_value_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"^spark conf: unknown setting 'colour'; "):
+        load_settings(spark_conf={"spark.kafka_clientinfo.colour": "red"})
+    (tmp_path / "local.toml").write_text('colour = "red"')
+    monkeypatch.setattr(resources, "conf", lambda: tmp_path)
+    with pytest.raises(ConfigError, match=r"^conf/local\.toml: unknown setting 'colour'; "):
+        load_settings()
+
+
+def test_a_fingerprint_has_sixteen_digits() -> None:
+    """A warehouse stores it; one of another length would have every table derived anew."""
+    assert re.fullmatch("[0-9a-f]{16}", Settings().fingerprint())
+
+
+def test_each_setting_of_derived_tables_changes_the_fingerprint() -> None:
+    others = {
+        "log_zone": "Europe/Berlin", "max_idle_ms": 1, "coverage_gap_ms": 1, "controller_listeners": (), "bucket_minutes": 1,
+        "policy": Policy(unknown_software="refused"),
+    }  # fmt: skip
+    found = {Settings(**{name: value}).fingerprint() for name, value in others.items()}  # type: ignore[arg-type]
+    assert len(found | {Settings().fingerprint()}) == 1 + len(others)

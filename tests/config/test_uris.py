@@ -48,6 +48,9 @@ ALLOWED = {
     "sftp://me@host/a": "sftp://host/a",
     "hdfs://namenode:8020": "hdfs://namenode:8020",
     "s3://bucket/a?design=x&assigned=y": "s3://bucket/a",
+    "abfss://host/a": "abfss://host/a",
+    "wasb://logs@host/a": "wasb://logs@host/a",
+    "wasbs://logs@host/a": "wasbs://logs@host/a",
 }
 
 
@@ -77,3 +80,40 @@ def test_what_is_no_secret_is_allowed_and_not_shown(text: str) -> None:
 @pytest.mark.parametrize("text", ["/logs/a", "C://x", "logs", "schema:x", "a/s3://b", ""])
 def test_a_path_is_no_uri(text: str) -> None:
     assert parsed_uri(text) is None
+
+
+AZURE = (
+    "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET in the environment, or AZURE_STORAGE_CONNECTION_STRING and "
+    "az://CONTAINER/… (adlfs); a warehouse's by spark.hadoop.fs.azure.account.key.HOST or "
+    "spark.hadoop.fs.azure.sas.fixed.token.HOST"
+)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "conf"),
+    [
+        (
+            "s3a",
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment; a warehouse's by spark.hadoop.fs.s3a.access.key "
+            "and spark.hadoop.fs.s3a.secret.key",
+        ),
+        (
+            "gs",
+            "GOOGLE_APPLICATION_CREDENTIALS in the environment; a warehouse's by "
+            "spark.hadoop.fs.gs.auth.service.account.json.keyfile",
+        ),
+        ("abfss", AZURE),
+        ("az", AZURE),
+        ("wasbs", AZURE),
+        (
+            "sftp",
+            "the configuration of fsspec (~/.config/fsspec/*.json); a warehouse's by spark.hadoop.fs.… of its file system",
+        ),
+    ],
+)
+def test_each_store_has_its_own_place_for_credentials(scheme: str, conf: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        uri_of(f"{scheme}://host/a?token=s3cret").check()
+    assert str(error.value) == (
+        f"{scheme}://host/a holds a key, the option token; take it out, and give a log's credentials by {conf}"
+    )

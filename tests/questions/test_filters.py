@@ -2,11 +2,13 @@
 
 from argparse import Namespace
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.questions.filters import Filters, given_time
+from kafka_clientinfo.questions.filters import Filters, Scope, given_time
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -61,3 +63,25 @@ def test_years_have_four_digits() -> None:
 def test_bytes_that_are_no_utf8_are_named() -> None:
     with pytest.raises(ConfigError, match=r"--client is .* not UTF-8"):
         Filters.of(Namespace(client="a\udcff"))
+
+
+@pytest.mark.parametrize(
+    ("table", "first", "last"),
+    [
+        ("connections", "opened_at", "last_request_at"),
+        ("api_usage", "first_at", "last_at"),
+        ("violations", "first_at", "last_at"),
+        ("failed_requests", "logged_at", "logged_at"),
+        ("client_instances", "first_seen", "last_seen"),
+        ("client_inventory", "first_seen", "last_seen"),
+        ("upgrade_impact", "first_seen", "last_seen"),
+    ],
+)
+def test_a_span_chooses_what_lasts_into_it(table: str, first: str, last: str) -> None:
+    asked: list[tuple[str, Any]] = []
+    tables: Any = SimpleNamespace(query=lambda *given: asked.append(given))
+    Scope(tables, Filters(since=NOW, until=NOW)).query(f"SELECT * FROM {{{table}}} AS t, {{ingested_files}}", {"p": 1})
+    chosen = f"{last} >= CAST({{since}} AS TIMESTAMP) AND {first} < CAST({{until}} AS TIMESTAMP)"
+    statement = f"SELECT * FROM (SELECT * FROM {{{table}}} WHERE true AND {chosen}) AS t, {{ingested_files}}"
+    time = "2026-11-22 12:00:00.000000"
+    assert asked == [(statement, {"since": time, "until": time, "p": 1})]

@@ -65,7 +65,8 @@ def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
             "info_only": info_only,
         }
 
-    usage = [used("c", "b1", 0, 60, True), used("c", "b1", 0, 60, False), used("c", "b2", 3600, 7200, True)]
+    usage = [used("c", "b1", 0, 60, True), used("c", "b1", 120, 600, False), used("c", "b2", 3600, 7200, True)]
+    usage.append(used("c", "b2", 3600, 5400, True))
     usage.append(used("long", "b" * 99, 0, 0, True))
     usage += [
         used(name, f"b{n:02}", 0, 0, True) for name, number in (("fifty", 50), ("more", 51)) for n in range(number)
@@ -114,6 +115,9 @@ def test_it_says_from_when_to_when_and_which_brokers_show_less(scope: Scope) -> 
     result = impact(scope, TARGET)
     assert result.cannot_tell[0].startswith("The requests are from 2026-11-21 02:00 to 2026-11-21 04:00 UTC; ")
     assert result.cannot_tell[1].startswith("Brokers that log at INFO: c/b2. ")
+    assert result.cannot_tell[1].endswith(
+        " and what a broker does not call deprecated (such as whatever a downgrade would break) does not show."
+    )
     assert result.cannot_tell[2].startswith("Brokers without an ApiVersions answer in their log: c/b2. ")
 
 

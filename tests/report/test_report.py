@@ -359,3 +359,15 @@ def test_the_plot_over_time_counts_like_client_connections(hostile_warehouse: Pa
             and r["opened_at"] < at(50)
         ]
         assert sum(numbers) == len(within)
+
+
+@pytest.mark.parametrize(
+    ("given", "notes"), [({"since": at(4)}, 1), ({"until": at(50)}, 1), ({"cluster": "orders"}, 0), ({}, 0)]
+)
+def test_what_a_span_does_not_choose_is_noted(hostile_warehouse: Path, given: dict[str, Any], notes: int) -> None:
+    shown = report_of(hostile_warehouse, **given)
+    for note in (
+        "The span chooses the clients that were seen in it; their numbers of requests per version are of all time.",
+        "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span.",
+    ):
+        assert shown.count(f"<li>{note}</li>") == notes

@@ -63,6 +63,13 @@ def test_other_failures_are_told(master: str) -> None:
         release(rows)
 
 
+@pytest.mark.parametrize("refusal", ["[NOT_SUPPORTED] no.", "It is not supported.", "[NOT_IMPLEMENTED] no."])
+def test_where_the_session_keeps_no_rows_none_are_kept(refusal: str) -> None:
+    rows: Any = Rows("local[2]", refusal)
+    assert cached_in_memory(rows) is None
+    release(rows)
+
+
 def test_what_may_be_no_checkpoint_is_persisted() -> None:
     class Persisted(Rows):
         def localCheckpoint(self) -> str:  # noqa: N802

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from kafka_clientinfo.spark.failures import failure_message, missing_extra
+from kafka_clientinfo.spark.failures import failure_message, full_text, missing_extra
 
 AGAIN = "what was committed is whole, and the next run goes on from there"
 WORKER = (
@@ -112,6 +112,10 @@ def caused(message: str, cause: BaseException) -> Exception:
         (
             ConnectionRefusedError(111, "Connection refused"),
             f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+        ),
+        *(
+            (error, f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}")
+            for error in (ConnectionResetError(104, "Connection reset by peer"), BrokenPipeError(32, "Broken pipe"))
         ),
         (
             RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
@@ -267,3 +271,8 @@ def test_a_module_that_is_missing_names_the_extra_that_brings_it(module: str, ex
     assert missing_extra(ModuleNotFoundError(name=module)) == said
     assert missing_extra(ImportError(name=module)) is None
     assert missing_extra(ModuleNotFoundError()) is None
+
+
+def test_the_full_text_has_what_each_cause_says_and_can_be_read() -> None:
+    assert full_text(caused("count", of_server("save", "at x.Y"))) == "count\nsave\nat x.Y"
+    assert full_text(of_dead_jvm(KeyError("one"))) == "'one'"

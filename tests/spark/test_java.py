@@ -57,10 +57,16 @@ class TestJava:
         with pytest.raises(WarehouseError, match=rf"^Spark {spark} does not run {said}"):
             java.check_java()
 
-    def it_may_be_newer_for_a_newer_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        java_home(tmp_path / "jdk", "25.0.3", monkeypatch)
-        monkeypatch.setattr(java, "spark_version", "4.2.0")
-        assert java.check_java().major == 25
+    @pytest.mark.parametrize(
+        ("spark", "version", "major"),
+        [("4.2.0", "25.0.3", 25), ("4.0.0", "21.0.8", 21), ("4.0.0", "22.0.2", 22), ("3.5.5", "20.0.1", 20)],
+    )
+    def it_may_be_newer_for_a_newer_spark(
+        self, spark: str, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        java_home(tmp_path / "jdk", version, monkeypatch)
+        monkeypatch.setattr(java, "spark_version", spark)
+        assert java.check_java().major == major
 
     def it_is_missed_in_one_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -75,6 +81,7 @@ class TestJava:
         ("program", "said"),
         [
             ("#!/bin/sh\necho 'Error: no libjvm.so' >&2\nexit 1\n", "Error: no libjvm.so"),
+            ("#!/bin/sh\nprintf 'Error: \\377\\nno libjvm.so\\n' >&2\nexit 1\n", "Error: \ufffd"),
             ("#!/bin/sh\nexit 0\n", "exit code 0"),
             ("\x7fELF", "Exec format error"),
         ],
@@ -102,3 +109,13 @@ def test_the_jvm_ends_or_is_killed(program: str, code: int) -> None:
 def test_a_jvm_of_another_process_is_left_alone() -> None:
     java.end_jvm(None, 1)
     java.end_jvm(SimpleNamespace(), 1)
+
+
+@pytest.mark.parametrize(
+    ("version", "release"), [("4.1.4", (4, 1)), ("3.5.5", (3, 5)), ("4.2.0.dev1", (4, 2)), ("10.12.1", (10, 12))]
+)
+def test_a_release_of_spark_is_its_first_two_numbers(
+    version: str, release: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java, "spark_version", version)
+    assert java.spark_release() == release

@@ -1,8 +1,12 @@
 """Sessions on a server of Spark Connect that a command names."""
 
+import re
 import subprocess
 import sys
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,3 +59,79 @@ def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ModuleNotFoundError) as caught:
         remote.remote_session("sc://x")
     assert "pip install 'kafka-clientinfo[connect]'" in str(missing_extra(caught.value))
+
+
+def test_the_zip_has_the_same_name_wherever_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds sources and data, in order, and nothing that only one Python reads."""
+    package = tmp_path / "package"
+    for name in ("spark/z.py", "spark/a.py", "spark/__pycache__/a.cpython-311.pyc", "py.typed"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(name)
+    monkeypatch.setattr(remote, "__file__", str(package / "spark" / "remote.py"))
+    made = remote.package_zip(tmp_path)
+    with zipfile.ZipFile(made) as archive:
+        names = archive.namelist()
+    assert re.fullmatch(r"kafka_clientinfo_[0-9a-f]{16}\.zip", made.name)
+    assert names == sorted(names, key=lambda name: Path(name).parts)
+    own = [name for name in names if name.startswith(("kafka_clientinfo/spark/", "kafka_clientinfo/py"))]
+    assert own == ["kafka_clientinfo/py.typed", "kafka_clientinfo/spark/a.py", "kafka_clientinfo/spark/z.py"]
+    assert {Path(name).parts[:2] for name in set(names) - set(own)} == {
+        ("kafka_clientinfo", "conf"), ("kafka_clientinfo", "schemas"),
+    }  # fmt: skip
+
+
+class Server:
+    """A server of Spark Connect, its session and what the session is asked for."""
+
+    def __init__(self, refusal: str | None = None) -> None:
+        self.refusal, self.done = refusal, list[object]()
+
+    def remote(self, url: str) -> "Server":
+        self.done.append(url)
+        return self
+
+    def getOrCreate(self) -> "Server":  # noqa: N802
+        return self
+
+    def stop(self) -> None:
+        pass
+
+    def addArtifacts(self, path: str, *, pyfile: bool) -> None:  # noqa: N802
+        if self.refusal is not None:
+            raise RuntimeError(self.refusal)
+        self.done.append((Path(path).is_file(), Path(path).suffix, pyfile))
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch) -> Callable[[Server], list[object]]:
+    """Have a server answer; return what ends with the process."""
+    grpc = pytest.importorskip("grpc")
+    pytest.importorskip("grpc_status")
+
+    def connect(server: Server) -> list[object]:
+        at_exit: list[object] = []
+        monkeypatch.setattr(grpc, "channel_ready_future", lambda _: SimpleNamespace(result=server.done.append))
+        monkeypatch.setattr(remote, "SparkSession", SimpleNamespace(builder=server))
+        monkeypatch.setattr(remote.atexit, "register", at_exit.append)
+        return at_exit
+
+    return connect
+
+
+def test_a_session_has_the_package_and_ends_with_the_process(
+    connected: Callable[[Server], list[object]],
+) -> None:
+    server = Server()
+    at_exit = connected(server)
+    assert remote.remote_session("sc://host") is server  # type: ignore[comparison-overlap]
+    assert server.done == [30, "sc://host", (True, ".zip", True)]
+    assert at_exit.count(server.stop) == 1
+
+
+@pytest.mark.parametrize(("refusal", "said"), [("\nno room\n\tat x.Y\n", "no room"), ("", "RuntimeError")])
+def test_a_server_that_refuses_is_told_in_one_line(
+    refusal: str, said: str, connected: Callable[[Server], list[object]]
+) -> None:
+    connected(Server(refusal))
+    with pytest.raises(WarehouseError, match=f"^no session of Spark Connect at sc://host: {said}$"):
+        remote.remote_session("sc://host/;token=secret")

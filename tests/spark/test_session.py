@@ -83,6 +83,10 @@ class TestStart:
                 "#\n# There is insufficient memory for the Java Runtime\n",
                 "There is insufficient memory for the Java Runtime",
             ),
+            ("WARNING: x\nUnrecognized VM option 'x'\nError: y\n", "Unrecognized VM option 'x'"),
+            ("Invalid maximum heap size: -Xmx9\n", "Invalid maximum heap size: -Xmx9"),
+            ("Conflicting collector combinations\nError: y\n", "Conflicting collector combinations"),
+            ("Improperly specified VM option 'x'\nError: y\n", "Improperly specified VM option 'x'"),
             ("WARNING: x\n", "Spark's JVM is gone: it was killed"),
         ],
     )
@@ -114,6 +118,44 @@ class TestStart:
         monkeypatch.setattr(session, "local_conf", refuse)
         with pytest.raises(WarehouseError, match=f"^no jars{where}$"):
             session.local_session(Settings(), log_file=log)
+
+    def it_names_the_scratch_folder_where_a_failure_names_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object) -> None:
+            raise OSError("No space left on device")
+
+        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session, "local_conf", fail)
+        with pytest.raises(WarehouseError, match="no space left on device; make room: its scratch folder; "):
+            session.local_session(Settings())
+
+    def it_runs_the_python_of_this_process_and_a_small_launcher(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        wanted = {
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+        for name in wanted:
+            monkeypatch.setenv(name, "of the caller")
+        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session, "local_conf", lambda *_: 1 // 0)
+        with pytest.raises(WarehouseError):
+            session.local_session(Settings())
+        assert {os.environ[name] for name in wanted} == {"of the caller"}
+        for name in wanted:
+            monkeypatch.delenv(name)
+        with pytest.raises(WarehouseError):
+            session.local_session(Settings())
+        assert {name: os.environ.get(name) for name in wanted} == wanted
+
+    def it_has_delta_and_utc_unless_the_settings_say_otherwise(self) -> None:
+        given = {"spark.sql.session.timeZone": "Asia/Tokyo"}
+        own = {
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.sql.session.timeZone": "UTC",
+        }
+        assert own.items() <= session.local_conf({}, None).items()
+        assert (own | given).items() <= session.local_conf(given, None).items()
 
     def it_finds_no_reason_where_there_is_no_log(self, tmp_path: Path) -> None:
         (tmp_path / "log").write_bytes(b"\xff\nError: no place\nError: x\n")

@@ -3,8 +3,10 @@
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import SparkConf
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark import java, session, session_files
@@ -96,8 +98,11 @@ class TestJars:
     def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
         with pytest.raises(WarehouseError) as caught:
             session.local_conf({}, JAVA_17)
-        for part in (session_files.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
-            assert part in str(caught.value)
+        assert str(caught.value) == (
+            f"Delta's jars ({session_files.coordinate()}) are not in {session_files.jars_folder()} and could not be fetched; run "
+            "`make setup` (or `python -m kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, or "
+            "name them in spark.jars"
+        )
         assert list(cache.rglob("*.jar")) == []
         assert list((cache / "jars").iterdir()) == []
 
@@ -124,6 +129,35 @@ class TestJars:
         (tmp_path / "fetched.jar").touch()
         monkeypatch.setattr(session_files, "_resolve", lambda *given: [tmp_path / "fetched.jar"])
         assert session_files.ensure_jars({}) == [session_files.jars_folder() / "fetched.jar"]
+
+    @pytest.mark.parametrize(("log", "errors"), [(subprocess.DEVNULL, subprocess.STDOUT), (None, None)])
+    def it_has_sparks_launcher_fetch_what_delta_needs(
+        self, log: int | None, errors: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """From the repositories that the settings name; the launcher's JVM has ended before the jars are copied."""
+        fetched = [tmp_path / "a b.jar", tmp_path / "c.jar"]
+        for jar in fetched:
+            jar.write_text(jar.name)
+        done: list[object] = []
+        properties = {"spark.jars": ",".join(jar.as_uri() for jar in fetched)}
+        system = SimpleNamespace(getProperty=properties.__getitem__)
+        java_package = SimpleNamespace(lang=SimpleNamespace(System=system))
+        gateway = SimpleNamespace(jvm=SimpleNamespace(java=java_package), shutdown=lambda: done.append("shut down"))
+        launched: list[tuple[dict[str, str], object]] = []
+
+        def launch(conf: SparkConf, options: object) -> object:
+            launched.append((dict(conf.getAll()), options))
+            return gateway
+
+        monkeypatch.setattr(session_files, "launch_gateway", launch)
+        monkeypatch.setattr(session_files, "end_jvm", lambda *given: done.append(given))
+        ivy = {f"spark.jars.{name}": name for name in ("ivy", "ivySettings", "repositories")}
+        stored = session_files.ensure_jars({**ivy, "spark.master": "local[*]"}, log)
+        excluded = ",".join(session_files._artifacts_of_spark())
+        delta = {"spark.jars.packages": session_files.coordinate(), "spark.jars.excludes": excluded}
+        assert launched == [(ivy | delta, {"stdout": log, "stderr": errors})]
+        assert done == ["shut down", (gateway, 60)]
+        assert [jar.read_text() for jar in stored] == ["a b.jar", "c.jar"]
 
     def it_fetches_nothing_that_spark_has(self) -> None:
         patterns = session_files._artifacts_of_spark()
