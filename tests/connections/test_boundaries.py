@@ -120,6 +120,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
     "idle for longer than the broker allows": ([r(0), r(601, correlation_id=0)], [1, 1]),
+    "idle for a little longer than the broker allows": ([r(0), r(600.25, correlation_id=0)], [1, 1]),
     "idle for as long as the broker allows": ([r(0), r(600, correlation_id=0)], [2]),
     "idle for less": ([r(0), r(599, correlation_id=0)], [2]),
     "silence at INFO level": ([r(0, log_level="INFO"), r(900, correlation_id=0, log_level="INFO")], [2]),
@@ -169,6 +170,14 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
             r(2, client_id="x", correlation_id=0),
         ],
         [2, 1],
+    ),
+    "another client id under header v3, with the same correlation id": (
+        [r(0, correlation_id=5, **V3), r(1, client_id="x", correlation_id=5, **V3)],
+        [1, 1],
+    ),
+    "a client id after none under an older header, with the same correlation id": (
+        [r(0, correlation_id=5, client_id=None), r(1, correlation_id=5)],
+        [1, 1],
     ),
     "another client id under header v3": (
         [r(0, correlation_id=1, **V3), r(1, client_id="x", correlation_id=0, **V3)],

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import log_positions, reports, with_log_position
+from kafka_clientinfo.connections.coverage import log_positions, with_log_position
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
 from tests.engines import collected, on
@@ -26,9 +26,23 @@ def info(*seconds: float, file: str = "f") -> list[dict[str, Any]]:
 # Per case: requests in the order of the log, what the broker reports, columns of files, and of each request the period, its
 # beginning and the start that it begins with.
 CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]], dict[str, Any], Shown]] = {
+    "a hole in a file, from its first byte on": (logged(0, 301), [], {}, [(1, 0, None), (2, 301, None)]),
     "no silence": (logged(0, 100), [], {}, [(1, 0, None)] * 2),
     "a silence as long as is allowed": (logged(0, 300), [], {}, [(1, 0, None)] * 2),
     "a hole": (logged(0, 301, 302), [], {}, [(1, 0, None), (2, 301, None), (2, 301, None)]),
+    "a hole a little longer than is allowed": (logged(0, 300.25), [], {}, [(1, 0, None), (2, 300.25, None)]),
+    "a file of which it is not known when it was at DEBUG": (
+        logged(0) + logged(10, file="g"),
+        [],
+        {"g": {"debug_runs": None}},
+        [(1, 0, None), (None, None, None)],
+    ),
+    "a start just after the least time of a file": (
+        logged(0) + logged(5, 2, file="g"),
+        [(2.002, "started", "1")],
+        {},
+        [(1, 0, None), (2, 5, None), (2, 5, None)],
+    ),
     "a hole between files": (logged(0) + logged(301, file="g"), [], {}, [(1, 0, None), (2, 301, None)]),
     "a rotation": (logged(0) + logged(300, file="g"), [], {}, [(1, 0, None)] * 2),
     "INFO does not fill a hole": (
@@ -60,6 +74,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         [],
         {},
         [(1, 0, None), (None, None, None)],
+    ),
+    "INFO at a rotation, and a hole later on": (
+        logged(0) + info(2, file="g") + logged(3, file="h") + logged(400, file="i"),
+        [],
+        {},
+        [(1, 0, None), (None, 0, None), (1, 0, None), (2, 400, None)],
     ),
     "a level that was switched for a short time": (
         logged(0, 30),
@@ -127,6 +147,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         {},
         [(1, 0, None), (2, 30, 10)],
     ),
+    "a start before the first request of the log": (
+        logged(30),
+        [(10, "launched", None), (29, "started", "1")],
+        {},
+        [(1, 30, 10)],
+    ),
     "a start two seconds before the first request": (
         logged(0, 30),
         [(10, "launched", None), (28, "started", "1")],
@@ -181,6 +207,30 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         {},
         [(1, 0, None), (2, 30, None)],
     ),
+    "a start that says its version": (
+        logged(0, 30),
+        [(10, "launched", None), (11, "version", "4.0.1"), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 10)],
+    ),
+    "two starts in a silence": (
+        logged(0, 30),
+        [(5, "launched", None), (8, "started", "1"), (10, "launched", None), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 10)],
+    ),
+    "a start before which a level was set": (
+        logged(0, 30),
+        [(5, "log_level", "kafka.request.logger=INFO"), (10, "launched", None), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 10)],
+    ),
+    "a start, and a level that is set in a later silence": (
+        logged(0, 30, 60),
+        [(10, "launched", None), (29, "started", "1"), (45, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None), (2, 30, 10), (3, 60, None)],
+    ),
     "a process that never served": (logged(0, 30), [(10, "launched", None)], {}, [(1, 0, None)] * 2),
     "a file that begins with a start": (
         logged(0) + logged(30, 40, file="g"),
@@ -214,6 +264,13 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         {},
         [(None, None, None)] * (MOST_SILENCES + 2),
     ),
+    "a file after one that is silent too often": (
+        logged(*(301 * number for number in range(MOST_SILENCES + 2)))
+        + logged(301 * (MOST_SILENCES + 1) + 9, file="g"),
+        [],
+        {},
+        [(None, None, None)] * (MOST_SILENCES + 2) + [(MOST_SILENCES + 2, 301 * (MOST_SILENCES + 1) + 9, None)],
+    ),
 }
 
 
@@ -225,6 +282,7 @@ STARTS_BEFORE = {
     "a file that begins with a start, after a second": [0, 0, 0],
     "starts while requests are logged, and at one": [0, 0, 1, 1, 1, 2],
     "a start, and a clock that is set back": [0, 1, 0],
+    "a start just after the least time of a file": [0, 1, 0],
 }
 
 
@@ -265,9 +323,9 @@ def test_requests_come_after_starts(located: dict[str, Any], name: str) -> None:
 
 
 def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(rules_session: Any) -> None:
-    rows = [request("x", 0, broker=name, file_id=name) for name in ("silent", "less", "more", "never")]
+    rows = [request("x", 0, broker=name, file_id=name) for name in ("silent", "zero", "less", "more", "never")]
     requests, files = log(rules_session, rows)
-    stated = {"less": [60_000], "more": [60_000, 900_000], "never": [-1]}
+    stated = {"zero": [0], "less": [60_000], "more": [60_000, 900_000], "never": [-1]}
     reported = [
         {
             "file_id": f"{name} server",
@@ -279,34 +337,13 @@ def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(rul
         }
         for name, values in stated.items()
     ]
+    reported[0]["broker_events"].append(
+        {"at": at(0), "kind": "started", "value": "99000000", "ingested_at": START}
+    )  # the number of the node
     files = files.unionByName(frame(rules_session, "ingested_files", reported))
     with on(rules_session):
         carried = requests.select("*", F.struct("log_level").alias("carried"))
         located = with_log_position(carried, log_positions(files, SETTINGS))
         limits = {row[0]: row[1] for row in collected(located.select("broker", "coverage.max_idle_ms"))}
     assert limits.pop("never") > 365 * 86_400_000
-    assert limits == {"silent": 600_000, "less": 600_000, "more": 900_000}
-
-
-def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(rules_session: Any) -> None:
-    """Of the limits for idle connections those that are greater than what earlier runs have read count."""
-    said = [
-        (0, 10, "max_idle_ms", "600000"),
-        (1, 20, "max_idle_ms", "900000"),
-        (2, 30, "max_idle_ms", "700000"),
-        (3, 40, "max_idle_ms", "900000"),
-        (4, 50, "max_idle_ms", "-1"),
-        (5, 60, "log_level", "root=INFO"),
-        (6, 70, "version", "4.0.1"),
-        (7, 80, "started", "1"),
-    ]
-    events = [
-        {"at": at(second), "kind": kind, "value": value, "ingested_at": at(run)} for run, second, kind, value in said
-    ]
-    file = {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": events}
-    with on(rules_session):
-        found = reports(frame(rules_session, "ingested_files", [file]), SETTINGS)
-        run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
-        rows = collected(found.select(run.alias("run"), since.alias("since")))
-    ever = -START.timestamp()
-    assert sorted(map(tuple, rows)) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 79)]
+    assert limits == {"silent": 600_000, "zero": 600_000, "less": 600_000, "more": 900_000}

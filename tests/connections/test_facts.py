@@ -5,9 +5,21 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.facts import shown_as_brokers
 from kafka_clientinfo.connections.table import connections
-from tests.engines import on
-from tests.frames import api_versions, background, by_connection, in_time, judge_requests, log, named, request
+from tests.engines import collected, on
+from tests.frames import (
+    api_versions,
+    at,
+    background,
+    by_connection,
+    frame,
+    in_time,
+    judge_requests,
+    log,
+    named,
+    request,
+)
 
 LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
 REMOTE = "10.0.0.1:9092-10.0.0.9:40000-5"
@@ -109,6 +121,14 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "the second connection of an id": (
         [request("?", 0, correlation_id=50), request("?", 1, correlation_id=40, client_id="other")],
         ["before_log", "observed"],
+    ),
+    "the second connection of an id, whose ids are higher by more than one": (
+        [request("?", 0, correlation_id=50), request("?", 1, correlation_id=60, principal="User:other")],
+        ["before_log", "observed"],
+    ),
+    "forwarded requests, whose ids are those of several clients": (
+        [request("?", LATE + s, correlation_id=c, is_forwarded=True) for s, c in ((0, 5), (1, 9))],
+        ["observed"],
     ),
 }
 ROLES: dict[str, tuple[dict[str, Any], str]] = {
@@ -247,3 +267,43 @@ def test_a_connection_is_what_its_first_request_shows(found: dict[str, list[Any]
     assert first["byte_offset"] < second["byte_offset"]
     assert first["file_id"] == second["file_id"] == "f"
     assert (first["remote_host"], first["listener"], first["log_generation"]) == ("10.0.0.9", "PLAINTEXT", "json")
+
+
+FETCHER = "broker-2-fetcher-0"
+BY_HOST = {
+    "a broker's name from a broker's host": ({"client_id": FETCHER}, True),
+    "another name from a broker's host": ({"client_id": "app"}, False),
+    "a broker's name from elsewhere": ({"client_id": FETCHER, "remote_host": "10.0.0.7"}, False),
+    "a broker's name from the host of another cluster's broker": ({"client_id": FETCHER, "cluster": "d"}, False),
+}
+"""Connections from the host 10.0.0.9, of which it is known that it is a broker's in the cluster c."""
+
+
+def test_a_brokers_name_counts_on_the_hosts_of_its_clusters_brokers(rules_session: Any) -> None:
+    rows = [request(name, 0, **{"file_id": given.get("cluster", "f")} | given) for name, (given, _) in BY_HOST.items()]
+    hosts = [{"cluster": "c", "host": "10.0.0.9", "first_seen": at(0), "last_seen": at(0), "requests": 1}]
+    with on(rules_session):
+        judged = judge_requests(*log(rules_session, rows), Settings(), ())
+        found = by_connection(connections(judged, Settings(), (), frame(rules_session, "broker_hosts", hosts)))
+    roles = {name: row["role"] for name, (row,) in found.items()}
+    assert roles == {name: "broker" if is_broker else "client" for name, (_, is_broker) in BY_HOST.items()}
+
+
+def test_new_requests_show_which_clients_were_brokers(rules_session: Any) -> None:
+    """Of each connection id once, however many connections and requests there are."""
+    key = {"cluster": "c", "broker": "b", "opened_at": at(0), "opened_seq": 0, "remote_host": "10.0.0.9"}
+    known = [
+        key | {"connection_id": name, "role": "client"} | given | {"opened_seq": number}
+        for name, (given, _) in BY_HOST.items()
+        for number in (0, 1)
+    ]
+    known.append(key | {"connection_id": "a broker", "role": "broker", "client_id": FETCHER})
+    new = [request("x", second, "FETCH", 12, client_id=FETCHER, replica_id=2) for second in (1, 2)]
+    new += [
+        request("x", 3, "FETCH", 12, client_id=FETCHER, replica_id=2, remote_host="10.0.0.7", is_forwarded=True),
+        request("x", 4, "FETCH", 12, client_id=FETCHER, replica_id=-1, remote_host="10.0.0.7"),
+    ]
+    with on(rules_session):
+        tables = frame(rules_session, "connections", known), frame(rules_session, "requests", new)
+        found = collected(shown_as_brokers(*tables))
+    assert [tuple(row) for row in found] == [("c", "b", "a broker's name from a broker's host")]

@@ -95,6 +95,15 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
         [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
         {"instance_id_different"},
     ),
+    "enforced, perhaps": (
+        [
+            av(0, 3, error_code=None, request=named("my client", "1"), log_level="INFO"),
+            request("?", 1, "JOIN", 5, client_id="other", log_generation="api_key_struct"),
+            request("?", 2, "JOIN", 5, client_id="other"),
+            request("?", 3, "JOIN", 5, client_id="other", log_generation="request_header_struct"),
+        ],
+        {"invalid_software_name", "client_id_changed"},
+    ),
     "handshake and work": ([av(0, 3, request=named("kgo", "1")), request("?", 1, **KGO)], set()),
     "fallback as asked": ([av(0, 4, 35, response=offer(0, 3)), av(1, 3, request=named("kgo", "1"))], set()),
     "fallback where nothing is offered": ([av(0, 4, 35, response='{"apiKeys":[]}'), av(1, 0)], set()),
@@ -143,6 +152,8 @@ ENFORCED = {
     ("enforced", "invalid_software_name"): (4, 2, 1),
     ("enforced", "went_on_after_invalid_request"): (3, 1, 1),
     ("enforced by KIP-1313", "instance_id_different"): (3, 1, 1),
+    ("enforced, perhaps", "invalid_software_name"): (1, 0, 0),
+    ("enforced, perhaps", "client_id_changed"): (3, 2, 0),
     (CONNECTION, "client_id_changed"): (2, 0, 0),
     ("rules of requests and of the connection", "policy_client_id"): (1, None, None),
 }

@@ -1,11 +1,12 @@
-"""Stages of a run: what each takes, and that it is named as it begins."""
+"""Stages of a run: what each takes, that it is named as it begins, and how a terminal shows it."""
 
 from dataclasses import InitVar, dataclass, field
+from io import StringIO
 
 import pytest
 
 from kafka_clientinfo.warehouse import progress
-from kafka_clientinfo.warehouse.progress import Progress, Stages
+from kafka_clientinfo.warehouse.progress import Progress, ProgressLine, Stages
 
 
 @dataclass
@@ -25,3 +26,45 @@ def test_the_parts_of_a_stage_are_summed_up(is_told: bool, monkeypatch: pytest.M
             assert not is_told or said[-1] == name
     assert report.seconds == {"read": 1.5, "write": 0.25}
     assert said == ["read", "write", "read"] * is_told
+
+
+def test_a_line_shows_the_stage_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there before is erased each time, and a path cannot act on the terminal."""
+    clock = iter([100.0, 100.04, 101.5, 1334.56])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    out = StringIO()
+    line = ProgressLine(out)
+    line("read")
+    line.detail("3 of 4")
+    line("write\x1b[2J")
+    line.clear()
+    first, *shown = out.getvalue().split("\r\x1b[K")
+    assert first == ""
+    assert shown[:2] == ["   0.0 s  read", "   1.5 s  read: 3 of 4"]
+    assert shown[2].startswith("1234.6 s  write")
+    assert "\x1b" not in shown[2]
+    assert shown[3:] == [""]
+
+
+class Gone(StringIO):
+    """A terminal that was closed."""
+
+    def write(self, text: str) -> int:
+        raise OSError("closed")
+
+
+def test_a_run_goes_on_without_its_terminal() -> None:
+    line = ProgressLine(Gone())
+    line("read")
+    line.detail("3 of 4")
+    line.clear()
+
+
+def test_every_change_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = StringIO()
+    flushed = []
+    monkeypatch.setattr(out, "flush", lambda: flushed.append(out.getvalue()))
+    line = ProgressLine(out)
+    line("read")
+    line.clear()
+    assert [text.count("\r") for text in flushed] == [1, 2]

@@ -48,6 +48,12 @@ REQUESTS = [
     answer(
         "hostile", 0, '{"apiKeys":[{"apiKey":"\\u0000"},{"apiKey":7},{"apiKey":30000,"minVersion":1,"maxVersion":1}'
     ),
+    answer(
+        "incomplete",
+        0,
+        '{"apiKeys":[{"apiKey":7},{"apiKey":8,"minVersion":0},{"apiKey":9,"maxVersion":3},{"minVersion":0,"maxVersion":1},'
+        '{"apiKey":1,"minVersion":1,"maxVersion":2}]}',
+    ),
     answer("hostile", 1, '{"apiKeys":[null,{"apiKey":30000,"minVersion":1,"maxVersion":2}]}'),
 ]
 EXPECTED = [
@@ -59,6 +65,7 @@ EXPECTED = [
     advertised("logged twice", 0, 0, 8, 0, 0, 1),
     advertised("ingested later", 0, 0, 8, 1, 1, 1, ingested_at=at(60)),
     advertised("ingested later", 1, 0, 11, 1, 1, 1, ingested_at=at(60)),
+    advertised("incomplete", 1, 1, 2, 0, 0, 1),
     advertised("hostile", 30000, 1, 2, 1, 1, 1),
 ]
 

@@ -75,6 +75,7 @@ CONNECTIONS = [
     connection("another API", "25", 200),
     connection("retries", "16", 300, "negotiated"),
     connection("goes up", "26", 290, "negotiated", remote_host="h5"),
+    connection("goes on with a refused version", "32", 290, "negotiated", remote_host="h7"),
     connection("leaps up", "27", 300, "negotiated", remote_host="h6"),
     connection("asks before a range is taken back", "17", 50, "negotiated", **TAKES_BACK),
     connection("asks before a range is taken back", "18", 300, **TAKES_BACK),
@@ -98,6 +99,7 @@ USED = [
     used("16", 300, 5, PRODUCE),
     used("26", 290, 3, PRODUCE),
     used("27", 300, 3, PRODUCE),
+    used("32", 290, 2, PRODUCE, first_at=at(295)),
     used("16", 300, 3, PRODUCE, first_at=at(305)),
     used("16", 300, 2, PRODUCE, first_at=at(250)),
     used("16", 300, 13, PRODUCE, first_at=at(296)),
@@ -118,6 +120,8 @@ FAILED = [
     refused(1, 290, remote_host="h5"),
     refused(2, 291, remote_host="h5"),
     refused(1, 290, remote_host="h6"),
+    refused(1, 290, remote_host="h7"),
+    refused(2, 291, remote_host="h7"),
 ]
 
 
@@ -180,6 +184,14 @@ EXPECTED = [
             (at(290), at(290), "b", "PRODUCE", 1, 1, 3, at(291), "26"),
             (at(291), at(291), "b", "PRODUCE", 2, 1, 3, at(291), "26"),
         ],
+    ),
+    of_client(
+        "goes on with a refused version",
+        remote_host="h7",
+        refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, 2, at(295), "32")],
+    ),
+    of_client(
+        None, principal=None, remote_host="h7", refused=[(at(291), at(291), "b", "PRODUCE", 2, 1, None, None, None)]
     ),
     of_client(
         None, principal=None, remote_host="h6", refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]

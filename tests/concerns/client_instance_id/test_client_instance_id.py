@@ -179,6 +179,14 @@ CASES: dict[str, Case] = {
             "telemetry_id_sent_first": False,
         },
     ),
+    "telemetry id that the broker returns": Case(
+        [telemetry(0, ID, ID)],
+        {"telemetry_scenario": "UUID-R", "telemetry_request_id": ID, "telemetry_response_id": ID},
+    ),
+    "telemetry id that the broker does not give": Case(
+        [telemetry(0, ZERO, ZERO)],
+        {"telemetry_scenario": None, "telemetry_request_id": None, "telemetry_response_id": None},
+    ),
     "telemetry id in the header": Case([v3(0), v3(1, api="TELEMETRY", request="{}")], {"telemetry_scenario": "UUID-H"}),
     "telemetry id in the request": Case(
         [telemetry(0, ID, ZERO)],

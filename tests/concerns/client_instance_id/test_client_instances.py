@@ -82,6 +82,7 @@ CONNECTIONS = [
     carries("14", telemetry_request_id=LATE, start="before_log"),
     carries("a broker's", client_instance_id=kafka_id(9), role="broker"),
     carries("of nobody"),
+    carries("of nobody, with empty texts", telemetry_request_id="", member_ids=[""]),
     # A new id with every connection, open at once or soon after; the same too seldom; and too far apart.
     *(carries(f"2{n}", 3000 + 20 * n, 3010 + 20 * n, client_id="new", client_instance_id=NEW[n]) for n in range(3)),
     carries("23", 3041, 3050, client_id="new", client_instance_id=NEW[3], client_software_version="2"),

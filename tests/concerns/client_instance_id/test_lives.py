@@ -39,6 +39,7 @@ CASES_OF_LIVES = [
     "numbers far away", "few numbers", "two at work in parallel", "other software", "handed over between clients",
     "rebootstrapped", "rebootstrapped late", "member", "thrice", "an id per broker", "many numbers",
     "some numbers", "a minute apart", "more than a minute apart", "more than a minute apart before", "too late for its numbers", "the last number again",
+    "an id of two principals", "an id of two releases", "an id per broker, and one of two",
 ]  # fmt: skip
 
 
@@ -82,6 +83,20 @@ LIVES: dict[str, list[dict[str, Any]]] = {
     + life("some 2", A["some numbers"][1], 12, 20, **numbered(33, 60)),
     "more than a minute apart": thrice("apart", A["more than a minute apart"], 0, 90, 181),
     "more than a minute apart before": thrice("before", A["more than a minute apart before"], 0, 91, 181),
+    "an id of two principals": [
+        of("principals 1", "b1", 0, 10, client_instance_id=A["an id of two principals"][0], **numbered(0, 40)),
+        of("principals 1", "b2", 0, 10, client_instance_id=A["an id of two principals"][0], principal="User:bob"),
+        of("principals 2", "b1", 12, 20, client_instance_id=A["an id of two principals"][1], **numbered(41, 50)),
+    ],
+    "an id of two releases": [
+        of("releases 1", "b1", 0, 10, client_instance_id=A["an id of two releases"][0], **numbered(0, 40)),
+        of("releases 1", "b2", 0, 10, client_instance_id=A["an id of two releases"][0], client_software_version="2"),
+        of("releases 2", "b1", 12, 20, client_instance_id=A["an id of two releases"][1], **numbered(41, 50)),
+    ],
+    "an id per broker, and one of two": [
+        of(f"pair {n}", broker, n, 50, client_instance_id=A["an id per broker, and one of two"][n])
+        for n, broker in ((0, "b0"), (0, "b9"), (1, "b1"), (2, "b2"))
+    ],
     # One process, as it shows.
     "rebootstrapped": life("boot 1", A["rebootstrapped"][0], 0, 10, **numbered(0, 5))
     + life("boot 2", A["rebootstrapped"][1], 10, 20, **numbered(6, 11)),
@@ -126,6 +141,10 @@ WITHOUT: dict[str, list[dict[str, Any]]] = {
     ],
     "another life": [of("life 1", "b1", 0, 10, client_instance_id=kafka_id(705)), of("life 2", "b1", 11, 20)],
     "another host": [of("host 1", "b1", client_instance_id=kafka_id(706)), of("host 2", "b1", 5, remote_host="h9")],
+    "a broker of which the last request with an id is as old": [
+        of("touch 1", "b1", 0, 60, client_instance_id=kafka_id(710)),
+        of("touch 2", "b6", 20, 40),
+    ],
     "the same client, perhaps": [
         of("same 1", "b1", client_instance_id=kafka_id(707)),
         of("same 2", "b2", 5, 20),
@@ -139,7 +158,8 @@ WITHOUT: dict[str, list[dict[str, Any]]] = {
 OTHERS_OF_BROKERS = [
     of("x", broker, 0, 60, client_instance_id=kafka_id(800), remote_host=V3) for broker in ("b1", "b2", "b5")
 ]
-FOUND_WITHOUT = {"same 2-b2": None, "membered 2-b2": "member_id"}
+OTHERS_OF_BROKERS.append(of("x", "b6", 0, 20, client_instance_id=kafka_id(800), remote_host=V3))
+FOUND_WITHOUT = {"same 2-b2": None, "touch 2-b6": None, "membered 2-b2": "member_id"}
 TELEMETRY: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "made by the client": (
         [

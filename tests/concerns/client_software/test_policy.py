@@ -160,6 +160,26 @@ def test_what_a_policy_does_not_ask_nobody_breaks(refused: dict[str, set[str]], 
     assert refused[title] == ({"rdkafka: software_not_allowed"} if asks_for_a_list else set())
 
 
+# name, version, and the verdicts of POLICY
+BY_VERSION = [
+    ("kgo", "v1.9.3", ["version_too_old"]),
+    ("kgo", "1.10.0-rc1", ["version_too_old"]),
+    ("kgo", "1.10.0", []),
+    ("kgo", "2.16", []),
+    ("kgo", "12345678901", ["version_unreadable"]),
+    ("rdkafka", "main", []),
+    ("rdkafka", "0.1", []),
+    ("sarama", "0.1", ["software_not_allowed"]),
+    ("unknown", "0.1", ["software_unknown"]),
+]
+
+
+def test_a_version_is_judged_where_its_software_has_a_minimum(spark: Any) -> None:
+    clients = relation_of(spark, [row[:2] for row in BY_VERSION], "name string, version string")
+    verdicts = policy_verdicts(POLICY, F.col("name"), F.col("version"), F.lit("app"), F.lit(True))
+    assert [tuple(row) for row in clients.select("name", "version", verdicts).collect()] == BY_VERSION
+
+
 OLDER_AND_NEWER = [
     ("3.9.1", "3.10"),
     ("v1.9.3", "1.22"),

@@ -68,6 +68,7 @@ CASES: dict[str, tuple[list[tuple[float, float]], list[Row]]] = {
     "before the epoch's bucket end": ([(59.999, 60)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 0, 0, 1)]),
 }
 TOO_LONG, LONG = "a silence too long to fill", "a silence that is just filled"
+LONGER = "a silence longer by a bucket"
 UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5, 6, role="broker", listener=None)]
 
 
@@ -75,7 +76,7 @@ UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5
 def relation(rules_session: Any) -> Any:
     rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
     rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
-    rows += [connection(LONG, 0, (FILLED + 1) * MINUTE)]
+    rows += [connection(LONG, 0, (FILLED + 1) * MINUTE), connection(LONGER, 0, (FILLED + 2) * MINUTE)]
     with on(rules_session):
         made = client_connections.transform(frame(rules_session, "connections", rows), Settings(bucket_minutes=1))
         return computed(as_stored(made, "client_connections"))
@@ -89,7 +90,7 @@ def test_it_counts_per_bucket_software_and_role(relation: Any, rules_session: An
         bucket("unseen", (0, 1, 1, 0, 1, 1), role="broker", listener=None),
     ]
     with on(rules_session):
-        short = relation.where(~F.col("client_software_name").isin(TOO_LONG, LONG))
+        short = relation.where(~F.col("client_software_name").isin(TOO_LONG, LONG, LONGER))
     assert_table(short, rules_session, "client_connections", expected)
 
 
@@ -116,3 +117,9 @@ def test_a_silence_of_as_many_buckets_is_not_cut(relation: Any) -> None:
     rows = of_software(relation, LONG)
     assert len(rows) == FILLED + 2
     assert not any(row["is_cut"] for row in rows)
+
+
+def test_a_silence_of_a_bucket_more_is_cut(relation: Any) -> None:
+    rows = of_software(relation, LONGER)
+    assert len(rows) == FILLED + 2
+    assert [place for place, row in enumerate(rows) if row["is_cut"]] == [FILLED]

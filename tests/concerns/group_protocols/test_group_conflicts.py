@@ -243,6 +243,7 @@ HUNDRED = tuple(f"m{number}" for number in range(1, 101))
 PERHAPS_OFFERED: dict[str, list[Row]] = {
     "as offered": [joins("m1", 0, leads=OWN), syncs("m1", 1)],
     "a member is not in the log": [joins("m1", 0, name="sticky", leads=HALF)],
+    "of a member only SyncGroup is in the log": [joins("m1", 0, name="sticky", leads=ALL), syncs("m2", 1)],
     "another member offered it": [
         joins("m1", 0, name="sticky", leads=ALL),
         joins("m2", 0, name="sticky", offers=("range", "sticky")),

@@ -102,6 +102,54 @@ CASES: dict[str, Case] = {
     "nothing known of the limit": Case(
         NOT_OBSERVED, [usage(FETCH, 3)], "4.0.1", refused="below_range", columns={"limited_by": "unknown"}
     ),
+    "asked in vain": Case(
+        [connection("?", "rejected_unsupported_version")],
+        [usage(FETCH, 3)],
+        "4.0.1",
+        refused="below_range",
+        columns={"limited_by": "unknown"},
+    ),
+    "listeners that offer different versions": Case(
+        [connection("?", "not_observed", broker="two listeners")],
+        [usage(FETCH, 3, broker="two listeners")],
+        "4.0.1",
+        undecided="held_back_by_broker",
+        columns={"limited_by": "broker"},
+    ),
+    "above what was offered": Case(ONE, [usage(FETCH, 13, 12)], "4.0.1", columns={"limited_by": "client"}),
+    "one of two connections shows the limit": Case(
+        [*NOT_OBSERVED, connection("? 2", "not_observed", client_id="?")],
+        [usage(FETCH, 3, 3), usage(FETCH, 3, connection_id="? 2")],
+        "4.0.1",
+        refused="below_range",
+        columns={"limited_by": "unknown"},
+    ),
+    "a downgrade of one who never asks on a connection": Case(
+        [*NEVER_ASKS, connection("? 2", "not_observed", client_id="?")],
+        [usage(FETCH, 17), usage(FETCH, 17, connection_id="? 2")],
+        "2.8.2",
+        refused="above_range",
+    ),
+    "at INFO and at DEBUG": Case(
+        [connection("?"), connection("? 2", client_id="?")],
+        [usage(FETCH, 12, 12, info_only=True), usage(FETCH, 12, 12, info_only=False, connection_id="? 2")],
+        "4.0.1",
+        columns={"info_only": False},
+    ),
+    "header v3 on one of two connections": Case(
+        [connection("?"), connection("? 2", client_id="?")],
+        [usage(FETCH, 12, 12, header_version=3), usage(FETCH, 12, 12, header_version=2, connection_id="? 2")],
+        "3.9.1",
+        undecided="header_v3",
+    ),
+    "at several times": Case(
+        [connection("?"), connection("? 2", client_id="?")],
+        [
+            usage(FETCH, 12, 12, first_at=at(2), last_at=at(9)),
+            usage(FETCH, 12, 12, first_at=at(1), last_at=at(8), connection_id="? 2"),
+        ],
+        "4.0.1",
+    ),
     "a downgrade of one who asks": Case(ONE, [usage(FETCH, 17, 17)], "2.8.2", undecided="negotiates_down"),
     "a downgrade of one who does not": Case(NEVER_ASKS, [usage(FETCH, 17)], "2.8.2", refused="above_range"),
     "an API that the target does not have": Case(ONE, [usage(HEARTBEAT, 0, 1)], "2.8.2", refused="api_absent"),
@@ -152,6 +200,12 @@ def impact(rules_session: Any) -> list[Any]:
             ("silent", 11, 7, 1, 9),
         )
     ]
+    offers += [
+        {"cluster": name, "broker": "two listeners", "listener": listener, "api_key": 1, "min_version": 0}
+        | {"max_version": highest}
+        for name in CASES
+        for listener, highest in (("L", 3), ("M", 12))
+    ]
     started = [{"at": at(10), "kind": "started", "value": "1", "ingested_at": at(0)}]
     files = [
         {"cluster": name, "broker": broker, "file_id": f"{name} {broker}", "broker_events": started}
@@ -189,6 +243,12 @@ def test_a_release_refuses_a_version_or_will_or_cannot_be_judged_or_takes_it(row
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.columns])
 def test_it_tells_what_limited_the_version_and_who_used_it(rows: dict[str, Any], name: str) -> None:
     assert {column: rows[name][column] for column in CASES[name].columns} == CASES[name].columns
+
+
+def test_a_use_lasts_from_its_first_connection_to_its_last(rows: dict[str, Any]) -> None:
+    row = rows["at several times"]
+    times = [row[name].timestamp() - at(0).timestamp() for name in ("first_seen", "last_seen")]
+    assert (times, row["connections"]) == ([1, 9], 2)
 
 
 def test_a_use_is_one_row_for_all_releases(rows: dict[str, Any]) -> None:

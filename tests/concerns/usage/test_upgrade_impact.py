@@ -62,6 +62,7 @@ speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [9, 12]}
 """
 OLD, TODAY = {0: (0, 2), 1: (0, 3), 3: (0, 5)}, {0: (0, 9), 1: (0, 12), 3: (0, 9)}
 OFFERS = {"old": [OLD], "today": [TODAY], "mixed": [TODAY, OLD, TODAY], "raised": [TODAY, TODAY | {3: (6, 9)}, TODAY]}
+OFFERS["raised to its highest"] = [TODAY, TODAY | {3: (9, 9)}]
 """Ranges that each broker advertises, by the word that a case has for its brokers."""
 RESTARTED = [(OLD, 0, 9), (TODAY, 20, 30)]
 """Ranges of one broker before and after its start, each with the seconds of its first and last answer."""
@@ -120,6 +121,9 @@ CASES = {
     ),
     "one of today's brokers takes newer versions only": Case(
         ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised"
+    ),
+    "one of today's brokers takes only the highest version that a release speaks": Case(
+        ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised to its highest"
     ),
     "it works at the target": Case(("lib", "2.0"), "app", [usage(FETCH, 12, 12)], "Lib", None),
 }
