@@ -105,3 +105,18 @@ def test_an_entry_without_message_is_another_programs() -> None:
     _, events = read(JSON.replace(b"\n", b'\n{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"x","A":"b"}\n', 1))
     assert told(events) == told(parse(LOG))
     assert {event.kind for event in events if isinstance(event, IgnoredRecord)} == {"other_logger", "handling_request"}
+
+
+@pytest.mark.parametrize("at", [b"METADATA", b"MESSAGE"])
+def test_an_entry_that_is_torn_is_rejected_with_its_bytes_and_the_next_is_read(at: bytes) -> None:
+    """Older releases of journald write the cursor first, which shows whose line it is before the message begins."""
+    lines = JSON.splitlines(keepends=True)
+    (whole,) = [line for line in lines if b"Completed request" in line and b"METADATA" in line]
+    entry = json.loads(whole)
+    torn = json.dumps({"__CURSOR": entry["__CURSOR"], **entry}).encode()
+    half = torn[: torn.index(at)] + b"\n"
+    _, events = read(JSON.replace(whole, half))
+    (found,) = [event for event in events if isinstance(event, RejectedRecord)]
+    assert found.raw == half
+    others = [event for event in told(parse(LOG)) if (type(event), event.api_name) != (RequestEvent, "METADATA")]
+    assert told(events) == others
