@@ -51,7 +51,7 @@ class LocalTables:
         return stored_layout(table.schema().to_json(), table.metadata().configuration)
 
     def size(self, name: str) -> TableSize:
-        files: Any = self._table(name).get_add_actions(flatten=True)
+        files: Any = self._table(name).get_add_actions()
         sizes: list[int] = files.column("size_bytes").to_pylist()
         counts: list[int | None] = files.column("num_records").to_pylist()
         rows = [number for number in counts if number is not None]
@@ -132,7 +132,7 @@ class LocalTables:
         table = self._table(spec.name)
         check_readable(spec, layout.columns, str(folder))
         _refuse_features(table, folder)
-        paths = table.get_add_actions(flatten=True).column("path").to_pylist()
+        paths = table.get_add_actions().column("path").to_pylist()
         if not paths:
             return f"SELECT {nothing} WHERE false"
         columns = ", ".join(
