@@ -56,14 +56,14 @@ class Built(NamedTuple):
 
 
 def build(spark: Any, folder: Path, *deliveries: dict[str, Iterable[Case]]) -> Built:
-    """Write logs and run after each delivery; then let DuckDB read all of them at once."""
+    """Write logs, and ingest and build after each delivery; then let DuckDB read all of them at once."""
     records, warehouse, files = 0, folder / "warehouse", []
     for logs in deliveries:
         records += write_logs(folder / "logs", logs)
-        run = pipeline.run(spark, [str(folder / "logs")], str(warehouse), SETTINGS)
-        files += run.files
+        files += pipeline.ingest(spark, [str(folder / "logs")], str(warehouse), SETTINGS).files
+        built = pipeline.build(spark, str(warehouse), SETTINGS)
     tables = scanned([folder / "logs"], SETTINGS)
-    return Built(records, warehouse, {"files": files, "tables": run.tables}, tables)
+    return Built(records, warehouse, {"files": files, "tables": built.tables}, tables)
 
 
 def assert_all_counted(built: Built) -> None:
