@@ -25,7 +25,7 @@ from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.buckets import MOST, buckets
 from kafka_clientinfo.report.page import embedded
 from kafka_clientinfo.report.table import declarations
-from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.tables.spec import CLIENT, table_spec
 from kafka_clientinfo.tables.views import views
 from tests.amounts import one_in
 from tests.report.conftest import HOSTILE, TARGET, at, tables
@@ -69,6 +69,14 @@ def test_the_verdict_names_whom_the_view_names(hostile_warehouse: Path, data: di
     )
     shown = [row for row in data["tables"]["who_breaks"]["rows"] if row[0] == "would break"]
     assert sorted(row[5] for row in shown) == sorted(requests for _, requests in named)
+
+
+def test_the_details_of_a_client_name_its_owners(hostile_warehouse: Path) -> None:
+    scope = scope_of(hostile_warehouse)
+    (client,) = scope.query(f"SELECT {', '.join(CLIENT)} FROM {{who_connects}} ORDER BY ALL LIMIT 1")
+    owners = {client: ("Orders", "orders@example.com")}
+    details = data_of(contents.report(scope, impact(scope, TARGET, True), owners))["details"]
+    assert [one["facts"]["owners"] for one in details if "owners" in one["facts"]] == [list(owners[client])]
 
 
 def test_a_row_of_the_verdict_leads_to_its_client(data: dict[str, Any]) -> None:

@@ -140,8 +140,13 @@ def reopened(lake: Warehouse) -> Warehouse:
     return other
 
 
-def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehouse) -> None:
+def test_the_requests_of_a_connection_leave_together_or_not_at_all(
+    lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[datetime] = []
+    monkeypatch.setattr(lake.judged, "forget", forgotten.append)
     assert retain(lake, 1, at(1000) + DAY) == DELETED
+    assert forgotten == [at(1000)]  # see test_judged_table.py
     assert left(lake) == LEFT
     files = {row["file_id"] for row in lake.read("rejected_records").collect()}
     assert files == {name for name, (*_, is_deleted) in FILES.items() if not is_deleted}
