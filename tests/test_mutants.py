@@ -49,7 +49,7 @@ def test_rules_weigh_more_than_other_code() -> None:
 
 def test_what_tests_reach_is_kept_and_renewed_by_file() -> None:
     pytest.importorskip("cosmic_ray")
-    from tests.mutants.reach import Reach, Test, merged, packed, unpacked
+    from tests.mutants.reach import Reach, Test, by_file, merged, packed, unpacked
 
     one, other = frozenset({"tests/a.py::one"}), frozenset({"tests/b.py::other"})
     tests = {"tests/a.py::one": Test(1.5, frozenset({"spark"})), "tests/b.py::other": Test(0.25, frozenset())}
@@ -57,6 +57,7 @@ def test_what_tests_reach_is_kept_and_renewed_by_file() -> None:
     known = {"package": {"m.py": "x"}, "tests": {"tests/a.py": "y"}}
     assert unpacked(packed(old, known)) == (old, known)
     assert (old.cost(tests), old.fitting(tests, 3.0)) == (3.75, ["tests/b.py::other"])
+    assert by_file(["b::1", "a::1", "b::2", "a::2"]) == ["b::1", "b::2", "a::1", "a::2"]
     new = Reach({"m.py": {3: frozenset({"tests/b.py::again"})}}, {"tests/b.py::again": Test(1.0, frozenset())}, {})
     renewed = merged(old, new)
     assert renewed.lines == {"m.py": {1: one, 2: one, 3: frozenset({"tests/b.py::again"})}}

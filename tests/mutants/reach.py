@@ -122,6 +122,14 @@ def file_of(test: str) -> str:
     return test.partition("::")[0]
 
 
+def by_file(tests: Iterable[str]) -> list[str]:
+    """Put the tests of a file together, in the order of files: else pytest sets up a module's fixtures again for each."""
+    files: dict[str, list[str]] = {}
+    for name in tests:
+        files.setdefault(file_of(name), []).append(name)
+    return [name for of_file in files.values() for name in of_file]
+
+
 @cache
 def _source(file: str) -> list[str]:
     return (ROOT / file).read_text("utf-8").splitlines()

@@ -16,7 +16,7 @@ import pytest
 from .changes import Mutant
 from .explained import ROOT
 from .in_children.sitecustomize import VARIABLE, Finder
-from .reach import SAMPLES, SPARK, Reach
+from .reach import SAMPLES, SPARK, Reach, by_file
 from .shared_spark import SharedSpark
 
 _STARTUP = 30
@@ -134,7 +134,7 @@ class Runner:
         ordered = self.reach.in_order(reaching - with_spark, near, mutant)
         few = self.reach.fitting(ordered, min(_FEW, self.seconds))
         rest = [name for name in self.reach.in_turn(ordered, near, mutant) if name not in set(few)]
-        found = self._fork(mutant, [few, self.reach.fitting(rest, self.seconds - _FEW)], None)
+        found = self._fork(mutant, [few, by_file(self.reach.fitting(rest, self.seconds - _FEW))], None)
         if found.kind != "survived" or self.spark_seconds <= 0:
             return found
         with_samples = mutant.file.split("/")[1].removesuffix(".py") in _READERS
@@ -147,7 +147,7 @@ class Runner:
         ordered = self.reach.in_order(tests - build, near, mutant)
         chosen = self.reach.fitting(ordered, self.spark_seconds)
         left = self.spark_seconds - self.reach.cost(chosen) - _SAMPLE_SECONDS
-        return chosen + self.reach.fitting(self.reach.in_order(build & near, near, mutant), left)
+        return by_file(chosen + self.reach.fitting(self.reach.in_order(build & near, near, mutant), left))
 
     def _on_spark(self, mutant: Mutant, tests: list[str], with_samples: bool) -> Outcome:
         self.spark.start(with_samples and any(SAMPLES in self.reach.tests[name].fixtures for name in tests))
