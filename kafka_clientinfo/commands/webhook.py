@@ -72,4 +72,6 @@ class Webhook:
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             what = "did not answer in time" if isinstance(reason, TimeoutError) else "is not reached"
-            raise ClientInfoError(f"the webhook at {self.shown} {what}: {str(reason) or type(reason).__name__}") from None
+            raise ClientInfoError(
+                f"the webhook at {self.shown} {what}: {str(reason) or type(reason).__name__}"
+            ) from None
