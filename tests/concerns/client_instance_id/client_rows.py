@@ -57,11 +57,12 @@ def scenario(name: str, client: str, broker: str, certain: bool = True) -> dict[
     return {"telemetry_scenario": name, "scenario_certain": certain, "client_by_kip": client, "broker_by_kip": broker}
 
 
+DIFFERENT = "client id 'b' after 'a', principal 'User:bob' after 'User:alice', software 'kgo 2' after 'kgo 1'"
 UNCERTAIN = scenario("UUID-R", "either", "either", certain=False)
 NEW = [kafka_id(n) for n in range(20, 24)]
 MESSAGES = {
     "client_instance_id_on_two_hosts": "from h2 while h1 is connected with it",
     "client_instance_id_renewed": f"after '{NEW[0]}', '{NEW[1]}'; one process, or as many that ran one after the other",
     "client_instance_id_on_some_connections": "is on other connections of its client, not on this one",
-    "client_instance_id_shared": "with client id 'b' after 'a', principal 'User:bob' after 'User:alice'",
+    "client_instance_id_shared": f"with {DIFFERENT}",
 }

@@ -16,7 +16,15 @@ from kafka_clientinfo.concerns.client_instance_id.rules import (
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
 from tests.builders import json_record
-from tests.concerns.client_instance_id.client_rows import MESSAGES, NEW, UNCERTAIN, carries, kafka_id, scenario
+from tests.concerns.client_instance_id.client_rows import (
+    DIFFERENT,
+    MESSAGES,
+    NEW,
+    UNCERTAIN,
+    carries,
+    kafka_id,
+    scenario,
+)
 from tests.engines import collected, computed, on
 from tests.frames import as_stored, assert_table, at, frame
 
@@ -91,7 +99,9 @@ CONNECTIONS = [
         "31", 4000, 4010, client_instance_id=OTHERS, client_software_name="unknown", client_software_version="unknown"
     ),
     carries("32", 4020, 4030, client_instance_id=OTHERS, client_id=""),
-    carries("33", 4040, 4050, client_instance_id=OTHERS, client_id="b", principal="User:bob"),
+    carries(
+        "33", 4040, 4050, client_instance_id=OTHERS, client_id="b", principal="User:bob", client_software_version="2"
+    ),
     carries("50", client_instance_id=MANY[0], other_instance_ids=MANY[1:], client_id="many"),
 ]
 EXPECTED = [
@@ -159,10 +169,8 @@ EXPECTED = [
         last_seen=at(4050),
         client_ids=["", "a", "b"],
         principals=["User:alice", "User:bob"],
-        software=["kgo 1", "unknown unknown"],
-        shared_connections=[
-            (at(4040), "b", "33", 0, "client id 'b' after 'a', principal 'User:bob' after 'User:alice'")
-        ],
+        software=["kgo 1", "kgo 2", "unknown unknown"],
+        shared_connections=[(at(4040), "b", "33", 0, DIFFERENT)],
     ),
 ]
 
