@@ -33,7 +33,7 @@ def transform(connection_groups: DataFrame) -> DataFrame:
     judged = beside.groupBy(*_GROUP, *_ANSWER).agg(
         F.bool_and(is_known).alias("all_known"),
         *(
-            F.bool_or(F.coalesce(F.array_contains(offered, F.col(answered)), F.lit(False))).alias(f"{answered}_is_offered")
+            F.bool_or(F.array_contains(offered, F.col(answered))).alias(f"{answered}_is_offered")
             for answered, offered in (("protocol_type", "types"), ("protocol_name", "names"))
         ),
         *(F.min(name).alias(name) for name in ("protocol_type", "protocol_name", "generation", "api_name", "api_version",
