@@ -92,6 +92,7 @@ def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str)
         ("", "there are no rules; begin each with [[owners]]"),
         ("owners = 1", "there are no rules"),
         ("owners = [1]", "there are no rules"),
+        ("owners = [{owner = 'a', hosts = ['a']}, 1]", "there are no rules"),
         ("[owner]\nx = 1", "unknown property 'owner'; begin each rule with [[owners]]"),
         ("e = 1\nd = 1\nc = 1\nb = 1\na = 1", "unknown property 'a'; begin each rule"),
         ("[[owners]]\nowner = 'a'\nprincipal = ['a']", "rule 1: unknown property 'principal'; known are owner, contact"),

@@ -153,13 +153,17 @@ WITHOUT: dict[str, list[dict[str, Any]]] = {
         of("membered 1", "b1", client_instance_id=kafka_id(708), member_ids=["n"]),
         of("membered 2", "b2", 10, 20, member_ids=["n"]),
     ],
+    "no client id, and no principal": [
+        of("unnamed 1", "b1", client_instance_id=kafka_id(711), client_id=None, principal=None),
+        of("unnamed 2", "b2", 5, 20, client_id=None, principal=None),
+    ],
     "a broker's": [of("peer 1", "b1", client_instance_id=kafka_id(709)), of("peer 2", "b1", 5, role="broker")],
 }
 OTHERS_OF_BROKERS = [
     of("x", broker, 0, 60, client_instance_id=kafka_id(800), remote_host=V3) for broker in ("b1", "b2", "b5")
 ]
 OTHERS_OF_BROKERS.append(of("x", "b6", 0, 20, client_instance_id=kafka_id(800), remote_host=V3))
-FOUND_WITHOUT = {"same 2-b2": None, "touch 2-b6": None, "membered 2-b2": "member_id"}
+FOUND_WITHOUT = {"same 2-b2": None, "touch 2-b6": None, "membered 2-b2": "member_id", "unnamed 2-b2": None}
 TELEMETRY: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "made by the client": (
         [
