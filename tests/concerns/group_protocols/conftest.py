@@ -24,6 +24,7 @@ from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.groups import MISMATCH, NAMES, SEVERAL, Found
 from tests.concerns.group_protocols.messages import (
     in_group,
+    join,
     message,
 )
 from tests.concerns.group_protocols.test_group_protocols import CASES
@@ -46,6 +47,10 @@ def found_on(session: Any) -> Found:
     described = [{"groupId": "told", "protocolType": "consumer", "protocolData": "range", "members": []}]
     described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
     rows.append(message(0, "DESCRIBE", 3, {"groups": ["told", "dead"]}, {"groups": described}))
+    member = in_group(join(0), "looks at its own group")
+    own = [described[0] | {"groupId": member["connection_id"]}]
+    describes = message(1, "DESCRIBE", 3, {"groups": [member["connection_id"]]}, {"groups": own})
+    rows += [member, describes | {"connection_id": member["connection_id"]}]
     settings, needed = Settings(), with_needed("group_protocols")
     judged = computed(judge_requests(*log(session, rows), settings, needed))
     opened = computed(connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")))

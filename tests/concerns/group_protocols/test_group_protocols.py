@@ -280,6 +280,10 @@ def test_who_only_describes_a_group_takes_no_part(found: Found) -> None:
     assert found.groups["dead"]["protocol_types"] == []
 
 
+def test_a_member_that_describes_its_group_takes_part(found: Found) -> None:
+    assert found.groups["looks at its own group"]["connections"] == 1
+
+
 def test_the_example_of_a_type_is_its_first_request(found: Found) -> None:
     (entry,) = found.groups["the last subscription of a member"]["requests_by_type"]
     assert entry["example"]["correlation_id"] == 0
