@@ -21,6 +21,7 @@ from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.runs.steps import needed
 from tests.amounts import examples
 from tests.builders import json_record
 from tests.equality import assert_same_tables
@@ -216,9 +217,8 @@ def test_runs_move_what_later_files_show(
     spark: Any, log: tuple[Path, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = derivation.steps()
-    monkeypatch.setattr(
-        derivation, "steps", lambda: {name: steps[name] for name in ("log_positions", "judged_requests", "connections")}
-    )
+    wanted = {name: steps[name] for name in needed(["connections"])}
+    monkeypatch.setattr(derivation, "steps", lambda: wanted)
     folder, lake, at_once = tmp_path / "b", tmp_path / "lake", tmp_path / "at-once"
     folder.mkdir()
     files = [(f"kafka-request.log.{path.stem}", data) for path, data in rotated(log, CUTS).items()]
