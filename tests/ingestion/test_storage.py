@@ -52,6 +52,12 @@ def test_it_finds_the_server_log_beside_a_log() -> None:
     assert [file.path for file in found] == ["memory://logs/b1/kafka-request.log", "memory://logs/b1/server.log"]
 
 
+def test_a_server_log_in_a_folder_below_is_not_beside_a_log(memory: Any) -> None:
+    memory.pipe_file("/logs/b1/old/server.log", b"x\n")
+    found = with_server_logs(find_logs(["memory://logs/b1/kafka-request.log"]))
+    assert [file.path for file in found] == ["memory://logs/b1/kafka-request.log", "memory://logs/b1/server.log"]
+
+
 def test_it_names_the_folder_that_cannot_be_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     logs = find_logs(["memory://logs/b1/kafka-request.log"])
 
