@@ -62,7 +62,7 @@ def test_exit_codes(
         (["scan", "/nonesuch", "--upgrade", "9.9.9"], "no release '9.9.9'"),
     ],
 )
-def test_a_wrong_argument_is_told_before_anything_is_opened(
+def test_a_wrong_argument_is_refused_before_anything_is_opened(
     arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(arguments) == 2
@@ -70,7 +70,7 @@ def test_a_wrong_argument_is_told_before_anything_is_opened(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (["parse", "-"], "stopped; every line that was printed is whole"),
         (["scan", "-"], "stopped before an answer; run it again, or with fewer logs"),
@@ -78,14 +78,14 @@ def test_a_wrong_argument_is_told_before_anything_is_opened(
     ],
 )
 def test_ctrl_c_says_what_there_is(
-    line: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopped(_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli.COMMANDS[line[0]], "execute", stopped)
     assert cli.main(line) == 130
-    assert capsys.readouterr().err == f"kafka-clientinfo: {told}\n"
+    assert capsys.readouterr().err == f"kafka-clientinfo: {message}\n"
 
 
 def test_a_hostile_path_is_printed_harmlessly(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,9 +175,9 @@ def test_sql_knows_every_view_and_table(sample_warehouse: Path, capsys: pytest.C
 def test_sql_only_reads(sample_warehouse: Path, capsys: pytest.CaptureFixture[str], query: str, says: str) -> None:
     before = sorted(sample_warehouse.rglob("*"))
     assert cli.main(["sql", query.replace("{root}", str(sample_warehouse)), "--warehouse", str(sample_warehouse)]) == 2
-    told = capsys.readouterr().err
-    assert says in told
-    assert "\x1b" not in told
+    message = capsys.readouterr().err
+    assert says in message
+    assert "\x1b" not in message
     assert sorted(sample_warehouse.rglob("*")) == before
 
 
@@ -237,7 +237,7 @@ def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehous
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (
             ["connection", "nonesuch"],
@@ -254,13 +254,13 @@ def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehous
         ),
     ],
 )
-def test_what_has_no_answer_is_told_in_one_line(
-    command: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_has_no_answer_is_said_in_one_line(
+    command: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = fleet(tmp_path / "w", [])
     assert cli.main([*command, "--warehouse", str(root)]) == (1 if command[0] == "diff" else 2)
     line = capsys.readouterr().err
-    assert line.startswith(f"kafka-clientinfo: {told.format(root=root)}")
+    assert line.startswith(f"kafka-clientinfo: {message.format(root=root)}")
     assert "LINE" not in line
     assert "SELECT *" not in line
 
@@ -281,8 +281,8 @@ def test_what_is_read_before_a_build_says_so(tmp_path: Path, capsys: pytest.Capt
     assert (code, text.startswith("Tables\n")) == (0, True)
     assert "\n\nThe tables are not built: `kafka-clientinfo run`, or `build`, makes them.\n" in text
     assert cli.main(["summary", "--warehouse", str(root)]) == 1
-    told = f"kafka-clientinfo: the tables of {root} are not built; run `kafka-clientinfo build` first\n"
-    assert capsys.readouterr().err == told
+    message = f"kafka-clientinfo: the tables of {root} are not built; run `kafka-clientinfo build` first\n"
+    assert capsys.readouterr().err == message
 
 
 def test_a_run_at_work_is_noted(

@@ -207,17 +207,17 @@ def test_the_matrix_is_printed(warehouse: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "no target is given; name one with --target, or use --all-targets"),
         (("--all-targets", "--by", "owner"), "--by owner needs a release; name one with --target"),
     ],
 )
-def test_what_is_asked_without_a_release_is_told(
-    arguments: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+def test_what_is_asked_without_a_release_is_refused(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert upgrade("/nonesuch", *arguments) == 2
-    assert capsys.readouterr().err == f"kafka-clientinfo: {told}\n"
+    assert capsys.readouterr().err == f"kafka-clientinfo: {message}\n"
 
 
 def test_a_client_id_and_a_software_have_forty_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

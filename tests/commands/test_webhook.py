@@ -59,7 +59,7 @@ def test_a_receiver_has_fifteen_seconds_to_take_a_document(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (TimeoutError("timed out"), "did not answer in time: timed out"),
         (ConnectionResetError(104, "reset"), "is not reached: [Errno 104] reset"),
@@ -67,8 +67,8 @@ def test_a_receiver_has_fifteen_seconds_to_take_a_document(monkeypatch: pytest.M
         (TimeoutError(), "did not answer in time: TimeoutError"),
     ],
 )
-def test_why_a_receiver_is_not_reached_is_said(error: Exception, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_a_receiver_is_not_reached_is_said(error: Exception, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened_by(Opener(error), monkeypatch)
     with pytest.raises(ClientInfoError) as caught:
         Webhook("https://receiver.example/x").post({})
-    assert str(caught.value) == f"the webhook at https://receiver.example {told}"
+    assert str(caught.value) == f"the webhook at https://receiver.example {message}"

@@ -122,11 +122,11 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
         [request("?", 0, correlation_id=50), request("?", 1, correlation_id=40, client_id="other")],
         ["before_log", "observed"],
     ),
-    "the second connection of an id, whose ids are higher by more than one": (
+    "the second connection of an id, with correlation ids that are higher by more than one": (
         [request("?", 0, correlation_id=50), request("?", 1, correlation_id=60, principal="User:other")],
         ["before_log", "observed"],
     ),
-    "forwarded requests, whose ids are those of several clients": (
+    "forwarded requests, with the ids of several clients": (
         [request("?", LATE + s, correlation_id=c, is_forwarded=True) for s, c in ((0, 5), (1, 9))],
         ["observed"],
     ),

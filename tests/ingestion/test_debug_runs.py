@@ -196,7 +196,7 @@ REQUESTS: dict[str, tuple[bytes, set[str]]] = {
     "another request of such a broker": (name_text_record(api="FetchRequest"), set()),
     "Metadata of a later broker": (json_record(), set()),
     "a client with a name": (json_record(**KGO), {"software_name"}),
-    "a client whose name nobody knows": (json_record(software=("unknown", "unknown")), set()),
+    "a client with a name that nobody knows": (json_record(software=("unknown", "unknown")), set()),
     "a broker that writes no names": (request_header_struct_record(software=None), set()),
     "a forwarded request with a name": (json_record(is_forwarded=True, **KGO), set()),
     "a client with a name that sets loggers": (json_record(**LOGGERS, **KGO), set()),

@@ -364,7 +364,7 @@ def it_bounds_a_flexible_array_by_the_fewest_bytes_of_its_elements(kind: str, sm
 
 @pytest.mark.parametrize(("version", "raw"), [(0, "000161"), (1, "0261")])
 def it_writes_compact_what_a_field_of_its_own_versions_says(version: int, raw: str) -> None:
-    """Follow the field where message and field differ, as in the header of a request, whose client id is never compact."""
+    """Follow the field where message and field differ, as in a request's header: its client id is never compact."""
     field = {"name": "Text", "type": "string", "versions": "0+", "flexibleVersions": "1+"}
     document = {"type": "data", "name": "M", "validVersions": "0-1", "flexibleVersions": "none", "fields": [field]}
     codec = compile_codec(parse_schema(json.dumps(document), "M.json"), version)

@@ -129,7 +129,7 @@ def test_a_session_has_the_package_and_ends_with_the_process(
 
 
 @pytest.mark.parametrize(("refusal", "said"), [("\nno room\n\tat x.Y\n", "no room"), ("", "RuntimeError")])
-def test_a_server_that_refuses_is_told_in_one_line(
+def test_a_server_that_refuses_is_named_in_one_line(
     refusal: str, said: str, connected: Callable[[Server], list[object]]
 ) -> None:
     connected(Server(refusal))
