@@ -38,7 +38,7 @@ CASES: dict[tuple[str, int, int], tuple[str, str]] = {
     ("2.8.2", TELEMETRY, 0): ("ok", ""),
     ("4.0.1", API_VERSIONS, 4): ("ok", ""),
 }
-REQUEST = {(one.api_key, one.api_version, one.by_broker, one.fixed): one for one in judgements()}
+REQUEST = {(one.api_key, one.api_version, one.by_broker, one.never_negotiates): one for one in judgements()}
 
 
 @pytest.mark.parametrize(("release", "key", "version"), CASES)
@@ -82,7 +82,7 @@ def test_releases_sort_by_the_numbers_of_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "version", "by_broker", "fixed", "word", "reason"),
+    ("name", "key", "version", "by_broker", "never_negotiates", "word", "reason"),
     [
         ("4.0.1", FETCH, 3, False, False, "refused", "below_range"),
         ("4.0.1", FETCH, 3, True, True, "undecided", "held_back_by_broker"),
@@ -96,9 +96,9 @@ def test_releases_sort_by_the_numbers_of_their_names() -> None:
     ],
 )
 def test_a_client_that_may_know_another_version_is_not_judged(
-    name: str, key: int, version: int, by_broker: bool, fixed: bool, word: str | None, reason: str
+    name: str, key: int, version: int, by_broker: bool, never_negotiates: bool, word: str | None, reason: str
 ) -> None:
-    judged = REQUEST[key, version, by_broker, fixed]
+    judged = REQUEST[key, version, by_broker, never_negotiates]
     found = {"refused": judged.refused_by, "deprecated": judged.deprecated_by, "undecided": judged.undecided_by}
     assert {of: reasons[name] for of, reasons in found.items() if name in reasons} == ({word: reason} if word else {})
 

@@ -63,11 +63,11 @@ READ_LATER = {
     """,
     "judged_usage": """
         api_key api_name api_version client_id client_software_name client_software_version cluster connections
-        deprecated_by first_seen fixed header_v3 host_list hosts info_only last_seen limited_by principal refused_by
-        requests undecided_by
+        deprecated_by first_seen header_v3 host_list hosts info_only last_seen limited_by never_negotiates principal
+        refused_by requests undecided_by
     """,
     "log_positions": "broker_no file_id file_no first_part later_parts starts_before_file starts_in_file",
-    "upgrade_impact": "fixed header_v3",
+    "upgrade_impact": "header_v3 never_negotiates",
 }
 
 

@@ -50,15 +50,15 @@ def transform(
 
 def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame, starts: DataFrame) -> DataFrame:
     """Find connections without ApiVersions after one with it of the same client, and the APIs with another range."""
-    learnt = F.when(F.col("asks"), F.struct("opened_at", "broker", "listener"))
+    learnt = F.when(F.col("negotiates"), F.struct("opened_at", "broker", "listener"))
     in_time = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME)
     earlier = in_time.rowsBetween(Window.unboundedPreceding, -1)
     marked = (
-        clients.withColumns({"asks": _asks(), "is_silent": F.col("api_versions_outcome") == "not_sent"})
-        .where(F.col("asks") | F.col("is_silent"))
+        clients.withColumns({"negotiates": _negotiates(), "is_silent": F.col("api_versions_outcome") == "not_sent"})
+        .where(F.col("negotiates") | F.col("is_silent"))
         .withColumns({"learnt": F.last(learnt, ignorenulls=True).over(earlier), "is_both": _of_both(_CLIENT)})
         .where(F.col("is_both"))
-        .select(*CONNECTION_KEY, *_CLIENT[1:], "listener", "asks", "is_silent", "learnt")
+        .select(*CONNECTION_KEY, *_CLIENT[1:], "listener", "negotiates", "is_silent", "learnt")
     )
     every = marked.join(
         api_usage.select(*CONNECTION_KEY, "api_key", "api_name", "api_version"), on=list(CONNECTION_KEY), how="inner"
@@ -107,14 +107,14 @@ def _listener() -> Column:
     return F.coalesce("listener", F.lit("")).alias("listener")
 
 
-def _asks() -> Column:
+def _negotiates() -> Column:
     return F.col("api_versions_outcome").isin(*_ASKED)
 
 
 def _of_both(key: Sequence[str]) -> Column:
     """Return whether both connections with ApiVersions and connections without it have the values of the key."""
     of_key = Window.partitionBy(*key)
-    return F.bool_or("asks").over(of_key) & F.bool_or("is_silent").over(of_key)
+    return F.bool_or("negotiates").over(of_key) & F.bool_or("is_silent").over(of_key)
 
 
 def _of_one_program(used: DataFrame) -> DataFrame:

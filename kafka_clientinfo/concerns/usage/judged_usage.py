@@ -18,7 +18,7 @@ from ...releases.broker_releases import api_traits, judgements, releases
 from ...spark.arrow_rows import relation_of
 from ...tables.spec import CLIENT, CONNECTION_KEY
 
-_USE = ("api_key", "api_version", "by_broker", "fixed")
+_USE = ("api_key", "api_version", "by_broker", "never_negotiates")
 _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
 
 
@@ -43,7 +43,7 @@ def _with_process(api_usage: DataFrame, starts: DataFrame) -> DataFrame:
 
 
 def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
-    """Join usage with its clients. `asks` covers all connections of a client, which may use one answer for several."""
+    """Join usage with its clients. `negotiates` covers all connections of a client, as one answer may serve several."""
     negotiated = F.col("api_versions_outcome").isin(*_NEGOTIATED)
     same_client = Window.partitionBy("cluster", "principal", "client_id")
     clients = connections.where(is_client()).select(
@@ -51,7 +51,7 @@ def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
         *CLIENT[1:],
         "remote_host",
         (F.col("api_versions_outcome") == "not_sent").alias("not_sent"),
-        F.bool_or(negotiated).over(same_client).alias("asks"),
+        F.bool_or(negotiated).over(same_client).alias("negotiates"),
     )
     return clients.join(api_usage, on=list(CONNECTION_KEY), how="inner")
 
@@ -72,18 +72,18 @@ def _limited(used: DataFrame, brokers: DataFrame) -> DataFrame:
     """Add `limit`, whether the client or the broker limited the version; null if the log does not show it."""
     joined = used.join(F.broadcast(brokers), on=["cluster", "broker", "process", "api_key"], how="left")
     version = F.col("api_version")
-    fixed = F.col("not_sent") & ~F.col("asks")
+    never_negotiates = F.col("not_sent") & ~F.col("negotiates")
     limit = (
-        F.when(fixed, "client")
+        F.when(never_negotiates, "client")
         .when(F.col("advertised_max").isNotNull(), _who(version == F.col("advertised_max")))
         # A deprecated version has had newer ones for a long time, so the client could have used one.
         .when(F.col("deprecated"), "client")
         .when(F.col("broker_max").isNotNull(), _who(version >= F.col("broker_max")))
         # No range is logged (before 1.0, or hidden by SASL), but a higher version of another client shows what works.
         .when(version < F.col("highest_taken"), "client")
-        .when(F.col("asks"), "broker")
+        .when(F.col("negotiates"), "broker")
     )
-    return joined.withColumns({"fixed": fixed, "limit": limit})
+    return joined.withColumns({"never_negotiates": never_negotiates, "limit": limit})
 
 
 def _who(at_the_top: Column) -> Column:
@@ -104,7 +104,7 @@ def _aggregated(limited: DataFrame) -> DataFrame:
         .when(by_broker_only, "broker")
         .otherwise("unknown")
         .alias("limited_by"),
-        F.bool_or("fixed").alias("fixed"),
+        F.bool_or("never_negotiates").alias("never_negotiates"),
         F.bool_and("info_only").alias("info_only"),
         F.bool_or(has_header_v3()).alias("header_v3"),
     )
@@ -138,4 +138,6 @@ def _by_all(reason: str) -> Column:
 
 def _judgements(spark: SparkSession) -> DataFrame:
     maps = ", ".join(f"{name} map<string,string>" for name in ("refused_by", "deprecated_by", "undecided_by"))
-    return relation_of(spark, judgements(), f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")
+    return relation_of(
+        spark, judgements(), f"api_key int, api_version int, by_broker boolean, never_negotiates boolean, {maps}"
+    )
