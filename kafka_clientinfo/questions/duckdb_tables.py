@@ -21,7 +21,7 @@ from ..warehouse.address import Address
 from ..warehouse.state import LEDGER, State, state_of
 from ..warehouse.table_layout import TableLayout, check_readable, stored_layout
 from ..warehouse.table_log import damage, is_made
-from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, filled, in_utc
+from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, bind, in_utc
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _SCHEMA = "warehouse"
@@ -67,7 +67,7 @@ class LocalTables:
             ConfigError: when it is not one query.
             duckdb.Error: when the statement is wrong.
         """
-        text, given = filled(statement, parameters, self._named)
+        text, given = bind(statement, parameters, self._named)
         parsed = self._duckdb.extract_statements(text)
         if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
             raise ConfigError("only one query can be answered, and nothing written; begin it with SELECT, WITH or FROM")

@@ -98,7 +98,7 @@ class StoredTables(Tables, Protocol):
         """Return the columns, constraints and properties of a table; None if it does not exist."""
 
 
-def filled(
+def bind(
     statement: str,
     parameters: Parameters | None,
     table: Callable[[str], str],

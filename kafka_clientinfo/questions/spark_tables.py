@@ -9,7 +9,7 @@ from ..warehouse.state import State, read_state
 from ..warehouse.stores import unless_not_made
 from ..warehouse.table_layout import TableLayout, layout_of
 from ..warehouse.warehouse import Warehouse
-from .queries import Parameters, Rows, TableSize, filled
+from .queries import Parameters, Rows, TableSize, bind
 
 
 class SparkTables:
@@ -41,7 +41,7 @@ class SparkTables:
             WarehouseError: when a table is not one of this release.
             pyspark.errors.AnalysisException: when the statement is wrong.
         """
-        text, _ = filled(statement, parameters, self._relation, lambda _, value: _literal(value))
+        text, _ = bind(statement, parameters, self._relation, lambda _, value: _literal(value))
         with sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
             rows = self._spark.sql(text)
             return Rows(tuple(rows.columns), collect(rows))

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from ..config.settings import Settings
 from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, Part
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
-from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, filled, in_utc
+from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, bind, in_utc
 from ..spark.arrow_rows import TIMESTAMP, arrow_table
 from ..tables.spec import table_spec
 from ..tables.types import duckdb_type, quoted_text
@@ -90,7 +90,7 @@ class MemoryTables:
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Run SQL with tables and parameters in braces, as `queries.Tables` does."""
-        text, given = filled(statement, parameters, lambda name: name)
+        text, given = bind(statement, parameters, lambda name: name)
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])

@@ -14,7 +14,7 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions import checks
 from kafka_clientinfo.questions.checks import CHECKS, Check, quick_checks
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS, Rows, filled, in_utc
+from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS, Rows, bind, in_utc
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.ddl import CHECK, DELETION_VECTORS
 from kafka_clientinfo.warehouse.state import SOURCES, State
@@ -106,7 +106,7 @@ class Small:
         return self.layouts[name]
 
     def query(self, statement: str, parameters: Mapping[str, Any] | None = None) -> Rows:
-        text, given = filled(statement, parameters, lambda name: name)
+        text, given = bind(statement, parameters, lambda name: name)
         found = self.duckdb.execute(text, given or None)
         names = tuple(column[0] for column in found.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in found.fetchall()])
