@@ -1,8 +1,9 @@
 """The steps of a build: the functions that make relations from requests.
 
 A step makes one relation from others, which it names. The steps are the positions of files in their broker's log, the
-judged requests, the connections, the violations, and the transforms that concerns declare; a transform's parameters name the relations that it needs. A relation with the
-name of a declared table is written to it, as its `write_mode` says.
+judged requests, the connections, the violations, and the transforms that concerns declare; a transform's parameters
+name the relations that it needs. A relation with the name of a declared table is written to it, as its `write_mode`
+says.
 """
 
 import inspect
