@@ -62,7 +62,7 @@ def part(kind: str, arrays: Sequence[pa.Array]) -> Part:
     return Part(kind, pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(SCHEMA.field(kind).type))))
 
 
-def filled(part: Part) -> pa.RecordBatch:
+def as_batch(part: Part) -> pa.RecordBatch:
     """Return a batch of `SCHEMA` with these rows in one column, and nulls in the others."""
     structs = pa.StructArray.from_arrays(part.rows.columns, fields=list(SCHEMA.field(part.kind).type))
     columns = [structs if field.name == part.kind else pa.nulls(len(structs), field.type) for field in SCHEMA]

@@ -98,7 +98,7 @@ class Plan:
             size += file.size_on_disk if file.compressed else max(0, (file.end if end is None else end) - start)
         return size
 
-    def uncut(self, file_ids: Collection[str]) -> "Plan":
+    def with_whole_files(self, file_ids: Collection[str]) -> "Plan":
         """Return the same plan with one split for each of these files."""
         bins = (
             tuple(

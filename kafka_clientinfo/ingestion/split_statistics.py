@@ -33,7 +33,7 @@ def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept
 
 
-def wrongly_cut(statistics: Iterable[Statistics]) -> frozenset[str]:
+def files_cut_inside_records(statistics: Iterable[Statistics]) -> frozenset[str]:
     """Return the file_ids with a cut inside a record: the split before the cut read that record beyond its own end."""
     return frozenset(
         before["file_id"]

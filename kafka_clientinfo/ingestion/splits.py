@@ -1,7 +1,8 @@
 """Divides the new bytes of files into splits, and splits among tasks.
 
 A file is cut into splits where a record starts (`reader.record_start`). A cut may be wrong if JSON precedes it. Reading
-shows that: `split_statistics.wrongly_cut` names such files, and `Plan.uncut` returns the plan to read instead.
+shows that: `split_statistics.files_cut_inside_records` names such files, and `Plan.with_whole_files` returns the plan
+to read instead.
 """
 
 from collections.abc import Iterator, Sequence

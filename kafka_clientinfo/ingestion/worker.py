@@ -38,7 +38,7 @@ from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
 from ..logs.unwrapping import splitter_of
-from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
+from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
 from .debug_runs import DebugRuns, evidence, loggers_set
@@ -393,5 +393,5 @@ def read_splits(
     """
     for split in splits:
         reader = SplitReader(split, zone, on_read)
-        yield from map(filled, reader.parts())
-        yield filled(reader.statistics())
+        yield from map(as_batch, reader.parts())
+        yield as_batch(reader.statistics())

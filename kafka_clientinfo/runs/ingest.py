@@ -21,7 +21,14 @@ from ..ingestion.planned import Plan, PlannedFile
 from ..ingestion.problems import Problem
 from ..ingestion.reading_progress import watched
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
-from ..ingestion.split_statistics import file_report, file_row, restart_times, rotated, was_read, wrongly_cut
+from ..ingestion.split_statistics import (
+    file_report,
+    file_row,
+    files_cut_inside_records,
+    restart_times,
+    rotated,
+    was_read,
+)
 from ..ingestion.storage import StoredFile
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import is_on_one_machine, release
@@ -174,9 +181,9 @@ def _read(
     now = _after(datetime.now(UTC), known.values())
     with report.stage("read and parse"):
         parsed, statistics = _parsed(lake, plan, settings, report)
-        if wrong := wrongly_cut(statistics):
+        if wrong := files_cut_inside_records(statistics):
             release(parsed)
-            parsed, statistics = _parsed(lake, plan.uncut(wrong), settings, report)
+            parsed, statistics = _parsed(lake, plan.with_whole_files(wrong), settings, report)
         readable = readable_rows(parsed, statistics)
     counts = [counted_rows(split) for split in statistics]
     numbers = {name: sum(count[name] for count in counts) for name in SOURCES}

@@ -7,7 +7,7 @@ from typing import Any
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.planned import Plan, PlannedFile, Split
-from kafka_clientinfo.ingestion.split_statistics import counted, file_row, wrongly_cut
+from kafka_clientinfo.ingestion.split_statistics import counted, file_row, files_cut_inside_records
 from kafka_clientinfo.ingestion.storage import StoredFile, local_file
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.layouts import KAFKA, Layout
@@ -42,9 +42,9 @@ def read_in_splits(path: Path, split_bytes: int, tasks: int, zone: str = "UTC") 
     """The rows of a file, its row of ingested_files, and whether its cuts had to be taken back."""
     plan = make_plan([path], {}, Settings(split_bytes=split_bytes), tasks)
     rows = rows_of(plan, zone)
-    wrong = wrongly_cut(counted(rows["file"]))
+    wrong = files_cut_inside_records(counted(rows["file"]))
     if wrong:
-        rows = rows_of(plan.uncut(wrong), zone)
+        rows = rows_of(plan.with_whole_files(wrong), zone)
     statistics = counted(rows.pop("file"))
     states = [file_row(file, statistics, "", datetime.max) for file in plan.files]
     return rows, {name: value for state in states for name, value in state.items()}, bool(wrong)

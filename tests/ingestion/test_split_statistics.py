@@ -12,10 +12,10 @@ from kafka_clientinfo.ingestion.split_statistics import (
     counted,
     file_report,
     file_row,
+    files_cut_inside_records,
     restart_times,
     rotated,
     was_read,
-    wrongly_cut,
 )
 from kafka_clientinfo.ingestion.storage import StoredFile
 from kafka_clientinfo.logs.broker_events import MOST_EVENTS
@@ -71,7 +71,9 @@ def test_splits_after_the_first_error_of_their_file_do_not_count() -> None:
 
 def test_a_cut_is_wrong_where_the_split_before_reads_beyond_it() -> None:
     ranges = [("a", 0, 51), ("a", 50, 90), ("b", 0, 50), ("b", 50, 99), ("c", 0, 10)]
-    found = wrongly_cut(split(file_id=name, start_offset=start, end_offset=end) for name, start, end in ranges)
+    found = files_cut_inside_records(
+        split(file_id=name, start_offset=start, end_offset=end) for name, start, end in ranges
+    )
     assert found == {"a"}
 
 
