@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import restarts
+from kafka_clientinfo.ingestion import restarts, worker
 from tests.amounts import examples
 from tests.builders import NOON, api_key_struct_record, json_record, request_header_struct_record
 from tests.ingestion.splitting import Runs, read_in_splits
@@ -201,6 +201,19 @@ def test_a_restart_keeps_the_time_of_the_run_that_saw_it_first(path: Path) -> No
         assert [one for _, one in shown(file)] == [value]
         read_at |= {event["ingested_at"] for event in file["broker_events"]}
     assert len(read_at) == 1
+
+
+@pytest.mark.parametrize("rows", [100, 1000])
+def test_a_silence_is_judged_before_a_later_one_however_many_records_come_at_once(path: Path, rows: int) -> None:
+    """After a restart one client and a busy broker come; only two clients after another silence show it."""
+    beats = [beat(31 + number / 10, of(2, 0, 40001, 9093), number) for number in range(30)]
+    others = [ask(60, of(host, 0, 1)) for host in (7, 8)]
+    others += [beat(60 + number / 10, of(2, 0, 40002, 9093), number) for number in range(270)]
+    requests = [*working(0), ask(30, of(9, 0)), *beats, *others]
+    with patch.object(worker, "BATCH_ROWS", rows):
+        runs = Runs(path).read(b"".join(request_header_struct_record(**request) for request in requests))
+    half = timedelta(seconds=0.5)
+    assert [at + half for file in runs.files.values() for at, _ in shown(file)] == [NOON + timedelta(seconds=30)]
 
 
 class Broker:
