@@ -229,6 +229,21 @@ def test_a_folder_that_cannot_be_made_has_the_reason_of_the_system(
     assert failure_message(RuntimeError(text.format(path)), "/lake") == f"{said.format(path)}; {AGAIN}"
 
 
+def test_a_disk_with_room_for_a_name_and_a_few_bytes_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system gives out blocks: what was free of the last one takes a small file."""
+    write = Path.write_bytes
+
+    def fill(path: Path, content: bytes) -> int:
+        if len(content) > 4096:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    path = tmp_path / "requests"
+    said = failure_message(RuntimeError(NOT_MADE[0].format(path)), "/lake")
+    assert said == f"no space left on device; make room: {path}; {AGAIN}"
+
+
 @pytest.mark.parametrize("text", NOT_MADE)
 def test_a_folder_that_a_file_is_in_the_way_of_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "requests").write_text("in the way")
