@@ -1,0 +1,132 @@
+"""A warehouse without tables, which notes what the reading step does to it; logs are read without Spark."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.ingestion.planned import Plan
+from kafka_clientinfo.ingestion.split_statistics import counted
+from kafka_clientinfo.ingestion.worker import read_splits
+from kafka_clientinfo.runs import ingest
+from kafka_clientinfo.warehouse.state import LEDGER, State
+
+
+class PowerFailure(Exception):
+    """Nobody catches it."""
+
+
+class NotingLake:
+    """What a run does to a warehouse, in order; it breaks before the step that `breaks_at` names.
+
+    Attributes:
+        files: the rows of ingested_files by file_id, as the last run committed them.
+        moved: conditions of the stored rows that were moved, and so are there no more.
+    """
+
+    def __init__(self, **state: Any) -> None:
+        self.state, self.spark, self.one_file = State(**state), "spark", False
+        self.files: dict[str, dict[str, Any]] = {}
+        self.done: list[Any] = []
+        self.breaks_at: Any = None
+        self.moved: set[tuple[str, str]] = set()
+
+    def note(self, *step: Any) -> None:
+        if step == self.breaks_at:
+            raise PowerFailure(step)
+        self.done.append(step)
+
+    def claim(self) -> None:
+        self.note("claim")
+
+    def delete(self, name: str, condition: str) -> None:
+        self.note("delete", name, condition)
+
+    def creating(self, names: Any) -> Any:
+        return nullcontext()
+
+    def create_missing(self, names: Any) -> None:
+        """No table is there."""
+
+    def append(self, name: str, rows: Any, batch_id: str, number: int) -> None:
+        self.note("append", name, number)
+
+    def read(self, name: str) -> Any:
+        return SimpleNamespace(where=lambda condition: Stored(name, condition, (name, condition) in self.moved))
+
+    def upsert(self, name: str, rows: Any, batch_id: str) -> None:
+        self.note("upsert", name)
+        if name == LEDGER:
+            assert len({row["file_id"] for row in rows}) == len(rows), "Delta refuses two rows of one key"
+            self.files |= {row["file_id"]: row for row in rows}
+        else:
+            self.moved.add((name, rows.condition))
+
+    def update_state(self, **changes: Any) -> None:
+        self.note("state", changes)
+
+    def read_logs(self, *logs: Path, settings: Settings, report: ingest.RunReport | None = None) -> ingest.Ingested:
+        """Run the reading step, and forget what was done before."""
+        self.done.clear()
+        return ingest.ingest_logs([str(log) for log in logs], self, settings, report or ingest.RunReport())  # type: ignore[arg-type]
+
+
+class Stored(SimpleNamespace):
+    """Rows of a table that meet a condition."""
+
+    def __init__(self, name: str, condition: str, is_empty: bool) -> None:
+        super().__init__(name=name, condition=condition)
+        self._is_empty = is_empty or name != "requests"
+
+    def isEmpty(self) -> bool:  # noqa: N802
+        return self._is_empty
+
+    def withColumns(self, values: Any) -> "Stored":  # noqa: N802
+        return self
+
+
+class Parsed:
+    """Rows of all kinds, as the workers make them of a plan; `released` says whether they are kept no longer."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.released = plan, False
+
+    def where(self, condition: str) -> "Parsed":
+        return self
+
+    def select(self, *columns: Any) -> "Parsed":
+        return self
+
+
+def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
+    """Have logs read in this process; return the rows that runs make, to which each reading adds."""
+    made: list[Parsed] = []
+
+    def parse(lake: Any, plan: Plan, settings: Settings, report: Any) -> tuple[Parsed, list[dict[str, Any]]]:
+        made.append(Parsed(plan))
+        batches = [batch for task in plan.splits for batch in read_splits(task, settings.log_zone)]
+        return made[-1], counted(row for batch in batches for row in batch.column("file").to_pylist() if row)
+
+    def release(*relations: Any) -> None:
+        for rows in relations:
+            rows.released = True
+
+    literal = SimpleNamespace(lit=lambda value: SimpleNamespace(alias=lambda name: name), expr=str)
+    for name, stand_in in {
+        "_parsed": parse,
+        "release": release,
+        "F": literal,
+        "readable_rows": lambda rows, statistics: rows,
+        "_remove_leftovers": lambda lake, known: lake.note("leftovers"),
+        "_files": lambda spark, rows: list(rows),
+        "files_read": lambda lake: dict(lake.files),
+        "sized": lambda spark, size: nullcontext(),
+        "is_on_one_machine": lambda spark: True,
+        "start_worker": lambda spark: None,
+        "cores": lambda spark: 2,
+    }.items():
+        monkeypatch.setattr(ingest, name, stand_in)
+    return made

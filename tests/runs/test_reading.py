@@ -1,0 +1,191 @@
+"""What a run does to a warehouse as it reads, in which order, and what it does again after a run that broke."""
+
+import gzip
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.ingestion.problems import Problem
+from kafka_clientinfo.runs import ingest
+from kafka_clientinfo.warehouse.state import LEDGER
+from tests.builders import json_record
+from tests.ingestion.stored_logs import save
+from tests.ingestion.test_splits import downgraded
+from tests.ingestion.test_unreadable import LOG
+
+from .noting_lake import NotingLake, Parsed, PowerFailure, read_without_spark
+
+SETTINGS = Settings()
+AT_SECOND = datetime(2026, 10, 25, 1, 10, tzinfo=UTC)
+"""The second reading of 02:10 in Berlin."""
+BERLIN = Settings(log_zone="Europe/Berlin")
+"""Clocks go from 03:00 to 02:00 at 01:00 UTC on 2026-10-25."""
+REJECTED = json_record().replace(b'{"isForwarded"', b'{"isForwarded')
+BEGUN = [("claim",), ("leftovers",)]
+UNBUILT = ("state", {"built_until": None})
+WRITTEN = ("upsert", LEDGER)
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
+    return read_without_spark(monkeypatch)
+
+
+def log_at(path: Path, *times: str) -> Path:
+    return save(path, b"".join(json_record(at=f"2026-10-25 {time}:00,000") for time in times))
+
+
+@pytest.mark.parametrize(
+    ("content", "appended"),
+    [
+        (json_record() * 3, [("requests", 3)]),
+        (json_record() + REJECTED, [("requests", 1), ("rejected_records", 1)]),
+        (REJECTED, [("requests", 0), ("rejected_records", 1)]),
+    ],
+    ids=["requests", "both", "rejected records alone"],
+)
+def test_requests_are_written_first_and_the_ledger_last(
+    parsed: list[Parsed], tmp_path: Path, content: bytes, appended: list[tuple[str, int]]
+) -> None:
+    """By the batch of requests a later run finds out that this one broke; so they get one even where none are new."""
+    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", content)
+    lake.read_logs(log, settings=SETTINGS)
+    assert lake.done == [*BEGUN, *(("append", *one) for one in appended), WRITTEN]
+
+
+def test_rows_that_their_own_log_moves_as_it_grows_are_moved_and_built_again(
+    parsed: list[Parsed], tmp_path: Path
+) -> None:
+    lake, times = NotingLake(), ("02:10", "02:20", "02:50", "03:10")
+    log = log_at(tmp_path / "b" / "kafka-request.log", *times[:2])
+    lake.read_logs(log, settings=BERLIN)
+    size = log.stat().st_size
+    lake.read_logs(log_at(log, *times), settings=BERLIN)
+    assert lake.done == [*BEGUN, ("append", "requests", 2), ("upsert", "requests"), UNBUILT, WRITTEN]
+    ((_, condition),) = lake.moved
+    assert condition.endswith(f" AND byte_offset < {size}")
+    assert [row["first_logged_at"] for row in lake.files.values()] == [AT_SECOND]
+
+
+def test_a_run_counts_as_later_than_all_before_also_if_the_clock_was_set_back(
+    parsed: list[Parsed], tmp_path: Path
+) -> None:
+    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", json_record())
+    lake.read_logs(log, settings=SETTINGS)
+    (row,) = lake.files.values()
+    row["ingested_at"] += timedelta(days=9)
+    lake.read_logs(save(log, json_record() * 2), settings=SETTINGS)
+    assert [one["ingested_at"] > row["ingested_at"] for one in lake.files.values()] == [True]
+
+
+def test_what_new_bytes_show_of_old_ones_is_noted_before_they_count(
+    parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that broke in between would leave bytes that show nothing new any more."""
+    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", json_record())
+    lake.read_logs(log, settings=SETTINGS)
+    save(log, json_record() * 2)
+    monkeypatch.setattr(ingest, "_shows_more", lambda file, row, gap: gap == timedelta(minutes=5))
+    lake.read_logs(log, settings=Settings(coverage_gap_ms=300_000))
+    assert lake.done == [*BEGUN, ("append", "requests", 1), UNBUILT, WRITTEN]
+
+
+def test_the_place_of_a_file_that_was_compressed_is_noted_and_nothing_else(
+    parsed: list[Parsed], tmp_path: Path
+) -> None:
+    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log.1", LOG)
+    first = lake.read_logs(log, settings=SETTINGS)
+    packed = save(log.with_name("kafka-request.log.1.gz"), gzip.compress(LOG))
+    log.unlink()
+    report = ingest.RunReport()
+    ingested = lake.read_logs(packed, settings=SETTINGS, report=report)
+    assert (lake.done, report.unchanged, report.files) == ([WRITTEN], [str(packed)], [])
+    ((name, row),) = ingested.files.items()
+    assert row == first.files[name] | {"path": str(packed), "compressed": True, "size_on_disk": packed.stat().st_size}
+    lake.read_logs(packed, settings=SETTINGS)
+    assert lake.done == []
+
+
+def test_the_record_that_stood_for_damage_goes_before_its_bytes_are_read(parsed: list[Parsed], tmp_path: Path) -> None:
+    packed = gzip.compress(LOG)
+    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log.gz", packed[: len(packed) // 2])
+    lake.read_logs(log, settings=SETTINGS)
+    ((name, before),) = lake.files.items()
+    save(log, packed)
+    lake.read_logs(log, settings=SETTINGS)
+    gone = ("delete", "rejected_records", f"file_id = '{name}' AND byte_offset >= {before['bytes_ingested']}")
+    assert lake.done == [*BEGUN, gone, ("append", "requests", 60 - before["requests"]), WRITTEN]
+
+
+def test_a_log_that_was_cut_inside_a_record_is_read_again_whole(parsed: list[Parsed], tmp_path: Path) -> None:
+    lake, log = NotingLake(), downgraded(tmp_path / "b" / "kafka-request.log")
+    lake.read_logs(log, settings=Settings(split_bytes=3000))
+    assert [len([split for task in one.plan.splits for split in task]) > 1 for one in parsed] == [True, False]
+    assert [one.released for one in parsed] == [True, False]
+    assert ("append", "requests", 24) in lake.done
+
+
+@pytest.mark.parametrize(
+    ("runs", "is_here", "is_kept"), [(1, True, True), (1, False, False), (2, True, False)],
+    ids=["first run", "on a cluster, which may lose rows and read them again", "second run"],
+)  # fmt: skip
+def test_rows_stay_in_memory_if_they_are_all_that_was_ever_read(
+    parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, is_here: bool, is_kept: bool
+) -> None:
+    monkeypatch.setattr(ingest, "is_on_one_machine", lambda spark: is_here)
+    lake, log = NotingLake(), tmp_path / "b" / "kafka-request.log"
+    for number in range(1, runs + 1):
+        before = dict(lake.files)
+        ingested = lake.read_logs(save(log, json_record() * number), settings=SETTINGS)
+    tables = {"requests", "rejected_records", "failed_requests"} if is_kept else set()
+    assert (set(ingested.tables), parsed[-1].released) == (tables, not is_kept)
+    assert ingested.files == lake.files
+    assert ingested.before == ({} if is_kept else before)
+    ingested.release()
+    assert parsed[-1].released
+
+
+def test_rows_that_were_moved_are_not_taken_from_memory(parsed: list[Parsed], tmp_path: Path) -> None:
+    log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-01", "01:50", "02:30")
+    log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-02", "02:10", "02:20")
+    lake = NotingLake()
+    ingested = lake.read_logs(tmp_path, settings=BERLIN)
+    assert ("upsert", "requests") in lake.done
+    assert (ingested.tables, parsed[-1].released) == ({}, True)
+    assert {row["path"][-1:]: row["first_logged_at"] for row in lake.files.values()}["2"] == AT_SECOND
+    assert ingested.files == lake.files
+
+
+def test_a_run_that_breaks_keeps_no_rows_in_memory(parsed: list[Parsed], tmp_path: Path) -> None:
+    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", json_record())
+    lake.breaks_at = WRITTEN
+    with pytest.raises(PowerFailure):
+        lake.read_logs(log, settings=SETTINGS)
+    assert parsed[-1].released
+
+
+def test_the_report_has_what_was_found_before_and_while_reading(
+    parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, rotated = tmp_path / "b", Problem("kafka-request.log", "rotated", "while it was read")
+    save(folder / "kafka-request.log", json_record() * 2)
+    empty = save(folder / "kafka-request.log.1", b"")
+    gone = save(folder / "kafka-request.log.2", LOG)
+    monkeypatch.setattr(ingest, "was_read", lambda file, statistics: file.path != str(gone))
+    monkeypatch.setattr(ingest, "rotated", lambda files, statistics: [rotated])
+    report = ingest.RunReport()
+    ingested = NotingLake().read_logs(folder, settings=SETTINGS, report=report)
+    assert [(problem.path, problem.kind) for problem in report.problems] == [
+        (str(empty), "empty"), ("kafka-request.log", "rotated"),
+    ]  # fmt: skip
+    assert [row["path"] for row in ingested.files.values()] == [str(folder / "kafka-request.log")]
+    assert [(one["path"], one["requests"]) for one in report.files] == [(str(folder / "kafka-request.log"), 2)]
+
+
+@pytest.mark.parametrize("are_read", [True, False])
+def test_server_logs_beside_the_logs_are_read_if_the_settings_say_so(tmp_path: Path, are_read: bool) -> None:
+    log, server = (save(tmp_path / "b" / name, json_record()) for name in ("kafka-request.log", "server.log"))
+    found = ingest.log_files([str(log)], Settings(server_logs=are_read))
+    assert [file.path for file in found] == [str(log), *([str(server)] if are_read else [])]
