@@ -235,11 +235,11 @@ def _move(
         for name in TIMES:
             lake.create_missing([name])
             rows = lake.read(name).where(move.condition)
-            if not rows.isEmpty():
+            if not rows.isEmpty():  # a run that failed before it committed the file's row may have moved them
                 values = {column: F.expr(value) for column, value in move.values(name).items()}
                 lake.upsert(name, rows.withColumns(values), batch_id)
-                moved[move.file_id] = None
         files[move.file_id] = moved_row(files[move.file_id], move)
+        moved[move.file_id] = None
     return list(moved)
 
 

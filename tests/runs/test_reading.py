@@ -3,6 +3,7 @@
 import gzip
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,33 @@ def test_requests_are_written_first_and_the_ledger_last(
     lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", content)
     lake.read_logs(log, settings=SETTINGS)
     assert lake.done == [*BEGUN, *(("append", *one) for one in appended), WRITTEN]
+
+
+@pytest.mark.parametrize("broken_before", [None, ("upsert", "requests"), UNBUILT, WRITTEN])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_log_that_another_one_moves_is_moved_and_built_again_also_after_a_run_that_broke(
+    parsed: list[Parsed], tmp_path: Path, broken_before: Any, is_packed: bool
+) -> None:
+    """The rows may have been moved then, and the ledger has the old times. The log may be compressed meanwhile."""
+    lake = NotingLake()
+    log = log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-02", "02:10", "02:20")
+    lake.read_logs(tmp_path, settings=BERLIN)
+    (moved,) = lake.files
+    if is_packed:
+        save(log.with_name(f"{log.name}.gz"), gzip.compress(log.read_bytes()))
+        log.unlink()
+    log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-01", "01:50", "02:30")
+    if broken_before is not None:
+        lake.breaks_at = broken_before
+        with pytest.raises(PowerFailure):
+            lake.read_logs(tmp_path, settings=BERLIN)
+        lake.breaks_at = None
+    lake.read_logs(tmp_path, settings=BERLIN)
+    assert lake.done[-2:] == [UNBUILT, WRITTEN]
+    assert (lake.files[moved]["first_logged_at"], lake.files[moved]["compressed"]) == (AT_SECOND, is_packed)
+    assert {name for name, _ in lake.moved} == {"requests"}
+    lake.read_logs(tmp_path, settings=BERLIN)
+    assert lake.done == []
 
 
 def test_rows_that_their_own_log_moves_as_it_grows_are_moved_and_built_again(
