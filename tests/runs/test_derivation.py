@@ -13,11 +13,13 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
 from kafka_clientinfo.errors import UnknownRelationError
 from kafka_clientinfo.runs import derivation, steps
+from kafka_clientinfo.runs.refused_rows import RefusedRowsError
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.tables.spec import parse_spec, table_specs
 from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.judged_table import Build
 from kafka_clientinfo.warehouse.staging import Staging
 from kafka_clientinfo.warehouse.state import State
 from tests.frames import at
@@ -197,3 +199,198 @@ def test_steps_begin_after_what_they_need_and_first_those_that_most_wait_for(mon
     )
     # violations wait for client_negotiations, and nothing for the other two, of which one needs more.
     assert place("client_negotiations") < place("client_inventory") < place("client_connections")
+
+
+class Noted:
+    """Rows that note what is made of them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def where(self, condition: Any) -> "Noted":
+        return Noted(f"{self.name} where {condition}")
+
+    def drop(self, column: str) -> "Noted":
+        return Noted(f"{self.name} without {column}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Noted) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[Any, list[Any]]:
+    """A derivation on a warehouse without tables, and what it does there."""
+    done: list[Any] = []
+
+    def replace(name: str, rows: Any, touched: Any, since: Any, batch_id: str, keep: Any) -> None:
+        done.append((name, keep(rows) if until is not None else rows, touched, since, batch_id))
+
+    derived: Any = derivation.Derivation.__new__(derivation.Derivation)
+    derived.until = None if until is None else at(until)
+    derived.is_whole = until is None and retained_from is None
+    derived.build, derived.batch_id = Build(MADE_WITH, "batch"), "batch"
+    derived.increment = SimpleNamespace(touched="touched", since="since", cached=(), requests="new", before="before")
+    derived.run_relations, derived.whole_tables, derived.cached, derived.settings = {}, {}, [], "settings"
+    derived.committed, derived.is_committed, derived.files, derived.judged = (
+        "requests",
+        "is committed",
+        ["file"],
+        "judged",
+    )
+    derived.lake = SimpleNamespace(
+        root="/lake",
+        staging="staging",
+        state=State(retained_from=None if retained_from is None else at(retained_from)),
+        read=lambda name: Noted(f"stored {name}"),
+        read_snapshot=lambda name: f"snapshot of {name}",
+        spec=lambda name: f"declaration of {name}",
+        replace_connections=replace,
+        overwrite=lambda name, rows, batch_id: done.append((name, rows, batch_id)),
+        judged=SimpleNamespace(
+            overwrite=lambda rows, build: done.append(("all judged", rows.name, build)),
+            replace=lambda rows, build: done.append(("judged of some ids", rows.name, build)),
+        ),
+    )
+    return derived, done
+
+
+@pytest.mark.parametrize(
+    ("until", "retained_from", "how"),
+    [
+        (None, None, "all judged"),
+        (None, 1, "all judged"),
+        (2, None, "judged of some ids"),
+        (2, 1, "judged of some ids"),
+    ],
+)
+def test_a_later_run_finds_what_was_judged_of_every_id_that_may_go_on(
+    until: int | None, retained_from: int | None, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that reads on has judged only some ids; the others keep what earlier runs have judged."""
+    derived, done = derivation_of(until, retained_from)
+    monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
+    derived._derive(Step("judged_requests", ("requests",), lambda relations: Noted("judged")))
+    assert done == [(how, "judged where is_newest without is_newest", derived.build)]
+    assert derived.run_relations == {"judged_requests": Noted("judged")}
+
+
+@pytest.mark.parametrize(
+    ("until", "retained_from", "whole"),
+    [(None, None, "made"), (None, 1, "stored connections"), (2, None, "kept made"), (2, 1, "kept made")],
+    ids=["everything", "all that retention has left", "new requests", "new requests after retention"],
+)
+def test_later_steps_read_whole_tables_with_the_rows_that_stay(
+    until: int | None, retained_from: int | None, whole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived, done = derivation_of(until, retained_from)
+    monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
+    monkeypatch.setattr(derivation, "cached_in_memory", lambda rows: Noted(f"kept {rows.name}"))
+    derived._derive(Step("connections", ("judged_requests",), lambda relations: Noted("made")))
+    assert derived.run_relations == {"connections": Noted("made")}
+    assert derived.whole("connections") == Noted(whole)
+    written = Noted("made") if until is None else Noted("kept made")
+    assert done == [("connections", written, "touched", "since", "batch")]
+
+
+def test_where_nothing_may_be_kept_in_memory_whole_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    derived, _ = derivation_of(2)
+    monkeypatch.setattr(derivation, "cached_in_memory", lambda rows: None)
+    assert derived._cached_whole("connections", Noted("made")) == Noted("made")
+    assert (derived.whole("connections"), derived.cached) == (Noted("stored connections"), [])
+
+
+@pytest.mark.parametrize("rules", [(), ("a rule",)])
+def test_findings_that_outlast_retention_are_written_with_the_new_ones(
+    rules: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived, done = derivation_of(2, 1)
+    monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
+    monkeypatch.setattr(derivation, "with_lasting_findings", lambda lake, rows, of: Noted(f"{rows.name} and {of}"))
+    derived._derive(Step("violations", ("connections",), lambda relations: Noted("made"), rules))
+    assert done[0][1] == Noted(f"made and {rules}" if rules else "made")
+
+
+@pytest.mark.parametrize(
+    ("until", "retained_from", "expected"),
+    [
+        (None, None, ("everything", "requests")),
+        (None, 1, ("all that is left", at(1), "snapshot of connections", ["file"], "requests")),
+        (2, None, ("since", None, "snapshot of connections", ["file"], "requests", "judged", at(2), 7)),
+        (2, 1, ("since", at(1), "snapshot of connections", ["file"], "requests", "judged", at(2), 7)),
+    ],
+)
+def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
+    until: int | None, retained_from: int | None, expected: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(stored: Any) -> tuple[Any, ...]:
+        assert stored.reports == (Noted("stored ingested_files"), derived.settings)
+        return stored.retained_from, stored.connections, stored.files, stored.requests
+
+    derived, _ = derivation_of(until, retained_from)
+    derived.settings = SimpleNamespace(coverage_gap_ms=7)
+    monkeypatch.setattr(derivation, "reports", lambda files, settings: (files, settings))
+    chosen = {
+        "everything": lambda requests: ("everything", requests),
+        "everything_retained": lambda stored: ("all that is left", *seen(stored)),
+        "since": lambda stored, *given: ("since", *seen(stored), *given),
+    }
+    for name, increment in chosen.items():
+        monkeypatch.setattr(derivation.increments, name, increment)
+    assert derived._increment() == expected
+
+
+def test_steps_are_given_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that failed may have left failed requests that the ledger does not count."""
+    released: list[str] = []
+    derived, _ = derivation_of(2)
+    derived.increment.cached = ("new ids",)
+    monkeypatch.setattr(derivation, "_derive_all", lambda derive: None)
+    monkeypatch.setattr(derivation, "release", lambda *kept: released.extend(kept))
+    derived._derive_tables(lambda name: nullcontext())
+    assert released == ["new ids"]
+    whole = {
+        "ingested_files": Noted("stored ingested_files"),
+        "failed_requests": Noted("stored failed_requests where is committed"),
+        "settings": "settings",
+    }
+    assert derived.whole_tables == whole
+    assert derived.run_relations == {**whole, "requests": "new", "judged_before": "before"}
+
+
+REFUSED = ValueError("DELTA_NOT_NULL_CONSTRAINT_VIOLATED")
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "found", "said"),
+    [
+        ("connections", REFUSED, "column a is null", "column a is null"),
+        ("connections", REFUSED, None, "a constraint refuses a row, and none was found to show: KeyError: 'gone'"),
+        ("connections", ValueError("no space"), "column a is null", "no space"),
+        ("judged_requests", REFUSED, "column a is null", str(REFUSED)),
+    ],
+    ids=["a row", "a row that is not found", "another error", "a relation that no declared table holds"],
+)
+def test_a_refusal_names_its_table_and_any_other_error_stays(
+    name: str, error: Exception, found: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def describe(rows: Any, spec: Any, whole: Any, judged: Any) -> str:
+        if found is None:
+            raise KeyError("gone")
+        assert (rows, spec, whole, judged) == ("rows", f"declaration of {name}", derived.whole, "judged rows")
+        return found
+
+    def fail(step: Step) -> None:
+        derived.run_relations |= {name: "rows", "judged_requests": "judged rows"}
+        raise error
+
+    derived, _ = derivation_of(2)
+    monkeypatch.setattr(derived, "_derive", fail)
+    monkeypatch.setattr(derivation, "describe", describe)
+    monkeypatch.setattr(derivation, "_derive_all", lambda derive: derive(steps.steps()[name]))
+    with pytest.raises((RefusedRowsError, ValueError)) as raised:
+        derived._derive_tables(lambda stage: nullcontext())
+    assert str(raised.value) == said
+    refusal = raised.value if isinstance(raised.value, RefusedRowsError) else None
+    assert (refusal and refusal.table) == (name if said != str(error) else None)
