@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import PurePosixPath
 from typing import TypeVar
+from urllib.parse import quote
 
 from pyarrow import fs
 
@@ -23,6 +24,8 @@ _PATIENCE_SECONDS = 10
 _MAKING_SECONDS = 5.0
 """How long another run may take to commit a table that it has begun to make, if no lock keeps it out."""
 _POLL_SECONDS = 0.5
+_LEFT = "/:@!$&'()*+,;="
+"""Characters of a URI that stand for themselves. Spark takes a path as it is, but pyarrow decodes it."""
 
 
 def store_of(path: str) -> tuple[fs.FileSystem, str]:
@@ -32,7 +35,7 @@ def store_of(path: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), str(folder.absolute())
     # Spark may have credentials that pyarrow lacks, and pyarrow would retry for a quarter of an hour.
     patience = f"?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else ""
-    store: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(path + patience)
+    store: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(quote(path, safe=_LEFT) + patience)
     return store
 
 

@@ -24,6 +24,13 @@ def test_a_folder_with_files_and_no_table_is_half_made(tmp_path: Path) -> None:
     assert found == {"none": False, "empty": False, "rows": True, "table": False, "cut": True}
 
 
+@pytest.mark.parametrize("name", ["w", "a b", "a%20b", "a%2520b", "ü", "a?b=c", "a#b", "50%", "(a)+'b',c=d;e&f!$"])
+def test_a_path_in_a_store_is_the_one_that_spark_writes_to(name: str) -> None:
+    """Else the leftovers of another warehouse would be removed."""
+    assert stores.store_of(f"gs://lake/{name}/t")[1] == f"lake/{name}/t"
+    assert stores.store_of(f"abfss://box@lake.dfs.core.windows.net/{name}")[1] == f"box/{name}"
+
+
 def test_a_name_that_is_used_is_not_used_again(tmp_path: Path) -> None:
     for number in (1, 2):
         save(tmp_path / "t", EMPTY)
