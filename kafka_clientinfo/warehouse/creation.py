@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -19,7 +18,7 @@ from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
 from ..tables.views import View
 from . import ddl
-from .address import Address, no_catalog
+from .address import Address, local_folder, no_catalog
 from .stores import remove_half_made, unless_not_made, wait_for_maker
 
 _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
@@ -175,6 +174,6 @@ def _close(folder: Path) -> None:
 def _folder_of(spark: SparkSession, table: str) -> Path | None:
     """Return the folder where a catalog has put a table; None if it is not on this machine."""
     detail = ddl.detail(spark, table)
-    parts = urlsplit("" if detail is None else str(detail["location"]))
-    folder = Path(unquote(parts.path))
-    return folder if parts.scheme == "file" and folder.is_dir() else None
+    location = "" if detail is None else str(detail["location"])
+    folder = local_folder(location) if location.startswith("file:") else None
+    return folder if folder is not None and folder.is_dir() else None

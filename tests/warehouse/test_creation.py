@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from pyspark.sql.types import StructType
@@ -175,6 +176,24 @@ def test_what_is_in_the_way_of_a_table_is_removed_if_it_is_none(
         make_table(catalog, Address("s3://lake"), RAW, {}, False)  # type: ignore[arg-type]
     is_removed = not is_made_meanwhile and not is_another
     assert (removed, len(catalog.said)) == (["s3://lake/raw"] * is_removed, 1 + is_removed)
+
+
+@pytest.mark.parametrize("name", ["plain", "a b", "a%20b", "a%2520b", "ü", "50%"])
+def test_raw_bytes_are_closed_to_others_wherever_the_catalog_puts_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta says where in plain characters; a folder with a similar name is none of ours."""
+    folders = [tmp_path / name, tmp_path / unquote(name)]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
+    monkeypatch.setattr(sql, "detail", lambda spark, table: {"location": f"file:{folders[0]}"})
+    make_table(Catalog({}), NAMED, RAW, {}, True)  # type: ignore[arg-type]
+    closed = {folder.name for folder in tmp_path.iterdir() if stat.S_IMODE(folder.stat().st_mode) == 0o700}
+    assert closed == {name}
+    monkeypatch.setattr(sql, "detail", lambda spark, table: {"location": f"file:{tmp_path}/of another machine"})
+    make_table(Catalog({}), NAMED, RAW, {}, True)  # type: ignore[arg-type]
+    assert not (tmp_path / "of another machine").exists()
 
 
 def test_tags_are_told_where_the_catalog_has_them() -> None:
