@@ -11,6 +11,7 @@ r"""The address of a warehouse: a folder or URI, or a schema of a catalog. Only 
 A text with two meanings is never guessed; the error names both ways to write it.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -159,11 +160,18 @@ def no_catalog(address: Address, catalog: str) -> str:
 
 
 def local_folder(text: str) -> Path | None:
-    """Return the folder on this machine that a text means; None for any other address."""
+    """Return the folder on this machine that a text means; None for any other address.
+
+    If the folder has `..` in it, it is resolved: the system looks for `link/..` where the link leads, Spark does not.
+    """
     if text.startswith("file:"):
-        return Path("/" + text.removeprefix("file:").lstrip("/"))
+        return _without_dots(Path("/" + text.removeprefix("file:").lstrip("/")))
     is_elsewhere = "://" in text or text.startswith("dbfs:") or _schema_names(text, None)
-    return None if is_elsewhere else Path(text)
+    return None if is_elsewhere else _without_dots(Path(text))
+
+
+def _without_dots(folder: Path) -> Path:
+    return Path(os.path.realpath(folder)) if ".." in folder.parts else folder
 
 
 def _schema_names(text: str, conf: Conf | None) -> tuple[str, ...]:

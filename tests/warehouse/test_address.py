@@ -1,5 +1,6 @@
 """What --warehouse means: a folder, a URI or a schema; what can be read in two ways is refused."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,10 +35,22 @@ def test_folders_as_ever(in_empty_folder: Path, text: str, is_there: bool) -> No
     if is_there:
         Path(text).mkdir(parents=True, exist_ok=True)
     address = address_of(text, {}.get)
-    assert (address.names, address.folder) == ((), (in_empty_folder / text).absolute())
-    assert address.root == str((in_empty_folder / text).absolute())
+    folder = Path(os.path.normpath(in_empty_folder / text))
+    assert (address.names, address.folder) == ((), folder)
+    assert address.root == str(folder)
     assert address.table("requests") == f"delta.`{address.root}/requests`"
     assert address.location("requests") == f"{address.root}/requests"
+
+
+@pytest.mark.parametrize("before", ["", "file:"])
+def test_what_is_above_a_link_is_where_the_link_leads(in_empty_folder: Path, before: str) -> None:
+    """As for the system, which locks the folder and looks into it; Spark would write beside the link."""
+    (in_empty_folder / "real" / "in").mkdir(parents=True)
+    (in_empty_folder / "link").symlink_to("real/in")
+    text = f"{before}{in_empty_folder / 'link'}/../lake" if before else "link/../lake"
+    lake = in_empty_folder / "real" / "lake"
+    assert (address_of(text), local_folder(text)) == (Address(str(lake)), lake)
+    assert address_of("link/lake") == Address(str(in_empty_folder / "link" / "lake"))
 
 
 @pytest.mark.parametrize("text", ["s3://bucket/a.b", "s3://bucket/X", "abfss://c@a/lake", "dbfs:/lake", "memory://x"])
