@@ -35,7 +35,7 @@ _DECLARED = {
     "report/test_report.py": "commands/report",
     "test_by_name.py": "commands/build commands/ingest",
     "test_packaging.py": "commands/prepare",
-    "warehouse/test_warehouse.py": "warehouse/commit warehouse/repair",
+    "warehouse/test_warehouse.py": "warehouse/commit",
 }
 
 
