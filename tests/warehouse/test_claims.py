@@ -2,8 +2,11 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -199,3 +202,165 @@ def test_a_claim_is_above_every_commit_of_an_earlier_run(monkeypatch: pytest.Mon
     assert second.number is not None
     assert [first.number, *commits, second.number] == sorted({first.number, *commits, second.number})
     assert int(first.options("facts")["txnVersion"]) == commits[0]
+
+
+class Delta:
+    """The logs of two tables, without a session: a commit with a number that is not higher than all before is passed over."""
+
+    def __init__(self) -> None:
+        self.commits: dict[str, list[dict[str, Any]]] = {LEDGER: [], EVENTS: []}
+        self.read, self.errors = self, dict[str, Exception]()
+        for table in self.commits:
+            self.commit(table)
+
+    def commit(self, table: str, number: int = 0, text: str | None = None) -> None:
+        commits = self.commits[table]
+        if number == 0 or number > max(commit["number"] for commit in commits):
+            commits.append({"version": len(commits), "number": number, "userMetadata": text})
+
+    def table(self, table: str) -> Any:
+        def options(txnAppId: str, txnVersion: str, userMetadata: str) -> Any:  # noqa: N803
+            def append() -> None:
+                if table in self.errors:
+                    raise self.errors[table]
+                self.commit(table, int(txnVersion), userMetadata)
+
+            assert txnAppId == "kafka_clientinfo"
+            return SimpleNamespace(append=append)
+
+        nothing = SimpleNamespace(writeTo=lambda name: SimpleNamespace(options=options))
+        return SimpleNamespace(where=lambda condition: {"false": nothing}[condition])
+
+    def sql(self, statement: str) -> Any:
+        words = statement.split()
+        newest = self.commits[words[2]][::-1][: int(words[4]) if len(words) > 3 else None]
+        return SimpleNamespace(select=lambda *_: SimpleNamespace(collect=lambda: newest))
+
+    def late_write(self, claim: Claims) -> int:
+        """Write to both tables as a run does; return how many of these commits stand."""
+        before = sum(map(len, self.commits.values()))
+        for name in ("ingested_files", "events"):
+            self.commit(f"delta.`/lake/{name}`", int(claim.options(name)["txnVersion"]), "batch")
+        return sum(map(len, self.commits.values())) - before
+
+
+LEDGER, EVENTS = "delta.`/lake/ingested_files`", "delta.`/lake/events`"
+
+
+def noted(delta: Delta, locked: bool = False) -> Claims:
+    claim = Claims(delta, Address("/lake"), locked)  # type: ignore[arg-type]
+    claim.note_version()
+    return claim
+
+
+def test_the_later_claim_stands_and_the_earlier_run_is_refused() -> None:
+    delta = Delta()
+    one, other = noted(delta), noted(delta)
+    one.check()
+    assert one.options("events") == {}
+    one.claim(["events"])
+    with pytest.raises(WarehouseError, match=rf"^{OVERTAKEN} to /lake meanwhile; run again, one after the other$"):
+        other.claim(["events"])
+    assert (other.number, [len(commits) for commits in delta.commits.values()]) == (None, [2, 2])
+    one.check()
+    assert delta.late_write(one) == 2
+    one.check()
+    later = noted(delta)
+    one.check()
+    later.claim(["events"])
+    later.check()
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        one.check()
+    assert (delta.late_write(one), delta.late_write(later), delta.late_write(one)) == (0, 2, 0)
+
+
+@pytest.mark.parametrize("text", [None, "batch", "claim of another"])
+def test_a_run_that_missed_a_commit_claims_no_table(text: str | None) -> None:
+    """Not even for an instant: a run that goes on would be kept from writing there."""
+    delta = Delta()
+    late = noted(delta)
+    delta.commit(LEDGER, text=text)
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        late.claim(["events"])
+    assert (late.number, len(delta.commits[EVENTS])) == (None, 1)
+
+
+class ConcurrentTransactionException(Exception):
+    """As Delta's; its text does not name it."""
+
+
+@pytest.mark.parametrize(
+    ("error", "is_overtaken"),
+    [
+        (ConcurrentTransactionException("set-transaction"), True),
+        (RuntimeError("[DELTA_CONCURRENT_APPEND] x"), True),
+        (RuntimeError("io.delta.exceptions.ConcurrentWriteException: x"), True),
+        (RuntimeError("No space left on device"), False),
+    ],
+)
+@pytest.mark.parametrize("table", [LEDGER, EVENTS])
+def test_a_claim_that_another_commit_gets_ahead_of_is_refused(table: str, error: Exception, is_overtaken: bool) -> None:
+    delta = Delta()
+    claim = noted(delta)
+    delta.errors[table] = error
+    with pytest.raises(
+        WarehouseError if is_overtaken else RuntimeError, match=OVERTAKEN if is_overtaken else "No space"
+    ):
+        claim.claim(["events"])
+    assert claim.number is None
+
+
+def test_under_a_lock_no_table_is_asked() -> None:
+    claim = Claims(None, Address("/lake"), True)  # type: ignore[arg-type]
+    claim.note_version()
+    claim.check()
+    with claim.command("events"):
+        assert claim.options("events") == {}
+
+
+def test_commands_of_threads_are_numbered_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session has one conf: each would take the other's number, and Delta would pass over one of them."""
+    claim, conf, seen = noted(Delta()), dict[str, str](), list[dict[str, str]]()
+    began, go = Event(), Event()
+
+    @contextmanager
+    def set_for(spark: Any, entries: Mapping[str, str]) -> Iterator[None]:
+        conf.update(entries)
+        yield
+        conf.clear()
+
+    monkeypatch.setattr(claims, "set_for", set_for)
+    claim.claim(["events"])
+
+    def run_command() -> None:
+        with claim.command("events"):
+            began.set()
+            assert go.wait(10)
+            seen.append(dict(conf))
+
+    with ThreadPoolExecutor(2) as threads:
+        running = [threads.submit(run_command) for _ in range(2)]
+        assert began.wait(10)
+        wait(running, 0.05)
+        go.set()
+    assert [command.result() for command in running] == [None, None]
+    prefix = "spark.databricks.delta.write"
+    assert [entries[f"{prefix}.txnAppId"] for entries in seen] == ["kafka_clientinfo"] * 2
+    assert [int(entries[f"{prefix}.txnVersion"]) for entries in seen] == [1_000_001, 1_000_002]
+    assert conf == {}
+
+
+def test_where_a_command_cannot_be_numbered_the_claim_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("[CONFIG_NOT_AVAILABLE]")
+
+    monkeypatch.setattr(claims, "set_for", refuse)
+    delta, done = Delta(), list[str]()
+    claim = noted(delta)
+    claim.claim([])
+    with claim.command("events"):
+        done.append("deleted")
+    noted(delta).claim([])
+    with pytest.raises(WarehouseError, match=OVERTAKEN), claim.command("events"):
+        done.append("deleted late")
+    assert done == ["deleted"]
