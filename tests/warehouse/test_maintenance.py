@@ -14,6 +14,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.warehouse import maintenance, retention
+from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.maintenance import maintain
 from kafka_clientinfo.warehouse.state import State, time_text
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -101,15 +102,15 @@ def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         tidied(Catalog(None, []), 168, monkeypatch)
 
 
-DETAIL = {"numFiles": 2, "sizeInBytes": 70}
+DETAIL, AFTER = {"numFiles": 2, "sizeInBytes": 70}, {"numFiles": 1, "sizeInBytes": 35}
 DONE = {"vacuumed_files": 1, "vacuumed_bytes": 5}
 
 
 @pytest.mark.parametrize(
-    ("locked", "days", "rows", "planned", "stages", "patience"),
+    ("locked", "days", "rows", "planned", "stages", "patience", "is_judged"),
     [
-        (True, 0, {}, 0, ["facts", "sums"], 0),
-        (False, 30, {"requests": 3}, 3 * REQUEST_BYTES, ["retention", "facts", "sums"], 200),
+        (True, 0, {}, 0, ["facts", "sums"], 0, False),
+        (False, 30, {"requests": 3}, 3 * REQUEST_BYTES, ["retention", "facts", "sums", JUDGED], 200, True),
     ],
 )
 def test_every_table_is_tidied_after_what_is_old_was_deleted(
@@ -119,8 +120,10 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     planned: int,
     stages: list[str],
     patience: int,
+    is_judged: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also that of judged requests, which is not declared and may not be there."""
     done: list[Any] = []
     lake = SimpleNamespace(
         spark=None,
@@ -129,15 +132,20 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         locked=locked,
         create_missing=lambda names: done.append(("made", *names)),
         read=lambda name: done.append(("read", name)),
-        judged=SimpleNamespace(read=lambda: None),
+        judged=SimpleNamespace(read=lambda: [] if is_judged else None),
         staging=SimpleNamespace(remove_leftovers=lambda before: done.append(before)),
     )
     monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)
     monkeypatch.setattr(maintenance, "read_state", lambda spark, address: lake.state)
-    monkeypatch.setattr(maintenance, "opened", lambda *_: nullcontext(lake))
+    monkeypatch.setattr(
+        maintenance,
+        "opened",
+        lambda _, root, given, report: nullcontext(lake if (root, given) == ("/lake", chosen) else None),
+    )
     monkeypatch.setattr(maintenance, "sized", lambda spark, size: done.append(size) or nullcontext())
     monkeypatch.setattr(maintenance, "retain", lambda tables, kept, now: done.append(("kept", kept)) or {"facts": 4})
-    monkeypatch.setattr(maintenance, "_detail", lambda tables, name: DETAIL)
+    changes = lambda name: {("kept", days), (name, 200)} & set(done)  # noqa: E731
+    monkeypatch.setattr(maintenance, "_detail", lambda tables, name: AFTER if changes(name) else DETAIL)
     monkeypatch.setattr(maintenance, "_tidy", lambda tables, name, hours: done.append((name, hours)) or DONE)
     said: list[str] = []
     chosen = Settings(retention_days=days, vacuum_hours=200)
@@ -145,14 +153,15 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     before = done.pop()
     assert timedelta(0) <= datetime.now(UTC) - before - timedelta(hours=patience) < timedelta(minutes=10)
     kept = [("kept", days)] if days else []
-    tidied = [("facts", 200), ("sums", 200)]
+    names = ["facts", "sums", *[JUDGED] * is_judged]
+    tidied = [(name, 200) for name in names]
     assert done == [planned, ("made", "facts", "sums"), ("read", "facts"), ("read", "sums"), *kept, *tidied]
     assert (said, list(report.seconds)) == (stages, stages)
     assert report.retained_from == time_text(AT)
     assert report.deleted == ({"facts": 4} if days else {})
-    sizes = {"files_before": 2, "files_after": 2, "bytes_before": 70, "bytes_after": 70}
+    sizes = {"files_before": 2, "files_after": 1, "bytes_before": 70, "bytes_after": 35}
     assert report.tables == [
-        {"name": name, **sizes, "rows_deleted": report.deleted.get(name, 0), **DONE} for name in ("facts", "sums")
+        {"name": name, **sizes, "rows_deleted": report.deleted.get(name, 0), **DONE} for name in names
     ]
 
 
