@@ -28,7 +28,7 @@ _IN_THE_WAY = (
     "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
 )
 """The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
-_LOCATION = re.compile(r"The associated location \('([^']+)'\) is not empty")
+_LOCATION = re.compile(r"The associated location \('(.+)'\) is not empty")
 _DEFINITION = "kafka_clientinfo.definition"
 """Property of a view: a hash of its definition. A view without it is not ours."""
 

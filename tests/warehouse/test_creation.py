@@ -179,14 +179,16 @@ def test_what_is_in_the_way_of_a_table_is_removed_if_it_is_none(
 
 
 TAKEN = "[TABLE_OR_VIEW_ALREADY_EXISTS] x"
-AT_LOCATION = "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] The associated location ('file:/a b/raw') is not empty and"
+AT_LOCATION = (
+    "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] The associated location ('file:/it's a b/raw') is not empty and"
+)
 DROP, EXTENDED = "DROP TABLE `main`.`kafka`.`raw`", "SHOW TABLE EXTENDED IN `main`.`kafka` LIKE 'raw'"
 
 
 @pytest.mark.parametrize(
     ("error", "entry", "done"),
     [
-        (AT_LOCATION, None, [("file:/a b/raw", True)]),
+        (AT_LOCATION, None, [("file:/it's a b/raw", True)]),
         (
             TAKEN,
             "Database: kafka\nLocation: file:/a b/kafka.db/raw\nProvider: delta",
