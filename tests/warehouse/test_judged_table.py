@@ -1,14 +1,18 @@
 """The table of judged requests: made by its first write, replaced by connection id, and forgotten."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.warehouse import ddl
+from kafka_clientinfo.warehouse import ddl, judged_table
+from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.judged_table import JUDGED, Build, JudgedTable
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.amounts import one_in
@@ -140,3 +144,100 @@ def test_what_a_killed_run_left_is_no_table(spark: Any, tmp_path: Path) -> None:
     assert table.read() is None
     table.overwrite(rows(spark, ("x", 1, 0, 1, 9)), FIRST)
     assert held(table) == [("x", 0, 1)]
+
+
+OTHERS = (
+    "WRITE",
+    "MERGE",
+    "DELETE",
+    "UPDATE",
+    "RESTORE",
+    "TRUNCATE",
+    "CREATE OR REPLACE TABLE",
+    "an unknown one",
+    None,
+)
+TIDY = (
+    "OPTIMIZE",
+    "VACUUM START",
+    "VACUUM END",
+    "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES",
+    "UPGRADE PROTOCOL",
+    "REORG",
+)
+BUILT = {"operation": "WRITE", "userMetadata": ", until ".join(SECOND)}
+
+
+def without_session(monkeypatch: pytest.MonkeyPatch, done: list[Any], **ddls: Any) -> JudgedTable:
+    """A table of which this module's calls are noted, and its MERGEs affect as many rows as `affected` says."""
+    session = SimpleNamespace(
+        sql=lambda statement: done.append(statement.split()[0]) or SimpleNamespace(first=lambda: ddls["affected"]),
+        read=SimpleNamespace(table=lambda name: MagicMock()),
+    )
+    claims = SimpleNamespace(command=lambda name: nullcontext(done.append(f"numbered {name}")))
+    functions = MagicMock()
+    functions.col.return_value.__lt__.return_value = "old"
+    monkeypatch.setattr(judged_table, "F", functions)
+    monkeypatch.setattr(ddl, "named_view", lambda *_: nullcontext("view"))
+    monkeypatch.setattr(ddl, "is_small", lambda *_: ddls.get("is_small", False))
+    monkeypatch.setattr(ddl, "commits", lambda *_: ddls.get("commits", [BUILT]))
+    monkeypatch.setattr(ddl, "set_properties", lambda spark, table, properties: done.append(properties))
+    monkeypatch.setattr(judged_table, "may_set", lambda *_: ddls.get("may_set", True))
+    monkeypatch.setattr(judged_table, "set_for", lambda spark, conf: nullcontext(done.append(conf)))
+    for name in ("of_other_keys", "of_same_keys", "with_tombstones"):
+        monkeypatch.setattr(judged_table, name, lambda *_: MagicMock())
+    table = JudgedTable(session, Address("/lake"), claims, None)  # type: ignore[arg-type]
+    monkeypatch.setattr(table, "read", lambda: None if ddls.get("is_missing") else "rows")
+    monkeypatch.setattr(table, "overwrite", lambda rows, build: done.append(("whole", build)))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("commits", "build"),
+    [
+        ([BUILT], SECOND),
+        ([], None),
+        *(([{"operation": name, "userMetadata": None}, BUILT], None) for name in OTHERS),
+        *(([{"operation": name, "userMetadata": ""}, BUILT], SECOND) for name in TIDY),
+        ([*({"operation": name, "userMetadata": "theirs"} for name in TIDY), BUILT], SECOND),
+    ],
+)
+def test_rows_are_of_a_build_if_nothing_has_changed_them_since(
+    commits: list[dict[str, Any]], build: Build | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert without_session(monkeypatch, [], commits=commits).last_build() == build
+    assert without_session(monkeypatch, [], commits=commits, is_missing=True).last_build() is None
+
+
+METADATA = {"spark.databricks.delta.commitInfo.userMetadata": "1.0 a, until 2026-11-26 02:00"}
+NUMBERED = ["numbered judged_requests", METADATA, "MERGE"]
+NOTED = {"kafka_clientinfo.last_build": "1.0 a, until 2026-11-26 02:00"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "done"),
+    [
+        ({"affected": {"num_affected_rows": 3}}, NUMBERED),
+        ({"affected": {"num_affected_rows": 0}}, [*NUMBERED, NOTED]),
+        ({"affected": None}, [*NUMBERED, NOTED]),
+        ({"affected": None, "is_small": True}, [("whole", SECOND)]),
+        ({"affected": None, "may_set": False}, [("whole", SECOND)]),
+    ],
+    ids=["merged", "nothing to merge", "nothing said", "small", "no conf"],
+)
+def test_a_commit_says_of_which_build_the_rows_are(
+    facts: dict[str, Any], done: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if no row is to be changed, as Delta makes no commit of that."""
+    for change in (
+        lambda table: table.replace(MagicMock(columns=["seq"]), SECOND),
+        lambda table: table.forget(AT),
+    ):
+        found: list[Any] = []
+        change(without_session(monkeypatch, found, **facts))
+        assert found == done
+    found = []
+    without_session(monkeypatch, found, is_missing=True).forget(AT)
+    without_session(monkeypatch, found, commits=[]).forget(AT)
+    assert found == []
