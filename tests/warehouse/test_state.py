@@ -4,11 +4,12 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.warehouse import ddl
+from kafka_clientinfo.warehouse import ddl, state
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.state import FORMAT, PROPERTY, State, counted_rows, read_state, state_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -32,8 +33,8 @@ def lake(spark: Any, tmp_path: Path) -> Warehouse:
 
 
 def test_a_state_is_its_text() -> None:
-    for state in (FULL, State(), State(format=FORMAT - 1)):
-        assert state_of(state.properties, Address("/w")) == state
+    for whole in (FULL, State(), State(format=FORMAT - 1)):
+        assert state_of(whole.properties, Address("/w")) == whole
     first, second = (State(rows=dict(rows)) for rows in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1)]))
     assert first.properties == second.properties
 
@@ -99,3 +100,49 @@ def test_a_warehouse_of_another_format_is_refused(spark: Any, lake: Warehouse, t
         ddl.set_properties(spark, table, {PROPERTY: text})
     with pytest.raises(WarehouseError, match=message):
         Warehouse(spark, lake.root, True, SPECS).open()
+
+
+@pytest.mark.parametrize(
+    ("address", "another"), [(Address("/w"), "folder"), (Address("main.k", ("main", "k")), "schema")]
+)
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "has no property kafka_clientinfo.state, so that this package, or this release of it, did not make it; name {}, "),
+        (f'{{"format": {FORMAT + 1}, "more": 1}}', " was made by a newer release; use that one, or build it anew into {}"),
+        ('{"other": 1}', "state is unreadable ('format'); restore the table, or build it anew into {}"),
+    ],
+)  # fmt: skip
+def test_every_format_that_is_refused_is_named_with_what_to_do(
+    text: str | None, says: str, address: Address, another: str
+) -> None:
+    """Also a state with fields that this release does not know, if a newer one has written it."""
+    with pytest.raises(WarehouseError) as refused:
+        state_of({} if text is None else {PROPERTY: text}, address)
+    assert says.format(f"another {another}") in str(refused.value)
+    assert str(refused.value).startswith(address.root)
+
+
+@pytest.mark.parametrize(
+    ("at_work", "says"),
+    [
+        (True, "/w has no table ingested_files yet: a run is at work on it; ask again when that has ended"),
+        (False, "/w has no table ingested_files; make it with `kafka-clientinfo run`"),
+    ],
+)
+def test_where_there_is_no_warehouse_it_says_how_to_get_one(
+    at_work: bool, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "is_at_work", lambda root: at_work if root == "/w" else None)
+    with pytest.raises(WarehouseError) as refused:
+        state.require_state(None, "/w")
+    assert str(refused.value) == says
+    assert state.require_state(FULL, "/w") is FULL
+
+
+def test_times_are_stored_in_utc() -> None:
+    """A program may give a time of another zone; the text has none of it."""
+    berlin = datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin"))
+    assert state.time_text(berlin) == "2026-10-25T01:30:00.000000Z"
+    stored = state_of(State(retained_from=berlin).properties, Address("/w"))
+    assert stored.retained_from == datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
