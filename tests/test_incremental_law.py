@@ -114,11 +114,11 @@ def built(
     held: increments.Stored, files: Any, increment: increments.Increment, settings: Settings = SETTINGS
 ) -> Counter[str]:
     """The rows of `connections` after a build of an increment."""
-    assert increment.touched is not None
+    assert increment.recomputed_ids is not None
     new = judged_connections(increment.requests, files, settings, held.requests, increment.before).localCheckpoint()
-    if (since := increment.since()) is not None:
+    if (since := increment.earliest_recomputed_at()) is not None:
         assert new.where(F.col("opened_at") < F.lit(since)).take(1) == [], "a bound hides connections"
-    return as_shown(with_replaced(held.connections, new, increment.touched))
+    return as_shown(with_replaced(held.connections, new, increment.recomputed_ids))
 
 
 def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any) -> increments.Stored:
@@ -140,7 +140,7 @@ def assert_built_as(
 ) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
     stored = stored_in(spark, requests, files, settings, **held)
-    increment = increments.since(stored, judged, START, settings.coverage_gap_ms)
+    increment = increments.new_since(stored, judged, START, settings.coverage_gap_ms)
     found = built(stored, files, increment, settings)
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"

@@ -152,7 +152,7 @@ class Derivation:
         )
         if self.until is None:
             return increments.everything_retained(stored)
-        return increments.since(stored, self.judged, self.until, self.settings.coverage_gap_ms)
+        return increments.new_since(stored, self.judged, self.until, self.settings.coverage_gap_ms)
 
     def _derive(self, step: Step) -> None:
         if step.write_mode == "aggregate":
@@ -177,9 +177,9 @@ class Derivation:
                 self.whole_tables[step.name] = rows
             if step.lasting_rules:
                 rows = with_lasting_findings(self.lake, rows, step.lasting_rules)
-            touched, since = self.increment.touched, self.increment.since
+            recomputed_ids, earliest = self.increment.recomputed_ids, self.increment.earliest_recomputed_at
             keep = partial(self._cached_whole, step.name)
-            self.lake.replace_connections(step.name, rows, touched, since, self.batch_id, keep)
+            self.lake.replace_connections(step.name, rows, recomputed_ids, earliest, self.batch_id, keep)
 
     def _keep_judged(self, rows: DataFrame) -> None:
         """Write the judged requests that a later run needs, before any table that is made of them."""

@@ -72,18 +72,18 @@ class Increment:
     """What a build recomputes.
 
     Attributes:
-        touched: the connections to replace, as `replacement.with_replaced` takes them; None if every row is replaced.
+        recomputed_ids: the connections to replace, as `replacement.with_replaced` takes them; None replaces all rows.
         requests: the requests to judge, perhaps with `boundaries.UNCHANGED`.
         before: what was judged before of their connections.
-        since: returns a time before which no connection that is recomputed opened; None if that is not known.
+        earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
         cached: relations to release after the run.
         states: how many connections go on; None if connection ids are recomputed from all their requests.
     """
 
-    touched: DataFrame | None
+    recomputed_ids: DataFrame | None
     requests: DataFrame
     before: JudgedBefore = NOTHING
-    since: Callable[[], datetime | None] = lambda: None
+    earliest_recomputed_at: Callable[[], datetime | None] = lambda: None
     cached: tuple[DataFrame, ...] = ()
     states: int | None = None
 
@@ -113,10 +113,10 @@ def everything(requests: DataFrame) -> Increment:
 def everything_retained(stored: Stored) -> Increment:
     """Recompute all connection ids, if retention has deleted requests."""
     whole = cache(_after_the_deleted([stored.requests.select(*_KEY)], stored), stored.staging)
-    return Increment(_touched_whole(whole), _all_requests(whole, stored), cached=(whole,))
+    return Increment(_whole_ids(whole), _all_requests(whole, stored), cached=(whole,))
 
 
-def since(stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int) -> Increment:
+def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int) -> Increment:
     """Return what to recompute for the connection ids with requests that no build has seen.
 
     Args:
@@ -149,9 +149,9 @@ def since(stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap
         others = requests.join(whole, on=_KEY, how="left_anti")
         requests = _all_requests(whole, stored).unionByName(others, allowMissingColumns=True)
     keys = states.select(*CONNECTION_KEY)
-    touched = keys.withColumn("unchanged_until", F.lit(None).cast("timestamp"))
+    recomputed_ids = keys.withColumn("unchanged_until", F.lit(None).cast("timestamp"))
     return Increment(
-        touched if whole is None else touched.unionByName(_touched_whole(whole)),
+        recomputed_ids if whole is None else recomputed_ids.unionByName(_whole_ids(whole)),
         requests,
         JudgedBefore(states.select(STATE), of_same_keys(judged, keys, CONNECTION_KEY)),
         lru_cache(lambda: _earliest(ids, states) if whole is None else None),
@@ -210,7 +210,7 @@ def _states(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
     return states.select(*CONNECTION_KEY, STATE).join(ids.select(*_KEY), on=_KEY, how="left_semi")
 
 
-def _touched_whole(whole: DataFrame) -> DataFrame:
+def _whole_ids(whole: DataFrame) -> DataFrame:
     nothing = F.lit(None)
     return whole.select(
         *_KEY,
@@ -246,8 +246,8 @@ def _unsettled(
     Args:
         debug_since: the time of the first new request at DEBUG, of brokers that also write requests at INFO.
         stored: the warehouse.
-        judged: see `since`.
-        coverage_gap_ms: see `since`.
+        judged: see `new_since`.
+        coverage_gap_ms: see `new_since`.
     """
     gap = timedelta(milliseconds=coverage_gap_ms) + OVERLAP
     recent = _of_brokers(stored.connections, debug_since).where(F.col("opened_at") >= F.col("its_time") - F.lit(gap))

@@ -39,25 +39,25 @@ def upserted(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
     return of_other_keys(stored, new, spec.key).unionByName(new)
 
 
-def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame) -> DataFrame:
+def with_replaced(stored: DataFrame, new: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
     """Return the new rows, and the stored rows of connections that stay.
 
     Args:
         stored: the table; rows without a connection are replaced.
         new: the new rows.
-        touched: what to replace, in rows of cluster, broker, connection_id, opened_at, opened_seq and unchanged_until.
-            A row stands for one connection; or, if opened_at is null, for all connections of the id that opened after
-            unchanged_until; or, if that is null too, for all of the id.
+        recomputed_ids: what to replace, in rows of cluster, broker, connection_id, opened_at, opened_seq and
+            unchanged_until. A row stands for one connection; or, if opened_at is null, for all connections of the id
+            that opened after unchanged_until; or, if that is null too, for all of the id.
     """
-    return _replaced(stored.where("opened_at IS NOT NULL"), touched, "left_anti").unionByName(new)
+    return _replaced(stored.where("opened_at IS NOT NULL"), recomputed_ids, "left_anti").unionByName(new)
 
 
 def changes(
-    stored: DataFrame, new: DataFrame, touched: DataFrame, since: datetime | None, spec: TableSpec
+    stored: DataFrame, new: DataFrame, recomputed_ids: DataFrame, since: datetime | None, spec: TableSpec
 ) -> DataFrame:
     """Return the new rows, and the stored rows to delete, marked as tombstones."""
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
-    old = _replaced(stored.where(F.col("opened_at").isNotNull() & recent), touched, "left_semi")
+    old = _replaced(stored.where(F.col("opened_at").isNotNull() & recent), recomputed_ids, "left_semi")
     gone = of_other_keys(old.unionByName(stored.where("opened_at IS NULL")), new, spec.key)
     return with_tombstones(new, gone)
 
@@ -111,14 +111,16 @@ def within(since: datetime | None) -> str:
     return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{sql_time(since)}')"
 
 
-def _replaced(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
+def _replaced(rows: DataFrame, recomputed_ids: DataFrame, how: str) -> DataFrame:
     """Return the rows of connections that are replaced (left_semi), or that stay (left_anti)."""
     names = (*CONNECTION_KEY, "unchanged_until")
     its = {name: F.col(f"its_{name}") for name in names}
     same_id = reduce(and_, (F.col(name) == its[name] for name in CONNECTION_ID_KEY))
     is_later = its["unchanged_until"].isNull() | (F.col("opened_at") > its["unchanged_until"])
     is_one = (F.col("opened_at") == its["opened_at"]) & (F.col("opened_seq") == its["opened_seq"])
-    is_touched = F.when(its["opened_at"].isNull(), is_later).otherwise(is_one)
+    is_recomputed = F.when(its["opened_at"].isNull(), is_later).otherwise(is_one)
     return rows.join(
-        touched.select(*(F.col(name).alias(f"its_{name}") for name in names)), on=same_id & is_touched, how=how
+        recomputed_ids.select(*(F.col(name).alias(f"its_{name}") for name in names)),
+        on=same_id & is_recomputed,
+        how=how,
     )

@@ -284,8 +284,8 @@ class Warehouse:
         self,
         name: str,
         rows: DataFrame,
-        touched: DataFrame | None,
-        since: Callable[[], datetime | None],
+        recomputed_ids: DataFrame | None,
+        earliest: Callable[[], datetime | None],
         batch_id: str,
         keep: Keep = lambda rows: rows,
     ) -> None:
@@ -297,21 +297,23 @@ class Warehouse:
         Args:
             name: a table whose rows belong to connections.
             rows: the new rows, and all rows without a connection.
-            touched: the connections to replace; see `replacement.with_replaced`. None replaces all rows.
-            since: returns a time before which no replaced row opened, or None; it is called for large tables only.
+            recomputed_ids: the connections to replace; see `replacement.with_replaced`. None replaces all rows.
+            earliest: returns a time before which no replaced row opened, or None; it is called for large tables only.
             batch_id: stored in the table's history.
             keep: called with the rows of a small table, stored and new, before they are written.
         """
         spec = self.spec(name)
-        if touched is None or self._is_empty(name):  # do not append: an overtaken run may just have filled the table
+        if recomputed_ids is None or self._is_empty(
+            name
+        ):  # do not append: an overtaken run may just have filled the table
             self.overwrite(name, rows, batch_id)
             return
         new = replacement.shaped(rows, spec)
         if self._is_small(spec):
-            self.overwrite(name, keep(replacement.with_replaced(self.read(name), new, touched)), batch_id)
+            self.overwrite(name, keep(replacement.with_replaced(self.read(name), new, recomputed_ids)), batch_id)
             return
-        bound = since()
-        changes = replacement.changes(self.read(name), new, touched, bound, spec)
+        bound = earliest()
+        changes = replacement.changes(self.read(name), new, recomputed_ids, bound, spec)
         self._merge(name, changes, replacement.REPLACE, replacement.within(bound))
 
     def delete(self, name: str, condition: str) -> int:

@@ -224,14 +224,16 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
     """A derivation on a warehouse without tables, and what it does there."""
     done: list[Any] = []
 
-    def replace(name: str, rows: Any, touched: Any, since: Any, batch_id: str, keep: Any) -> None:
-        done.append((name, keep(rows) if until is not None else rows, touched, since, batch_id))
+    def replace(name: str, rows: Any, recomputed_ids: Any, earliest: Any, batch_id: str, keep: Any) -> None:
+        done.append((name, keep(rows) if until is not None else rows, recomputed_ids, earliest, batch_id))
 
     derived: Any = derivation.Derivation.__new__(derivation.Derivation)
     derived.until = None if until is None else at(until)
     derived.is_whole = until is None and retained_from is None
     derived.build, derived.batch_id = Build(MADE_WITH, "batch"), "batch"
-    derived.increment = SimpleNamespace(touched="touched", since="since", cached=(), requests="new", before="before")
+    derived.increment = SimpleNamespace(
+        recomputed_ids="ids", earliest_recomputed_at="earliest", cached=(), requests="new", before="before"
+    )
     derived.run_relations, derived.whole_tables, derived.cached, derived.settings = {}, {}, [], "settings"
     derived.committed, derived.is_committed, derived.files, derived.judged = (
         "requests",
@@ -291,7 +293,7 @@ def test_later_steps_read_whole_tables_with_the_rows_that_stay(
     assert derived.run_relations == {"connections": Noted("made")}
     assert derived.whole("connections") == Noted(whole)
     written = Noted("made") if until is None else Noted("kept made")
-    assert done == [("connections", written, "touched", "since", "batch")]
+    assert done == [("connections", written, "ids", "earliest", "batch")]
 
 
 def test_where_nothing_may_be_kept_in_memory_whole_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,8 +319,8 @@ def test_findings_that_outlast_retention_are_written_with_the_new_ones(
     [
         (None, None, ("everything", "requests")),
         (None, 1, ("all that is left", at(1), "snapshot of connections", ["file"], "requests")),
-        (2, None, ("since", None, "snapshot of connections", ["file"], "requests", "judged", at(2), 7)),
-        (2, 1, ("since", at(1), "snapshot of connections", ["file"], "requests", "judged", at(2), 7)),
+        (2, None, ("new_since", None, "snapshot of connections", ["file"], "requests", "judged", at(2), 7)),
+        (2, 1, ("new_since", at(1), "snapshot of connections", ["file"], "requests", "judged", at(2), 7)),
     ],
 )
 def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
@@ -334,7 +336,7 @@ def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
     chosen = {
         "everything": lambda requests: ("everything", requests),
         "everything_retained": lambda stored: ("all that is left", *seen(stored)),
-        "since": lambda stored, *given: ("since", *seen(stored), *given),
+        "new_since": lambda stored, *given: ("new_since", *seen(stored), *given),
     }
     for name, increment in chosen.items():
         monkeypatch.setattr(derivation.increments, name, increment)

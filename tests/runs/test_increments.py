@@ -27,8 +27,8 @@ def seconds_of(name: str) -> Any:
 
 
 def stays(increment: increments.Increment) -> Stays:
-    assert increment.touched is not None
-    ids = increment.touched.select("connection_id", seconds_of("unchanged_until").alias("until"))
+    assert increment.recomputed_ids is not None
+    ids = increment.recomputed_ids.select("connection_id", seconds_of("unchanged_until").alias("until"))
     rows = increment.requests.join(ids, "connection_id").where("unchanged_connections > 0").distinct()
     last = seconds_of("unchanged_last_request_at").alias("last")
     found = rows.select("connection_id", "until", "unchanged_connections", last).distinct()
@@ -37,12 +37,12 @@ def stays(increment: increments.Increment) -> Stays:
 
 def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
     """What is recomputed of each broker."""
-    assert increment.touched is not None
+    assert increment.recomputed_ids is not None
     replaced = {
         (row["broker"], row["connection_id"]): ALL if row["opened_at"] is None else ON
-        for row in increment.touched.collect()
+        for row in increment.recomputed_ids.collect()
     }
-    assert len(replaced) == increment.touched.count()
+    assert len(replaced) == increment.recomputed_ids.count()
     requests: dict[tuple[str, str], list[int]] = {}
     for row in increment.requests.where("not is_duplicate").select("broker", "connection_id", "second").collect():
         requests.setdefault((row[0], row[1]), []).append(row[2])
@@ -57,7 +57,7 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
 
 
 def since(spark: Any, *of_brokers: Any) -> increments.Increment:
-    return increments.since(*stored(spark, *of_brokers), AT, GAP_MS)
+    return increments.new_since(*stored(spark, *of_brokers), AT, GAP_MS)
 
 
 def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
@@ -261,7 +261,7 @@ def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[s
 def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside: bool) -> None:
     log, expected = over_and_open(is_open_beside)
     increment = since(spark, {"b": log})
-    assert increment.since() == at(0 if is_open_beside else 1000)
+    assert increment.earliest_recomputed_at() == at(0 if is_open_beside else 1000)
     assert increment.states == 1 + is_open_beside
     assert recomputed(increment) == {"b": expected}
 
@@ -270,7 +270,7 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
 def test_where_only_duplicates_are_new_no_connection_is_recomputed(spark: Any) -> None:
     log = Log(old(("x", 0)), old(("x", 1)), [("x", 1, 0, 0, 0)], [file_of("f", 2, 0)], duplicates=("x",))
     increment = since(spark, {"b": log})
-    assert (increment.since(), increment.states, recomputed(increment)) == (None, 0, {})
+    assert (increment.earliest_recomputed_at(), increment.states, recomputed(increment)) == (None, 0, {})
 
 
 @pytest.mark.long
@@ -283,7 +283,7 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     new = old(("x", 600), ("y", 950), ("at the instant", 560))
     log = Log(old(("y", 900), ("at the instant", 500)), new, connections, files)
     held, judged = stored(spark, {"b": log}, retained_from)
-    increment, whole = increments.since(held, judged, AT, GAP_MS), increments.everything_retained(held)
+    increment, whole = increments.new_since(held, judged, AT, GAP_MS), increments.everything_retained(held)
     assert stays(increment) == stays(whole) == {"x": (50, 2, 499)}
     assert recomputed(increment) == {"b": {"x": (ALL, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
     assert recomputed(whole) == {"b": {"x": (ALL, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
@@ -294,7 +294,9 @@ def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_la
     """A clock was set back between the id's connections."""
     connections: list[Connection] = [("x", 1, 700, 999, 0), ("x", 2, 400, 450, 0)]
     log = Log([], old(("x", 1000)), connections, [file_of("f", 1, 0)], heard={"x": 999})
-    assert recomputed(increments.since(*stored(spark, {"b": log}, at(500)), AT, GAP_MS)) == {"b": {"x": (ALL, [1000])}}
+    assert recomputed(increments.new_since(*stored(spark, {"b": log}, at(500)), AT, GAP_MS)) == {
+        "b": {"x": (ALL, [1000])}
+    }
 
 
 @pytest.mark.long
@@ -307,8 +309,8 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
     ]
     files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
     held, judged = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
-    increment = increments.since(held, judged, AT, GAP_MS)
-    assert (increment.since(), increment.states) == (None, None)
+    increment = increments.new_since(held, judged, AT, GAP_MS)
+    assert (increment.earliest_recomputed_at(), increment.states) == (None, None)
     assert stays(increment) == {"x": (0, 1, 100), "y": (0, 1, 100)}
     found = recomputed(increment)
     assert found == {"b": {"x": (ALL, [600, 5000]), "y": (ALL, [5001])}}
@@ -318,5 +320,9 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
     held, _ = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
     increment = increments.everything(held.requests)
-    assert (increment.touched, increment.since(), increment.requests) == (None, None, held.requests)
+    assert (increment.recomputed_ids, increment.earliest_recomputed_at(), increment.requests) == (
+        None,
+        None,
+        held.requests,
+    )
     assert increment.before == NOTHING
