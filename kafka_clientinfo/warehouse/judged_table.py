@@ -76,7 +76,7 @@ class JudgedTable:
             return None
         for commit in ddl.commits(self.spark, self._table):
             if _UNTIL in (commit["userMetadata"] or ""):
-                return Build(*commit["userMetadata"].split(_UNTIL))
+                return Build(*commit["userMetadata"].rsplit(_UNTIL, 1))
             if commit["operation"] not in _LEAVES_ROWS:
                 return None
         return None

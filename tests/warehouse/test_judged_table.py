@@ -201,6 +201,7 @@ def without_session(monkeypatch: pytest.MonkeyPatch, done: list[Any], **ddls: An
         *(([{"operation": name, "userMetadata": None}, BUILT], None) for name in OTHERS),
         *(([{"operation": name, "userMetadata": ""}, BUILT], SECOND) for name in TIDY),
         ([*({"operation": name, "userMetadata": "theirs"} for name in TIDY), BUILT], SECOND),
+        ([{"operation": "WRITE", "userMetadata": "from 1, until 2, until 3"}, BUILT], Build("from 1, until 2", "3")),
     ],
 )
 def test_rows_are_of_a_build_if_nothing_has_changed_them_since(
