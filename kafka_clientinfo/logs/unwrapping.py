@@ -166,7 +166,7 @@ class LineSplitter:
         if line is not None:
             self._line(begin, data, length, line)
             return
-        is_torn = is_torn or data.startswith(_TORN_OBJECTS.get(self._layout.wrapper, b"\n"))
+        is_torn = is_torn or data.startswith(_TORN_OBJECTS.get(self._layout.wrapper, ()))
         if self._layout.wrapper in ("cri", "docker"):
             for other in list(self._open.values()):
                 self._close(other)  # the file is damaged here, so the next lines do not continue the record

@@ -87,6 +87,16 @@ def test_clients_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFi
     }  # fmt: skip
 
 
+def test_an_owners_clients_were_seen_from_the_first_connection_to_the_last_request(
+    owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if all connections come from one host, and the first of them lasts the longest."""
+    path = fleet(tmp_path / "w", [use("x", "10.1.0.1", hours=3), use("x", "10.1.0.1"), use("x", "10.1.0.1", hours=1)])
+    rows = asked(capsys, path, "clients", "--owners", owners, "--by", "owner")
+    seen = ("2026-11-21T01:00:00.000Z", "2026-11-21T04:01:00.000Z")
+    assert figures(rows, "first_seen", "last_seen") == {PAYMENTS: seen}
+
+
 def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
     names = ("would_break", "not_with_later", "cannot_be_judged", "fine", "breaking_requests")
     found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner")

@@ -235,6 +235,28 @@ def test_it_counts_the_starts_that_it_takes_for_text(step: int) -> None:
     assert [record.forged_prefixes for record in found] == [2, 0, 0, 1]
 
 
+STAMP = b"[2026-11-21 12:00:00,000] INFO "
+FAILURE = b"Failed authentication with /10.0.0.1 (channelId=1) (a) (org.apache.kafka.common.network.Selector)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_end"),
+    [
+        (STAMP + FAILURE, False),
+        (b"x" + STAMP + FAILURE, True),
+        (STAMP + b"x" + FAILURE, True),
+        (b"\tat a.B(C)\n", False),
+        (b"x\tat a.B(C)\n", True),
+        (b"x (Selector)\n", True),
+        (b"x (y)z\n", False),
+    ],
+)
+def test_a_report_of_a_failure_ends_no_open_message(line: bytes, is_end: bool) -> None:
+    """A client may have written it; any other line that ends with a logger ends the message."""
+    data = STAMP + b"a message without a logger\n" + line
+    assert has_ended(data, len(STAMP), len(data)) == is_end
+
+
 @pytest.mark.parametrize("before", [b"", b"[2026-11-21 12:00:00,000] INFO x (a)\n"])
 @pytest.mark.parametrize("more", [0, 1])
 def test_an_open_text_ends_where_it_is_longer_than_clients_texts(before: bytes, more: int) -> None:

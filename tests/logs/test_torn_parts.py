@@ -68,6 +68,17 @@ def test_in_text_the_next_request_is_read_or_rejected_with_the_torn_one(pattern:
             assert len(ids) == 6 or b"second" in b"".join(one.raw for one in rejected), half
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("wrapper", ["docker", "cri"])
+def test_a_torn_line_of_one_part_hides_no_request_of_several(wrapper: str, pattern: str) -> None:
+    before = wrap(json_record(**BEFORE), pattern, wrapper)
+    first = wrap(json_record(client_id="first"), pattern, wrapper)
+    for half in (first[:at] for at in (2, len(first) // 2, len(first) - 60)):
+        got = events(before * 2 + half + wrap(json_record(**SECOND), pattern, wrapper, PART) + before)
+        assert [one.client_id for one in got if isinstance(one, RequestEvent)] == ["before", "before", *BOTH], half
+        assert [type(one) for one in got if not isinstance(one, RequestEvent)] == [RejectedRecord], half
+
+
 @pytest.mark.parametrize(("build", "kind"), one_in(4, product(IN_TEXT, KINDS)))
 def test_a_whole_request_between_two_halves(build: Build, kind: tuple[str, str]) -> None:
     pattern, wrapper = kind
