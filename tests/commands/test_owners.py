@@ -272,7 +272,7 @@ def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
     """Then come those with more clients that will break later, then those that cannot be judged, then the name."""
     counts = {
         "b": (1, 0, 0),
-        "a": (1, 0, 0),
+        "A": (1, 0, 0),
         None: (1, 0, 0),
         "unjudged": (1, 0, 1),
         "warned": (1, 1, 0),
@@ -284,7 +284,7 @@ def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
         for name, numbers in counts.items()
     }
     rows = owners_table(impacts, TARGET, 0).dicts()
-    assert [row["owner"] for row in rows] == ["most", "warned", "unjudged", None, "a", "b", "z"]
+    assert [row["owner"] for row in rows] == ["most", "warned", "unjudged", None, "A", "b", "z"]
 
 
 def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
@@ -300,14 +300,15 @@ def test_owners_come_by_connections_and_then_by_name() -> None:
         ("c", "p", client_id, "kgo", "1", "h", connections, requests, first, first + 1)
         for client_id, connections, requests, first in (
             ("b", 1, 1, 7),
-            ("a", 1, None, 8),
+            ("A", 1, None, 8),
+            ("nobody's", 1, 1, 9),
             ("c", 1, 1, 6),
             ("c", 1, 2, 5),
         )
     ]
     scope = SimpleNamespace(query=lambda *_: Rows(names, rows))
-    rules = parse_owners("".join(f"[[owners]]\nowner = '{name}'\nclient_ids = ['{name}']\n" for name in "abc"), "x")
+    rules = parse_owners("".join(f"[[owners]]\nowner = '{name}'\nclient_ids = ['{name}']\n" for name in "Abc"), "x")
     found = Ownership(rules, scope).clients().dicts()  # type: ignore[arg-type]
     assert [tuple(row[name] for name in ("owner", "connections", "requests", "first_seen", "last_seen")) for row in found] == [
-        ("c", 2, 3, 5, 7), ("a", 1, 0, 8, 9), ("b", 1, 1, 7, 8),
+        ("c", 2, 3, 5, 7), (None, 1, 1, 9, 10), ("A", 1, 0, 8, 9), ("b", 1, 1, 7, 8),
     ]  # fmt: skip
