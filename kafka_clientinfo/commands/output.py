@@ -41,7 +41,7 @@ _LONGEST = 100
 """The largest number of characters of a text in a column, also on a wider terminal."""
 _NUMBER = re.compile(r"[0-9]{1,30}")
 _MOST_ROWS = 1_000_000_000
-"""The largest --limit: both engines also accept one row more after LIMIT."""
+"""The largest --limit: LIMIT gets one row more, which both engines accept."""
 _NARROWEST = 24
 """Texts are not shortened below this number of characters; a terminal wraps lines that still don't fit."""
 _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})

@@ -8,8 +8,8 @@ Rules on principals, client ids, hosts, groups and software give each endpoint a
 | endpoint | `ENDPOINT`: a client, and one remote host | one or none |
 | use | `USE`: a client, and one version of an API | those of the endpoints that use it |
 
-An endpoint and not a client has an owner, because programs of several owners may share principal, client id and software
-(as on listeners without authentication). Python applies the rules to aggregated rows; SQL does not know them.
+An owner belongs to an endpoint, not to a client, because programs of several owners may share principal, client id and
+software (as on listeners without authentication). Python applies the rules to aggregated rows; SQL does not know them.
 """
 
 import argparse

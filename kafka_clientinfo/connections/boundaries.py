@@ -43,7 +43,9 @@ STATED_SOFTWARE = "stated_software"
 _COMPARED = (*SHARED.compared, "period", "starts_before", "who")
 """Columns of the request before that are compared to find boundaries."""
 UNCHANGED = ("unchanged_connections", "unchanged_last_request_at")
-"""Columns that requests have if the earlier connections of their id are left out."""
+"""Columns about the earlier connections of an id, if their requests are left out: how many they are, and the time of
+their latest request.
+"""
 IN_PERIOD = ("jumps", "repeats", "outlasts")
 """Results of comparing a request with the one before on its connection: correlation ids are missing in between although
 the log has no hole; the correlation id is the same; the silence was longer than connections.max.idle.ms."""
@@ -133,7 +135,7 @@ def _state(name: str) -> Column:
 def _state_after(requests: DataFrame, look_backs: Mapping[str, LookBack]) -> Column:
     """Return the state after a request, if it is the last one of its connection id.
 
-    The state has the request itself, in the columns that windows read, and what they found before it.
+    The state holds the columns of the request that windows read, and the results of the windows before it.
     """
     others = ("broker_no", "file_no", "starts_before", "period", "coverage", "carried", STATE, *UNCHANGED)
     request = F.struct(
@@ -162,7 +164,9 @@ def as_requests(states: DataFrame) -> DataFrame:
 
 
 def _with_session_no(requests: DataFrame) -> DataFrame:
-    """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_PERIOD`; drop what they are made of."""
+    """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_PERIOD`; drop the columns from which
+    they are computed.
+    """
     goes_on = STATE in requests.columns
     is_part = "unchanged_connections" in requests.columns
     unchanged = F.coalesce("unchanged_connections", F.lit(0)) if is_part else F.lit(0)

@@ -56,8 +56,8 @@ class Finder:
         find: returns the findings (see `violations.violations`); its parameters are named after the relations that it
             needs.
         rules: the names of the rules that the findings break.
-        outlast_retention: whether stored findings stay after retention has deleted the rows that show them. Others are
-            made of tables that retention leaves whole, so every run makes them again.
+        outlast_retention: whether stored findings stay after retention has deleted the rows from which they were made.
+            Other findings are made of tables that retention leaves whole, so every run makes them again.
     """
 
     find: Callable[..., DataFrame]

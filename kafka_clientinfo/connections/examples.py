@@ -17,7 +17,7 @@ def source() -> Column:
 
 
 def example(column: str, log_zone: str) -> Column:
-    """Return the example of the request of which the column `column` holds the `source`.
+    """Return the example of a request; `column` names the column with its `source`.
 
     Its grep is an extended regular expression for the request's time, in the log's zone, and its correlation id.
     """

@@ -208,7 +208,9 @@ def _counts_from_start() -> Column:
 
 
 def _connection_id() -> Column:
-    """Return the part of a connection id that patterns are applied to; an id that is longer has no host."""
+    """Return the beginning of a connection id, to which patterns are applied; they find no host in an id that is
+    longer.
+    """
     return F.substring("connection_id", 1, LONGEST)
 
 

@@ -34,8 +34,8 @@ def offered_before(offers: str, life: str, at: Column) -> Column:
         at: the time.
 
     Returns:
-        The elements of the array that were advertised then, in its order. There are several if listeners differ or if a
-        range was replaced and came back, and none if no such answer is known.
+        The elements of the array that were advertised then, in its order. Several remain if listeners differ, or if a
+        range was replaced and restored; none remains if no such answer is known.
     """
     begin, end = F.col(f"{life}.begin"), F.col(f"{life}.end")
 

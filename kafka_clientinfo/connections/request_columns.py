@@ -1,7 +1,7 @@
 """The columns that requests carry from their records into the judgement, and why.
 
 Rows are narrow, because windows sort and copy them column by column, and texts cost the most. So a request carries only
-what is read: `SHARED`, and what concerns declare as their `reads`. Who reads a column says how it is carried:
+what is read: `SHARED`, and what concerns declare as their `reads`. How a column is carried depends on who reads it:
 
     in `Reads`          | who reads it                                          | carried as
     --------------------|-------------------------------------------------------|----------------------------------------------
@@ -11,7 +11,7 @@ what is read: `SHARED`, and what concerns declare as their `reads`. Who reads a 
     only_looked_back_at | the same, and nothing after them                      | a column that is dropped after them
     carried             | no window                                             | a field of the struct `carried`, as a whole
 
-Two more lists say what becomes of some of these columns: `differing` and `of_first`. Concerns leave `who` and `compared`
+Two more lists say how some columns are aggregated: `differing` and `of_first`. Concerns leave `who` and `compared`
 to `SHARED`, as `boundaries` compares nothing else.
 
 Only the group APIs carry their bodies as text; from all others a concern makes the columns that it needs (`made`).
@@ -42,7 +42,7 @@ GROUP_APIS = (
 WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
 """APIs that keep their bodies as text."""
 ALONE = (ApiKey.API_VERSIONS, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP)
-"""APIs of which each request counts by itself; most heartbeats repeat the one before."""
+"""APIs with requests that stay rows of their own. Heartbeats are merged, because most repeat the one before."""
 
 
 def _nothing() -> Mapping[str, Column]:

@@ -35,7 +35,7 @@ FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last
 ENFORCED = ("rejected", "taken")
 """Further columns of findings from requests: how many requests the broker rejected, and how many it accepted."""
 _OPTIONAL = (*ENFORCED, "blames", "binds")
-"""Columns that a finding may lack; without blames, the rule says whom it blames, and without binds, its KIP binds."""
+"""Columns that a finding may lack; without blames, the rule's own value counts; without binds, the rule's KIP binds."""
 _LONGEST_MESSAGE = 1000
 _Rule = TypeVar("_Rule", RequestRule, ConnectionRule)
 

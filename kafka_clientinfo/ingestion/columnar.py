@@ -73,7 +73,7 @@ def _read_connection(piece: bytes) -> _Connection | None:
 
 
 class _Pieces(dict[bytes, int]):
-    """The different pieces of one kind, numbered by their first record; a piece that is not plain has number -1."""
+    """Numbers the distinct pieces of one kind, in order of first use; a piece that is not plain gets -1."""
 
     def __init__(self, read: Callable[[bytes], tuple[Any, ...] | None]) -> None:
         super().__init__()

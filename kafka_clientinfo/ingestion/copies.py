@@ -87,7 +87,7 @@ class Candidate:
         return replace(self.file, alignment=alignment) if alignment.shift else self.file
 
     def resume_point(self, row: Row) -> ResumePoint:
-        """Return the hash before the offset where reading the log of a row ended, and what follows; raises OSError."""
+        """Return the resume point at the offset where an earlier run ended the row's log; raises OSError."""
         return resume_point(self.aligned(row), int(row["bytes_ingested"]), self.alignment(row).in_log)
 
     def compare(self, other: "Candidate") -> Order:

@@ -122,7 +122,7 @@ def evidence(events: pa.RecordBatch, omissions: Omissions) -> dict[str, pa.Array
 
 
 def read_at(run: _Run, now: datetime) -> _Run:
-    """Return a run as ingested_files stores it, with the time at which its evidence was read."""
+    """Return a run as ingested_files stores it: each piece of evidence becomes the time of its reading."""
     return {**run, **{name: now for name in EVIDENCE if run.get(name) is not None}}
 
 

@@ -145,7 +145,7 @@ def _joined(arrangement: _Arrangement, by: int) -> _Arrangement:
 
 
 def _best(arrangements: Iterator[_Arrangement]) -> list[_Arrangement]:
-    """Return the best arrangement per state, as the logs go on alike from there, and of these the best `_WIDTH`."""
+    """Keep the best arrangement per state, as equal states continue alike, and of these the best `_WIDTH`."""
     best: dict[tuple[int | None, ...], _Arrangement] = {}
     for arrangement in sorted(arrangements):
         best.setdefault((arrangement.first_end, arrangement.second_end, arrangement.second_begin), arrangement)

@@ -120,8 +120,8 @@ E = TypeVar("E")
 def distinct_events(events: Iterable[E], said: Callable[[E], tuple[str, str | None]]) -> list[E]:
     """Return the first `MOST_EVENTS` events, without those that repeat the last value of their kind.
 
-    After a start no earlier value counts, so its events repeat nothing. It is safe to apply this again to its result
-    followed by the file's further events: that gives the same as all events of the file at once.
+    After a start no earlier value counts, so its events repeat nothing. Applied to its own result and the file's later
+    events, this gives the same result as if it had been applied to all events at once.
 
     Args:
         events: the events of one file, in order.

@@ -21,7 +21,7 @@ import re
 
 LOGIN = rb"(?:\[[^\]\r\n]{0,200}\] )?Failed authentication with "
 LONGEST_TEXT = 256 << 10
-"""Bytes; longer than clients' texts in one message, which has few strings, of at most 32,767 bytes each."""
+"""Bytes; more than clients' texts take in one message, as it has few strings of at most 32,767 bytes."""
 
 _ENDS = re.compile(rb"\)\r?\n")
 _LOGGER_LINE = re.compile(rb"\([A-Za-z_]\w{0,100}([\w.$]{0,150})\)\r?\n\Z")

@@ -60,7 +60,7 @@ class LogClock:
         return self._last
 
     def is_repeated(self, text: bytes, zone: bytes | None = None) -> bool:
-        """Return whether a time, as `micros` takes it, lies in an hour that the zone repeats; False if it is none."""
+        """Return whether a timestamp lies in an hour that the zone repeats; False if the text is no time."""
         try:
             first, second = self.readings(text, zone)
         except ValueError:
@@ -68,7 +68,7 @@ class LogClock:
         return first != second
 
     def start_again(self, text: bytes) -> None:
-        """Take the second reading of a time in a repeated hour, for a log that begins after the hour's first pass."""
+        """Use the second reading at the start of a log that begins after a repeated hour's first pass."""
         _, self._last = self.readings(text, None)
 
     def readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:

@@ -122,7 +122,7 @@ def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """Yield the content of compressed bytes, in pieces of some megabytes.
 
     Args:
-        read: returns at most so many of the next bytes; no bytes at the end.
+        read: returns the next bytes, at most as many as asked for; empty at the end.
 
     Raises:
         CorruptFile: after the last piece, if the bytes are damaged, end too early, or have an unknown format.
@@ -200,7 +200,7 @@ def _end(source: _Input, beginning: bytes) -> None:
     """Check the bytes after the last member, which may only be zeros, as block devices add them.
 
     Raises:
-        CorruptFile: they are the beginning of a member that is not complete, of a format that is not read, or others.
+        CorruptFile: they begin an incomplete member or a format that is not read, or are any other bytes.
     """
     for magic, advice in _NOT_READ.items():
         if beginning.startswith(magic):

@@ -51,8 +51,8 @@ class LogFile(Protocol):
     """A log file, on any storage.
 
     Attributes:
-        size: the most bytes on disk that are read, so that a file that grows gives the same bytes twice; None reads to
-            the end. A file with fewer bytes raises OSError.
+        size: read at most this many bytes on disk, so that a growing file gives the same bytes twice; None for all.
+            Reading a shorter file raises OSError.
         alignment: the first record's offsets, if offsets are those of a log that began with another file.
     """
 

@@ -95,7 +95,7 @@ def is_finished(data: bytes, start: int, end: int) -> bool:
 
 
 def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
-    """Return whether a prefix after the line data[start:end] starts a record, without knowing the line's own record.
+    """Return whether the line data[start:end] ends its record, whichever record that is.
 
     A logger after connection and times ends a record of any kind. A request in JSON ends every record except a request
     in text, because a client id may hold such a line; `json_requests` says that no request in text is expected.
@@ -353,7 +353,7 @@ class PlainSplitter:
 
 
 def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:
-    """Give the splitter a stream of blocks, of any size, and then the end; yield after each, so that records are taken.
+    """Pass blocks to the splitter, then the end; yield after each step, so that the caller takes records.
 
     Raises:
         CorruptFile: the stream's damage, after the end.

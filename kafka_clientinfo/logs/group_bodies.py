@@ -90,7 +90,7 @@ def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Entry]
 
 
 def _assumed(request: dict[str, Any], response: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the assignments decoded as each protocol type that fits all of them, but for types with too many."""
+    """Decode the assignments as each protocol type that fits them all; leave out types with too many."""
     by_type = {}
     for protocol_type in GROUP_TYPES:
         read = list(_sync(request | {"protocolType": protocol_type}, response))
@@ -133,7 +133,7 @@ def _read(kind: str, protocol_type: object, payload: object, member: object, **m
 
 
 def _content(payload: GroupPayload) -> dict[str, Any]:
-    """Return the payload's fields; of bytes inside it, which belong to the client's assignor, only their number."""
+    """Return the payload's fields; give only the length of bytes, which belong to the client's assignor."""
     content: dict[str, Any] = {"version": payload.version}
     for name, value in (payload.body or {}).items():
         if isinstance(value, bytes | bytearray | memoryview):

@@ -77,7 +77,7 @@ class JsonRun:
         return self._nameless_from > 0 and self._reached - self._nameless_from > LONGEST_TEXT
 
     def _search_line(self, data: bytes, start: int, line: int, line_end: int) -> None:
-        """Search one more line, which goes on with the run of lines in JSON or ends it."""
+        """Search one more line, which continues or ends the run of JSON lines."""
         self._reached = line_end - start
         is_json = _is_json_request(data, line, line_end)
         self._json_from = (self._json_from or line - start) if is_json else 0

@@ -157,7 +157,7 @@ def logger_first_start(line: Line) -> Start | None:
 
 
 def _holds_time(text: bytes, start: int, end: int) -> bool:
-    """Return whether another line's time stands in what seems to be a thread, so that the first head is torn."""
+    """Return whether the apparent thread holds another line's time, which shows a torn first head."""
     return text.find(b":", start, end) >= 0 and _DAY.search(text, start, end) is not None
 
 
@@ -177,7 +177,7 @@ def message_start(line: Line) -> Start | None:
 
 
 def json_start(line: Line) -> Start | None:
-    """Return the start that an event in JSON holds: its message's own, if that has time and level, or the event's."""
+    """Return the start in a JSON event: from its message if that has time and level, else from its fields."""
     logged = event(line.text)
     if logged is None:
         return None
@@ -361,7 +361,7 @@ def _is_kafka(lines: list[Line]) -> bool:
 
 
 def _possible_ends(lines: list[Line]) -> list[Line]:
-    """Return the lines that may be the end of a record: in JSON those that begin one, as a record is one line."""
+    """Return the lines that may end a record; in JSON, where a record is one line, those that begin one."""
     return [line for line in lines if _begins_record(line)] if _requests_are_json(lines) else lines
 
 

@@ -85,7 +85,7 @@ def read_blocks(
 
 
 def _begin(blocks: Iterator[bytes], is_known: bool) -> tuple[bytes, Iterator[bytes]]:
-    """Return enough of a file's beginning to detect its layout if it is not known, and all blocks from the beginning on."""
+    """Return a sample large enough to detect an unknown layout, and all blocks from the beginning on."""
     damage: CorruptFile | None = None
     sample = b""
     try:

@@ -123,7 +123,7 @@ class _Reader:
         return values
 
     def _scalar_end(self, last: bool, following: FieldSpec | None, whole: bool) -> int:
-        """Return the end of a value: the field that follows by the schema, else the next text that looks like one."""
+        """Return the end of a value: where the schema's next field begins, else the next text like a field."""
         buffer = _BUFFER.match(self.text, self.at)
         if buffer is not None:
             return buffer.end()

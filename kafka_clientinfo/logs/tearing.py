@@ -287,7 +287,7 @@ def _half_end(record: bytes, words: int) -> int:
 
 
 def _last_whole(record: bytes, words: int, is_text: bool) -> int:
-    """Return the position of the last request inside, if it is whole up to the record's end; else 0."""
+    """Return where the last request inside begins, if the rest of the record is exactly it; else 0."""
     if HANDLING.match(record, words):
         return 0
     # Inside a request in text, one in JSON names a connection that a client may have written.

@@ -57,8 +57,8 @@ _FILLER = b"\xef\xbb\xbf\0"
 def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_over: bool = False) -> Splitter:
     """Return the splitter for a layout; the stream begins at `offset`, a file's first byte or the end of a record.
 
-    Under `framing.IDENTITY` no record has a stack trace. If the file `is_over`, nothing is added to it any more, so no
-    record at its end waits for more bytes: a whole one counts, and half a one is torn.
+    Under `framing.IDENTITY` no record has a stack trace. `is_over` says that the file no longer grows: at its end a
+    whole record counts, and an incomplete one is torn.
     """
     if layout.splittable:
         return PlainSplitter(offset, kind, is_over)
@@ -195,7 +195,7 @@ class LineSplitter:
         self._queue[-1].data.add(data, length)
 
     def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
-        """Take a line, or a part of one; it is a record in the queue until its last part shows what the line is."""
+        """Take a line or a part of one. A partial line waits in the queue as a record until its last part comes."""
         begun = self._parts.get(line.stream)
         record, first = begun or (self._new(begin, line.stream), line)
         self._own(data, length)
@@ -378,7 +378,7 @@ class LineSplitter:
         return LineSplitter(offset, self._layout, self._keeps_traces, depth)
 
     def _halves(self, begin: int, data: bytes, inner: int) -> Iterator[RawRecord]:
-        """Yield the records before and from `inner` on, where a request begins inside a torn record."""
+        """Split a torn record at `inner`, where a request begins inside it, and yield the records of both parts."""
         splitter = self._splitter(begin, self._depth + 1)
         *before, half = all_records(splitter, [data[:inner]])
         yield from before

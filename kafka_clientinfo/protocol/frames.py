@@ -79,7 +79,7 @@ class Exchange:
 
     Attributes:
         request: the request's frame.
-        api_key: the request's API key, None for a SASL token; so are api_version and correlation_id.
+        api_key: the request's API key. This, api_version and correlation_id are None for a SASL token.
         response: the answer's frame; None if the request was not answered.
     """
 

@@ -31,7 +31,7 @@ class GroupPayload:
         version: the version that the payload states, which may be newer than the schema.
         layout_version: version of the schema that the body follows; it is below `version` if the client sends fewer
             fields than that version has, or if the version is newer than the schema.
-        body: the fields by JSON name; None, as are both versions, if there is no schema or the bytes are empty.
+        body: the fields by JSON name. This and both versions are None if there is no schema or no bytes.
         raw: the bytes.
     """
 

@@ -95,7 +95,7 @@ def _load(drafts: str) -> Iterable[MessageSchema]:
 
 @cache
 def released() -> Registry:
-    """Return the messages of released brokers, and those of KIP-1313 for which no release uses the numbers.
+    """Return the messages of released brokers, and messages of KIP-1313 with numbers that no release uses.
 
     Raises:
         SchemaError: a file in schemas/messages breaks a rule.

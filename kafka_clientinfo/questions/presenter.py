@@ -42,7 +42,9 @@ def host(value: str | None) -> str:
 
 
 def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
-    """Return the first hosts, at most `most` of their `number`; `rest` has the number of `all` or of `more` after these."""
+    """Return the first hosts, at most `most` of their `number`; if there are more, append `rest`, formatted with `all`
+    and `more`.
+    """
     shown = ", ".join(first[:most]) or "(unknown)"
     return shown if number <= most else shown + rest.format(all=number, more=number - most)
 

@@ -74,7 +74,7 @@ class Increment:
     Attributes:
         recomputed_ids: the connections to replace, as `replacement.with_replaced` takes them; None replaces all rows.
         requests: the requests to judge, perhaps with `boundaries.UNCHANGED`.
-        before: what was judged before of their connections.
+        before: what the last build judged of the connections that go on.
         earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
         cached: relations to release after the run.
         states: how many connections go on; None if connection ids are recomputed from all their requests.
@@ -90,7 +90,7 @@ class Increment:
 
 @dataclass
 class _News:
-    """What is new of brokers.
+    """New facts about brokers.
 
     Attributes:
         requests: per file_id, the number of new requests.
@@ -187,7 +187,7 @@ def _news(new: DataFrame, stored: Stored, built_until: datetime) -> _News:
 def _recomputed_whole(
     requests: DataFrame, news: _News, stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int
 ) -> list[DataFrame]:
-    """Return relations of the connection ids to recompute whole because of what is new of brokers."""
+    """Return the connection ids, as relations, that a build recomputes from all requests because of new facts."""
     parts = []
     at_info = brokers_at_info(stored.files)
     if unsettled := {broker: since for broker, since in news.debug_since.items() if broker in at_info}:
@@ -256,7 +256,7 @@ def _unsettled(
 
 
 def _after_the_deleted(parts: Iterable[DataFrame], stored: Stored) -> DataFrame:
-    """Add what retention has left of these connection ids: rows of connections that lost requests stay.
+    """Add to connection ids which of their rows stay: those of connections that lost requests to retention.
 
     Returns:
         The ids, with unchanged_until, the newest opened_at of the rows that stay (null: none stay), and

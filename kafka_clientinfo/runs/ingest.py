@@ -42,7 +42,7 @@ from ..warehouse.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
 
 _FEW_FILES = 1000
-"""Rows of ingested_files up to which they are put into plans, instead of reading the table."""
+"""The largest number of rows of ingested_files that are put into plans; with more, the table is read."""
 
 
 @dataclass

@@ -52,7 +52,8 @@ def _is_late(files: list[File], new: Mapping[str, int]) -> bool:
     built_before = None
     for file, was in zip(files, is_built, strict=True):
         order, first = _order(file), file["first_logged_at"]
-        # The earliest place that a built file can have had at the last build: how far it reached then is not known.
+        # The earliest position that a built file can have had at the last build, because its end at that time is not
+        # known.
         before = (first, first, file["file_id"]) if was else order
         if new.get(file["file_id"]) and (latest > order or (built_before is not None and built_before > before)):
             return True

@@ -1,8 +1,8 @@
 """The steps of a run, in order.
 
 `ingest` reads new bytes into requests, rejected_records and ingested_files; `build` derives every other table from
-requests. Each step can be run alone and again: ingest commits ingested_files last and first removes what a failed run
-left; build starts from a watermark that it moves last.
+requests. Each step can be run alone and again: ingest first removes what a failed run left, and commits ingested_files
+last; build starts at a watermark, and moves it last.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

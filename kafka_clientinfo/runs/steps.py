@@ -37,7 +37,8 @@ class Step:
         name: the name of the relation.
         needs: the names of the relations that `make` is called with.
         make: returns the relation.
-        lasting_rules: the rules of which stored findings stay if retention has deleted the rows that show them.
+        lasting_rules: the rules with stored findings that stay after retention has deleted the rows from which they
+            were made.
     """
 
     name: str

@@ -44,7 +44,7 @@ class SparkSession:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement, and the names of those that it reads, each as often as it does."""
+    """A statement, with the names of the statements that it reads, repeated for each reading."""
 
     sql: str
     reads: tuple[str, ...]

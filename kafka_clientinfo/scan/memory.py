@@ -103,7 +103,7 @@ class MemoryTables:
 
 
 def _without_zones(kind: pa.StructType) -> str:
-    """Return the SQL of the columns of rows that were read, with times without a zone, and of an ingested_at."""
+    """Return the SELECT list for rows that were read: times without a zone, and a constant ingested_at."""
     times = (
         f'CAST("{field.name}" AS TIMESTAMP) AS "{field.name}"' for field in kind if pa.types.is_timestamp(field.type)
     )

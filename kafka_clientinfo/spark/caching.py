@@ -1,6 +1,6 @@
 """Caches relations that a run reads more than once, in memory or on disk; `warehouse.staging` does so in tables.
 
-`staging.cached` takes the first way that the session allows:
+`staging.cache` takes the first way that the session allows:
 
 session                | way                            | why
 -----------------------|--------------------------------|-----------------------------------------------------

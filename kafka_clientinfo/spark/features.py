@@ -47,7 +47,7 @@ def jvm_of(spark: Any) -> Any | None:
 def cores(spark: "SparkSession") -> int:
     """Return how many tasks run at once.
 
-    A Spark Connect session is asked for the partitions of a range: by default there are as many.
+    For Spark Connect, count the partitions of a range, which by default equal the tasks.
     """
     with suppress(Exception):
         return int(spark.sparkContext.defaultParallelism)

@@ -41,7 +41,7 @@ def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
     """Return entries for the session's conf.
 
     Args:
-        planned_bytes: bytes of log that are read, or from which the stored requests to work on were read.
+        planned_bytes: bytes of log to read or, for stored requests, the bytes of log that they came from.
         cores: number of tasks that run at once.
     """
     is_small = planned_bytes <= SMALL_BYTES

@@ -106,7 +106,7 @@ class Claims:
 
     @contextmanager
     def command(self, name: str) -> Iterator[None]:
-        """Number the MERGE or DELETE in the block by the session's conf, and so one block at a time.
+        """Number the MERGE or DELETE in the block through the session's conf; therefore only one block runs at a time.
 
         If the session refuses the entry, check the claim before the command.
         """

@@ -107,7 +107,7 @@ class JudgedTable:
         self._merge(with_tombstones(rows, gone), merge(self._table, "{view}", rows.columns, _KEY, REPLACE), build)
 
     def _is_written_whole(self, build: Build) -> bool:
-        """Return whether to overwrite the table: it is small, or a MERGE cannot say which build it is of."""
+        """Return whether to overwrite the table: if it is small, or if a MERGE cannot record its build."""
         return ddl.is_small(self.spark, self._table) or not may_set(self.spark, _METADATA, _UNTIL.join(build))
 
     def _merge(self, source: DataFrame, statement: str, build: Build) -> None:

@@ -43,7 +43,8 @@ _ROW = ("file_id", "byte_offset")
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
-    """Delete requests of connections that ended more than `days` days ago, and the records that were read beside them.
+    """Delete requests of connections that ended more than `days` days ago, and rejected records and failed requests
+    that are as old.
 
     Returns:
         Rows deleted per table.

@@ -88,7 +88,8 @@ def _is_after(other: str) -> Column:
 
 
 def _follows(other: str) -> Column:
-    """Return whether a life begins after another one, or each has only one connection, to different brokers.
+    """Return whether a life may continue another one: it begins after it, or each has one connection, to different
+    brokers.
 
     Other lives that overlap in time belong to several processes.
     """

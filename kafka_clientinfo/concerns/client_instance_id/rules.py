@@ -16,7 +16,9 @@ def _is_bound() -> Column:
 
 
 def _has_one_id() -> Column:
-    """Return whether different ids on a connection count: if the rule binds, also if the log lacks the first request."""
+    """Return whether different ids on a connection break the rule: it binds, or logged requests break it without the
+    first one.
+    """
     return _is_bound() | (is_client() & is_contradicted())
 
 

@@ -116,7 +116,8 @@ def _offer() -> Column:
 
 
 def _with_listener(failed: DataFrame, listeners: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
-    """Fill in the listener's name, by the port if none is logged; add on_controller, whether it is a controllers' one.
+    """Fill in the listener's name, by the port if none is logged; add on_controller, whether controllers serve that
+    listener.
 
     Both are null if no listener is known. Controllers' listeners are those in the settings and those that answer
     ApiVersions as only controllers do.
@@ -143,7 +144,7 @@ def _answers_of_controllers(ranges: DataFrame) -> DataFrame:
 def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings: Settings) -> DataFrame:
     """Add `offers`, the API's ranges that the broker advertised then, and `knows_offer`, whether these are all of them.
 
-    Answers count that came on the request's listener, or on any if that is unknown; those of controllers never count.
+    Count answers on the request's listener, or on any listener if that is unknown; never count those of controllers.
     """
     is_controllers = is_one_of(F.col("listener"), settings.controller_listeners)
     offer = F.struct(

@@ -101,7 +101,7 @@ def _types(rows: DataFrame) -> DataFrame:
 
 
 def _last_stated(rows: DataFrame, name: str, at: str, by: Sequence[str]) -> DataFrame:
-    """Return the last entry of each member, or member and protocol name; of these, the `LISTED` latest."""
+    """Return the last entry of each member (or of each member and protocol name), only the `LISTED` latest of them."""
     entries = rows.select(*_KEY, *CONNECTION_KEY[1:], F.explode(name).alias("entry"))
     # The connection's key is part of the order, because two connections may state something at the same time.
     in_time = F.struct(f"entry.{at}", *CONNECTION_KEY[1:])

@@ -36,7 +36,7 @@ _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 class Bodies(NamedTuple):
-    """The values that are taken from a record's bodies; the texts are of control APIs and of logger settings only."""
+    """The values read from a record's bodies; texts are kept for control APIs and logger settings only."""
 
     error_code: int | None
     request: str | None
