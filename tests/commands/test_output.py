@@ -169,9 +169,10 @@ def test_an_answer_without_rows_says_so_and_empty_parts_are_left_out() -> None:
 
 
 def test_values_are_shown_as_people_read_them() -> None:
-    found = table((TIME, TIME, None, True, ["x", "y"], {"k": 1}), columns=("seen", "opened_at", "n", "b", "l", "m"))
+    row = (TIME, TIME, None, True, ["x", "y"], {"k": 1}, ["x", None])
+    found = table(row, columns=("seen", "opened_at", "n", "b", "l", "m", "some"))
     assert text_of([found], 200, False).splitlines()[1].split("  ") == [
-        "2026-11-21 02:00:00", "2026-11-21 02:00:00.125", "-", "yes", "x, y", '{"k": 1}',
+        "2026-11-21 02:00:00", "2026-11-21 02:00:00.125", "-", "yes", "x, y", '{"k": 1}', '["x", null]',
     ]  # fmt: skip
 
 

@@ -194,6 +194,12 @@ def test_a_state_is_stored_only_by_the_run_that_holds_the_claim(
     assert (done[3:], lake.state) == (["claimed"], State(built_until=AT))
 
 
+def test_who_does_not_say_that_it_holds_a_lock_counts_with_other_runs(tmp_path: Path) -> None:
+    """Such as a command that reads: the newest version is then asked of Delta, not taken from names of files."""
+    folders = [Warehouse(None, str(tmp_path), *given).folder("events") for given in ((), (True,))]  # type: ignore[arg-type]
+    assert folders == [None, tmp_path / "events"]
+
+
 def test_threads_that_write_claim_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake, began, go, done = Warehouse(None, str(tmp_path), False, SPECS), Event(), Event(), list[Any]()  # type: ignore[arg-type]
 
