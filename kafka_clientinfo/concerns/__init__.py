@@ -11,9 +11,4 @@ from ..connections.concern import Concern
 def concerns() -> tuple[Concern, ...]:
     """Return all concerns, sorted by name; every package in this folder declares one as `CONCERN`."""
     packages = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
-    return tuple(_concern(name) for name in packages)
-
-
-def _concern(package: str) -> Concern:
-    concern: Concern = import_module(f"{__name__}.{package}").CONCERN
-    return concern
+    return tuple(import_module(f"{__name__}.{name}").CONCERN for name in packages)

@@ -5,12 +5,12 @@ column expressions belong to one engine (see `engine`). Every part is optional; 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from ..config.settings import Settings
 from .boundaries import LookBack
 from .engine import Column, DataFrame
-from .request_columns import SHARED, Reads, united
+from .request_columns import SHARED, Reads
 
 Columns = Mapping[str, Column]
 """Column expressions by the names of the columns that they make."""
@@ -65,22 +65,6 @@ class Finder:
     outlast_retention: bool = False
 
 
-def _no_columns() -> Columns:
-    return {}
-
-
-def _no_look_backs() -> Mapping[str, LookBack]:
-    return {}
-
-
-def _no_columns_of_connections(settings: Settings) -> Columns:
-    return {}
-
-
-def _no_connection_rules(settings: Settings) -> Mapping[str, ConnectionRule]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
     """A concern: its parts, in the order in which a build needs them.
@@ -105,17 +89,26 @@ class Concern:
 
     name: str
     reads: Reads = field(default_factory=Reads)
-    earlier: Callable[[], Mapping[str, LookBack]] = _no_look_backs
-    predicates: Callable[[], Columns] = _no_columns
-    aggregates: Callable[[], Aggregates] = _no_columns
+    earlier: Callable[[], Mapping[str, LookBack]] = dict
+    predicates: Callable[[], Columns] = dict
+    aggregates: Callable[[], Aggregates] = dict
     after: tuple[str, ...] = ()
-    columns: Callable[[Settings], Columns] = _no_columns_of_connections
+    columns: Callable[[Settings], Columns] = lambda settings: {}
     request_rules: Mapping[str, RequestRule] = field(default_factory=dict)
-    connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = _no_connection_rules
+    connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = lambda settings: {}
     finders: tuple[Finder, ...] = ()
     transforms: Mapping[str, Callable[..., DataFrame]] = field(default_factory=dict)
 
 
 def reads_of(concerns: Iterable[Concern]) -> Reads:
-    """Return all that is read from a request's record, if these concerns judge it."""
-    return united([SHARED, *(concern.reads for concern in concerns)])
+    """Return all that is read from a request's record, if these concerns judge it.
+
+    A column that windows read for one concern is a column for all.
+    """
+    readers = (SHARED, *(concern.reads for concern in concerns))
+    names = {
+        one.name: tuple(dict.fromkeys(name for reads in readers for name in getattr(reads, one.name)))
+        for one in fields(Reads)
+        if one.name != "made"
+    }
+    return Reads(**names, made=lambda: {name: column for reads in readers for name, column in reads.made().items()})

@@ -105,7 +105,7 @@ def judged_requests(
         by_kind = by_kind.withColumn("is_newest", _is_newest(*ID_NUMBERS, "connection_id"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
     unpacked = by_kind.select(*own, *(f"who.{name}" for name in reads.who), "carried.*")
-    predicates = [column for concern in concerns for column in _named(concern.predicates())]
+    predicates = [column.alias(name) for concern in concerns for name, column in concern.predicates().items()]
     judged = unpacked.select("*", *predicates)
     if before is None or before.requests is None:
         return judged
@@ -186,10 +186,6 @@ def _by_kind(rows: DataFrame, differing: Sequence[str], totals: Columns) -> Data
         *(F.bool_or(name).alias(name) for name in IN_PERIOD),
     )
     return by_kind.drop("alone")
-
-
-def _named(columns: Columns) -> list[Column]:
-    return [column.alias(name) for name, column in columns.items()]
 
 
 def _by_field(ranges: Column) -> Column:

@@ -17,7 +17,7 @@ to `SHARED`, as `boundaries` compares nothing else.
 Only the group APIs carry their bodies as text; from all others a concern makes the columns that it needs (`made`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..protocol import ApiKey, ErrorCode
@@ -45,10 +45,6 @@ ALONE = (ApiKey.API_VERSIONS, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCR
 """APIs with requests that stay rows of their own. Heartbeats are merged, because most repeat the one before."""
 
 
-def _nothing() -> Mapping[str, Column]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
     """What is read from a request's record: names of columns of the table `requests`, or of columns that are made.
@@ -68,7 +64,7 @@ class Reads:
     carried: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     of_first: tuple[str, ...] = ()
-    made: Callable[[], Mapping[str, Column]] = _nothing
+    made: Callable[[], Mapping[str, Column]] = dict
 
     def in_windows(self, made: Mapping[str, Column]) -> list[Column]:
         """Return the columns that windows read one by one; `made` is the result of the function of that name."""
@@ -84,25 +80,6 @@ class Reads:
 
 def _column(name: str, made: Mapping[str, Column]) -> Column:
     return made[name].alias(name) if name in made else F.col(name)
-
-
-def united(reads: Iterable[Reads]) -> Reads:
-    """Return what several readers read; a column that windows read for one of them is a column for all."""
-    parts = tuple(reads)
-
-    def names(of: Callable[[Reads], tuple[str, ...]]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for part in parts for name in of(part)))
-
-    return Reads(
-        who=names(lambda part: part.who),
-        compared=names(lambda part: part.compared),
-        looked_back_at=names(lambda part: part.looked_back_at),
-        only_looked_back_at=names(lambda part: part.only_looked_back_at),
-        carried=names(lambda part: part.carried),
-        differing=names(lambda part: part.differing),
-        of_first=names(lambda part: part.of_first),
-        made=lambda: {name: column for part in parts for name, column in part.made().items()},
-    )
 
 
 def is_api_versions(key: str = "api_key") -> Column:
