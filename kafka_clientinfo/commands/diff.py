@@ -26,7 +26,7 @@ from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Filters, Scope, add_filters, given_time
-from ..questions.presenter import host, software
+from ..questions.presenter import software
 from ..questions.queries import grouped, same
 from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
@@ -154,7 +154,7 @@ def _clients(scope: Scope) -> ByKey:
 
 
 def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    hosts = {host(row["remote_host"]) for row in rows}
+    hosts = {row["remote_host"] or UNKNOWN for row in rows}
     return {
         "software": sorted({software(row["client_software_name"], row["client_software_version"]) for row in rows}),
         "reasons": sorted({row["reason_unknown"] for row in rows} - {None}),

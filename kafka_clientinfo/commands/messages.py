@@ -22,7 +22,6 @@ from ..releases.broker_releases import DEPRECATED, REMOVED, UNDECIDED, release
 from ..tables.spec import CLIENT
 from .output import Table, as_markdown, markdown_text, write_private
 from .ownership import OwnerImpact, named
-from .text_tables import number
 from .webhook import Webhook
 
 _MOST = 500
@@ -92,7 +91,7 @@ def send(all_messages: Sequence[Message], folder: str | None, webhook: Webhook |
             raise ClientInfoError(f"--messages {folder} cannot be made: {error}; name another folder") from None
         for message in all_messages:
             write_private(path / message.file_name, message.markdown.encode(), "--messages")
-        done.append(f"Messages in {safe(folder)}: {number(len(all_messages))}.")
+        done.append(f"Messages in {safe(folder)}: {len(all_messages):,}.")
     if webhook is not None:
         for posted, message in enumerate(all_messages):
             try:
@@ -101,7 +100,7 @@ def send(all_messages: Sequence[Message], folder: str | None, webhook: Webhook |
                 raise ClientInfoError(
                     f"{error}; it has {posted} of {len(all_messages)} messages, and the next call posts all of them"
                 ) from None
-        done.append(f"Messages posted to {safe(webhook.shown)}: {number(len(all_messages))}.")
+        done.append(f"Messages posted to {safe(webhook.shown)}: {len(all_messages):,}.")
     return done
 
 
@@ -110,7 +109,7 @@ def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
     total = sum(impact.clients.values())
     sections = [
-        f"# Kafka {target}: {number(breaking)} of {clients(total)} {of_owner} would break",
+        f"# Kafka {target}: {breaking:,} of {clients(total)} {of_owner} would break",
         *([f"For {_text(owner.name)}, {_text(owner.contact)}"] if owner and owner.contact else []),
         f"{verdicts(impact.clients, clients(breaking))}, by the requests in the brokers' logs. "
         "A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host may be that of "
@@ -139,7 +138,7 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
     )  # fmt: skip
     rows = [
         (
-            *_who(use), f"{use['api_name']} v{use['api_version']}", number(use["requests"]), _hosts(use["all_hosts"]),
+            *_who(use), f"{use['api_name']} v{use['api_version']}", f"{use['requests']:,}", _hosts(use["all_hosts"]),
             f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}",
             why(explained(use["reason"]), use["refused_from"]),
         )
@@ -149,7 +148,7 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
     return [
         f"## {_TITLES[verdict]}",
         as_markdown([Table("", columns, rows)]),
-        *([f"… and {number(more)} more, which `kafka-clientinfo upgrade` lists."] if more else []),
+        *([f"… and {more:,} more, which `kafka-clientinfo upgrade` lists."] if more else []),
     ]
 
 

@@ -324,7 +324,7 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
             if not table.rows:
                 lines.append("(no rows)")
             if table.more:
-                lines.append(f"{indent}… and {text_tables.number(table.more)} more; {rest} have all")
+                lines.append(f"{indent}… and {table.more:,} more; {rest} have all")
             parts.append("\n".join(lines))
     if is_cut:
         notes.append("Texts that end with … are shortened; --json and --csv have them whole.")

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from ..config.owners import Owner, Owners, load_owners
 from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
+from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import judged
-from ..questions.presenter import host
 from ..questions.queries import grouped, same
 from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
@@ -205,7 +205,7 @@ class Ownership:
             impacts[owner].uses.append(
                 same_use[0]
                 | {
-                    "all_hosts": {host(row["remote_host"]) for row in same_use},
+                    "all_hosts": {row["remote_host"] or UNKNOWN for row in same_use},
                     "requests": sum(row["requests"] for row in same_use),
                     "first_seen": min(row["first_seen"] for row in same_use),
                     "last_seen": max(row["last_seen"] for row in same_use),

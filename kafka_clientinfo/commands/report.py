@@ -11,7 +11,7 @@ from ..releases.broker_releases import releases
 from .context import Context, add_warehouse
 from .output import write_private
 from .ownership import Ownership, add_owners, given_owners
-from .text_tables import number, output
+from .text_tables import output
 
 HELP = "write one HTML page: who breaks at another release, who connects, how, and who misbehaves"
 EXAMPLES = (
@@ -53,5 +53,5 @@ def execute(context: Context) -> int:
     page = report(scope, verdict, owner_names).encode()
     write_private(Path(arguments.output), page, "--output")
     context.end_progress()
-    output(f"Wrote {safe(arguments.output)}, {number(len(page))} bytes.")
+    output(f"Wrote {safe(arguments.output)}, {len(page):,} bytes.")
     return 0

@@ -83,7 +83,7 @@ def _files(report: "RunReport", elapsed: float) -> str:
     read = sum(file["to_offset"] - file["from_offset"] for file in report.files)
     (requests,) = totals(report.files, "requests")
     lines = [
-        f"Read {len(report.files)} files, {text_tables.number(read)} bytes of log, {requests} requests"
+        f"Read {len(report.files)} files, {read:,} bytes of log, {requests} requests"
         f" in {elapsed:.1f} s; {len(report.unchanged)} files have nothing new."
     ]
     rows: list[Sequence[Any]] = [
@@ -97,7 +97,7 @@ def _files(report: "RunReport", elapsed: float) -> str:
 
 def totals(files: Iterable[Mapping[str, Any]], *names: str) -> list[str]:
     """Return the sum over the files of each named figure, as text."""
-    return [text_tables.number(sum(file[name] for file in files)) for name in names]
+    return [f"{sum(file[name] for file in files):,}" for name in names]
 
 
 def not_read(problems: Iterable["Problem"], files: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -58,11 +58,6 @@ def _discard(stream: TextIO | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def number(value: int) -> str:
-    """Return 1234567 as 1,234,567."""
-    return f"{value:,}"
-
-
 def columns(
     header: Sequence[str],
     rows: Sequence[Sequence[object]],
@@ -78,7 +73,7 @@ def columns(
     limits = limits or [60] * len(header)
     cells = [
         [
-            number(c) if isinstance(c, int) and not isinstance(c, bool) else safe(c, limit)
+            f"{c:,}" if isinstance(c, int) and not isinstance(c, bool) else safe(c, limit)
             for c, limit in zip(row, limits, strict=True)
         ]
         for row in rows

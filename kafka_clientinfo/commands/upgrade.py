@@ -17,7 +17,7 @@ from .messages import messages, send
 from .output import Table, add_formats, limit_of, show
 from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
-from .text_tables import columns, number
+from .text_tables import columns
 from .webhook import TOKEN, Webhook
 
 HELP = "list who would break at another release of Kafka (exit code 3 if a client would)"
@@ -127,8 +127,8 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
 
 def _headline(result: Impact) -> str:
     counts = result.clients
-    of_them = verdicts(counts, number(counts[REMOVED]))
-    return f"Kafka {result.target}: of {number(sum(counts.values()))} clients {of_them}."
+    of_them = verdicts(counts, f"{counts[REMOVED]:,}")
+    return f"Kafka {result.target}: of {sum(counts.values()):,} clients {of_them}."
 
 
 def _section(result: Impact, verdict: str, title: str) -> str:
@@ -172,7 +172,7 @@ def _first_releases(target: str) -> str:
 
 
 def _more(number_of_rows: int) -> str:
-    return f"\n  … and {number(number_of_rows)} more; --limit 0 and --json have all" if number_of_rows else ""
+    return f"\n  … and {number_of_rows:,} more; --limit 0 and --json have all" if number_of_rows else ""
 
 
 def _matrix(result: Impact) -> list[str]:

@@ -47,10 +47,7 @@ def as_json(checks: "Sequence[Check]") -> str:
 
 def as_text(checks: "Sequence[Check]") -> str:
     """Return a line per check, then the advice and the rows of each check that failed."""
-    lines = [
-        ("ok" if c.ok else "FAILED", c.name, "" if c.ok else text_tables.number(c.failed), c.requirement)
-        for c in checks
-    ]
+    lines = [("ok" if c.ok else "FAILED", c.name, "" if c.ok else f"{c.failed:,}", c.requirement) for c in checks]
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
     parts = [
         "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[3]]) for line in lines)
@@ -63,5 +60,5 @@ def _disagreement(check: "Check") -> str:
     lines = [f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]
     more = check.failed - len(check.findings)
     if more > 0:
-        lines.append(f"  and {text_tables.number(more)} more")
+        lines.append(f"  and {more:,} more")
     return "\n".join(lines)

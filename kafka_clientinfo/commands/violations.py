@@ -7,7 +7,6 @@ from dataclasses import replace
 from ..config.rules import SEVERITY_ORDER, rules
 from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
-from . import text_tables
 from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, instant, limit_of, show
 from .ownership import ENDPOINT, WITH_CONNECTION, Ownership, add_owners, given_owners
@@ -101,5 +100,5 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     header = (*_SHOWN, "owner") if "owner" in table.columns else _SHOWN
     parts = [as_text([Table("", header, lines)])]
     if table.more:
-        parts.append(f"{text_tables.number(table.more)} more are not shown; use --rule, --since or --limit 0.")
+        parts.append(f"{table.more:,} more are not shown; use --rule, --since or --limit 0.")
     return "\n\n".join([*parts, "\n".join(advice), *notes])

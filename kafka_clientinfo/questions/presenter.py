@@ -36,11 +36,6 @@ def clients(number: int) -> str:
     return f"{number:,} client{'' if number == 1 else 's'}"
 
 
-def host(value: str | None) -> str:
-    """Return a remote host as a text that is not empty."""
-    return value or UNKNOWN
-
-
 def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
     """Return the first hosts, at most `most` of their `number`; if there are more, append `rest`, formatted with `all`
     and `more`.

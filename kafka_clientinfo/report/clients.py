@@ -62,10 +62,6 @@ class Inventory:
             self._add_uses()
             self._add_timelines()
 
-    def connection_columns(self) -> list[dict[str, str]]:
-        """Return the columns of a client's connections, for the page's script."""
-        return [{"label": column.label, "kind": column.kind} for column in self.connections]
-
     def cut(self, limits: Limits) -> None:
         """Remove the clients and details beyond smaller limits."""
         del self.table.rows[limits.clients :], self.details[limits.detailed :]

@@ -107,7 +107,7 @@ class _Contents:
         return {
             "tables": {name: table.as_json() for name, table in self.tables.items()},
             "details": self.inventory.details,
-            "connectionColumns": self.inventory.connection_columns(),
+            "connectionColumns": [{"label": one.label, "kind": one.kind} for one in self.inventory.connections],
             "buckets": {
                 "start": self.buckets.start // 1_000_000,
                 "seconds": self.buckets.width // 1_000_000,

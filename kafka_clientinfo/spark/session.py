@@ -72,10 +72,7 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
             conf = local_conf(settings.spark, java, log)
             if java is not None:
                 _start_jvm(conf, settings.private_raw_bytes, log)
-        builder = SparkSession.builder.appName(app_name)
-        for key, value in conf.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
+        session = SparkSession.builder.appName(app_name).config(map={**conf}).getOrCreate()
         _keep_lookups(session)
         return session
     except WarehouseError as error:

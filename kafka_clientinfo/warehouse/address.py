@@ -119,10 +119,8 @@ def address_in(spark: "SparkSession", text: str) -> Address:
     def conf(key: str) -> str | None:
         try:
             return spark.catalog.currentCatalog() if key == _DEFAULT_CATALOG else spark.conf.get(key, None)
-        except (
-            Exception
-        ):  # serverless compute hides entries; any value but in-memory says that the catalog keeps tables
-            return "unknown"
+        except Exception:  # serverless compute hides entries
+            return "unknown"  # any value but in-memory says that the catalog keeps tables
 
     address = address_of(text, conf)
     if len(address.names) != 1:

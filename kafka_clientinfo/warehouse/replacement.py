@@ -34,11 +34,6 @@ def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
     return rows.select(*(F.col(column.name).cast(column.type).alias(column.name) for column in spec.columns))
 
 
-def upserted(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
-    """Return the new rows, and the stored rows of other keys."""
-    return of_other_keys(stored, new, spec.key).unionByName(new)
-
-
 def with_replaced(stored: DataFrame, new: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
     """Return the new rows, and the stored rows of connections that stay.
 

@@ -126,9 +126,7 @@ def _carry_out(tables: Warehouse, doomed: Mapping[str, DataFrame], deleting: Map
         # Lets Delta skip files by their statistics; rejected records have no time.
         bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{time_text(state.retained_from)}'"
         tables.delete_rows(name, doomed[name], bound)
-    deleted = dict(state.deleted)
-    for name, number in deleting.items():
-        deleted[name] = deleted.get(name, 0) + number
+    deleted = {name: state.deleted.get(name, 0) + deleting.get(name, 0) for name in {**state.deleted, **deleting}}
     rows = {name: number - deleting.get(name, 0) for name, number in state.rows.items()}
     tables.update_state(deleted=deleted, deleting=None, rows=rows)
 

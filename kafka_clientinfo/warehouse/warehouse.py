@@ -276,7 +276,7 @@ class Warehouse:
             self.append(name, rows, batch_id)
         elif self._is_small(spec):
             new = replacement.shaped(rows, spec)
-            self.overwrite(name, replacement.upserted(self.read(name), new, spec), batch_id)
+            self.overwrite(name, replacement.of_other_keys(self.read(name), new, spec.key).unionByName(new), batch_id)
         else:
             self._merge(name, replacement.shaped(rows, spec), replacement.UPSERT)
 
@@ -303,10 +303,8 @@ class Warehouse:
             keep: called with the rows of a small table, stored and new, before they are written.
         """
         spec = self.spec(name)
-        if recomputed_ids is None or self._is_empty(
-            name
-        ):  # do not append: an overtaken run may just have filled the table
-            self.overwrite(name, rows, batch_id)
+        if recomputed_ids is None or self._is_empty(name):
+            self.overwrite(name, rows, batch_id)  # not an append: an overtaken run may just have filled the table
             return
         new = replacement.shaped(rows, spec)
         if self._is_small(spec):
