@@ -64,10 +64,10 @@ class Release:
         """Return whether a broker with all that it may need accepts an advertised version."""
         return self.refused.get((key, version)) != "version"
 
-    @property
-    def order(self) -> tuple[int, ...]:
-        """The numbers of the name, by which releases sort, the oldest first."""
-        return tuple(int(part) for part in self.name.split("."))
+
+def release_numbers(name: str) -> tuple[int, ...]:
+    """Return the numbers of a release's name, by which releases sort, the oldest first."""
+    return tuple(int(part) for part in name.split("."))
 
 
 REASONS: Mapping[str, str] = {
@@ -187,7 +187,7 @@ def releases() -> dict[str, Release]:
     """
     texts = resources.texts(resources.schemas() / "broker_api_ranges", ".json")
     unsorted = [_release(json.loads(text)) for _, text in texts]
-    return {release.name: release for release in sorted(unsorted, key=lambda release: release.order)}
+    return {release.name: release for release in sorted(unsorted, key=lambda release: release_numbers(release.name))}
 
 
 def _release(data: Mapping[str, Any]) -> Release:

@@ -29,11 +29,6 @@ class LibraryRelease:
     speaks: Mapping[int, tuple[int, int]]
     failed_with: frozenset[str]
 
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The numbers of the name, by which releases sort, the oldest first."""
-        return tuple(int(part) for part in self.name.split("."))
-
     def fits(self, key: int, broker: Release) -> bool:
         """Return whether it supports a version of the API that a broker of that release accepts.
 

@@ -15,6 +15,7 @@ from kafka_clientinfo.releases.broker_releases import (
     features,
     judgements,
     known_versions,
+    release_numbers,
     releases,
     verdicts,
     versions_by_key,
@@ -78,7 +79,7 @@ def test_the_versions_of_an_api_end_with_the_highest_of_any_release() -> None:
 
 def test_releases_sort_by_the_numbers_of_their_names() -> None:
     older, newer = (Release(name, True, {}, {}) for name in ("3.9.1", "3.10.0"))
-    assert older.order < newer.order
+    assert release_numbers(older.name) < release_numbers(newer.name)
 
 
 @pytest.mark.parametrize(

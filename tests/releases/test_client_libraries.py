@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_clientinfo.protocol import api_key
-from kafka_clientinfo.releases.broker_releases import release, releases
+from kafka_clientinfo.releases.broker_releases import release, release_numbers, releases
 from kafka_clientinfo.releases.client_libraries import Library, LibraryRelease, client_libraries, parse_libraries
 
 ONE = """
@@ -66,7 +66,7 @@ def test_a_release_fits_a_broker_if_both_have_one_version(
 
 def test_a_release_has_numbers_and_ranges_by_key() -> None:
     [library] = parse_libraries(ONE)
-    assert (library.releases[0].numbers, library.releases[0].speaks[0]) == ((1, 0), (0, 2))
+    assert (release_numbers(library.releases[0].name), library.releases[0].speaks[0]) == ((1, 0), (0, 2))
 
 
 def test_the_first_release_that_fits_does_so_by_all_its_apis() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_clientinfo.config.rules import BLAMED, SEVERITIES, rules
 from kafka_clientinfo.protocol import api_key
-from kafka_clientinfo.releases.broker_releases import api_traits, features, releases
+from kafka_clientinfo.releases.broker_releases import api_traits, features, release_numbers, releases
 from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs
 from kafka_clientinfo.tables.types import split_field, split_type
@@ -133,4 +133,6 @@ def test_client_libraries_are_whole() -> None:
             assert set(one["worked_with"] + one["failed_with"]) <= set(releases()), where
             assert all(api_key(name) is not None and 0 <= low <= high for name, (low, high) in one["speaks"].items())
     for library in client_libraries():
-        assert list(library.releases) == sorted(library.releases, key=lambda one: one.numbers), library.name
+        assert list(library.releases) == sorted(library.releases, key=lambda one: release_numbers(one.name)), (
+            library.name
+        )

@@ -75,7 +75,7 @@ def _by_answer(judged_requests: DataFrame) -> DataFrame:
         # Every accepted ApiVersions request begins a new group, so a group has at most one.
         F.max_by(F.struct("api_ranges"), F.when(is_api_versions_success(), F.col("seq"))).alias("answer"),
         F.max(F.when(is_api_versions_success(), F.col("seq"))).alias("own_answer_seq"),
-        F.max(F.when(_is_answer(), F.col("seq"))).alias("logged_answer_seq"),
+        F.max(F.when(is_api_versions_success() & F.col("has_response"), F.col("seq"))).alias("logged_answer_seq"),
     )
 
 
@@ -134,10 +134,6 @@ def _deprecated() -> Column:
     fetch = range_of(F.col("advertised"), F.lit(int(ApiKey.FETCH)))
     marks = (fetch["maxVersion"] >= _FETCH_OF_3_7) | (processor_text() != "")
     return F.when(F.col("marked") | marks, F.col("marked"))
-
-
-def _is_answer() -> Column:
-    return is_api_versions_success() & F.col("has_response")
 
 
 def _within() -> Column:

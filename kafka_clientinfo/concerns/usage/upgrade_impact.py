@@ -13,7 +13,7 @@ from ...connections.offers import of_processes
 from ...connections.starts import starts_of_brokers
 from ...connections.texts import joined_by, looked_up
 from ...protocol import UNKNOWN
-from ...releases.broker_releases import releases
+from ...releases.broker_releases import release_numbers, releases
 from ...releases.client_libraries import client_libraries
 from ...spark.arrow_rows import relation_of
 from ...tables.spec import CLIENT
@@ -139,7 +139,7 @@ def _fits(spark: SparkSession) -> DataFrame:
         (
             library.name,
             release.name,
-            list(release.numbers),
+            list(release_numbers(release.name)),
             key,
             low,
             high,
