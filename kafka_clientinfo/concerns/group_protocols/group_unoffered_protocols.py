@@ -6,10 +6,11 @@ certain that nobody offered a type or name.
 """
 
 from ...connections.engine import DataFrame, F
-from ...connections.texts import LISTED, looked_up
+from ...connections.texts import LISTED
 
 _GROUP = ("cluster", "group_id")
 _ANSWER = ("broker", "connection_id", "opened_at", "opened_seq", "answer_no")
+_OF_ANSWER = ("generation", "api_name", "api_version", "first_at", "last_at", "requests", "example")
 
 
 def transform(connection_groups: DataFrame) -> DataFrame:
@@ -36,29 +37,16 @@ def transform(connection_groups: DataFrame) -> DataFrame:
             F.bool_or(F.array_contains(offered, F.col(answered))).alias(f"{answered}_is_offered")
             for answered, offered in (("protocol_type", "types"), ("protocol_name", "names"))
         ),
-        *(F.min(name).alias(name) for name in ("protocol_type", "protocol_name", "generation", "api_name", "api_version",
-                                               "first_at", "last_at", "requests", "example")),
+        *(F.min(name).alias(name) for name in ("protocol_type", "protocol_name", *_OF_ANSWER)),
         F.count("*").alias("members"),
-    )  # fmt: skip
+    )
     is_wrong = {name: F.when(~F.col(f"{name}_is_offered"), F.col(name)) for name in ("protocol_type", "protocol_name")}
-    field = F.when(is_wrong["protocol_type"].isNotNull(), "protocol_type").when(
-        is_wrong["protocol_name"].isNotNull(), "protocol_name"
+    field = F.when(is_wrong["protocol_type"].isNotNull(), "protocol type").when(
+        is_wrong["protocol_name"].isNotNull(), "protocol name"
     )
-    with_field = judged.withColumns({"wrong": field, "answered": F.coalesce(*is_wrong.values())})
-    words = {"protocol_type": "protocol type", "protocol_name": "protocol name"}
-    names = (
-        "answered",
-        "generation",
-        "members",
-        "api_name",
-        "api_version",
-        "first_at",
-        "last_at",
-        "requests",
-        "example",
-    )
-    return with_field.where(F.col("all_known") & F.col("wrong").isNotNull()).select(
-        *_GROUP, looked_up(words, F.col("wrong")).alias("field"), *names
+    with_field = judged.withColumns({"field": field, "answered": F.coalesce(*is_wrong.values())})
+    return with_field.where(F.col("all_known") & F.col("field").isNotNull()).select(
+        *_GROUP, "field", "answered", "members", *_OF_ANSWER
     )
 
 
