@@ -174,12 +174,8 @@ def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:
 
 def _both(run: _Run, following: _Run) -> _Run:
     ends = {name: following[name] for name in ("ended_at", "ended_offset")}
-    return {**run, **ends, **{name: _earlier(run.get(name), following.get(name)) for name in EVIDENCE}}
-
-
-def _earlier(one: Any, other: Any) -> Any:
-    """Return the earlier of two times, each of which may be None."""
-    return min((at for at in (one, other) if at is not None), default=None)
+    times = {name: [at for at in (run.get(name), following.get(name)) if at is not None] for name in EVIDENCE}
+    return {**run, **ends, **{name: min(of_both, default=None) for name, of_both in times.items()}}
 
 
 def may_hide_silences(runs: Iterable[_Run] | None) -> bool:

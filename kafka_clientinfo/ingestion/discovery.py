@@ -147,8 +147,6 @@ def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFi
 
 
 def _contents(files: Sequence[StoredFile], layout: str) -> list[Content]:
-    if not files:
-        return []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda file: _content(file, layout), files))
 
@@ -199,8 +197,7 @@ def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
 
 def _siblings(root: str, inner: str) -> Iterable[StoredFile]:
     if root:
-        location = locate(root)
-        return files_below(location, inner, recursive=False)
+        return files_below(locate(root), inner, recursive=False)
     try:
         names = os.listdir(inner)
     except OSError:

@@ -25,8 +25,7 @@ class LoggedTimes:
     def note(self, logged_at: pa.Array) -> None:
         """Add the times of further requests, one at least, in their order."""
         times = logged_at.cast(pa.int64())
-        extremes = pc.min_max(times)
-        earliest, first = extremes["min"].as_py(), times[0].as_py()
+        earliest, first = pc.min(times).as_py(), times[0].as_py()
         self.first = first if self.first is None else self.first
         self.earliest = earliest if self.earliest is None else min(self.earliest, earliest)
         so_far = pc.cumulative_max(times, start=first if self.latest is None else self.latest)

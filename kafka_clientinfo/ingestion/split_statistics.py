@@ -63,6 +63,7 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
     before = _set_right(file.known or {}, own)
     end = max(split["end_offset"] for split in own)
     total = {name: before.get(name, 0) + sum(a[name] for a in own) for name in ("records", "requests", "rejected")}
+    runs = [read_at(run, now) for split in own for run in split.get("debug_runs") or ()]
     hashes = (a["resume_hash"] for a in own if a["end_offset"] == end and a["resume_hash"])
     return {
         "file_id": file.file_id,
@@ -81,17 +82,13 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
         "step_back_ms": _step_back_ms(before, own),
         "info_requests": sum(split.get("info_requests") or 0 for split in [before, *own]),
-        "debug_runs": joined([*(before.get("debug_runs") or ()), *_new_runs(own, now)]),
+        "debug_runs": joined([*(before.get("debug_runs") or ()), *runs]),
         "covers_broker_start": _covers_broker_start(before, own),
         "broker_events": _broker_events(before, own, now),
         "damage": next((split["error"] for split in own if split["error"] not in (None, REPLACED)), None),
         "batch_id": batch_id,
         "ingested_at": now,
     }
-
-
-def _new_runs(own: Iterable[Statistics], now: datetime) -> list[Mapping[str, Any]]:
-    return [read_at(run, now) for split in own for run in split.get("debug_runs") or ()]
 
 
 def _set_right(known: Statistics, own: Iterable[Statistics]) -> Statistics:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from ..config.settings import Settings
 from ..logs.compression import SNIFFED
@@ -105,10 +106,7 @@ class StandardInput(StoredFile):
 
     stream: RawBytes | None = field(default=None, repr=False)
 
-    @property
-    def is_stream(self) -> bool:
-        """True: its bytes come once only."""
-        return True
+    is_stream: ClassVar[bool] = True
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Return the stream, which stays open."""

@@ -103,15 +103,13 @@ def broker_event(data: bytes, prefix: re.Match[bytes], clock: LogClock) -> Broke
 def _value(kind: EventKind, message: re.Match[bytes]) -> str | None:
     if kind == "launched":
         return None
-    if kind == "started":
-        return message[1].decode() if message[1] else None
     if kind == "max_idle_ms":
         setting = _MAX_IDLE.search(message[0])
         return setting[1].decode() if setting else None
     if kind == "log_level":
         return f"{message[1].decode()}={(message[2] or b'').decode()}"
     *_, last = message.groups()
-    return str(last, "ascii")
+    return None if last is None else str(last, "ascii")  # a start may be logged without the node's id
 
 
 E = TypeVar("E")

@@ -14,6 +14,7 @@ import codecs
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -246,11 +247,9 @@ def resume_point(file: Path | LogFile, offset: int, first_offset: int = 0) -> Re
     """
     start = min(offset, max(first_offset, offset - RESUME_WINDOW))
     wanted, content = offset - start, bytearray()
-    try:
+    with suppress(CorruptFile):
         for block in read_blocks(file, start, offset + 1, _RESUME_BLOCK):
             content += block
-    except CorruptFile:
-        pass
     before = hash_bytes(bytes(content[:wanted])) if len(content) >= wanted else None
     return ResumePoint(before, len(content) > wanted)
 

@@ -183,11 +183,11 @@ def is_whole(record: bytes) -> bool:
         return False
     message = message[prefix.end() + len(COMPLETED) :]
     if message.startswith(b'{"'):
-        return b"\n" not in message and _reads(json.read, message)
+        return b"\n" not in message and reads(json.read, message)
     for begin, read, once in _TEXT:
         if message.startswith(begin):
             is_one = len(_TAIL.findall(message)) == 1 and len(once.findall(message)) == 1
-            return is_one and _is_closed(message, once) and _reads(read, message)
+            return is_one and _is_closed(message, once) and reads(read, message)
     return False
 
 
@@ -315,7 +315,8 @@ def _is_closed(message: bytes, header_end: re.Pattern[bytes]) -> bool:
     return is_balanced and (message.startswith(b"Name:") or body.endswith((b"}", b",response:")))
 
 
-def _reads(read: _Read, message: bytes) -> bool:
+def reads(read: Callable[[bytes], object], message: bytes) -> bool:
+    """Return whether a function reads a message without an error."""
     try:
         read(message)
     except (MalformedRecord, ValueError):

@@ -101,12 +101,3 @@ def _split_principal(text: bytes | None) -> tuple[bytes | None, ...]:
     if text is None or rest is None:
         return text, None, None, None
     return text[:at], *rest.groups()
-
-
-def has_tail(message: bytes) -> bool:
-    """Return whether `read_tail` reads the end of a message."""
-    try:
-        read_tail(message)
-    except MalformedRecord:
-        return False
-    return True

@@ -37,8 +37,8 @@ from .layouts import STARTS, Layout, split_logger, unwrapper
 from .line_records import WINDOW, LineRecord, is_failure
 from .physical_lines import Kept, PhysicalLines
 from .record_marks import COMPLETED, JSON_START, find_words
-from .tearing import is_whole
-from .text_tail import has_tail
+from .tearing import is_whole, reads
+from .text_tail import read_tail
 from .torn_lines import inner_object, inner_start
 from .wrappers import Line, cri_part_before
 
@@ -310,7 +310,7 @@ class LineSplitter:
         if not record.is_text_request:
             return True
         last_line = text[text.rfind(b"\n") + 1 :]
-        return any(part in last_line for part in _MAY_END) and has_tail(message)
+        return any(part in last_line for part in _MAY_END) and reads(read_tail, message)
 
     def _ready(self, is_end: bool = False) -> Iterator[RawRecord]:
         if len(self._queue) > _MAX_HELD and not is_end:

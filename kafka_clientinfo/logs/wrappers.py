@@ -98,11 +98,8 @@ def docker(line: bytes) -> Line | None:
     log = entry.get("log") if entry else None
     if entry is None or not isinstance(log, str) or not isinstance(entry.get("stream"), str):
         return None
-    text = _bytes(log)
-    stream, time = _bytes(entry["stream"]), _time(entry.get("time"))
-    if text.endswith(b"\n"):
-        return Line(text[:-1], stream, True, time)
-    return Line(text, stream, False, time)
+    text, stream, time = _bytes(log), _bytes(entry["stream"]), _time(entry.get("time"))
+    return Line(text.removesuffix(b"\n"), stream, text.endswith(b"\n"), time)
 
 
 def journal(line: bytes) -> Line | None:

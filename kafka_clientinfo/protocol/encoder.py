@@ -169,8 +169,7 @@ def _tags_writer(spec: StructSpec) -> Writer:
     fields = [(field.tag or 0, field.name, field.default, _field(field)) for field in tagged(spec)]
 
     def write(value: Any, parts: list[bytes]) -> None:
-        unknown = value.get(UNKNOWN_TAGS)
-        payloads = _unknown_payloads(unknown)
+        payloads = _unknown_payloads(value.get(UNKNOWN_TAGS))
         for tag, name, default, writer in fields:
             if value[name] != default:  # Kafka leaves defaults out
                 payloads[tag] = _payload(value[name], name, writer)

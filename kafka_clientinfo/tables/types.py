@@ -56,12 +56,10 @@ def duckdb_type(kind: str) -> str:
         return f"{duckdb_type(parts[0])}[]"
     if word == "map":
         return f"MAP({duckdb_type(parts[0])}, {duckdb_type(parts[1])})"
-    return _duckdb_struct(parts) if word == "struct" else _SIMPLE[word]
-
-
-def _duckdb_struct(parts: list[str]) -> str:
-    fields = map(split_field, parts)
-    return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {duckdb_type(kind)}" for name, kind in fields))
+    if word == "struct":
+        fields = (f"{quoted_name(name)} {duckdb_type(kind)}" for name, kind in map(split_field, parts))
+        return f"STRUCT({', '.join(fields)})"
+    return _SIMPLE[word]
 
 
 def _pieces(text: str) -> list[str]:

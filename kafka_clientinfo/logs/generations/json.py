@@ -17,6 +17,7 @@ from .plain_json import CONNECTION, REQUEST
 
 _RESPONSE = b',"response":'
 _LOGGER = b'"resourceType":8,'
+"""The sign of an answer that names loggers of a broker, which the request has set."""
 # The top-level error code stands before any array or after all of them, so it is found from the body's first brace, or
 # before its last one.
 _ERROR_LEFT = re.compile(rb'\{(?:"\w+":(?:-?\d+|null|true|false|"[^"\\]*"),){0,6}"errorCode":(-?\d{1,6})[,}]')
@@ -69,18 +70,13 @@ def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> B
     end = between if between >= 0 else at_connection
     answer = between + len(_RESPONSE) if between >= 0 else at_connection
     keeps_bodies = key in CONTROL_APIS
-    keeps_answer = keeps_bodies or _names_logger(data, answer, at_connection, key)
+    keeps_answer = keeps_bodies or (key == LOGGER_API and data.find(_LOGGER, answer, at_connection) >= 0)
     return Bodies(
         json_error_code(data, answer, at_connection),
         json_body(data[start:end]) if keeps_bodies else None,
         json_body(data[answer:at_connection]) if keeps_answer else None,
         _replica_id(data, start, end) if key in REPLICA_APIS else None,
     )
-
-
-def _names_logger(data: bytes, start: int, end: int, key: int) -> bool:
-    """Return whether an answer names loggers of a broker, which the request has set."""
-    return key == LOGGER_API and data.find(_LOGGER, start, end) >= 0
 
 
 def json_error_code(data: bytes, start: int, end: int) -> int | None:
