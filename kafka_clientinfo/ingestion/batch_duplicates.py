@@ -45,10 +45,10 @@ class BatchDuplicates:
 
     def _among(self, columns: Columns) -> list[bool]:
         """Return for each row whether it is a duplicate; all rows have a key. Empty if none is."""
-        known = self._prints
-        if known is None:
-            known = _prints(_columns_of(self._recent.keys()))
-        prints = np.concatenate((known, _prints(columns)))
+        recent_prints = self._prints
+        if recent_prints is None:
+            recent_prints = _prints(_columns_of(self._recent.keys()))
+        prints = np.concatenate((recent_prints, _prints(columns)))
         if len(np.unique(prints)) == len(prints):
             self._recent.add_distinct(_keys({name: column[-MEMORY:] for name, column in columns.items()}))
             self._prints = prints[-MEMORY:]

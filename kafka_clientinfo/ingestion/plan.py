@@ -62,7 +62,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def make_plan(
     files: Sequence[StoredFile | Path],
-    known: Mapping[str, Mapping[str, Any]],
+    ledger: Mapping[str, Mapping[str, Any]],
     settings: Settings,
     tasks: int,
     retained_from: datetime | None = None,
@@ -71,14 +71,14 @@ def make_plan(
 
     Args:
         files: the files that LOGS names.
-        known: the rows of ingested_files.
+        ledger: the rows of ingested_files.
         settings: the settings of the run.
         tasks: number of tasks that read at a time.
         retained_from: time up to which retention has deleted requests; None if it has deleted none. New bytes of a log
             that begin before it are not read: they may belong to connections that the tables hold without requests.
     """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
-    planning = _Planning(known, settings, stored, retained_from)
+    planning = _Planning(ledger, settings, stored, retained_from)
     for file in stored:
         planning.look_at(file)
     planning.settle()
@@ -101,12 +101,12 @@ class _Planning:
 
     def __init__(
         self,
-        known: Mapping[str, Row],
+        ledger: Mapping[str, Row],
         settings: Settings,
         files: Sequence[StoredFile],
         retained_from: datetime | None,
     ) -> None:
-        self._known, self._settings, self._retained_from = known, settings, retained_from
+        self._ledger, self._settings, self._retained_from = ledger, settings, retained_from
         self._paths = {file.path for file in files}
         self._candidates: dict[str, list[Candidate]] = {}
         self._ids: set[str] = set()
@@ -148,7 +148,7 @@ class _Planning:
     def settle(self) -> None:
         """Decide what to read of each file."""
         rows: dict[str, list[Row]] = {}
-        for identity, row in self._known.items():
+        for identity, row in self._ledger.items():
             rows.setdefault(identity[:BEGINNING_DIGITS], []).append({**row, "file_id": identity})
         for beginning, candidates in self._candidates.items():
             # logs/broker-1 comes before logs/broker-1/archive
@@ -205,9 +205,9 @@ class _Planning:
         until = self._retained_from
         if until is None or is_server_log(planned.file):  # failed requests are derived without their connections
             return None
-        last = planned.known["last_logged_at"] if planned.known else None
+        last = planned.ledger_row["last_logged_at"] if planned.ledger_row else None
         begin = last if last is not None and last >= until else _first_time(planned, self._settings.log_zone)
-        if begin is None or begin >= until + (_OUT_OF_ORDER if planned.known is None else timedelta(0)):
+        if begin is None or begin >= until + (_OUT_OF_ORDER if planned.ledger_row is None else timedelta(0)):
             return None
         detail = (
             f"not read, as its new records begin at {begin:%Y-%m-%d %H:%M:%S} UTC, and retention has deleted the requests "
@@ -231,7 +231,7 @@ class _Planning:
             resume_at=int(row["bytes_ingested"]) if row else 0,
             size_on_disk=longest.beginning.size,
             compressed=longest.beginning.compressed,
-            known=(_without_placeholder(row) if damaged else row) if row else None,
+            ledger_row=(_without_placeholder(row) if damaged else row) if row else None,
             was_damaged=damaged,
             first_record=hash_bytes(first),
             layout=longest.beginning.layout,
@@ -242,7 +242,7 @@ class _Planning:
     def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
         """Return the first identity that no log has: logs of a broker that begin alike are numbered."""
         identities = (file_id(cluster, broker, first, number) for number in count())
-        return next(identity for identity in identities if identity not in self._known and identity not in self._ids)
+        return next(identity for identity in identities if identity not in self._ledger and identity not in self._ids)
 
     def _pass_over(self, candidate: Candidate, path: str, name: Name, is_unchanged: bool) -> None:
         """Report a file that is not read: as unchanged if all of it was read under its own name, else as a copy."""
@@ -324,7 +324,7 @@ def _batch_id(files: Iterable[PlannedFile]) -> str:
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda item: item.file_id):
         digest.update(f"{file.file_id}:{file.resume_at}:{file.size_on_disk}".encode())
-        if file.was_damaged and file.known:  # the same bytes again, but another batch
-            digest.update(f":{file.known.get('batch_id')}".encode())
+        if file.was_damaged and file.ledger_row:  # the same bytes again, but another batch
+            digest.update(f":{file.ledger_row.get('batch_id')}".encode())
         digest.update(b"\n")
     return digest.hexdigest()[:32]

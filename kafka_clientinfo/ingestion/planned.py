@@ -17,8 +17,8 @@ class PlannedFile:
     """A file with new bytes, from `resume_at` on.
 
     Attributes:
-        known: its row in ingested_files, without the rejected record for an unreadable rest; None for a new file.
-        was_damaged: whether `known` had such a record.
+        ledger_row: its row in ingested_files, without the rejected record for an unreadable rest; None for a new file.
+        was_damaged: whether `ledger_row` had such a record.
         first_record: hash of its first record.
         layout: how its records are laid out.
         first_offset: offset of its first record in the log.
@@ -32,7 +32,7 @@ class PlannedFile:
     resume_at: int
     size_on_disk: int
     compressed: bool
-    known: Mapping[str, Any] | None
+    ledger_row: Mapping[str, Any] | None
     was_damaged: bool = False
     first_record: str = ""
     layout: Layout = KAFKA

@@ -60,7 +60,7 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
     `damage` is the reason why it could not be read to its end.
     """
     own = [split for split in statistics if split["file_id"] == file.file_id]
-    before = _set_right(file.known or {}, own)
+    before = _set_right(file.ledger_row or {}, own)
     end = max(split["end_offset"] for split in own)
     total = {name: before.get(name, 0) + sum(a[name] for a in own) for name in ("records", "requests", "rejected")}
     runs = [read_at(run, now) for split in own for run in split.get("debug_runs") or ()]
@@ -91,10 +91,10 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
     }
 
 
-def _set_right(known: Statistics, own: Iterable[Statistics]) -> Statistics:
+def _set_right(row: Statistics, own: Iterable[Statistics]) -> Statistics:
     """Return a file's row of earlier runs, with its times in the reading of a repeated hour that the new bytes show."""
     by = next((split["shown_at"] - split["misread_at"] for split in own if split["shown_at"] is not None), timedelta())
-    return with_times(known, lambda time: time + by)
+    return with_times(row, lambda time: time + by)
 
 
 def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
@@ -115,21 +115,21 @@ def _broker_events(before: Statistics, own: Iterable[Statistics], now: datetime)
 
     An event keeps the time of the run that first read it.
     """
-    known = before.get("broker_events") or ()
+    earlier = before.get("broker_events") or ()
     new = [{**event, "ingested_at": now} for split in own for event in split.get("broker_events") or ()]
-    from_log = [event for event in [*known, *new] if event["kind"] not in (LOGGER_SET, RESTARTED)]
-    logger_set = [event for event in [*known, *new] if event["kind"] == LOGGER_SET][:MOST_EVENTS]
+    from_log = [event for event in [*earlier, *new] if event["kind"] not in (LOGGER_SET, RESTARTED)]
+    logger_set = [event for event in [*earlier, *new] if event["kind"] == LOGGER_SET][:MOST_EVENTS]
     distinct = distinct_events(from_log, lambda event: (event["kind"], event["value"]))
-    return distinct + logger_set + _restarts(known, new)
+    return distinct + logger_set + _restarts(earlier, new)
 
 
-def _restarts(known: Iterable[Statistics], new: Iterable[Statistics]) -> list[Statistics]:
+def _restarts(earlier: Iterable[Statistics], new: Iterable[Statistics]) -> list[Statistics]:
     """Return the restarts that the file shows; those shown by the last requests of an earlier run were judged again."""
-    earlier = {event["at"]: event for event in known if event["kind"] == RESTARTED}
-    shown = {at: event for at, event in earlier.items() if event["value"].isdecimal()}
+    by_time = {event["at"]: event for event in earlier if event["kind"] == RESTARTED}
+    shown = {at: event for at, event in by_time.items() if event["value"].isdecimal()}
     for event in new:
         if event["kind"] == RESTARTED:
-            read_at = earlier.get(event["at"], event)["ingested_at"]
+            read_at = by_time.get(event["at"], event)["ingested_at"]
             shown.setdefault(event["at"], {**event, "ingested_at": read_at})
     return list(shown.values())[:MOST_EVENTS]
 
@@ -157,7 +157,7 @@ def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:
 
 def file_report(file: PlannedFile, row: Statistics) -> dict[str, Any]:
     """Return what this run read of a file, for the report."""
-    before: Statistics = file.known or {}
+    before: Statistics = file.ledger_row or {}
     ignored_before = dict(before.get("ignored") or {})
     return {
         "path": file.path,

@@ -106,7 +106,7 @@ class SplitReader:
         self.restarts = Restarts(split.start)
         self.zone = zone
         self.first_requests: list[RequestEvent] = []
-        before = int((split.file.known or {}).get("requests", 0))
+        before = int((split.file.ledger_row or {}).get("requests", 0))
         self.start_window = START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
         self.misread_at: int | None = None
@@ -246,7 +246,7 @@ class SplitReader:
         if first is None or not clock.is_repeated(*first):
             return
         earlier, later = clock.readings(*first)
-        previous = (self.split.file.known or {}).get("first_logged_at")
+        previous = (self.split.file.ledger_row or {}).get("first_logged_at")
         was_second = previous is not None and round(previous.timestamp() * 1_000_000) >= later
         is_second = begins_with_second_reading(clock, self._times(file, self.split.file.resume_at))
         if is_second is None:

@@ -89,10 +89,12 @@ class Ingested:
         """
         number = 0
         for name, row in self.files.items():
-            known = self.before.get(name)
-            is_built = until is not None and known is not None and known["ingested_at"] <= until
+            row_before = self.before.get(name)
+            is_built = until is not None and row_before is not None and row_before["ingested_at"] <= until
             if until is None or row["ingested_at"] > until:
-                number += int(row["requests"]) - (int(known["requests"]) if known is not None and is_built else 0)
+                number += int(row["requests"]) - (
+                    int(row_before["requests"]) if row_before is not None and is_built else 0
+                )
         return number
 
     def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
@@ -115,24 +117,24 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
     if is_on_one_machine(lake.spark):
         start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
-        known = files_read(lake)
-        plan = make_plan(paths, known, settings, cores(lake.spark), lake.state.retained_from)
+        ledger = files_read(lake)
+        plan = make_plan(paths, ledger, settings, cores(lake.spark), lake.state.retained_from)
     report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
             with report.stage("recover"):
                 lake.claim()
-                _remove_leftovers(lake, known)
+                _remove_leftovers(lake, ledger)
                 for file in plan.files:
                     if file.was_damaged:
                         lake.delete("rejected_records", _from(file.file_id, file.resume_at))
             with lake.creating(dict.fromkeys((LEDGER, *SOURCES, *table_specs()))):
-                return _read(lake, plan, known, settings, report)
+                return _read(lake, plan, ledger, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
                 lake.upsert(LEDGER, _files(lake.spark, plan.packed), "packed")
-    return Ingested({**known, **{row["file_id"]: row for row in plan.packed}})
+    return Ingested({**ledger, **{row["file_id"]: row for row in plan.packed}})
 
 
 def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
@@ -157,10 +159,10 @@ def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     return {row["file_id"]: row for row in rows}
 
 
-def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:
+def _remove_leftovers(lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]]) -> None:
     """Delete rows that a failed run appended without committing their files."""
     last = lake.last_batch("requests")
-    if last in {row["batch_id"] for row in known.values()} or (last is None and not known):
+    if last in {row["batch_id"] for row in ledger.values()} or (last is None and not ledger):
         return
     files = lake.read(LEDGER).select("file_id", "bytes_ingested", "damage")
     for name in SOURCES:
@@ -176,9 +178,9 @@ def _from(file_id: str, offset: int) -> str:
 
 
 def _read(
-    lake: Warehouse, plan: Plan, known: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
+    lake: Warehouse, plan: Plan, ledger: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
 ) -> Ingested:
-    now = _after(datetime.now(UTC), known.values())
+    now = _after(datetime.now(UTC), ledger.values())
     with report.stage("read and parse"):
         parsed, statistics = _parsed(lake, plan, settings, report)
         if wrong := files_cut_inside_records(statistics):
@@ -201,8 +203,8 @@ def _read(
                 with report.stage(name):
                     lake.append(name, relation, plan.batch_id, numbers[name])
         with report.stage("ingested_files"):
-            by_id = {**known, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
-            resumed = [split for split in statistics if split["file_id"] in known]
+            by_id = {**ledger, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
+            resumed = [split for split in statistics if split["file_id"] in ledger]
             moved = _move(lake, by_id, resumed, settings.log_zone, plan.batch_id)
             gap = timedelta(milliseconds=settings.coverage_gap_ms)
             if moved or any(_shows_more(file, row, gap) for file, row in zip(files, rows, strict=True)):
@@ -216,10 +218,10 @@ def _read(
         raise
     report.problems += rotated(plan.files, statistics)
     report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
-    is_all = not known and not moved and is_on_one_machine(lake.spark)
+    is_all = not ledger and not moved and is_on_one_machine(lake.spark)
     if not is_all:
         release(parsed)
-    return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id, before=known)
+    return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id, before=ledger)
 
 
 def _move(
@@ -264,21 +266,21 @@ def _shows_more(file: PlannedFile, row: Mapping[str, Any], gap: timedelta) -> bo
     These facts are: whether the file begins with its broker's start; that a restart was none; that silences are left
     out, as there are too many; and that some of these may be gaps of the log.
     """
-    known = file.known
-    if known is None:
+    before = file.ledger_row
+    if before is None:
         return False
-    hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(known.get("debug_runs"))
-    was_blind, is_now = (is_blind(runs, gap) for runs in (known.get("debug_runs"), row["debug_runs"]))
-    was_none = bool(restart_times(known) - restart_times(row))
+    hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(before.get("debug_runs"))
+    was_blind, is_now = (is_blind(runs, gap) for runs in (before.get("debug_runs"), row["debug_runs"]))
+    was_none = bool(restart_times(before) - restart_times(row))
     return (
         hides
         or was_blind != is_now
         or was_none
-        or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
+        or bool(row["covers_broker_start"]) != bool(before["covers_broker_start"])
     )
 
 
-def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:
+def _after(now: datetime, rows: Iterable[Mapping[str, Any]]) -> datetime:
     """Return a time of ingestion later than all earlier ones, whatever the clock says."""
-    latest = max((row["ingested_at"] for row in known), default=None)
+    latest = max((row["ingested_at"] for row in rows), default=None)
     return now if latest is None else max(now, latest + timedelta(microseconds=1))

@@ -99,7 +99,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
         state = None if tables is None else tables.state()
         if tables is None or state is None:
             return None
-        known = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
+        ledger = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
     except (UnreadableTableError, OSError):  # a table is damaged, or another run is writing it
         return None
     is_broken = not all(map(tables.exists, state.rows))
@@ -108,12 +108,12 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     report = RunReport()
     for logs in inputs:
         with report.stage("plan"):
-            plan = make_plan(log_files(logs, settings), known, settings, 1, state.retained_from)
+            plan = make_plan(log_files(logs, settings), ledger, settings, 1, state.retained_from)
         if plan.files or plan.packed:
             return None
         report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
     if step != "ingest":
-        if _newest(known.values()) != _built_until(state, settings):
+        if _newest(ledger.values()) != _built_until(state, settings):
             return None
         report.tables = dict(state.rows)
     return report

@@ -69,7 +69,7 @@ def kinds(found: Plan) -> list[tuple[str, str]]:
 def test_it_plans_a_new_file_from_its_start(tmp_path: Path) -> None:
     found = plan(save(tmp_path / "b1" / "kafka-request.log", LOG))
     (file,) = found.files
-    assert (file.resume_at, file.cluster, file.broker, file.known, file.compressed) == (0, "c", "b1", None, False)
+    assert (file.resume_at, file.cluster, file.broker, file.ledger_row, file.compressed) == (0, "c", "b1", None, False)
     assert [(s.start, s.end) for task in found.splits for s in task] == [(0, None)]
     assert (found.unchanged, found.problems) == ((), ())
 
@@ -83,7 +83,7 @@ def test_it_resumes_a_grown_file_also_where_it_was_compressed_meanwhile(
     renamed = save(tmp_path / "b1" / "kafka-request.log.1", pack(LOG + json_record(correlation_id=99)))
     (file,) = plan(renamed, known=known).files
     (row,) = known.values()
-    assert (file.resume_at, file.known) == (len(LOG), row)
+    assert (file.resume_at, file.ledger_row) == (len(LOG), row)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

@@ -115,7 +115,7 @@ def test_a_later_run_has_a_later_time_of_ingestion(known: list[int], seconds: in
 )
 def test_a_brokers_start_that_shows_only_now_is_noticed(known: bool | None, now: bool, expected: bool) -> None:
     """Also one that is contradicted only now."""
-    file: Any = SimpleNamespace(known=None if known is None else {"covers_broker_start": known, "debug_runs": []})
+    file: Any = SimpleNamespace(ledger_row=None if known is None else {"covers_broker_start": known, "debug_runs": []})
     assert ingest._shows_more(file, {"covers_broker_start": now, "debug_runs": []}, GAP) == expected
 
 
@@ -127,7 +127,7 @@ def test_a_restart_that_was_none_is_noticed(known: list[int], now: list[int], ex
         events = [{"at": NOW + timedelta(seconds=second), "kind": RESTARTED} for second in seconds]
         return {"covers_broker_start": False, "debug_runs": [], "broker_events": events}
 
-    file: Any = SimpleNamespace(known=row(known))
+    file: Any = SimpleNamespace(ledger_row=row(known))
     assert ingest._shows_more(file, row(now), GAP) == expected
 
 
@@ -151,7 +151,7 @@ def silences(*seconds: float) -> dict[str, Any]:
     ids=["full now", "full before", "not full", "only gaps now", "not only gaps", "just only gaps", "only gaps before"],
 )
 def test_silences_that_are_left_out_only_now_are_noticed(known: list[float], now: list[float], expected: bool) -> None:
-    assert ingest._shows_more(SimpleNamespace(known=silences(*known)), silences(*now), GAP) == expected
+    assert ingest._shows_more(SimpleNamespace(ledger_row=silences(*known)), silences(*now), GAP) == expected
 
 
 @pytest.mark.parametrize(("size", "one_file"), [(0, True), (5, True), (6, False)])
