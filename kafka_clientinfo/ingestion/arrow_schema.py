@@ -20,8 +20,8 @@ _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logge
                "misread_at": "timestamp", "shown_at": "timestamp"}  # fmt: skip
 """Columns of a split's statistics that no table has.
 
-A file may begin in an hour that its zone repeats. If new bytes show that earlier runs took its first time by the wrong
-reading of that hour, `misread_at` is that time and `shown_at` the right one.
+If a file begins in an hour that its zone repeats, and new bytes show that earlier runs used the wrong reading of its
+first time, `misread_at` is the time that they stored and `shown_at` the right one.
 """
 _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored
     first_logged_at earliest_logged_at last_logged_at step_back_ms info_requests debug_runs

@@ -1,8 +1,8 @@
-"""The search of a whole batch for duplicates; it asks `logs.duplicates`, which has the rule, only if it must.
+"""Finds duplicates in whole batches, and applies the rule of `logs.duplicates` only if one is possible.
 
 Duplicates are rare. So a batch is first searched for keys that occur twice, in the batch or between it and the recent
 requests before it; equal keys have equal fingerprints. If no fingerprint occurs twice, there is no duplicate, and the
-last rows are the new recent requests. Else these are asked for every row of the batch, in order.
+last rows are the new recent requests. Otherwise each row is compared with the recent requests, in order.
 """
 
 from collections.abc import Iterator, Mapping

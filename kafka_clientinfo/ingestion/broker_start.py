@@ -21,9 +21,9 @@ Before 1.0 ids have no INDEX; there a broker's request with correlation id 0 sho
 **After a silence.** The requests before the silence give more evidence, but a mistake costs more, as a start ends every
 connection. Connections go to the processors of their listener in turn. So after one with INDEX 1 was logged, no
 connection with INDEX 0 opens on that listener in this process, with two exceptions: a client that connected long before
-its first request, and network threads that were added. Such a connection shows the restart if it is a broker's, or if
-there are two, and if no other connection and no other INDEX goes on. A client without ApiVersions may count its
-requests over all of its connections, so one that seems to go on does not contradict a broker's connection.
+its first request, and network threads that were added. Such a connection shows the restart if it is a broker's or there
+are two, and if nothing continues: no older connection and no higher INDEX. A client without ApiVersions may count its
+requests over all its connections, so its connection may only look older; a broker's outweighs it.
 """
 
 import itertools

@@ -55,7 +55,7 @@ _LONGEST_REQUEST = 10**12
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
 _ROW = ("byte_offset", "logged_at", "correlation_id", "error_code", "replica_id", "log_level", "api", "client",
         "connection", "end")  # fmt: skip
-"""The values of a row; a name that is no column stands for the number of a piece."""
+"""The values of a row. `api`, `client`, `connection` and `end` are numbers of pieces, the rest columns."""
 
 
 class _Connection(NamedTuple):

@@ -272,7 +272,7 @@ class _Sorting:
         return matches
 
     def _add_to_log(self, candidate: Candidate, matches: Sequence[Match]) -> bool:
-        """Add a file to the log of the first match from which it does not differ; return whether there is one.
+        """Add a file to the log of its first match with equal content; return whether there is one.
 
         The first file of a log begins it.
         """

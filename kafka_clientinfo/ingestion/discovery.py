@@ -5,9 +5,9 @@ files with the content of one (`logs.recognition`): platforms name logs as they 
 records that only it has (`failed_requests`) if a request log is beside it; alone, it counts as a request log if its
 content is that of one.
 
-A symbolic link to a folder is followed if it leads out of the folder that is walked, and each target once, so that a
-loop of links ends; of two names of one file the one without links is used. Some names are returned without a look: pipes and folders with a log's name that cannot be listed, and
-regular files of any name that cannot be opened. Planning opens them, and reports by name what cannot be read.
+A symbolic link to a folder is followed if it leads out of the walked folder, and each target only once, so that loops
+end. Of two names of a file, the one without links is used. Pipes and unlistable folders with a log's name, and files
+that cannot be opened, are returned unseen. Planning opens them, and reports by name what cannot be read.
 """
 
 import errno

@@ -1,9 +1,9 @@
 """Finds by correlation ids that a log leaves out requests, because it was sampled or filtered.
 
 Most clients, and all of a broker's fetchers, count the requests of a connection one by one. Java's clients count over
-all brokers, so on one broker of several their ids go up by more. Java clients that state their name count only if there
-are many steps and no steps of another broker's fetcher. Older Java clients do not state it, so two fetchers that go up
-by one are enough to show that a log is whole.
+all brokers, so on one broker of several their ids go up by more. Java clients that state their name are evidence only
+after many steps, and only if no other broker's fetcher made steps. Older Java clients do not state it, so two fetchers
+that go up by one are enough to show that a log is whole.
 
 So a log that holds every request has many connections with steps of exactly one; a log with every second record or
 fewer has hardly any. Measured in blocks of real logs, of all releases and of clusters:

@@ -100,7 +100,9 @@ def _shown_by_new_bytes(resumed: Iterable[Mapping[str, Any]], zone: str) -> list
 
 
 class _Times(NamedTuple):
-    """The times of a file's requests; if there is a move, in their first reading, and it moves them to the second."""
+    """The times of a file's requests. If only other logs can show the reading, they are in the first reading, and
+    `move` takes them to the second.
+    """
 
     first: datetime
     last: datetime

@@ -1,7 +1,7 @@
 """Adds up the statistics of splits per file: records = requests + rejected + sum(ignored), always.
 
-If a split could not be read to its end, the file's part in this run ends there, as a file has one resume offset: what
-the split read before counts, what later splits read of the same file does not. A log that was rotated before it was
+If a split could not be read to its end, its file ends there for this run, because a file has one resume offset: rows
+before the failure count, rows of the file's later splits do not. A log that was rotated before it was
 read is no error: the next run reads it under its new name.
 """
 

@@ -176,7 +176,7 @@ class SplitReader:
             raise _ReplacedError
 
     def _look_back(self, file: HeldFile) -> None:
-        """Parse the text before a split that begins inside a file, to know earlier duplicates and silences only."""
+        """Parse the text before a split, to recognise duplicates and silences across its start; count nothing."""
         start = self.split.start
         if start == 0:
             self._tell_beginning(file)
@@ -225,7 +225,7 @@ class SplitReader:
         return self.is_server_log or is_sure_end(text, last_line, len(text), json_requests)
 
     def _tell_repeated_hour(self, file: HeldFile, start: int) -> None:
-        """If an hour that the zone repeats is near, show the clock what was logged since before that hour."""
+        """If the split starts near a repeated hour, feed the clock the times that were logged since before that hour."""
         begin, step = start, LOOKBACK
         while begin > 0 and self._is_in_repeated_hour(file, begin):
             begin, step = max(0, begin - step), step * 2
@@ -275,7 +275,9 @@ class SplitReader:
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
     def _next(self, splitter: Splitter) -> RawRecord | None:
-        """Return the next record that is not plain; the plain ones before it become rows, after the file's first ones."""
+        """Return the next record for the record parser; take plain records before it as rows, but not a file's first
+        ones.
+        """
         as_events = self.is_server_log or self.requests_read < self.start_window
         if isinstance(splitter, PlainSplitter) and splitter.is_at_start and not as_events:
             buffer, start = splitter.buffer, splitter.start

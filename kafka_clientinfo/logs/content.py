@@ -112,8 +112,8 @@ class Content:
     def blocks(self, start: int, end: int | None = None, first: int = BLOCK) -> Iterator[bytes]:
         """Yield decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`.
 
-        If the log began with another file, the bytes before this file's first record may have another length. Zeros and
-        a line end stand for them, so that the offsets fit the log.
+        If the log began with another file, zeros and a line end replace the bytes before this file's first record, so
+        that offsets are those of the log.
         """
         if self._alignment is None:
             yield from self._own_blocks(start, end, first)
