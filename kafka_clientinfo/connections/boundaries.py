@@ -54,17 +54,17 @@ _ID_HASH = "id_hash"
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 STATE = "state"
-"""What later requests need to know of those that were judged before; see `with_connection`."""
+"""The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
 
 @dataclass(frozen=True)
 class LookBack:
-    """A value of earlier requests of the connection; `any_before`, `last_before` and `first_up_to_now` make it.
+    """A value computed from a connection's earlier requests; made by `any_before`, `last_before` and `first_up_to_now`.
 
     Attributes:
-        over_requests: returns the value by windows over the requests of a connection id, given the value of the
-            requests that a state stands for; None if there are no states.
-        then: returns the column that is made of the value.
+        over_requests: returns the value, computed by windows over the requests of a connection id; its argument is the
+            value that a state stores, None if there are no states.
+        then: converts the value after the windows.
     """
 
     over_requests: Callable[[Column | None], Column]
@@ -202,9 +202,9 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
 def _opened_seq() -> Column:
     """Number the connections of an id that opened at the same instant, from 0.
 
-    Rows carry only the latest opening time of their id, not all of them: clients could create any number. If a clock
-    was set back, a connection opened before that time; it gets the number of the id's earlier connections, which is
-    unique.
+    A row carries only the latest opening time of its id, because clients could create any number of them. If a clock
+    was set back, a connection opens before that time; it then gets the number of earlier connections of the id, which
+    is unique.
     """
     is_newest = F.col("opening.logged_at") == F.col("newest.logged_at")
     first = F.when(is_newest, -F.col("newest.minus_session_no")).otherwise(F.lit(1))
@@ -313,10 +313,11 @@ def _other_client() -> Column:
 
 
 def _software_contradicts() -> Column:
-    """Return whether the software name cannot be of the same connection as the record before (KIP-511).
+    """Return whether the software name shows that another connection began (KIP-511).
 
-    Two cases show that: a known name has changed, and the request before is no ApiVersions that may change it; or that
-    request is an accepted ApiVersions that states another name. A refused ApiVersions, or one below v3, resets the
+    It does in two cases: a known name has changed, although the request before is no ApiVersions that may change it; or
+    the request before is an accepted ApiVersions that states another name. A refused ApiVersions, or one below v3,
+    resets the
     name, and an accepted one from v3 on sets it; if no response is logged, either is possible.
     """
     known_before = _of_previous("client_software_name") != UNKNOWN

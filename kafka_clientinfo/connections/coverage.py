@@ -1,8 +1,8 @@
 """Coverage: the periods in which a broker's log holds every request.
 
 A log holds every request only at DEBUG (or TRACE). While a broker logs nothing at that level, its level may have been
-switched, or a file may be missing. So a covered period is a sequence of runs of requests (`ingested_files.debug_runs`) of one
-broker, in the order of its files. A new period begins after
+switched, or a file may be missing. So a covered period is a sequence of one broker's runs of requests
+(`ingested_files.debug_runs`), in the order of its files. A new period begins after
 
     a hole                                                        | reason
     --------------------------------------------------------------|---------------------------------------------------
@@ -148,9 +148,10 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
     Returns:
-        One row per file with requests: file_id; broker_no and file_no (see `with_log_position`); first_part, which begins at offset 0; later_parts, all parts in order of
-        their offsets, or null if there is only one; starts_before_file, the number of the broker's starts before the
-        file; and starts_in_file, the times of its starts during the file, so that requests are compared with few times.
+        One row per file with requests: file_id; broker_no and file_no (see `with_log_position`); first_part, which
+        begins at offset 0; later_parts, all parts in order of their offsets, or null if there is only one;
+        starts_before_file, the number of the broker's starts before the file; and starts_in_file, the times of its
+        starts during the file; only these are compared with each request.
     """
     runs = _in_periods(_runs(ingested_files), settings)
     may_be_one = ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
@@ -169,7 +170,8 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         F.lit(None).cast("boolean").alias("is_complete"),
     )
     none, has_info = F.lit(None).cast("bigint"), F.col("info_requests") > 0
-    # A period that begins with the file leaves no part before it. Of two parts at one offset, engines take different ones.
+    # If a period begins at offset 0, make no part before it: of two parts with one offset, Spark and DuckDB take
+    # different ones.
     begins_inside = F.col("is_first") & F.col("is_new") & has_info & (F.col("began_offset") > 0)
     offset = F.when(F.col("is_first") & ~begins_inside, F.lit(0)).otherwise(F.col("began_offset"))
     has_end = F.col("began_at").isNotNull() & F.col("ends_here") & has_info

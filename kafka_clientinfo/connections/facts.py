@@ -201,7 +201,7 @@ def _is_covered() -> Column:
 def _counts_from_start() -> Column:
     """Return whether correlation ids begin at 0 or 1.
 
-    Some clients always send 0, and the request before 1 may be missing: what shows either counts against it.
+    Some clients always send 0, and the log may lack the request before 1; evidence of either makes the result false.
     """
     begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts")
     return ((F.col("first.correlation_id") == 0) | begins_at_1) & ~F.col("repeats")

@@ -67,7 +67,8 @@ def judged_requests(
             or, with `boundaries.UNCHANGED`, all after the first connections of an id.
         log_positions: the positions of their files, as `coverage.log_positions` returns them.
         concerns: their columns are added.
-        before: what was judged before; None if no run goes on with what is judged now. Else the rows also have `STATE`,
+        before: what earlier runs judged; None if no later run will add to the result. If given, the rows also have
+            `STATE`,
             which is null except in the row of the last request of a connection id, and is_newest, whether the
             connection is the last one of its id.
 
@@ -206,7 +207,7 @@ def range_of(api_ranges: Column, api_key: Column) -> Column:
 
 
 def requests_where(condition: Column) -> Column:
-    """Count the requests that meet a condition: an aggregate of judged requests, of which a row stands for several."""
+    """Count the requests that meet a condition. Aggregates judged requests; one row may stand for several requests."""
     return F.sum(F.when(condition, F.col("requests")).otherwise(0))
 
 

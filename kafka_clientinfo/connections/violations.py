@@ -52,8 +52,8 @@ def violations(
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: the concerns' findings beyond single connections, with the known ones of the columns `FINDING`,
-            `ENFORCED` and `blames`; a column `source` (see `examples.source`) may stand in for example.
+        findings: the concerns' findings beyond single connections, which may lack columns of `FINDING`, `ENFORCED` and
+            `blames`; `source` (see `examples.source`) may replace `example`.
         settings: the policy's severities and `log_zone` are used.
         concerns: the concerns with the rules.
     """

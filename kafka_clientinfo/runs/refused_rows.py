@@ -88,7 +88,8 @@ def left_out(refusals: Iterable[RefusedRowsError], tables: Iterable[str]) -> War
 
 
 def _position(key: Mapping[str, Any], whole: Callable[[str], DataFrame], judged: DataFrame) -> tuple[str, int] | None:
-    """Return path and offset of the first request from which a row may be made, or else of its connections' first one.
+    """Return path and offset of the first request that may have made the row; if none has, of its connections' first
+    one.
 
     None if the key leads to no connection.
     """

@@ -114,7 +114,8 @@ def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
 
 
 def local_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> dict[str, str]:
-    """Return the conf of a local session: our entries for Delta, the settings' over them, and what loads the classes.
+    """Return the conf of a local session: our entries for Delta, overridden by the settings, and entries that load
+    classes.
 
     Classes come from Delta's jars, and in local mode from the archive of `session_files`.
 

@@ -40,7 +40,7 @@ def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapp
 
 
 def _observed_rows(observation: Observation) -> int | None:
-    """Return the observed number, None if Spark reports none: `get` then waits for ever, so a thread calls it."""
+    """Return the observed number; None if Spark reports none in time. A thread calls `get`, which could wait for ever."""
     results: list[int] = []
 
     def wait() -> None:
@@ -63,7 +63,7 @@ def _rows_of_last_commit(spark: SparkSession, table: str, metadata: str) -> int 
 
 
 def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
-    """Return the newest version of a table; if no other run writes there, from the names of its local files."""
+    """Return the newest version of a table; with `folder`, where no other run writes, read it from the names of files."""
     files = (folder / "_delta_log").glob("*.json") if folder is not None else ()
     versions = [int(file.stem) for file in files if _COMMIT_FILE.fullmatch(file.name)]
     return max(versions) if versions else int(history(spark, table, 1)[0]["version"])

@@ -97,7 +97,9 @@ def finish_deletion(tables: Warehouse) -> None:
 
 
 def with_lasting_findings(tables: Warehouse, rows: DataFrame, rules: Sequence[str]) -> DataFrame:
-    """Return rows of `violations`, with the stored ones of some rules that rows showed which are deleted now."""
+    """Add to rows of `violations` the stored findings of these rules, if retention has deleted the rows that showed
+    them.
+    """
     instant = tables.state.retained_from
     if instant is None:
         return rows

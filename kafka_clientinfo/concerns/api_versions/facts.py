@@ -71,7 +71,7 @@ def _shown(attempt: Column) -> Column:
 
 
 def _outcome() -> Column:
-    """Return the outcome of a connection's ApiVersions requests; after refusals, the last before a success decides.
+    """Return the outcome of a connection's ApiVersions requests; of refusals, the last one before a success decides.
 
     A request without a known error code is neither accepted nor refused.
     """

@@ -60,7 +60,8 @@ def begins_with_header_v3() -> Column:
 
 
 def is_enforced() -> Column:
-    """Return whether the broker enforces the rule on a connection of which the log lacks the first request.
+    """Return whether the broker enforces the rule on a connection, although the log lacks the connection's first
+    request.
 
     A broker refuses requests for their id only if the first one had header v3.
     """
@@ -95,8 +96,8 @@ def _is_rejected_for_id() -> Column:
 def _is_sent_first() -> Column:
     """Return whether a telemetry id is sent before any broker can have assigned it.
 
-    This holds for a client that counts correlation ids over all connections: if the id's request has as many requests
-    before it on the connection as the client has counted, the client has sent nothing on other connections.
+    It is, for a client that counts correlation ids over all its connections, if the request's position on the
+    connection equals its correlation id: then the client has sent nothing on other connections.
     """
     is_first = (F.col("seq") == F.col("correlation_id")) & F.col("telemetry_sent_id").isNotNull()
     is_ask = F.col("telemetry_asked_with").isNotNull()

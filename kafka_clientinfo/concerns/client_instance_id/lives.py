@@ -126,7 +126,7 @@ def without_id(connections: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
 
 
 def _beside(lacking: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
-    """Join connections without an id to the life that is open when they open; of several, to the longest."""
+    """Join each connection without an id to a life that was open when it opened; of several, to the one that ends last."""
     none = {"instance_id": F.lit(None).cast("string"), "last_at": F.lit(None).cast("timestamp"), "lacks": F.lit(1)}
     names = (*CLIENT, *IN_TIME, "member_ids", *none)
     begun = lives_of_ids.select(*CLIENT, "first.*", "member_ids", "instance_id", "last_at", F.lit(0).alias("lacks"))

@@ -263,5 +263,5 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
 
 
 def _numbered(statements: Column) -> Column:
-    """Number the statements of a message: it may hold several of one member and name, of which the last counts."""
+    """Number the statements of a message: it may hold several of one member and name, and the last one counts."""
     return F.transform(statements, lambda stated, index: F.struct(index.alias("index"), stated.alias("stated")))

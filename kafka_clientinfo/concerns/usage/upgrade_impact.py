@@ -31,8 +31,8 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_
         The rows of `judged_usage` with
         - library, null if it is not known;
         - upgrade_to: per release that refuses the row, the library's first release that fits; and
-        - upgrade_over: for those that don't work with today's brokers, the release of Kafka to which the brokers must
-          be upgraded before.
+        - upgrade_over: if that library release does not work with today's brokers, the release of Kafka to which the
+          brokers must be upgraded first.
     """
     named = judged_usage.withColumn("library", _library())
     ranges = of_processes(broker_api_versions, starts_of_brokers(ingested_files)).where(F.col("is_newest"))
@@ -106,7 +106,9 @@ def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
 
 
 def _ways() -> tuple[Column, Column]:
-    """Choose, per release that refuses the client, the first candidate, and the brokers' release to go to before."""
+    """Choose, for each release that refuses the client, the first candidate, and the release that the brokers need
+    first.
+    """
 
     def works_now(brokers: Column) -> Column:
         return F.get(F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker)), F.lit(0))
