@@ -21,7 +21,7 @@ from .shared_spark import SharedSpark
 
 _STARTUP = 30
 """Seconds of a processor that a run may take beside its tests."""
-_PATIENCE = 40
+_PATIENCE = 15
 """Seconds by the clock for each second of tests: the machine may be busy, and a mutant may wait for ever."""
 _MEMORY = 8 << 30
 """Bytes of data: a change that never stops to append fails before the machine does. Of addresses a library reserves more."""
