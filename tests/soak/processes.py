@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,11 @@ def is_alive(pid: int) -> bool:
 
 
 def kill(pids: Iterable[int | None]) -> int:
-    """SIGKILL to those that live; how many that were."""
+    """SIGKILL to those that live; how many that were. One that ends meanwhile needs none."""
     alive = [pid for pid in pids if pid is not None and is_alive(pid)]
     for pid in alive:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return len(alive)
 
 
