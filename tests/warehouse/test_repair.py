@@ -15,7 +15,7 @@ from kafka_clientinfo.warehouse import repair
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.state import State
 
-from .test_table_log import ADD, TABLE, commit, named, save
+from .delta_logs import ADD, TABLE, commit, named, save
 from .tiny import AT, SPECS
 
 BUILT = State(built_until=AT, built_with="1")

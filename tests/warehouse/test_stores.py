@@ -9,7 +9,7 @@ from pyarrow import fs
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import stores
 
-from .test_table_log import ADD, TABLE, commit, named, save
+from .delta_logs import ADD, TABLE, commit, named, save
 
 EMPTY, WITH_ROWS = {named(0): commit(*TABLE)}, {named(0): commit(*TABLE), named(1): commit(ADD)}
 

@@ -1,40 +1,13 @@
 """Logs of tables as files: which make a table, which hold rows, and which are damaged."""
 
-import json
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
 
 import pytest
 
 from kafka_clientinfo.warehouse import table_log
 
-SCHEMA = {"metaData": {"id": "1", "schemaString": json.dumps({"fields": [{"name": "a"}]})}}
-PROTOCOL: dict[str, Any] = {"protocol": {"minReaderVersion": 1}}
-CLUSTERED = {"commitInfo": {"operationParameters": {"clusterBy": '["a"]'}}}
-PLAIN = {"commitInfo": {"operationParameters": {"clusterBy": "[]"}}}
-CLUSTERING = {"domainMetadata": {"domain": "delta.clustering"}}
-ADD = {"add": {"path": "part-0"}}
-TABLE = (PLAIN, PROTOCOL, SCHEMA)
-CRC = ".00000000000000000000.json.crc"
-
-
-def commit(*actions: object, cut: int = 0) -> bytes:
-    whole = b"".join(json.dumps(action).encode() + b"\n" for action in actions)
-    return whole[: len(whole) - cut]
-
-
-def named(version: int, end: str = ".json") -> str:
-    return f"{version:020}{end}"
-
-
-def save(folder: Path, files: dict[str, bytes]) -> Path:
-    log = folder / "_delta_log"
-    log.mkdir(parents=True)
-    for name, data in files.items():
-        (log / name).write_bytes(data)
-    return folder
-
+from .delta_logs import ADD, CLUSTERED, CLUSTERING, CRC, PLAIN, PROTOCOL, SCHEMA, TABLE, commit, named, save
 
 MADE: dict[str, tuple[dict[str, bytes], bool, bool]] = {
     "nothing": ({}, False, False),

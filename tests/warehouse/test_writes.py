@@ -15,7 +15,7 @@ from kafka_clientinfo.warehouse import ddl, warehouse
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .test_table_log import TABLE, commit, named, save
+from .delta_logs import TABLE, commit, named, save
 from .tiny import AT, SPECS
 
 SHORT = 0.05
