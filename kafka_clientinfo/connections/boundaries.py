@@ -317,8 +317,7 @@ def _software_contradicts() -> Column:
 
     It does in two cases: a known name has changed, although the request before is no ApiVersions that may change it; or
     the request before is an accepted ApiVersions that states another name. A refused ApiVersions, or one below v3,
-    resets the
-    name, and an accepted one from v3 on sets it; if no response is logged, either is possible.
+    resets the name, and an accepted one from v3 on sets it; if no response is logged, either is possible.
     """
     known_before = _of_previous("client_software_name") != UNKNOWN
     states_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE

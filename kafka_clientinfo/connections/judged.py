@@ -68,8 +68,7 @@ def judged_requests(
         log_positions: the positions of their files, as `coverage.log_positions` returns them.
         concerns: their columns are added.
         before: what earlier runs judged; None if no later run will add to the result. If given, the rows also have
-            `STATE`,
-            which is null except in the row of the last request of a connection id, and is_newest, whether the
+            `STATE`, which is null except in the row of the last request of a connection id, and is_newest, whether the
             connection is the last one of its id.
 
     Returns:

@@ -1,8 +1,8 @@
 """Adds up the statistics of splits per file: records = requests + rejected + sum(ignored), always.
 
 If a split could not be read to its end, its file ends there for this run, because a file has one resume offset: rows
-before the failure count, rows of the file's later splits do not. A log that was rotated before it was
-read is no error: the next run reads it under its new name.
+before the failure count, rows of the file's later splits do not. A log that was rotated before it was read is no error:
+the next run reads it under its new name.
 """
 
 from collections import Counter

@@ -89,12 +89,10 @@ class Ingested:
         """
         number = 0
         for name, row in self.files.items():
-            row_before = self.before.get(name)
-            is_built = until is not None and row_before is not None and row_before["ingested_at"] <= until
+            stored = self.before.get(name)
+            is_built = until is not None and stored is not None and stored["ingested_at"] <= until
             if until is None or row["ingested_at"] > until:
-                number += int(row["requests"]) - (
-                    int(row_before["requests"]) if row_before is not None and is_built else 0
-                )
+                number += int(row["requests"]) - (int(stored["requests"]) if stored is not None and is_built else 0)
         return number
 
     def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
