@@ -29,8 +29,8 @@ def read(data: bytes, *cuts: int) -> tuple[list[RawRecord], list[Event]]:
     return records, [parser.read(record) for record in records]
 
 
-def told(events: list[Event]) -> list[Event]:
-    """Requests and failures, wherever they stand."""
+def facts(events: list[Event]) -> list[Event]:
+    """Return requests and failures, without their positions."""
     found: list[Event] = []
     for event in events:
         if isinstance(event, RequestEvent):
@@ -48,15 +48,15 @@ def test_a_journal_in_json_tells_what_the_broker_wrote() -> None:
     assert detect(data).name == "journal+stamped"
     records, events = read(data)
     assert b"".join(record.data for record in records) == data
-    assert told(events) == told(parse(LOG))
-    assert len(told(events)) == 4
+    assert facts(events) == facts(parse(LOG))
+    assert len(facts(events)) == 4
     assert not [event for event in events if isinstance(event, RejectedRecord)]
 
 
 def test_a_line_that_was_cut_is_rejected_where_the_format_does_not_say_so() -> None:
     _, events = read((GOLDEN / "journal.short-iso").read_bytes())
-    whole = [event for event in told(parse(LOG)) if isinstance(event, FailedRequest) or event.api_key != 18]  # type: ignore[union-attr]
-    assert [event for event in told(events) if event in whole] == whole
+    whole = [event for event in facts(parse(LOG)) if isinstance(event, FailedRequest) or event.api_key != 18]  # type: ignore[union-attr]
+    assert [event for event in facts(events) if event in whole] == whole
     requests = [event for event in events if isinstance(event, RequestEvent | RejectedRecord)]
     assert len(requests) == LOG.count(b"Completed request:")
 
@@ -83,7 +83,7 @@ def test_what_journalctl_left_out_is_rejected(blob: bool) -> None:
 def test_bytes_that_are_no_text_stand_one_by_one() -> None:
     entries = [json.loads(line) for line in JSON.splitlines()]
     lines = [json.dumps(entry | {"MESSAGE": list(entry["MESSAGE"].encode())}).encode() for entry in entries]
-    assert told(read(b"\n".join(lines) + b"\n")[1]) == told(parse(LOG))
+    assert facts(read(b"\n".join(lines) + b"\n")[1]) == facts(parse(LOG))
 
 
 @given(st.lists(st.integers(0, len(JSON)), max_size=6))
@@ -103,13 +103,13 @@ def test_every_byte_is_in_one_record_whatever_stands_in_a_journal(junk: bytes, a
 
 def test_an_entry_without_message_is_another_programs() -> None:
     _, events = read(JSON.replace(b"\n", b'\n{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"x","A":"b"}\n', 1))
-    assert told(events) == told(parse(LOG))
+    assert facts(events) == facts(parse(LOG))
     assert {event.kind for event in events if isinstance(event, IgnoredRecord)} == {"other_logger", "handling_request"}
 
 
 def others_than_metadata() -> list[Event]:
     """What the broker wrote but for the request that these tests tear."""
-    return [event for event in told(parse(LOG)) if (type(event), event.api_name) != (RequestEvent, "METADATA")]  # type: ignore[union-attr]
+    return [event for event in facts(parse(LOG)) if (type(event), event.api_name) != (RequestEvent, "METADATA")]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("at", [b"METADATA", b"MESSAGE"])
@@ -123,7 +123,7 @@ def test_an_entry_that_is_torn_is_rejected_with_its_bytes_and_the_next_is_read(a
     _, events = read(JSON.replace(whole, half))
     (found,) = [event for event in events if isinstance(event, RejectedRecord)]
     assert found.raw == half
-    assert told(events) == others_than_metadata()
+    assert facts(events) == others_than_metadata()
 
 
 def test_an_entry_on_the_line_of_a_torn_one_is_read() -> None:
@@ -133,4 +133,4 @@ def test_an_entry_on_the_line_of_a_torn_one_is_read() -> None:
     _, events = read(JSON.replace(torn, b"").replace(last, half + last))
     (found,) = [event for event in events if isinstance(event, RejectedRecord)]
     assert found.raw == half
-    assert told(events) == others_than_metadata()
+    assert facts(events) == others_than_metadata()

@@ -235,12 +235,8 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
         recomputed_ids="ids", earliest_recomputed_at="earliest", cached=(), requests="new", before="before"
     )
     derived.run_relations, derived.whole_tables, derived.cached, derived.settings = {}, {}, [], "settings"
-    derived.committed, derived.is_committed, derived.files, derived.judged = (
-        "requests",
-        "is committed",
-        ["file"],
-        "judged",
-    )
+    derived.committed, derived.is_committed = "requests", "is committed"
+    derived.files, derived.judged = ["file"], "judged"
     derived.lake = SimpleNamespace(
         root="/lake",
         staging="staging",
