@@ -38,5 +38,5 @@ def test_lives_are_judged_alike(spark: Any) -> None:
     expected = compared(
         pa.Table.from_pylist(spark_rows, pa.schema(arrow_fields("client_instances"))), "client_instances"
     )
-    assert len(expected) == 76
+    assert len(expected) > len(LIVES) + len(WITHOUT) + len(TELEMETRY)
     assert [dict(row) for row in compared(found, "client_instances")] == [dict(row) for row in expected]
