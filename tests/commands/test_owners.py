@@ -113,6 +113,18 @@ def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFi
     assert figures(found["by_owner"], *names) == {None: (1, 0, 0, 0, 10)}
 
 
+def test_what_breaks_was_used_from_the_first_connection_to_the_last_request(
+    owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if all connections come from one host, and the first of them lasts the longest."""
+    how_long: tuple[dict[str, int], ...] = ({"hours": 3}, {}, {"hours": 1})
+    uses = [use("x", "10.1.0.1", "PRODUCE", 2, refused="below_range", **given) for given in how_long]
+    path = fleet(tmp_path / "w", uses)
+    found = asked(capsys, path, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner")
+    seen = ("2026-11-21T01:00:00.000Z", "2026-11-21T04:01:00.000Z")
+    assert figures(found["by_owner"], "first_seen", "last_seen") == {PAYMENTS: seen}
+
+
 def test_the_matrix_of_releases_names_owners(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = asked(capsys, warehouse, "upgrade", "--all-targets", "--owners", owners)
     expected = {row["client_id"]: row["owners"] for row in asked(capsys, warehouse, "clients", "--owners", owners)}

@@ -81,6 +81,7 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ),
         ("colour = 1", "unknown property 'colour'; known are"),
         ("software = 1", "software is 1; make it a table"),
+        ("software.x = 1", ": software.x is 1; make it a table"),
         ("[software.x]\nmin = '1'", "software.x: unknown property 'min'"),
         ("[software.x]\ne = 1\nd = 1\nc = 1\nb = 1\na = 1", "unknown property 'a'; known is minimum"),
         ("[severity]\nno_rule = 'off'", f"unknown rule 'no_rule'; known are {', '.join(sorted(rules()))}"),

@@ -65,6 +65,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [av(0, version=0, **KNOWN), r(1, client_software_name="sarama")],
         [1, 1],
     ),
+    "a software name after a record that has none": ([r(0, client_software_name=None), r(1, **KNOWN)], [2]),
     "another software name without ApiVersions": ([r(0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
     "a stated software name that the next record has": ([av(0, request=named("kgo", "1")), r(1, **KNOWN)], [2]),
     "a stated software name that the next record lacks": (

@@ -92,6 +92,7 @@ WORDS = {
     "fields": (api_key_struct_record, {"request": "{group_id=%s}"}, ",member_id="),
     "the client id's end": (api_key_struct_record, {"client_id": "%s"}, "} -- {group_id="),
     "topics": (name_text_record, {"request": "; Topics: %s"}, ","),
+    "topics after a client id's name": (name_text_record, {"request": "; Topics: ClientId: %s"}, ","),
     "names": (name_text_record, {"client_id": "%s"}, "; Topics: "),
 }
 """A request in text, and what a broker writes in it between two strings of a client."""

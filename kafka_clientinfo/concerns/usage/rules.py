@@ -6,7 +6,7 @@ from ...connections.facts import is_client, is_exempt
 from ...connections.texts import any_of, looked_up, sentence
 from ...tables.spec import CONNECTION_KEY
 
-_FEATURES = {
+FEATURES = {
     "the consumer group protocol (KIP-848)": "CONSUMER_GROUP_HEARTBEAT CONSUMER_GROUP_DESCRIBE",
     "share groups (KIP-932)": """SHARE_GROUP_HEARTBEAT SHARE_GROUP_DESCRIBE SHARE_FETCH SHARE_ACKNOWLEDGE
         DESCRIBE_SHARE_GROUP_OFFSETS ALTER_SHARE_GROUP_OFFSETS DELETE_SHARE_GROUP_OFFSETS""",
@@ -45,7 +45,7 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
 def findings_unsupported(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
     """Find connections with requests that were answered with UNSUPPORTED_VERSION although their version was offered."""
     used = api_usage.where(F.col("requests_unsupported") > 0)
-    features = {api: feature for feature, apis in _FEATURES.items() for api in apis.split()}
+    features = {api: feature for feature, apis in FEATURES.items() for api in apis.split()}
     low, high = (F.col(f"first_request_unsupported.{bound}") for bound in ("low", "high"))
     off = F.coalesce(looked_up(features, F.col("api_name")), F.lit("a feature that it belongs to"))
     words = "{api_name} v{api_version} was answered with UNSUPPORTED_VERSION although v{low} to v{high} was offered; what is off: {off}"

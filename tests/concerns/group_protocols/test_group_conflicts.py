@@ -382,6 +382,7 @@ def test_no_other_group_is_found(found: Found) -> None:
 TIMES = {
     ("refused while the other is alive", "mixed_protocol_types"): (500, 500),
     (SEVERAL, "mixed_protocol_types"): (500, 700),
+    ("refused in more minutes than are listed of a connection", "mixed_protocol_types"): (60, 6059),
     ("of two types", "protocol_nobody_offered"): (0, 9),
 }
 

@@ -9,6 +9,7 @@ import pytest
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
 from kafka_clientinfo.concerns.usage.rules import (
+    FEATURES,
     findings_forbidden,
     findings_outside_advertised,
     findings_unsupported,
@@ -18,7 +19,7 @@ from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import completed_finding
-from kafka_clientinfo.protocol import request_header_version
+from kafka_clientinfo.protocol import api_key, request_header_version
 from tests.concerns.cases import OPENING
 from tests.engines import collected, computed, on
 from tests.frames import answered, api_versions, at, judge_requests, log, request
@@ -242,6 +243,11 @@ def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.Ca
     counted = capsys.readouterr().out.partition("partial_count")[0]
     assert "ObjectHashAggregate" in counted
     assert "SortAggregate" not in counted
+
+
+def test_the_apis_of_features_that_may_be_off_are_apis() -> None:
+    named = [name for apis in FEATURES.values() for name in apis.split()]
+    assert [name for name in named if api_key(name) is None] == []
 
 
 def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None:
