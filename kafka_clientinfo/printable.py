@@ -8,6 +8,7 @@ from .errors import ConfigError
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 4000
 """The most characters of one text, if no width is given."""
 
@@ -24,6 +25,11 @@ def safe(value: object, width: int = _LONGEST) -> str:
         return text
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", shown)
+
+
+def encodable(text: str) -> str:
+    """Return a text with U+FFFD in the place of each lone surrogate, which UTF-8 cannot hold."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def argument(option: str, text: str) -> str:

@@ -7,11 +7,11 @@ that fits all of them (`assumed`), for readers that know the type from the JoinG
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..printable import encodable
 from ..protocol import (
     GROUP_TYPES,
     ApiKey,
@@ -25,7 +25,6 @@ MAX_LISTED = 1000
 """Most subscriptions, and most assignments, that are listed for one record; a leader gets those of all members."""
 
 _NO_TYPE = "no protocol type"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _Entry = tuple[str, str, dict[str, Any]]
 
 
@@ -56,7 +55,7 @@ def group_payloads(key: int, request: str | None, response: str | None) -> str |
         payloads["undecoded"] = dict(sorted(undecoded.items()))
     if not payloads:
         return None
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", json.dumps(payloads, ensure_ascii=False, separators=(",", ":")))
+    return encodable(json.dumps(payloads, ensure_ascii=False, separators=(",", ":")))
 
 
 def _object(text: str | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from ..printable import encodable
 from .record_marks import TIME
 
 _TIME = re.compile(TIME)
@@ -47,7 +48,6 @@ _LEVELS = {
 LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob data\]\s*\Z')
 """Text that journalctl without `--all` writes in place of a message above 4,096 bytes or with unprintable bytes."""
 _DIGITS = re.compile("[0-9]{1,17}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MESSAGES = ("message", "short_message", "log", "msg")
 _TIMES = ("@timestamp", "timestamp", "time")
 _LOGGERS = ("logger_name", "loggerName", "logger", "_logger")
@@ -194,7 +194,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def _bytes(text: str) -> bytes:
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).encode()
+    return encodable(text).encode()
 
 
 def _level(values: tuple[object, ...]) -> bytes | None:

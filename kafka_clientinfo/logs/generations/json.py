@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from ...printable import encodable
 from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS
 from ..json_bodies import json_body
 from ..request_event import MalformedRecord
@@ -32,7 +33,6 @@ _REPLICA_WINDOW = 300
 _CLUSTER_ID = b'{"clusterId":"'
 _TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
           "sendTimeMs")  # fmt: skip
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -144,7 +144,7 @@ def _text(value: object, what: str) -> str | None:
         return None
     if not isinstance(value, str):
         raise MalformedRecord("malformed_value", f"{what} is {value!r:.80}, not a text")
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value) if not value.isascii() else value
+    return value if value.isascii() else encodable(value)
 
 
 def _replica_id(data: bytes, start: int, end: int) -> int | None:
