@@ -29,7 +29,16 @@ from typing import NamedTuple, Protocol
 from .broker_records import LOGIN, has_ended, has_whole_trace
 from .compression import CorruptFile
 from .json_run import JsonRun
-from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger
+from .record_marks import (
+    COMPLETED,
+    HANDLING,
+    PREFIX,
+    PREFIX_LENGTH,
+    TIME_LENGTH,
+    TOTAL_TIME,
+    USUAL_WORDS,
+    ends_with_logger,
+)
 from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, is_whole, last_settled, text_end
 
 MAX_RECORD = 32 << 20
@@ -39,7 +48,6 @@ KEPT_TAIL = 1 << 16
 _PREFIX_ANCHOR = b"\n["
 _BRACKET = ord("[")
 _LINE_LIKE_A_START = re.compile(rb"\n(?=" + PREFIX.pattern + rb")")
-_TIME_LENGTH = len("[2026-11-21 02:45:09,935")
 _TAIL_WINDOW = 64 << 10
 """Bytes; longer than connection, times, principal and listener of a text record. It bounds searches for them."""
 CLOSING = b"Closing socket for "
@@ -50,8 +58,7 @@ OWN_WORDS = re.compile(
     rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
 )
 FAILED_LOGIN = re.compile(LOGIN)
-_USUAL_JSON = tuple(b'] %b Completed request:{"' % level for level in (b"DEBUG", b"TRACE", b"INFO"))
-"""Bytes that follow the 24 bytes of `[` and a time with milliseconds in a request in JSON."""
+_USUAL_JSON = tuple(words + b'{"' for words in USUAL_WORDS)
 
 
 class RawRecord(NamedTuple):
@@ -108,12 +115,12 @@ def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
 
 
 def _holds_times(data: bytes, start: int, end: int) -> bool:
-    return data.rfind(b";totalTime:", max(start, end - _TAIL_WINDOW), end) >= 0
+    return data.rfind(TOTAL_TIME, max(start, end - _TAIL_WINDOW), end) >= 0
 
 
 def _starts_record(data: bytes, start: int, end: int) -> bool:
     """Return whether a prefix at `end` starts a record, if the record before it begins at `start`."""
-    if data.startswith(_USUAL_JSON, start + _TIME_LENGTH):
+    if data.startswith(_USUAL_JSON, start + TIME_LENGTH):
         return True  # the same as below, but faster than the pattern
     prefix = PREFIX.match(data, start, end)
     if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):

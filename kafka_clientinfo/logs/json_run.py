@@ -16,7 +16,7 @@ The search ends after `SEARCHED` bytes, so that a record without its middle is s
 
 import re
 
-from .record_marks import COMPLETED, JSON_START, LOGGER_WINDOW, PREFIX, PREFIX_LENGTH, prefix_of
+from .record_marks import COMPLETED, JSON_START, LOGGER_WINDOW, PREFIX, PREFIX_LENGTH, TOTAL_TIME, prefix_of
 
 LONGEST_TEXT = 3 * 32_767
 """Bytes of the longest string of the protocol in a log, which shows an invalid byte as the three bytes of U+FFFD."""
@@ -32,7 +32,6 @@ _NO_LISTS = (b"replicas", b"isr", b"offline_replicas", b"replica_nodes", b"isr_n
              b"api_key", b"api_version", b"client_id", b"apiKey", b"apiVersion", b"clientId")  # fmt: skip
 """Fields that do not hold several strings: lists of numbers, single structs, and fields of the header."""
 _STRINGLESS = tuple(before + name for name in _NO_LISTS for before in (b",", b"{", b" ", b"("))
-_TIMES = b";totalTime:"
 _CLIENT_ID = b"ClientId:"
 
 
@@ -84,7 +83,7 @@ class JsonRun:
         self._nameless_from = (
             (self._nameless_from or line - start) if is_json and not _holds_field(data, line, line_end) else 0
         )
-        if is_json and data.find(_TIMES, line, line_end) >= 0:
+        if is_json and data.find(TOTAL_TIME, line, line_end) >= 0:
             self._is_hopeless = True  # a line with times and a logger ends a request in text
         elif self._is_shown():
             self._is_hopeless = not _is_in_one_string(data, start, start + self._nameless_from)

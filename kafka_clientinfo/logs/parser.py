@@ -24,7 +24,7 @@ from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
-from .record_marks import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, PREFIX, prefix_of, strip_logger
+from .record_marks import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, PREFIX, TOTAL_TIME, prefix_of, strip_logger
 from .request_event import (
     RAW_LIMIT,
     IgnoredKind,
@@ -50,7 +50,7 @@ _TRACED_LOGGER = re.compile(rb"[^\n]{0,2000}?\(([A-Za-z_][\w.$]{0,255})\)(?: \[[
 """The line before a stack trace."""
 _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|RequestChannel\$)")
 """`kafka.request.logger` or `RequestChannel`'s, in full or shortened by `%c{1}`, `%c{1.}`; no `state.change.logger`."""
-_REQUEST_TRACES = (COMPLETED, b";totalTime:", b'"requestHeader"', b'"totalTimeMs"', b"(kafka.request.logger)")
+_REQUEST_TRACES = (COMPLETED, TOTAL_TIME, b'"requestHeader"', b'"totalTimeMs"', b"(kafka.request.logger)")
 """Text that occurs in pieces of requests, but hardly in other programs' lines."""
 _BANNER = re.compile(
     rb"\s{0,9}(?:===> |[^\n]{0,99} ==> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: )"

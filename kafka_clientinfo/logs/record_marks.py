@@ -13,6 +13,12 @@ LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
 LOGGER_WINDOW = 300
 _USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
 COMPLETED = b"Completed request:"
+TIME_LENGTH = len("[2026-11-21 02:45:09,935")
+"""Bytes of `[` and a time with milliseconds, as Kafka writes it by default."""
+USUAL_WORDS = tuple(b"] %b " % level + COMPLETED for level in (b"DEBUG", b"TRACE", b"INFO"))
+"""Bytes that follow such a time in a request."""
+TOTAL_TIME = b";totalTime:"
+"""The name of the first time of a request in text."""
 JSON_START = COMPLETED + b'{"isForwarded":'
 """The beginning of a request in JSON in every release. No JSON string holds it, because its quotes are not escaped."""
 HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")

@@ -34,6 +34,9 @@ from .record_marks import (
     JSON_START,
     PREFIX,
     PREFIX_LENGTH,
+    TIME_LENGTH,
+    TOTAL_TIME,
+    USUAL_WORDS,
     before_filler,
     ends_with_logger,
     find_words,
@@ -46,10 +49,8 @@ _JSON = COMPLETED + b'{"'
 TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
 _RECEIVED_END = b"(kafka.network.RequestChannel$)\n"
 _REQUEST_END = b" (kafka.request.logger)\n"
-_TIME_LENGTH = len("[2026-11-21 02:45:09,935")
 _COMMA = len("[2026-11-21 02:45:09")
-_USUAL_WORDS = tuple(b"] %b " % level + COMPLETED for level in (b"DEBUG", b"TRACE", b"INFO"))
-_SHORTEST_HEAD = _TIME_LENGTH + len(_USUAL_WORDS[-1])
+_SHORTEST_HEAD = TIME_LENGTH + len(USUAL_WORDS[-1])
 _REQUEST_LOGGER_ENDS = (b"logger)\n", b"logger)\r\n")
 _FILLED = re.compile(rb"\n(?:\xef\xbb\xbf\x00*|\x00+)(?=\[)")
 _TORN = rb"\[[\d :,.TZ+-]{0,40}(?:\] {0,4}[A-Z]{0,5} {0,4})?"
@@ -64,7 +65,6 @@ _OUTPUT = re.compile(
 _SURE_WORDS = len("Completed req")
 """Number of bytes of a request's first words with which no other message begins."""
 _LONGEST_BARE = len(_JSON) + PREFIX_LENGTH + len(JSON_START)
-_TIMES = b";totalTime:"
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
 """The beginning of a tail; a client's text that ends before this is not a tail."""
 _TAIL_LINE = 8 << 10
@@ -102,7 +102,7 @@ def _is_received(line: bytes) -> bool:
 
 def _is_usual_request(line: bytes) -> bool:
     """Return whether a line is a request that holds no other one; nearly all are, and this check is cheap."""
-    is_usual = line.startswith(_USUAL_WORDS, _TIME_LENGTH) and line[_COMMA] == ord(",") and line.endswith(_REQUEST_END)
+    is_usual = line.startswith(USUAL_WORDS, TIME_LENGTH) and line[_COMMA] == ord(",") and line.endswith(_REQUEST_END)
     return is_usual and find_words(line, _SHORTEST_HEAD) < 0
 
 
@@ -171,7 +171,7 @@ def may_follow(outer: bytes | None, whole: bytes, is_line: bool) -> bool:
 
 def text_end(data: bytes, start: int, end: int) -> int:
     """Return the end of the last line with times in data[start:end], if it ends with a logger; else 0."""
-    times = data.rfind(_TIMES, max(start, end - _TAIL_LINE), end)
+    times = data.rfind(TOTAL_TIME, max(start, end - _TAIL_LINE), end)
     line_end = data.find(b"\n", times, end) + 1 if times >= 0 else 0
     return line_end if line_end and ends_with_logger(data, start, line_end) else 0
 
@@ -252,7 +252,7 @@ def _in_tail(record: bytes, words: int) -> int:
     """
     if record.endswith(_REQUEST_LOGGER_ENDS):
         return 0
-    times = record.rfind(_TIMES, words)
+    times = record.rfind(TOTAL_TIME, words)
     inner = PREFIX.search(record, times) if times >= 0 else None
     if inner is None or COMPLETED.startswith(record[inner.end() : inner.end() + len(COMPLETED)]):
         return 0  # a request, or the beginning of one at the end of a file
