@@ -94,12 +94,12 @@ def with_connection(
         connections. All requests have first_client_id, that of the first request. `STATE` is null except on the last
         request of a connection id.
     """
-    goes_on = STATE in requests.columns
+    has_states = STATE in requests.columns
     numbered = _with_session_no(requests)
     opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", F.col("who.client_id").alias("client_id")))
     # max() picks the latest opening and, of several at that time, the lowest session_no, because it is negated.
     instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("minus_session_no")))
-    if goes_on:
+    if has_states:
         opening, instant = F.coalesce(_state("opening"), opening), F.coalesce(_state("newest"), instant)
     look_backs = earlier or {}
     placed = numbered.select(
@@ -107,7 +107,7 @@ def with_connection(
         F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
         F.max(instant).over(_up_to_now()).alias("newest"),
         *(
-            look_back.over_requests(_state(name) if goes_on else None).alias(name)
+            look_back.over_requests(_state(name) if has_states else None).alias(name)
             for name, look_back in look_backs.items()
         ),
         *([F.lead("row_no").over(_of_connection_id()).isNull().alias("is_last")] if keeps_state else []),
@@ -115,7 +115,7 @@ def with_connection(
     is_first = F.col("row_no") == F.col("opening.row_no")
     of_first = ("coverage", "heard_until")
     made = {"opening", "newest", "row_no", "is_last", STATE, *of_first, *look_backs}
-    new = placed.where(F.col(STATE).isNull()) if goes_on else placed
+    new = placed.where(F.col(STATE).isNull()) if has_states else placed
     return new.select(
         *(name for name in placed.columns if name not in made),
         *(F.when(is_first, F.col(name)).alias(name) for name in of_first),
@@ -167,13 +167,13 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
     """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_PERIOD`; drop the columns from which
     they are computed.
     """
-    goes_on = STATE in requests.columns
+    has_states = STATE in requests.columns
     is_part = "unchanged_connections" in requests.columns
     unchanged = F.coalesce("unchanged_connections", F.lit(0)) if is_part else F.lit(0)
-    latest_before = F.max(F.greatest("logged_at", _state("heard_until")) if goes_on else "logged_at").over(_before())
+    latest_before = F.max(F.greatest("logged_at", _state("heard_until")) if has_states else "logged_at").over(_before())
     heard_until = F.greatest(latest_before, F.col("unchanged_last_request_at")) if is_part else latest_before
     sessions, rows_before = unchanged, F.lit(0)
-    if goes_on:
+    if has_states:
         sessions = unchanged + F.coalesce(_of_state("session_no"), F.lit(0))
         rows_before = F.coalesce(_of_state("row_no") - 1, F.lit(0))
     # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
@@ -184,7 +184,7 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         (F.row_number().over(_of_connection_id()) + rows_before).alias("row_no"),
         heard_until.alias("heard_until"),
     )
-    is_boundary = F.col(STATE).isNull() & _is_boundary() if goes_on else _is_boundary()
+    is_boundary = F.col(STATE).isNull() & _is_boundary() if has_states else _is_boundary()
     cut = followed.select(
         *(name for name in hashed.columns if name not in ("period", "starts_before", *UNCHANGED)),
         *(["unchanged_connections"] if is_part else []),
@@ -352,8 +352,8 @@ def _other_principal() -> Column:
 def _was_idle() -> Column:
     """Return whether the silence before a request was so long that the broker must have closed the connection."""
     counts_connections = F.col("carried.log_generation").isin("json", "request_header_struct")
-    goes_on = (_step() == 1) | (counts_connections & (_step() > 0))
-    return F.coalesce(_outlasts_limit() & ~goes_on, F.lit(False))
+    counts_on = (_step() == 1) | (counts_connections & (_step() > 0))
+    return F.coalesce(_outlasts_limit() & ~counts_on, F.lit(False))
 
 
 def _outlasts_limit() -> Column:
@@ -373,10 +373,10 @@ def _step() -> Column:
 
 def _in_period() -> dict[str, Column]:
     """Return the columns `IN_PERIOD`; they are false at a boundary, where they would compare two connections."""
-    goes_on = ~_is_boundary() & ~F.col("is_forwarded")
+    is_compared = ~_is_boundary() & ~F.col("is_forwarded")
     conditions = {
         "jumps": _is_in_one_period() & (_step() > 1),
         "repeats": _step() == 0,
         "outlasts": _outlasts_limit(),
     }
-    return {name: F.coalesce(goes_on & condition, F.lit(False)) for name, condition in conditions.items()}
+    return {name: F.coalesce(is_compared & condition, F.lit(False)) for name, condition in conditions.items()}

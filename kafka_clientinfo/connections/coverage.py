@@ -155,13 +155,13 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """
     runs = _in_periods(_runs(ingested_files), settings)
     may_be_one = ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
-    number = F.when(may_be_one & F.col("goes_on"), F.col("period"))
+    number = F.when(may_be_one & F.col("is_in_period"), F.col("period"))
     began = F.col("opening.since")
     coverage = F.struct(
         F.when(number.isNotNull(), began).alias("since"),
         F.when(number.isNotNull(), F.col("opening.started_at")).alias("started_at"),
         "max_idle_ms",
-        F.when(F.col("goes_on"), F.col("is_complete")).alias("is_complete"),
+        F.when(F.col("is_in_period"), F.col("is_complete")).alias("is_complete"),
     )
     nothing = F.struct(
         F.lit(None).cast("timestamp").alias("since"),
@@ -186,7 +186,7 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     listed = F.sort_array(F.filter(F.flatten("parts"), lambda part: part.isNotNull()))
     earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
     sorted_ = of_file.withColumns({"parts": listed, "earliest": earliest})
-    within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
+    starts_in_file = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
     # With a partition, because Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
     return sorted_.select(
@@ -196,7 +196,7 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         F.get("parts", F.lit(0)).alias("first_part"),
         F.when(F.size("parts") > 1, F.col("parts")).alias("later_parts"),
         number_before(F.col("starts"), F.col("earliest")).alias("starts_before_file"),
-        within.alias("starts_in_file"),
+        starts_in_file.alias("starts_in_file"),
     )
 
 
@@ -249,7 +249,7 @@ def _in_periods(runs: DataFrame, settings: Settings) -> DataFrame:
         - is_new: whether a period begins with the run;
         - is_blind: whether the file has more silences than are stored, and some may be holes;
         - period, the number of the period, and opening, its since and started_at (see `with_log_position`);
-        - goes_on: whether the row is a run, or a file with INFO only that lies inside a period;
+        - is_in_period: whether the row is a run, or a file with INFO only that lies inside a period;
         - ends_here: whether no later run belongs to the period;
         - max_idle_ms and is_complete (see `with_log_position`).
     """
@@ -257,22 +257,22 @@ def _in_periods(runs: DataFrame, settings: Settings) -> DataFrame:
     before = order.rowsBetween(Window.unboundedPreceding, -1)
     of_file = Window.partitionBy(*_BROKER, "file_no")
     same_file = F.coalesce(F.lag("file_no").over(order) == F.col("file_no"), F.lit(False))
-    until = F.when(same_file, F.lag("ended_at").over(order)).otherwise(F.max("ended_at").over(before))
-    follow = runs.select("*", (~same_file).alias("is_first"), until.alias("until"))
+    silent_since = F.when(same_file, F.lag("ended_at").over(order)).otherwise(F.max("ended_at").over(before))
+    follow = runs.select("*", (~same_file).alias("is_first"), silent_since.alias("silent_since"))
     silent = follow.withColumns(
         {
-            "silence": F.unix_micros("began_at") - F.unix_micros("until"),
+            "silence": F.unix_micros("began_at") - F.unix_micros("silent_since"),
             "run_before_began_at": F.lag("began_at").over(order),
         }
     )
-    within = F.when(~F.col("is_first"), F.col("silence"))
+    silence_in_file = F.when(~F.col("is_first"), F.col("silence"))
     gap = settings.coverage_gap_ms * 1000
-    is_blind = F.coalesce(F.col("is_full") & (F.min(within).over(of_file) > gap), F.lit(False))
+    is_blind = F.coalesce(F.col("is_full") & (F.min(silence_in_file).over(of_file) > gap), F.lit(False))
     start = F.array_max(F.filter("starts", _is_in_silence))
     with_start = silent.select("*", is_blind.alias("is_blind"), start.alias("start"))
     judged = with_start.withColumn("started_at", _started_at())
     is_new = F.col("began_at").isNotNull() & F.coalesce(
-        F.col("until").isNull()
+        F.col("silent_since").isNull()
         | (F.col("silence") > gap)
         | ((F.col("silence") > SECOND) & _holds_report())
         | (F.col("is_first") & F.col("covers_broker_start"))
@@ -294,8 +294,8 @@ def _in_periods(runs: DataFrame, settings: Settings) -> DataFrame:
         F.coalesce(next_is_new, F.lit(True)).alias("ends_here"),
         F.greatest(F.lit(settings.max_idle_ms), F.col("stated_idle_ms")).cast("bigint").alias("max_idle_ms"),
     )
-    goes_on = F.col("began_at").isNotNull() | ~F.col("ends_here")
-    return numbered.withColumns({"goes_on": goes_on, "is_complete": _is_complete()})
+    is_in_period = F.col("began_at").isNotNull() | ~F.col("ends_here")
+    return numbered.withColumns({"is_in_period": is_in_period, "is_complete": _is_complete()})
 
 
 def _is_complete() -> Column:
@@ -316,7 +316,7 @@ def _is_in_silence(at: Column) -> Column:
 
     A time before the beginning of the previous run belongs to an earlier silence, however short that run is.
     """
-    after_silence_began = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - SECOND, F.lit(True))
+    after_silence_began = F.coalesce(F.unix_micros(at) >= F.unix_micros("silent_since") - SECOND, F.lit(True))
     after_previous_run_began = F.coalesce(at >= F.col("run_before_began_at"), F.lit(True))
     return after_silence_began & after_previous_run_began & (F.unix_micros(at) <= F.unix_micros("began_at") + SECOND)
 

@@ -146,17 +146,17 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     )
     counted = (
         exploded.join(of_connection, on=list(CONNECTION_KEY), how="inner")
-        .where(F.array_contains("applying", F.col("found.rule")))
-        .groupBy(F.col("found.rule").alias("rule"), *CONNECTION_KEY)
+        .where(F.array_contains("applying", F.col("violation.rule")))
+        .groupBy(F.col("violation.rule").alias("rule"), *CONNECTION_KEY)
         .agg(
             F.sum("requests").alias("occurrences"),
             requests_where(F.col("is_rejected")).alias("rejected"),
             requests_where(F.col("is_taken")).alias("taken"),
             F.min("earliest_at").alias("first_at"),
             F.max("latest_at").alias("last_at"),
-            F.min_by(F.struct("source", "found.message"), "seq").alias("first"),
-            F.bool_and(~F.array_contains("free", F.col("found.rule"))).alias("binds"),
-            F.max(F.when(F.col("is_shared") & is_one_of(F.col("found.rule"), several), F.lit("either"))).alias(
+            F.min_by(F.struct("source", "violation.message"), "seq").alias("first"),
+            F.bool_and(~F.array_contains("free", F.col("violation.rule"))).alias("binds"),
+            F.max(F.when(F.col("is_shared") & is_one_of(F.col("violation.rule"), several), F.lit("either"))).alias(
                 "blames"
             ),
         )
@@ -170,18 +170,18 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
     broken = {name: (rule.broken, rule.message) for name, rule in _enabled(declared, settings).items()}
     exploded = connections.where(is_client()).select(*CONNECTION_KEY, "first.source", _each_broken(broken))
     return exploded.select(
-        "found.rule",
+        "violation.rule",
         *CONNECTION_KEY,
         F.lit(1).cast("bigint").alias("occurrences"),
         F.col("opened_at").alias("first_at"),
         F.col("opened_at").alias("last_at"),
         "source",
-        "found.message",
+        "violation.message",
     )
 
 
 def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
-    """Explode a row to one row per broken rule, with the struct `found` of the rule's name and its message.
+    """Explode a row to one row per broken rule, with the struct `violation` of the rule's name and its message.
 
     Args:
         rules: the condition and the message of each rule, by its name.
@@ -191,7 +191,7 @@ def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
         F.when(condition, F.struct(F.lit(name).alias("rule"), message.alias("message")))
         for name, (condition, message) in rules.items()
     )
-    return F.explode(F.array_compact(F.array(nothing, *broken))).alias("found")
+    return F.explode(F.array_compact(F.array(nothing, *broken))).alias("violation")
 
 
 def _with_words(findings: DataFrame, settings: Settings) -> DataFrame:

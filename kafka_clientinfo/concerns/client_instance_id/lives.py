@@ -72,8 +72,8 @@ def renewed(lives_of_ids: DataFrame) -> DataFrame:
 def _evidence() -> Column:
     """Return the evidence that a life continues the one before, by the module's table; null if there is none."""
     step = F.col("lowest").cast("bigint") - F.col("last.highest")
-    goes_on = step.between(1, _STEP) & (F.col("last.highest") >= F.when(step == 1, _FEW).otherwise(_MANY))
-    numbers = goes_on & _is_after("last") & (F.col("pause") <= _LONGEST_PAUSE_SECONDS)
+    counts_on = step.between(1, _STEP) & (F.col("last.highest") >= F.when(step == 1, _FEW).otherwise(_MANY))
+    numbers = counts_on & _is_after("last") & (F.col("pause") <= _LONGEST_PAUSE_SECONDS)
     is_close = (F.col("pause") <= _CLOSE_SECONDS) & (F.col("pause_before") <= _CLOSE_SECONDS)
     sequence = is_close & _follows("last") & _follows("second_last")
     return (
