@@ -31,7 +31,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class OwnerRule:
     """The patterns that give clients an owner; a kind without patterns fits every client."""
 
     owner: Owner
@@ -43,7 +43,7 @@ class Rule:
 class Owners:
     """The rules of a file, in its order."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[OwnerRule, ...] = ()
 
     @property
     def ask_groups(self) -> bool:
@@ -67,7 +67,7 @@ class Owners:
         return next((rule.owner for rule in self.rules if _fits(rule, texts)), None)
 
 
-def _fits(rule: Rule, texts: Mapping[str, Sequence[str]]) -> bool:
+def _fits(rule: OwnerRule, texts: Mapping[str, Sequence[str]]) -> bool:
     for kind in KINDS:
         networks = rule.networks if kind == "hosts" else ()
         patterns = rule.patterns[kind]
@@ -119,7 +119,7 @@ def parse_owners(text: str, source: str) -> Owners:
     return Owners(tuple(replace(rule, owner=Owner(rule.owner.name, contacts[rule.owner.name])) for rule in rules))
 
 
-def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rule:
+def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> OwnerRule:
     """Parse one rule; `contacts` holds those of the rules before, by owner, and the rule's contact is added."""
     check_names(entry, _KEYS, where)
     name, contact = entry.get("owner"), entry.get("contact", "")
@@ -138,7 +138,7 @@ def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rul
     for kind, patterns in given.items():
         for pattern in patterns:
             check_pattern(pattern, f"{where}: {kind}")
-    return Rule(Owner(name, known), given, networks)
+    return OwnerRule(Owner(name, known), given, networks)
 
 
 def _network(text: str, where: str) -> IPv4Network | IPv6Network:

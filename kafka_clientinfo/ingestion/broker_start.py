@@ -49,7 +49,7 @@ _NO_INDEX = -1
 """Stands below every INDEX, for a connection of which none is logged."""
 
 
-class LoggedRequest(NamedTuple):
+class RequestFields(NamedTuple):
     """The fields of a request that are judged."""
 
     connection_id: str
@@ -61,7 +61,7 @@ class LoggedRequest(NamedTuple):
     log_generation: str
 
 
-AnyRequest = LoggedRequest | RequestEvent
+AnyRequest = RequestFields | RequestEvent
 R = TypeVar("R", bound=AnyRequest)
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from ..errors import InputError
 from ..logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_LOG, Framing
-from ..logs.recognition import Content, content_of
+from ..logs.recognition import LogContent, content_of
 from .storage import StoredFile, files_below, kind_of, local_file, local_path, locate, shown_uri
 
 LOG_NAMES = "kafka-request.log*"
@@ -135,7 +135,7 @@ def _logs_of(item: str, layout: str) -> list[StoredFile]:
     return files
 
 
-def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFile], dict[StoredFile, Content]]:
+def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFile], dict[StoredFile, LogContent]]:
     """Return the files in folders that are to be read, and the contents of those that were looked at."""
     known = [file for file in files if file.inner.endswith("/") or _is_log(file)]
     beside = {file.folder for file in known}
@@ -146,12 +146,12 @@ def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFi
     return known, contents
 
 
-def _contents(files: Sequence[StoredFile], layout: str) -> list[Content]:
+def _contents(files: Sequence[StoredFile], layout: str) -> list[LogContent]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda file: _content(file, layout), files))
 
 
-def _content(file: StoredFile, layout: str) -> Content:
+def _content(file: StoredFile, layout: str) -> LogContent:
     """Return the kind of a file's content; one that cannot be opened counts as a log, so that planning reports it."""
     try:
         if not file.root and not stat.S_ISREG(os.stat(file.inner).st_mode):
@@ -161,7 +161,7 @@ def _content(file: StoredFile, layout: str) -> Content:
         return "other" if error.errno in _NO_FILE else "requests"
 
 
-def _nothing(unknown: dict[StoredFile, Content]) -> str:
+def _nothing(unknown: dict[StoredFile, LogContent]) -> str:
     """Return why a folder holds no log to read."""
     reason = f"no {LOG_NAMES} below this folder"
     if not unknown:

@@ -28,6 +28,10 @@ class Span(NamedTuple):
     first: int
     last: int
 
+    def later(self, by: int) -> "Span":
+        """Return the same log `by` microseconds later."""
+        return Span(self.first + by, self.last + by)
+
 
 class _Arrangement(NamedTuple):
     """A choice of readings for the logs so far; tuples compare, and the least one is the best.
@@ -77,7 +81,7 @@ def readings_of(logs: Sequence[Span], fixed: Sequence[Span], by: int) -> list[bo
         by: the time between the two readings.
     """
     order = sorted(range(len(logs)), key=logs.__getitem__)
-    steps = [_Step(logs[number], _later(logs[number], by)) for number in order]
+    steps = [_Step(logs[number], logs[number].later(by)) for number in order]
     steps += [piece for span in _near(fixed, by) for piece in _pieces(span)]
     arrangements = [_Arrangement()]
     for step in sorted(steps, key=lambda step: step.position(by)):
@@ -85,10 +89,6 @@ def readings_of(logs: Sequence[Span], fixed: Sequence[Span], by: int) -> list[bo
     best = min(_joined(arrangement, by) for arrangement in arrangements).is_second
     is_second = {number: bool(best >> index & 1) for index, number in enumerate(reversed(order))}
     return [is_second[number] for number in range(len(logs))]
-
-
-def _later(span: Span, by: int) -> Span:
-    return Span(span.first + by, span.last + by)
 
 
 def _near(fixed: Sequence[Span], by: int) -> Iterator[Span]:
@@ -107,6 +107,7 @@ def _pieces(span: Span) -> Iterator[_Step]:
 
 
 def _next(arrangements: Sequence[_Arrangement], step: _Step, by: int) -> Iterator[_Arrangement]:
+    """Yield each arrangement with the step's log added, once for each reading in which the log can be."""
     is_free = step.first is not None and step.second is not None
     for arrangement in arrangements:
         is_second = arrangement.is_second << 1 if is_free else arrangement.is_second

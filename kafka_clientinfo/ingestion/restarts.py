@@ -18,14 +18,14 @@ from ..logs.apis import INTER_BROKER_APIS
 from ..logs.broker_events import RESTARTED, BrokerEvent
 from ..protocol import ApiKey
 from .arrow_schema import EVENT_SCHEMA
-from .broker_start import RESTART_WINDOWS, LoggedRequest, shows_restart
+from .broker_start import RESTART_WINDOWS, RequestFields, shows_restart
 from .debug_runs import SILENCE_MICROS
 
 LOOKBACK = 1 << 20
 """Bytes before a silence from which connection ids are taken."""
 
 
-_NAMES = ("logged_at", "byte_offset", "log_level", *LoggedRequest._fields)
+_NAMES = ("logged_at", "byte_offset", "log_level", *RequestFields._fields)
 _BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
 
 
@@ -77,12 +77,12 @@ class _State(NamedTuple):
     settled_at: int = -1
 
 
-class _Restart(NamedTuple):
+class _FoundRestart(NamedTuple):
     event: BrokerEvent
     settled_at: int
 
 
-def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_Restart], _State]:
+def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_FoundRestart], _State]:
     """Find restarts in windows that were not judged yet; stop at an incomplete window if more requests may follow."""
     restarts = []
     for begin in windows.begins:
@@ -98,7 +98,7 @@ def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_Rest
         if size:
             # Records are written a little out of order: half of the shortest silence separates the two processes.
             at = int(windows.times[begin]) - SILENCE_MICROS // 2
-            restarts.append(_Restart(BrokerEvent(at, RESTARTED, str(size)), settled_at))
+            restarts.append(_FoundRestart(BrokerEvent(at, RESTARTED, str(size)), settled_at))
     return restarts, state
 
 
@@ -157,8 +157,8 @@ class _Windows:
         first = max(self.before(begin), int(np.searchsorted(self.offsets, latest)))
         before = self.rows.slice(first, begin - first)
         earlier = dict(zip(before["connection_id"].to_pylist(), before["correlation_id"].to_pylist(), strict=True))
-        rows = self.rows.slice(begin, most - begin).select(LoggedRequest._fields).to_pylist()
-        requests = [LoggedRequest(**row) for row in rows]
+        rows = self.rows.slice(begin, most - begin).select(RequestFields._fields).to_pylist()
+        requests = [RequestFields(**row) for row in rows]
         sizes = [size for size in RESTART_WINDOWS if size <= len(requests)]
         if is_end and len(requests) not in sizes:
             sizes.append(len(requests))

@@ -154,7 +154,10 @@ class HeldFile:
         on_read: Callable[[int], None] = lambda _: None,
         alignment: Alignment | None = None,
     ) -> None:
-        self._raw, self.size, self._on_read, self.alignment = raw, size, on_read, alignment
+        self._raw = raw
+        self.size = size
+        self._on_read = on_read
+        self.alignment = alignment
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Return the open file without rewinding it; callers seek."""
@@ -169,7 +172,7 @@ class HeldFile:
         return self._raw.seek(offset, whence)
 
 
-def shown(name: str) -> str:
+def readable(name: str) -> str:
     """Return a file name as valid Unicode, with escapes for bytes that are not."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
@@ -177,7 +180,7 @@ def shown(name: str) -> str:
 def local_file(path: str | Path) -> StoredFile:
     """Return a file of this machine."""
     absolute = os.path.abspath(path)
-    return StoredFile(shown(absolute), absolute)
+    return StoredFile(readable(absolute), absolute)
 
 
 class Location(NamedTuple):
@@ -198,7 +201,7 @@ class Location(NamedTuple):
     def file(self, inner: str, size: int | None = None) -> StoredFile:
         """Return a file at a path inside the same file system."""
         key = inner[len(self.prefix) :].lstrip("/")
-        return StoredFile(shown(f"{self.shown_root}/{key}"), inner, self.root, size)
+        return StoredFile(readable(f"{self.shown_root}/{key}"), inner, self.root, size)
 
 
 def local_path(item: str) -> str | None:
@@ -226,7 +229,7 @@ def locate(item: str) -> Location:
         with _plain_errors():
             prefix = _file_system(root)[1].rstrip("/")
     except OSError as error:
-        raise InputError(f"{shown(uri.shown)}: {error}") from None
+        raise InputError(f"{readable(uri.shown)}: {error}") from None
     inner = f"{prefix}/{uri.key.strip('/')}".rstrip("/")
     # abfss://HOST:PORT has its container in the path
     if not prefix and uri.scheme not in _HADOOP_SCHEMES:
@@ -236,7 +239,7 @@ def locate(item: str) -> Location:
 
 def shown_uri(item: str) -> str:
     """Return a URI for messages: without user, password and options."""
-    return shown(item if local_path(item) is not None else _uri(item).shown)
+    return readable(item if local_path(item) is not None else _uri(item).shown)
 
 
 def _uri(item: str) -> Uri:

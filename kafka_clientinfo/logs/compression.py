@@ -38,7 +38,7 @@ class CorruptFile(Exception):
     offset = 0
 
 
-class Codec(NamedTuple):
+class Compression(NamedTuple):
     """A compression format.
 
     Attributes:
@@ -57,14 +57,18 @@ class Codec(NamedTuple):
 
 _BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 """Bytes after `BZh` and a digit: the first block, or the end of an empty member."""
-_CODECS = (
-    Codec("gzip", b"\x1f\x8b\x08", _STEP, lambda: zlib.decompressobj(31)),
-    Codec(
+_COMPRESSIONS = (
+    Compression("gzip", b"\x1f\x8b\x08", _STEP, lambda: zlib.decompressobj(31)),
+    Compression(
         "zstd", b"\x28\xb5\x2f\xfd", _ZSTD_STEP, lambda: zstandard.ZstdDecompressor(None, MAX_WINDOW).decompressobj()
     ),
-    Codec("lz4", b"\x04\x22\x4d\x18", _LZ4_STEP, lz4.frame.LZ4FrameDecompressor),
-    *(Codec("bzip2", b"BZh%d%b" % (n, rest), _STEP, bz2.BZ2Decompressor) for n in range(1, 10) for rest in _BZIP2),
-    Codec("xz", b"\xfd7zXZ\x00", _STEP, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW)),
+    Compression("lz4", b"\x04\x22\x4d\x18", _LZ4_STEP, lz4.frame.LZ4FrameDecompressor),
+    *(
+        Compression("bzip2", b"BZh%d%b" % (n, rest), _STEP, bz2.BZ2Decompressor)
+        for n in range(1, 10)
+        for rest in _BZIP2
+    ),
+    Compression("xz", b"\xfd7zXZ\x00", _STEP, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW)),
 )
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes after one of 0x50 to 0x5f, at the beginning of a frame without content in zstd and lz4 files."""
@@ -79,11 +83,16 @@ _NOT_READ = {
 def is_compressed(beginning: bytes) -> bool:
     """Return whether a file's first `SNIFFED` bytes are those of compressed data, even in a format that is not read."""
     is_cut = len(beginning) > 1 and _is_cut(beginning)  # a single byte may be text
-    return _codec_of(beginning) is not None or _is_skippable(beginning) or is_cut or beginning.startswith((*_NOT_READ,))
+    return (
+        _compression_of(beginning) is not None
+        or _is_skippable(beginning)
+        or is_cut
+        or beginning.startswith((*_NOT_READ,))
+    )
 
 
-def _codec_of(beginning: bytes) -> Codec | None:
-    return next((codec for codec in _CODECS if beginning.startswith(codec.magic)), None)
+def _compression_of(beginning: bytes) -> Compression | None:
+    return next((compression for compression in _COMPRESSIONS if beginning.startswith(compression.magic)), None)
 
 
 def _is_skippable(beginning: bytes) -> bool:
@@ -92,7 +101,7 @@ def _is_skippable(beginning: bytes) -> bool:
 
 def _is_cut(beginning: bytes) -> bool:
     """Return whether the bytes are the beginning of a format's first bytes."""
-    return any(codec.magic.startswith(beginning) for codec in _CODECS)
+    return any(compression.magic.startswith(beginning) for compression in _COMPRESSIONS)
 
 
 class _Input:
@@ -147,9 +156,9 @@ def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
 def _content_of_members(source: _Input) -> Iterator[bytes]:
     """Yield the content of all members in a row, skip frames without content, and check the bytes after the last."""
     while beginning := source.peek(SNIFFED):
-        codec = _codec_of(beginning)
-        if codec is not None:
-            yield from _member(source, codec)
+        compression = _compression_of(beginning)
+        if compression is not None:
+            yield from _member(source, compression)
         elif _is_skippable(beginning):
             _skip(source)
         else:
@@ -157,16 +166,16 @@ def _content_of_members(source: _Input) -> Iterator[bytes]:
             return
 
 
-def _member(source: _Input, codec: Codec) -> Iterator[bytes]:
-    decoder = codec.decoder()
+def _member(source: _Input, compression: Compression) -> Iterator[bytes]:
+    decoder = compression.decoder()
     while not decoder.eof:
-        data = source.take(codec.step)
+        data = source.take(compression.step)
         if not data:
-            raise CorruptFile(f"the {codec.name} data ends early")
+            raise CorruptFile(f"the {compression.name} data ends early")
         try:
             yield from _step(decoder, data)
         except _DECODER_ERRORS as error:
-            raise CorruptFile(f"damaged {codec.name} data: {_problem(error)}") from error
+            raise CorruptFile(f"damaged {compression.name} data: {_problem(error)}") from error
     source.give_back(len(decoder.unused_data or b""))
 
 

@@ -24,7 +24,7 @@ LOOKED_AT = 4 << 20
 """Bytes that must hold the first request; a broker with thousands of partitions logs much at its start."""
 _MOST_ZEROS = 4 << 30
 """Most zeros before them, in a log that was truncated while it was written."""
-Content = Literal["requests", "handled_requests", "other"]
+LogContent = Literal["requests", "handled_requests", "other"]
 
 _WORDS = (b"Completed request:", b"Handling request:")
 _LONGEST = 2 * max(map(len, _WORDS))
@@ -32,7 +32,7 @@ _LONGEST = 2 * max(map(len, _WORDS))
 _FIRST_BYTES = 4096
 
 
-def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> Content:
+def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> LogContent:
     """Return what the beginning of a file holds; `name` and `latest` are those of `layouts.detect`.
 
     Returns:
@@ -44,7 +44,7 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
         UnreadableForm: it is probably a request log, and must be converted first (`layouts.check_form`).
     """
     sample = b""
-    seen: Content | None = None
+    seen: LogContent | None = None
     with suppress(CorruptFile):
         _, blocks = without_filler(read_blocks(file, 0, _MOST_ZEROS, FIRST_BLOCK))
         while len(sample) < LOOKED_AT and (block := next(blocks, b"")[: LOOKED_AT - len(sample)]):
@@ -65,7 +65,7 @@ def _is_data(beginning: bytes) -> bool:
     return beginning.count(0) > len(beginning) // 64 and not beginning.startswith(UTF_16_MARKS)
 
 
-def _content(sample: bytes, name: str, latest: datetime | None) -> Content:
+def _content(sample: bytes, name: str, latest: datetime | None) -> LogContent:
     check_form(sample)
     parser = Parser()
     handled = False

@@ -44,20 +44,19 @@ def late_brokers(files: Iterable[File], new: Mapping[str, int]) -> set[Broker]:
 
 
 def _is_late(files: list[File], new: Mapping[str, int]) -> bool:
-    """Return whether a broker is late; its files are in order."""
-    is_built = [file["requests"] > new.get(file["file_id"], 0) for file in files]
-    latest = max((_order(file) for file, was in zip(files, is_built, strict=True) if was), default=None)
-    if latest is None:
+    """Return whether one of a broker's files is late; they are in order."""
+    built_ids = {file["file_id"] for file in files if file["requests"] > new.get(file["file_id"], 0)}
+    latest_built = max((_order(file) for file in files if file["file_id"] in built_ids), default=None)
+    if latest_built is None:
         return False
-    built_before = None
-    for file, was in zip(files, is_built, strict=True):
-        order, first = _order(file), file["first_logged_at"]
-        # The earliest position that a built file can have had at the last build, because its end at that time is not
-        # known.
-        before = (first, first, file["file_id"]) if was else order
-        if new.get(file["file_id"]) and (latest > order or (built_before is not None and built_before > before)):
+    last_built = None
+    for file in files:
+        order, is_built = _order(file), file["file_id"] in built_ids
+        # A built file that has grown may have come earlier at the last build: its end at that time is not known.
+        earliest = (file["first_logged_at"], file["first_logged_at"], file["file_id"]) if is_built else order
+        if new.get(file["file_id"]) and (latest_built > order or (last_built is not None and last_built > earliest)):
             return True
-        built_before = order if was else built_before
+        last_built = order if is_built else last_built
     return bool(brokers_at_info(files)) and _is_set_back(files)
 
 

@@ -29,7 +29,7 @@ def read_json(text: Column, schema: str) -> Column:
     def render(scope: Scope) -> str:
         source = text.render(scope)
         # A lambda over a list of one element serves as a variable, so that the JSON is read only once.
-        value = _Reading(source).converted(type_, "whole", "$")
+        value = _Conversion(source).converted(type_, "whole", "$")
         return f"list_transform([json_transform({source}, {structure})], lambda whole: {value})[1]"
 
     return Column(render)
@@ -48,7 +48,7 @@ def _structure(type_: str) -> str:
     return duckdb_type(type_)
 
 
-class _Reading:
+class _Conversion:
     """The conversion of the result of `json_transform`; `source` is the SQL of the JSON text."""
 
     def __init__(self, source: str) -> None:
