@@ -244,6 +244,14 @@ def test_silence_across_a_missing_file_ends_no_connection(rules_session: Any, un
     assert [row["requests"] for row in opened(rules_session, rows, Settings())["s"]] == expected
 
 
+def test_another_software_name_shows_another_connection_at_info_too(rules_session: Any) -> None:
+    """No ApiVersions is logged at INFO, but no known client states two names on one connection."""
+    rows = in_time(
+        [request("s", 0, log_level="INFO", **KNOWN), request("s", 1, log_level="INFO", client_software_name="sarama")]
+    )
+    assert [row["requests"] for row in opened(rules_session, rows, Settings())["s"]] == [1, 1]
+
+
 def test_the_idle_limit_is_a_setting(rules_session: Any) -> None:
     rows = in_time([request("s", 0), request("s", 601, correlation_id=0), *background(601)])
     assert [row["requests"] for row in opened(rules_session, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]
