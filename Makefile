@@ -10,6 +10,8 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
+# Images of containers often set it; every process of the tests would then compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup run test long check lint types docs bench hours pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
 
 help: ## List the targets
