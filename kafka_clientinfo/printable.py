@@ -1,4 +1,4 @@
-"""Text from outside: logged values as harmless lines for terminals, and arguments, which must be UTF-8."""
+"""Text from outside: logged values as harmless lines for terminals and as UTF-8, and arguments, which must be UTF-8."""
 
 import re
 

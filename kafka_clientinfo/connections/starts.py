@@ -116,21 +116,17 @@ def shown_restarts(ingested_files: DataFrame) -> DataFrame:
     others = ingested_files.where(F.col("first_logged_at").isNotNull()).select(
         *_BROKER, F.col("file_id").alias("other"), "first_logged_at", "last_logged_at", "ingested_at"
     )
-    is_spanned = (
+    spans = (
         (F.col("other") != F.col("file_id"))
         & (F.col("first_logged_at") < F.col("since"))
         & (F.col("last_logged_at") > F.col("since"))
     )
-    compared = shown.join(others, on=list(_BROKER), how="left").withColumn(
-        "is_spanned", F.coalesce(is_spanned, F.lit(False))
-    )
+    compared = shown.join(others, on=list(_BROKER), how="left").withColumn("spans", F.coalesce(spans, F.lit(False)))
     return (
         compared.groupBy(*_BROKER, "file_id", "since")
         .agg(
-            (~F.bool_or("is_spanned")).alias("is_certain"),
-            F.greatest(F.max("shown_at"), F.max(F.when(F.col("is_spanned"), F.col("ingested_at")))).alias(
-                "ingested_at"
-            ),
+            (~F.bool_or("spans")).alias("is_certain"),
+            F.greatest(F.max("shown_at"), F.max(F.when(F.col("spans"), F.col("ingested_at")))).alias("ingested_at"),
         )
         .select(*_BROKER, "since", "is_certain", "ingested_at")
     )

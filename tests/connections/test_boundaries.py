@@ -245,7 +245,7 @@ def test_silence_across_a_missing_file_ends_no_connection(rules_session: Any, un
 
 
 def test_another_software_name_shows_another_connection_at_info_too(rules_session: Any) -> None:
-    """No ApiVersions is logged at INFO, but no known client states two names on one connection."""
+    """ApiVersions is not logged at INFO, but clients do not send it to change a known name on one connection."""
     rows = in_time(
         [request("s", 0, log_level="INFO", **KNOWN), request("s", 1, log_level="INFO", client_software_name="sarama")]
     )
