@@ -93,7 +93,7 @@ def test_only_the_owner_reads_raw_bytes(built: Place) -> None:
     ("arguments", "shell", "code", "said"),
     [
         ([], "| true", 3, ""),
-        (["--json"], ">&-", 3, ""),
+        (["--json"], ">&-", 1, "standard output cannot be written: Bad file descriptor"),
         ([], "> /dev/full", 1, "standard output cannot be written: No space left on device"),
         (["--cluster", "nonesuch"], "", 2, "--cluster is 'nonesuch', of which "),
     ],
