@@ -11,7 +11,7 @@ STARTS_A_JVM = {"commands/prepare.py", *(f"spark/{name}.py" for name in ("sessio
 """Modules that start and end a local session."""
 ALLOWED = {
     "spark/features.py": {"sparkContext", "_accumulatorServer"},
-    "spark/caching.py": {"localCheckpoint", "persist", "unpersist"},
+    "spark/caching.py": {"localCheckpoint", "persist", "unpersist", "_jdf", "_jsparkSession"},
 }
 """What the two modules may use that find out what a session can."""
 CLASSIC = {

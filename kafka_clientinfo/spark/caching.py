@@ -4,33 +4,36 @@
 
 session                | way                            | why
 -----------------------|--------------------------------|-----------------------------------------------------
-on one machine         | local checkpoint               | the plan ends there: Spark plans later steps without
-                       |                                | the steps that made these rows
+on one machine         | local checkpoint               | nothing can be lost
 on a cluster           | persisted in memory and on     | Spark computes lost rows again if an executor is lost;
-                       | disk                           | it can't do that for a local checkpoint
-on serverless compute  | staged: written to a table     | neither is allowed there
-                       | beside those of the warehouse  |
+                       | disk, and read as an RDD       | it can't do that for a local checkpoint
+on serverless compute, | staged: written to a table     | none of these is allowed there, or an RDD can't be
+or on a cluster by     | beside those of the warehouse  | reached
+Spark Connect          |                                |
+
+In all three ways the plan ends at the cached rows. If later steps were planned together with the steps that made the rows,
+their plans would grow by the number of readings at every step, to millions of nodes.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
+from weakref import WeakKeyDictionary
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from .features import conf_value
 
+_PERSISTED: WeakKeyDictionary[DataFrame, DataFrame] = WeakKeyDictionary()
+"""The persisted rows of each relation that reads them as an RDD."""
 _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
 def cached_in_memory(rows: DataFrame) -> DataFrame | None:
-    """Cache rows in memory, so that they are computed once; return None on serverless compute."""
+    """Cache rows in memory, so that they are computed once; return None if the session allows no way."""
     with _unless_refused():
-        if is_on_one_machine(rows.sparkSession):
-            return _checkpoint(rows)
-    with _unless_refused():
-        return rows.persist(StorageLevel.MEMORY_AND_DISK)
+        return _checkpoint(rows) if is_on_one_machine(rows.sparkSession) else _as_rdd(rows)
     return None
 
 
@@ -53,11 +56,24 @@ def _checkpoint(rows: DataFrame) -> DataFrame:
     return rows.localCheckpoint()
 
 
+def _as_rdd(rows: DataFrame) -> DataFrame:
+    """Persist rows and return a relation that reads them as an RDD, so that its plan ends there."""
+    session = rows.sparkSession
+    session_in_jvm = session._jsparkSession  # before rows are persisted: Spark Connect has none
+    persisted = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    java = persisted.select("*")._jdf  # planned now, so that it reads the persisted rows
+    relation = DataFrame(
+        session_in_jvm.internalCreateDataFrame(java.queryExecution().toRdd(), java.schema(), False), session
+    )
+    _PERSISTED[relation] = persisted
+    return relation
+
+
 def release(*relations: DataFrame) -> None:
     """Release cached relations; Spark releases checkpoints itself when nothing refers to them."""
     for rows in relations:
         with _unless_refused():
-            rows.unpersist()
+            _PERSISTED.pop(rows, rows).unpersist()
 
 
 @contextmanager

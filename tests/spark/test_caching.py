@@ -1,15 +1,16 @@
-"""How relations are kept for a run, by what the session allows."""
+"""How relations are cached for a run, by what the session allows."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_clientinfo.spark import caching
 from kafka_clientinfo.spark.caching import cached_in_memory, release
 
 
 class Rows:
-    """Stands for a relation of a session on one machine or on a cluster, which may refuse to keep it."""
+    """Stands for a relation of a session on one machine, which may refuse to cache it."""
 
     def __init__(self, master: str, refusal: str = "") -> None:
         self.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: master))
@@ -23,18 +24,61 @@ class Rows:
     def localCheckpoint(self) -> str:  # noqa: N802
         return self._answer("checkpoint")
 
-    def persist(self, level: Any) -> str:
-        return self._answer("persisted")
-
     def unpersist(self) -> str:
         return self._answer("let go")
 
 
-@pytest.mark.parametrize(
-    ("master", "how"), [("local[2]", "checkpoint"), ("local", "checkpoint"), ("yarn", "persisted"), ("", "persisted")]
-)
-def test_it_keeps_rows_as_the_session_can(master: str, how: str) -> None:
-    assert cached_in_memory(Rows(master)) == how  # type: ignore[arg-type, comparison-overlap]
+@pytest.mark.parametrize("master", ["local[2]", "local"])
+def test_one_machine_makes_a_checkpoint(master: str) -> None:
+    assert cached_in_memory(Rows(master)) == "checkpoint"  # type: ignore[arg-type, comparison-overlap]
+
+
+@pytest.fixture
+def on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "is_on_one_machine", lambda session: False)
+
+
+@pytest.mark.classic("an RDD is read")
+def test_a_plan_on_a_cluster_ends_at_cached_rows(spark: Any, on_a_cluster: None) -> None:
+    """Each step reads the one before twice: planned together, twelve steps would read the first one 4,096 times."""
+    steps = [cached_in_memory(spark.range(3).selectExpr("id", "concat('row ', id) AS text", "array(id) AS list"))]
+    for _ in range(11):
+        steps.append(cached_in_memory(steps[-1].union(steps[-1]).distinct()))
+    last = steps[-1].union(steps[-1]).distinct()
+    assert last._jdf.queryExecution().logical().treeString().count("\n") < 20
+    assert sorted(map(tuple, last.collect())) == [(n, f"row {n}", [n]) for n in range(3)]
+    release(*steps)
+
+
+@pytest.mark.classic("an RDD is read")
+def test_rows_that_a_cluster_caches_are_computed_once_and_released(spark: Any, on_a_cluster: None) -> None:
+    def persisted() -> int:
+        return int(spark.sparkContext._jsc.getPersistentRDDs().size())
+
+    counted, before = spark.sparkContext.accumulator(0), persisted()
+
+    def count(batches: Any) -> Any:
+        for batch in batches:
+            counted.add(batch.num_rows)
+            yield batch
+
+    rows = cached_in_memory(spark.range(5).mapInArrow(count, "id long"))
+    assert [rows.count(), rows.where("id > 2").count(), counted.value] == [5, 2, 5]
+    assert persisted() == before + 1
+    release(rows)
+    assert persisted() == before
+
+
+def test_a_session_without_rdds_persists_nothing(on_a_cluster: None) -> None:
+    class Session:
+        @property
+        def _jsparkSession(self) -> None:  # noqa: N802
+            raise RuntimeError(
+                "[JVM_ATTRIBUTE_NOT_SUPPORTED] Attribute `_jsparkSession` is not supported in Spark Connect"
+            )
+
+    rows: Any = SimpleNamespace(sparkSession=Session())  # it has no method `persist`
+    assert cached_in_memory(rows) is None
 
 
 class RowsOfKryo(Rows):
@@ -54,9 +98,8 @@ def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
     assert (level.useMemory, level.useDisk, level.deserialized) == (True, True, False)
 
 
-@pytest.mark.parametrize("master", ["", "local[2]"])
-def test_other_failures_are_told(master: str) -> None:
-    rows: Any = Rows(master, "no space left on device")
+def test_other_failures_are_told() -> None:
+    rows: Any = Rows("local[2]", "no space left on device")
     with pytest.raises(RuntimeError, match="no space"):
         cached_in_memory(rows)
     with pytest.raises(RuntimeError, match="no space"):
@@ -70,17 +113,15 @@ def test_where_the_session_keeps_no_rows_none_are_kept(refusal: str) -> None:
     release(rows)
 
 
-def test_what_may_be_no_checkpoint_is_persisted() -> None:
-    class Persisted(Rows):
-        def localCheckpoint(self) -> str:  # noqa: N802
-            raise RuntimeError("[NOT_IMPLEMENTED] localCheckpoint() is not implemented.")
-
-    assert cached_in_memory(Persisted("local[2]")) == "persisted"  # type: ignore[arg-type, comparison-overlap]
-
-
 def test_all_relations_are_released() -> None:
     released: list[str] = []
-    relations: Any = [SimpleNamespace(unpersist=lambda name=name: released.append(name)) for name in "ab"]
+
+    class Cached(Rows):
+        def unpersist(self) -> str:
+            released.append(self.refusal)
+            return ""
+
+    relations: Any = [Cached("local", name) for name in "ab"]
     release(*relations)
     assert released == ["a", "b"]
 

@@ -17,13 +17,12 @@ from kafka_clientinfo.warehouse.staging import Staging, cache
 from ..spark.test_caching import Rows
 
 
-@pytest.mark.parametrize("master", ["", "local[2]"])
 @pytest.mark.parametrize(
     "refusal",
     ["[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE", "persist is not supported", "[NOT_IMPLEMENTED] persist"],
 )
-def test_rows_that_the_session_may_not_keep_are_staged(master: str, refusal: str) -> None:
-    rows: Any = Rows(master, refusal)
+def test_rows_that_the_session_may_not_keep_are_staged(refusal: str) -> None:
+    rows: Any = Rows("local[2]", refusal)
     staging: Any = SimpleNamespace(keep=lambda rows: ("staged", rows))
     assert cache(rows, staging) == ("staged", rows)  # type: ignore[comparison-overlap]
     release(rows)
