@@ -32,7 +32,7 @@ from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
-from .ownership import GROUP, SAME_CONNECTION, WITH_CONNECTION
+from .ownership import GROUP, SAME_CONNECTION
 
 HELP = "compare two days: clients that are new, gone, changed, unknown, breaking or misbehaving (exit code 3, see the README)"
 EXAMPLES = (
@@ -167,7 +167,7 @@ def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _without_client(scope: Scope) -> tuple[Scope, Filters]:
-    """Split --principal and --client from the other filters: `api_usage` and `violations` lack these columns."""
+    """Split --principal and --client from the other filters: `api_usage` lacks these columns."""
     principal, client = scope.filters.principal, scope.filters.client
     other_filters = replace(scope.filters, principal=None, client=None)
     return replace(scope, filters=other_filters), Filters(principal=principal, client=client)
@@ -197,12 +197,10 @@ def _breaking(scope: Scope, target: str) -> ByKey:
 
 def _violations(scope: Scope) -> ByKey:
     names = ("severity", "blames", "rule", *_WHO, "group_id")
-    any_client, client_filters = _without_client(scope)
-    rows = any_client.query(
+    rows = scope.query(
         f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS severity_rank "
-        f"FROM (SELECT t.severity, t.blames, t.rule, t.cluster, c.principal, c.client_id, {GROUP} AS group_id, t.last_at "
-        f"FROM {WITH_CONNECTION}) AS v WHERE {client_filters.where()} GROUP BY {', '.join(names)}",
-        client_filters.parameters,
+        f"FROM (SELECT t.severity, t.blames, t.rule, t.cluster, t.principal, t.client_id, {GROUP} AS group_id, t.last_at "
+        f"FROM {{violations}} AS t) AS v GROUP BY {', '.join(names)}"
     ).dicts()
     return {tuple(row[name] for name in names): row for row in rows}
 

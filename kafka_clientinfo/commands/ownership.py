@@ -36,8 +36,6 @@ SAME_CONNECTION = " AND ".join(f"c.{name} = t.{name}" for name in CONNECTION_KEY
 """The SQL condition that a row `t` belongs to a connection `c`."""
 GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
 """SQL for the group of a violation `t` that is about a group; null for a violation that is about a connection."""
-WITH_CONNECTION = f"{{violations}} AS t LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}"
-"""SQL for violations `t`, each with its connection `c`; all columns of `c` are null if it is about a group."""
 _KEY = ", ".join(ENDPOINT)
 _OF_CONNECTION = ", ".join(f"c.{name}" for name in ENDPOINT)
 _RULE = ("severity", "blames", "rule")
@@ -105,7 +103,7 @@ class Ownership:
         )
 
     def of_violation(self, row: Mapping[str, Any]) -> Owner | None:
-        """Return the owner of a violation; `row` has the columns of `ENDPOINT` of its connection, and group_id.
+        """Return the owner of a violation; `row` has the columns of `ENDPOINT`, and group_id.
 
         For a violation that is about a group, these columns are null: its owner is that of the group, by the group's id.
         """
@@ -152,11 +150,11 @@ class Ownership:
     def violations(self, condition: str, parameters: Mapping[str, str], limit: int) -> Table:
         """Return violations by owner and rule, errors first; `condition` is a WHERE clause or empty."""
         columns = ("owner", "contact", *_RULE, "violations", "occurrences", "rejected", "first_at", "last_at")
-        kinds = f"{', '.join(f't.{name}' for name in _RULE)}, {_OF_CONNECTION}, {GROUP}"
+        kinds = f"{', '.join(f't.{name}' for name in (*_RULE, *ENDPOINT))}, {GROUP}"
         rows = self._scope.query(
             f"SELECT {kinds} AS group_id, count(*) AS violations, CAST(sum(t.occurrences) AS BIGINT) AS occurrences, "
             "CAST(sum(t.rejected) AS BIGINT) AS rejected, min(t.first_at) AS first_at, max(t.last_at) AS last_at, "
-            f"min({SEVERITY_ORDER}) AS severity_rank FROM {WITH_CONNECTION}{condition} GROUP BY {kinds}",
+            f"min({SEVERITY_ORDER}) AS severity_rank FROM {{violations}} AS t{condition} GROUP BY {kinds}",
             parameters,
         ).dicts()
         with_owner = [row | {"owner": self.of_violation(row)} for row in rows]

@@ -1,15 +1,18 @@
 """The command `violations`: lists the rows of the table `violations`, errors first."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..config.rules import SEVERITY_ORDER, rules
 from ..errors import ConfigError
+from ..printable import safe
 from ..questions.filters import Scope, add_filters
+from ..questions.presenter import who
 from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, instant, limit_of, show
-from .ownership import ENDPOINT, WITH_CONNECTION, Ownership, add_owners, given_owners
+from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
 
@@ -20,14 +23,19 @@ EXAMPLES = (
 LIMIT = 1000
 """The largest number of rows in text and JSON without --limit; the table has all rows."""
 
-_SHOWN = ("severity", "blames", "rule", "occurrences", "rejected", "last_at", "broker", "connection", "found")
+_SHOWN = (
+    "severity", "blames", "rule", "occurrences", "rejected", "last_at", "principal", "client id", "software", "broker",
+    "connection", "found",
+)  # fmt: skip
+_LONGEST = 40
+"""Characters of a client's text in a line."""
 _ORDER = f"{SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, connection_id, opened_at, opened_seq, group_id"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
     add_warehouse(parser)
-    add_filters(parser, "since", "until", "cluster")
+    add_filters(parser, "since", "until", "cluster", "principal", "client")
     add_owners(parser)
     add_formats(parser, LIMIT)
 
@@ -55,24 +63,25 @@ def _violations(scope: Scope, names: Sequence[str], limit: int, ownership: Owner
     With `ownership`, the table has one more column with the owner's name.
     """
     condition, parameters = _of_rules(names)
+    table = ask(scope, "", f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}", parameters, limit)
     if ownership is None:
-        statement = f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}"
-        return ask(scope, "", statement, parameters, limit)
-    endpoint = ", ".join(f"c.{name} AS its_{name}" for name in ENDPOINT)
-    statement = f"SELECT * FROM (SELECT t.*, {endpoint} FROM {WITH_CONNECTION}{condition}) AS v ORDER BY {_ORDER}"
-    table = ask(scope, "", statement, parameters, limit)
-    rows, width = [], len(table.columns) - len(ENDPOINT)  # the endpoint's columns come last, and are replaced
-    group = table.columns.index("group_id")
-    for row in table.rows:
-        owner = ownership.of_violation(dict(zip(ENDPOINT, row[width:], strict=True)) | {"group_id": row[group]})
-        rows.append((*row[:width], owner.name if owner else None))
-    return replace(table, columns=(*table.columns[:width], "owner"), rows=rows)
+        return table
+    owners = [ownership.of_violation(row) for row in table.dicts()]
+    rows = [(*row, owner.name if owner else None) for row, owner in zip(table.rows, owners, strict=True)]
+    return replace(table, columns=(*table.columns, "owner"), rows=rows)
 
 
 def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Return the WHERE clause on violations `t` for these rules, with its parameters; no clause if there are no names."""
     parameters = {f"rule_{number}": name for number, name in enumerate(names)}
     return " WHERE t.rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
+
+
+def _who(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return principal, client id and software of a violation, shortened; "-" if it is about no connection."""
+    if row["client_software_name"] is None:
+        return ("-",) * 3
+    return tuple(safe(text, _LONGEST) for text in who(row)[1:])
 
 
 def _as_text(table: Table, notes: Sequence[str]) -> str:
@@ -88,6 +97,7 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
             row["occurrences"],
             "-" if row["rejected"] is None else row["rejected"],
             instant(row["last_at"]),
+            *_who(row),
             row["broker"] or "-",
             row["connection_id"] or f"group {row['group_id']}",
             row["message"].partition("; ")[0],

@@ -9,7 +9,8 @@
 Only connections of clients make violations, unless a rule applies to others too: whoever opens a connection may imitate
 a broker. conf/client_policy.toml sets severities and turns rules off.
 
-A row also says whether the broker enforced the rule: how many of the requests it rejected, and how many it accepted.
+A row also says whether the broker enforced the rule: how many of the requests it rejected, and how many it accepted;
+and who the client is, as far as one connection shows it.
 
 A rejected record makes no violation, because its writer may have invented everything in it, so there is nobody to
 blame. rejected_records keeps it with the reason and its bytes.
@@ -34,7 +35,9 @@ FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last
 """Columns of a finding, before severity, blame and advice are added."""
 ENFORCED = ("rejected", "taken")
 """Further columns of findings from requests: how many requests the broker rejected, and how many it accepted."""
-_OPTIONAL = (*ENFORCED, "blames", "binds")
+WHO = ("client_id", "principal", "client_software_name", "client_software_version", "remote_host")
+"""Further columns of findings on connections: who the client is, as `connections` says."""
+_OPTIONAL = (*ENFORCED, *WHO, "blames", "binds")
 """Columns that a finding may lack; without blames, the rule's own value counts; without binds, the rule's KIP binds."""
 _LONGEST_MESSAGE = 1000
 _Rule = TypeVar("_Rule", RequestRule, ConnectionRule)
@@ -52,8 +55,8 @@ def violations(
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: the concerns' findings beyond single connections, which may lack columns of `FINDING`, `ENFORCED` and
-            `blames`; `source` (see `examples.source`) may replace `example`.
+        findings: the concerns' findings beyond single connections, which may lack columns of `FINDING`, `ENFORCED`, `WHO`
+            and `blames`; `source` (see `examples.source`) may replace `example`.
         settings: the policy's severities and `log_zone` are used.
         concerns: the concerns with the rules.
     """
@@ -93,7 +96,8 @@ def by_connection_id(
     Such findings depend on several connections, so every run rebuilds them.
 
     Args:
-        candidates: rows with cluster, broker, connection_id and the columns that the other arguments use.
+        candidates: rows with cluster, broker, connection_id and the columns that the other arguments use; and those of
+            `WHO` that are known, of which the finding gets the first row's.
         settings: `log_zone` is used.
         rule: the name of the rule that a row breaks, or null.
         at: the name of the column with a row's time.
@@ -103,6 +107,7 @@ def by_connection_id(
         binds: whether the rule's KIP binds (see `RequestRule`); rows for which it does come first.
     """
     bound = F.lit(True) if binds is None else binds
+    known = who_in(candidates)
     pattern = F.concat(time_pattern(F.col(at), settings.log_zone), grep)
     rows = candidates.select(
         rule.alias("rule"),
@@ -112,6 +117,7 @@ def by_connection_id(
         F.struct((~bound).alias("is_free"), at, *then_by).alias("order"),
         F.struct(F.col(at).alias("logged_at"), F.lit(None).cast("int").alias("correlation_id"), pattern.alias("grep")).alias("example"),
         message.alias("message"),
+        *known,
     )  # fmt: skip
     return (
         rows.where(F.col("rule").isNotNull())
@@ -122,6 +128,7 @@ def by_connection_id(
             F.max("at").alias("last_at"),
             F.min_by("example", "order").alias("example"),
             F.min_by("message", "order").alias("message"),
+            *(F.min_by(name, "order").alias(name) for name in known),
             F.bool_or("binds").alias("binds"),
         )
     )
@@ -138,8 +145,10 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     conditions = {name: rule.binds for name, rule in enabled.items() if rule.binds is not None}
     free = [F.when(~binds(), F.lit(name)) for name, binds in conditions.items()]
     several = [name for name, rule in enabled.items() if rule.takes_several]
+    who = who_in(connections)
     of_connection = connections.select(
         *CONNECTION_KEY,
+        *who,
         F.coalesce("has_several_client_ids", F.lit(False)).alias("is_shared"),
         F.array_compact(F.array(*applying)).alias("applying"),
         F.array_compact(F.array(F.lit(None).cast("string"), *free)).alias("free"),
@@ -147,7 +156,7 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     counted = (
         exploded.join(of_connection, on=list(CONNECTION_KEY), how="inner")
         .where(F.array_contains("applying", F.col("violation.rule")))
-        .groupBy(F.col("violation.rule").alias("rule"), *CONNECTION_KEY)
+        .groupBy(F.col("violation.rule").alias("rule"), *CONNECTION_KEY, *who)
         .agg(
             F.sum("requests").alias("occurrences"),
             requests_where(F.col("is_rejected")).alias("rejected"),
@@ -168,16 +177,23 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
     """Find the connections that break a rule as a whole; their first request is the example."""
     declared = {name: rule for concern in concerns for name, rule in concern.connection_rules(settings).items()}
     broken = {name: (rule.broken, rule.message) for name, rule in _enabled(declared, settings).items()}
-    exploded = connections.where(is_client()).select(*CONNECTION_KEY, "first.source", _each_broken(broken))
+    who = who_in(connections)
+    exploded = connections.where(is_client()).select(*CONNECTION_KEY, *who, "first.source", _each_broken(broken))
     return exploded.select(
         "violation.rule",
         *CONNECTION_KEY,
+        *who,
         F.lit(1).cast("bigint").alias("occurrences"),
         F.col("opened_at").alias("first_at"),
         F.col("opened_at").alias("last_at"),
         "source",
         "violation.message",
     )
+
+
+def who_in(rows: DataFrame) -> list[str]:
+    """Return the columns of `WHO` that a relation has; concerns make some of those of connections."""
+    return [name for name in WHO if name in rows.columns]
 
 
 def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
@@ -202,7 +218,7 @@ def _with_words(findings: DataFrame, settings: Settings) -> DataFrame:
     blames = F.coalesce("blames", _by_rule({name: rule.blames for name, rule in rules().items()}))
     asks = _by_rule({name: rule.asks for name, rule in rules().items()})
     judged = findings.select(
-        *(name for name in (*FINDING, *ENFORCED) if name != "message"),
+        *(name for name in (*FINDING, *ENFORCED, *WHO) if name != "message"),
         F.when(binds, _by_rule({name: rule.kip for name, rule in rules().items()})).alias("kip"),
         F.when(binds, severity).otherwise(unbound).alias("severity"),
         F.when(binds, blames).otherwise("nobody").alias("blames"),

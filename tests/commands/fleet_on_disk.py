@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.connections.violations import WHO
 from kafka_clientinfo.tables.spec import table_spec
 from tests.report.tables_on_disk import write_warehouse
 
@@ -67,7 +68,7 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
             key | {"group_id": group, "takes_part": True} for group in given.get("groups", ())
         ]
         tables["violations"] += [
-            key | {
+            key | {name: connection[name] for name in WHO} | {
                 "rule": rule, "severity": severity, "blames": rules()[rule].blames, "occurrences": 2, "rejected": None,
                 "first_at": opened, "last_at": closed, "message": "found; asked",
             }

@@ -15,7 +15,7 @@ from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.connections.violations import by_connection_id, completed_finding, violations
+from kafka_clientinfo.connections.violations import WHO, by_connection_id, completed_finding, violations
 from kafka_clientinfo.scan.dataframe import SparkSession
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.builders import json_record
@@ -166,6 +166,15 @@ def test_a_row_says_whether_the_broker_enforced_the_rule(found: dict[Any, Any], 
     """By an error code, or by a closed connection, which the log shows as an answer that is not there."""
     row = found[which]
     assert (row["occurrences"], row["rejected"], row["taken"]) == ENFORCED[which]
+
+
+def test_a_row_says_who_is_connected(found: dict[tuple[str, str], Any], judged: tuple[Any, Any]) -> None:
+    """It is what the connection's row says, also null and hostile texts."""
+    with on(judged[1].sparkSession):
+        who = {row["connection_id"]: [row[name] for name in WHO] for row in collected(judged[1])}
+    assert {key: [row[name] for name in WHO] for key, row in found.items()} == {key: who[key[0]] for key in found}
+    assert who["without a client id"][0] is None
+    assert who["hostile"][-1] == HOSTILE
 
 
 def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[str, str], Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.connections.violations import WHO
 from tests.frames import START
 from tests.report.pages import TARGET, data_of
 from tests.report.tables_on_disk import write_warehouse
@@ -80,7 +81,10 @@ def tables() -> dict[str, list[dict[str, Any]]]:
         found["upgrade_impact"].append(who | seen | use | refused | depends | {"deprecated_by": {}})
         if n % 5 == 0:
             example = {"logged_at": row["opened_at"], "correlation_id": 7, "grep": f"^{n}"}
-            place = {name: row[name] for name in _KEY} | {"first_at": row["opened_at"], "last_at": row["opened_at"]}
+            place = {name: row[name] for name in (*_KEY, *WHO)} | {
+                "first_at": row["opened_at"],
+                "last_at": row["opened_at"],
+            }
             rule = {
                 "rule": "client_id_changed",
                 "severity": "warning",

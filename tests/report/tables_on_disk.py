@@ -74,7 +74,7 @@ def of_many(root: Path, connections: int, clients: int) -> Path:
             GROUP BY {key}, client, api_key, api_name, api_version""").to_arrow_table()
         broken = made.sql("""
             SELECT ['client_id_changed', 'client_id_lost', 'invalid_software_name'][1 + i % 3] AS rule, cluster, broker, connection_id, opened_at, opened_seq,
-                   'KIP-1313' AS kip, ['warning', 'warning', 'error'][1 + i % 3] AS severity, ['either', 'either', 'client'][1 + i % 3] AS blames, 2 AS occurrences, opened_at AS first_at, opened_at AS last_at,
+                   'KIP-1313' AS kip, ['warning', 'warning', 'error'][1 + i % 3] AS severity, ['either', 'either', 'client'][1 + i % 3] AS blames, client_id, principal, client_software_name, client_software_version, remote_host, 2 AS occurrences, opened_at AS first_at, opened_at AS last_at,
                    {'logged_at': opened_at, 'correlation_id': 7, 'grep': '^x'} AS example, 'client id ''two'' after ''one''; asked' AS message
             FROM c WHERE i % 10 = 0""").to_arrow_table()  # fmt: skip
         usage = made.sql("""

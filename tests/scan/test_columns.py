@@ -66,6 +66,10 @@ READ_LATER = {
         deprecated_by first_seen header_v3 host_list hosts info_only last_seen limited_by never_negotiates principal
         refused_by requests undecided_by
     """,
+    "listed_connections": """
+        binds broker client_id client_software_name client_software_version cluster connection_id instance_id opened_at
+        opened_seq principal remote_host rule words
+    """,
     "log_positions": "broker_no file_id file_no first_part later_parts starts_before_file starts_in_file",
     "upgrade_impact": "header_v3 never_negotiates",
 }

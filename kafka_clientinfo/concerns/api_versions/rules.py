@@ -6,6 +6,7 @@ from ...connections.engine import DataFrame, F
 from ...connections.facts import is_client
 from ...connections.texts import sentence
 from ...connections.violations import by_connection_id
+from ...protocol import UNKNOWN
 from .facts import knows_software
 
 REQUEST_RULES = {
@@ -28,9 +29,12 @@ def findings_outdated(client_negotiations: DataFrame, settings: Settings) -> Dat
 
     Later logs may show what a broker advertised at a time, so every run rebuilds these rows.
     """
-    reused = client_negotiations.select("cluster", F.explode("reused").alias("entry")).select("cluster", "entry.*")
+    who = ("client_id", "principal", "remote_host")
+    reused = client_negotiations.select("cluster", *who, F.explode("reused").alias("entry"))
+    outdated = reused.select("cluster", *who, "entry.*").where(F.size("changed") > 0)
+    unknown = {name: F.lit(UNKNOWN) for name in ("client_software_name", "client_software_version")}
     return by_connection_id(
-        reused.where(F.size("changed") > 0).withColumn("change", F.get("changed", F.lit(0))),
+        outdated.withColumns({"change": F.get("changed", F.lit(0)), **unknown}),
         settings,
         rule=F.lit("versions_learnt_elsewhere"),
         at="opened_at",

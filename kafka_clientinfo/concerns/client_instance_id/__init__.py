@@ -2,7 +2,7 @@
 
 from ...connections.concern import Concern, Finder
 from ...connections.request_columns import Reads
-from . import client_instances, facts, predicates, rules
+from . import client_instances, facts, listed_connections, predicates, rules
 
 CONCERN = Concern(
     name="client_instance_id",
@@ -13,13 +13,9 @@ CONCERN = Concern(
     columns=facts.columns,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,
-    finders=(
-        Finder(rules.findings_on_two_hosts, ("client_instance_id_on_two_hosts",)),
-        Finder(rules.findings_shared, ("client_instance_id_shared",)),
-        Finder(rules.findings_renewed, ("client_instance_id_renewed",)),
-        Finder(rules.findings_without_id, ("client_instance_id_on_some_connections",)),
-    ),
+    finders=(Finder(rules.findings_listed, rules.LISTED),),
     transforms={
         "client_instances": client_instances.transform,
+        "listed_connections": listed_connections.transform,
     },
 )

@@ -4,6 +4,7 @@ from ...config.settings import Settings
 from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import is_client, is_exempt
 from ...connections.texts import any_of, looked_up, sentence
+from ...connections.violations import who_in
 from ...tables.spec import CONNECTION_KEY
 
 FEATURES = {
@@ -60,9 +61,10 @@ def _by_connection(rule: str, used: DataFrame, clients: DataFrame, message: Colu
 
     `counted` is the suffix of the columns of `api_usage` with the requests that count, such as `_outside`.
     """
-    of_clients = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
+    who = who_in(clients)
+    of_clients = used.join(clients.select(*CONNECTION_KEY, *who), on=list(CONNECTION_KEY), how="inner")
     of_first = F.struct(f"first_request{counted}.source", message.alias("message"))
-    by_connection = of_clients.groupBy(*CONNECTION_KEY).agg(
+    by_connection = of_clients.groupBy(*CONNECTION_KEY, *who).agg(
         F.sum(f"requests{counted}").alias("occurrences"),
         F.min(f"first_at{counted}").alias("first_at"),
         F.max(f"last_at{counted}").alias("last_at"),

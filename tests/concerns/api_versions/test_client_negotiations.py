@@ -7,7 +7,7 @@ import pytest
 from kafka_clientinfo.concerns.api_versions import client_negotiations
 from kafka_clientinfo.concerns.api_versions.rules import findings_outdated
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.violations import completed_finding
+from kafka_clientinfo.connections.violations import WHO, completed_finding
 from tests.engines import collected, computed, on
 from tests.frames import as_stored, assert_table, at, frame
 
@@ -233,4 +233,5 @@ def test_a_range_that_is_another_one_by_now_is_a_violation_of_the_connection_id(
     row = rows["6"]
     assert (row["rule"], row["broker"], row["opened_at"], row["occurrences"]) == (*MESSAGES, "b", None, 1)
     assert row["message"] == MESSAGES[row["rule"]]
+    assert [row[name] for name in WHO] == ["asks once", "User:alice", "unknown", "unknown", "h1"]
     assert row["first_at"].timestamp() == at(200).timestamp()

@@ -1,9 +1,15 @@
 """Rows of connections and of client_instances that tests of client instance ids are made of."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
-from tests.frames import at
+from kafka_clientinfo.concerns.client_instance_id import listed_connections
+from kafka_clientinfo.concerns.client_instance_id.rules import findings_listed
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.violations import completed_finding
+from tests.engines import collected, on
+from tests.frames import at, frame
 
 
 def kafka_id(number: int) -> str:
@@ -55,6 +61,13 @@ def numbered(lowest: int, highest: int) -> dict[str, int]:
 
 def scenario(name: str, client: str, broker: str, certain: bool = True) -> dict[str, Any]:
     return {"telemetry_scenario": name, "scenario_certain": certain, "client_by_kip": client, "broker_by_kip": broker}
+
+
+def findings(session: Any, instances: Any, connections: Sequence[dict[str, Any]], settings: Settings) -> list[Any]:
+    """The findings of the lists in client_instances; `connections` are the rows that it was made of."""
+    with on(session):
+        listed = listed_connections.transform(instances, frame(session, "connections", connections))
+        return collected(completed_finding(findings_listed(listed, settings), settings))
 
 
 DIFFERENT = "client id 'b' after 'a', principal 'User:bob' after 'User:alice', software 'kgo 2' after 'kgo 1'"

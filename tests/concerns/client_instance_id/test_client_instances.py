@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.client_instance_id import client_instances
-from kafka_clientinfo.concerns.client_instance_id.rules import (
-    findings_on_two_hosts,
-    findings_renewed,
-    findings_shared,
-)
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.violations import completed_finding
+from kafka_clientinfo.connections.violations import WHO
 from tests.builders import json_record
 from tests.concerns.client_instance_id.client_rows import (
     DIFFERENT,
@@ -22,10 +17,11 @@ from tests.concerns.client_instance_id.client_rows import (
     NEW,
     UNCERTAIN,
     carries,
+    findings,
     kafka_id,
     scenario,
 )
-from tests.engines import collected, computed, on
+from tests.engines import computed, on
 from tests.frames import as_stored, assert_table, at, frame
 
 BITS = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
@@ -188,28 +184,46 @@ def test_it_follows_an_instance_over_its_connections(relation: Any, rules_sessio
     assert_table(relation, rules_session, "client_instances", EXPECTED)
 
 
+@pytest.fixture(scope="module")
+def found(relation: Any, rules_session: Any) -> dict[str, dict[str, Any]]:
+    """The findings by rule and connection id; the log is in the time of Berlin."""
+    rows = findings(rules_session, relation, CONNECTIONS, Settings(log_zone="Europe/Berlin"))
+    by_rule: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        by_rule.setdefault(row["rule"], {})[row["connection_id"]] = row
+    return by_rule
+
+
 @pytest.mark.kip("KIP-1313", 3, 4)
 @pytest.mark.parametrize(
-    ("find", "rule", "connection", "instance_id"),
-    [
-        (findings_renewed, "client_instance_id_renewed", "22", NEW[2]),
-        (findings_shared, "client_instance_id_shared", "33", OTHERS),
-    ],
+    ("rule", "connection", "instance_id"),
+    [("client_instance_id_renewed", "22", NEW[2]), ("client_instance_id_shared", "33", OTHERS)],
 )
 def test_an_id_that_is_not_one_clients_for_life_is_a_violation_of_the_connection_id(
-    relation: Any, rules_session: Any, find: Any, rule: str, connection: str, instance_id: str
+    found: dict[str, dict[str, Any]], rule: str, connection: str, instance_id: str
 ) -> None:
-    with on(rules_session):
-        (row,) = collected(completed_finding(find(relation, Settings()), Settings()))
+    ((connection_id, row),) = found[rule].items()
     assert row["binds"] is (rule != "client_instance_id_renewed")
-    assert (row["rule"], row["connection_id"], row["opened_at"]) == (rule, connection, None)
+    assert (connection_id, row["opened_at"]) == (connection, None)
     assert row["message"] == f"client instance id '{instance_id}' {MESSAGES[rule]}"
 
 
-def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation: Any, rules_session: Any) -> None:
-    with on(rules_session):
-        found = collected(completed_finding(findings_on_two_hosts(relation, _berlin()), _berlin()))
-    rows = {row["connection_id"]: row for row in found}
+@pytest.mark.parametrize(
+    ("rule", "connection", "who"),
+    [
+        ("client_instance_id_renewed", "22", ("new", "User:alice", "kgo", "1", "h1")),
+        ("client_instance_id_shared", "33", ("b", "User:bob", "kgo", "2", "h1")),
+        ("client_instance_id_on_two_hosts", SECOND, ("a", "User:alice", "kgo", "1", "h2")),
+    ],
+)
+def test_a_violation_of_an_id_says_who_is_connected(
+    found: dict[str, dict[str, Any]], rule: str, connection: str, who: tuple[str, ...]
+) -> None:
+    assert tuple(found[rule][connection][name] for name in WHO) == who
+
+
+def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(found: dict[str, dict[str, Any]]) -> None:
+    rows = found["client_instance_id_on_two_hosts"]
     assert set(rows) == {SECOND, "7", "62"}
     row = rows[SECOND]
     assert (row["rule"], row["broker"], row["occurrences"]) == ("client_instance_id_on_two_hosts", "b", 1)
@@ -218,7 +232,3 @@ def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation
     assert row["first_at"].timestamp() == row["example"]["logged_at"].timestamp() == at(10).timestamp()
     lines = [json_record(connection=name, at="2026-11-21 03:00:10,000") for name in (SECOND, SECOND + "1", SECOND[:-1])]
     assert [bool(re.search(row["example"]["grep"], line.decode())) for line in lines] == [True, False, False]
-
-
-def _berlin() -> Settings:
-    return Settings(log_zone="Europe/Berlin")

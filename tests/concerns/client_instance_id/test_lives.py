@@ -5,17 +5,22 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.client_instance_id import client_instances
-from kafka_clientinfo.concerns.client_instance_id.rules import (
-    findings_renewed,
-    findings_without_id,
-)
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.violations import completed_finding
-from tests.concerns.client_instance_id.client_rows import MESSAGES, UNCERTAIN, carries, kafka_id, numbered, of, scenario
+from tests.concerns.client_instance_id.client_rows import (
+    MESSAGES,
+    UNCERTAIN,
+    carries,
+    findings,
+    kafka_id,
+    numbered,
+    of,
+    scenario,
+)
 from tests.engines import collected, computed, on
 from tests.frames import as_stored, frame
 
 BOTH = ("b1", "b2")
+RENEWED_RULE, WITHOUT_RULE = "client_instance_id_renewed", "client_instance_id_on_some_connections"
 
 
 def life(name: str, instance_id: str | None, opened: float, last: float, **given: Any) -> list[dict[str, Any]]:
@@ -229,11 +234,9 @@ def of_lives(rules_session: Any) -> dict[str, Any]:
     with on(rules_session):
         instances = client_instances.transform(frame(rules_session, "connections", rows))
         made = computed(as_stored(instances, "client_instances"))
-        findings = {
-            find: collected(completed_finding(find(made, Settings()), Settings()))
-            for find in (findings_renewed, findings_without_id)
-        }
-    return {"instances": {row["instance_id"]: row for row in collected(made)}, **findings}
+    found = findings(rules_session, made, rows, Settings())
+    of_rules = {rule: [row for row in found if row["rule"] == rule] for rule in (RENEWED_RULE, WITHOUT_RULE)}
+    return {"instances": {row["instance_id"]: row for row in collected(made)}, **of_rules}
 
 
 @pytest.mark.kip("KIP-1313", 3)
@@ -244,7 +247,7 @@ def test_an_id_is_new_to_a_process_only_where_that_shows(of_lives: dict[str, Any
     last = list(found)[-1]
     assert [one for one in found if found[one]] == ([last] if name in RENEWED else [])
     finding = [
-        row for row in of_lives[findings_renewed] if row["connection_id"] in {r["connection_id"] for r in LIVES[name]}
+        row for row in of_lives[RENEWED_RULE] if row["connection_id"] in {r["connection_id"] for r in LIVES[name]}
     ]
     if name in RENEWED:
         connection, number, evidence = RENEWED[name]
@@ -272,7 +275,7 @@ def test_an_id_is_missing_on_a_connection_only_where_the_client_had_one(of_lives
     ids = {row["client_instance_id"] for row in WITHOUT[name] if "client_instance_id" in row}
     listed = [entry for one in ids for entry in of_lives["instances"][one]["connections_without_id"]]
     assert {entry["connection_id"]: entry["evidence"] for entry in listed} == expected
-    rows = [row for row in of_lives[findings_without_id] if row["connection_id"] in connections]
+    rows = [row for row in of_lives[WITHOUT_RULE] if row["connection_id"] in connections]
     assert {row["connection_id"]: row["binds"] for row in rows} == {one: bool(expected[one]) for one in expected}
     words = {None: "; one client, or another program under its client id", "member_id": ", with the same member id"}
     for row in rows:

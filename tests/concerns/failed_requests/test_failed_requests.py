@@ -6,7 +6,7 @@ import pytest
 
 from kafka_clientinfo.concerns.failed_requests.rules import findings_refused
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.violations import completed_finding
+from kafka_clientinfo.connections.violations import WHO, completed_finding
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from tests.frames import at, frame, ledger
 
@@ -167,6 +167,7 @@ def test_a_refusal_is_a_row_of_the_connection_id(found: dict[tuple[str, str], An
     row = found[rule, "x"]
     assert row["message"] == MESSAGES[rule]
     assert (row["opened_at"], row["opened_seq"], row["group_id"]) == (None, None, None)
+    assert [row[name] for name in WHO] == [None, None, None, None, "10.0.0.9"]
 
 
 def test_other_failures_break_no_rule(found: dict[tuple[str, str], Any]) -> None:
