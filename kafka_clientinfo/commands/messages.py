@@ -16,7 +16,7 @@ from ..config.owners import Owner
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
-from ..questions.presenter import clients, explained, hosts, verdicts, who, why
+from ..questions.presenter import clients, explained, held_down_by, hosts, verdicts, who, why
 from ..questions.queries import grouped
 from ..releases.broker_releases import DEPRECATED, REMOVED, UNDECIDED, release
 from ..tables.spec import CLIENT
@@ -169,6 +169,12 @@ def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
 
 
 def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
+    held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
+    for library, use in held.items():
+        yield (
+            f"keep its release of {_text(library)}, which works with Kafka {target}, and raise {_text(held_down_by(use))}, as "
+            "it uses older versions than it could"
+        )
     ways = dict.fromkeys(
         (use["library"], use["upgrade_to"], use["upgrade_over"]) for use in uses if use["library"] and use["upgrade_to"]
     )
@@ -177,7 +183,7 @@ def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
             f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
         )
         yield f"upgrade {_text(library)} to {_text(wanted)} or later{first}"
-    rest = {use["api_name"]: None for use in uses if not (use["library"] and use["upgrade_to"])}
+    rest = {use["api_name"]: None for use in uses if use["raise_setting"] is None and not use["upgrade_to"]}
     for name in rest:
         yield f"send {name} in a version that Kafka {target} accepts: {_accepted(target, name)}"
 

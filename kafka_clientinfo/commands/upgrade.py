@@ -28,6 +28,10 @@ EXAMPLES = (
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _SHOWN = 50
+_BASELINE = (
+    "\n  A client that does less than a library can do may work with an older release, as named above. From Kafka 4.0 on, Apache Kafka"
+    "\n  itself supports Java clients of 2.1 or later only (KIP-896)."
+)
 _TITLES = {
     REMOVED: "Would break",
     DEPRECATED: "Would work, but not with a later release",
@@ -135,7 +139,7 @@ def _section(result: Impact, verdict: str, title: str) -> str:
     rows = [row for row in result.rows if row["verdict"] == verdict]
     if not rows:
         return ""
-    has_owners, has_advice = "owners" in rows[0], any(row["upgrade_to"] for row in rows)
+    has_owners, has_advice = "owners" in rows[0], any(advice(row) for row in rows)
     header: tuple[str, ...] = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
     )  # fmt: skip
@@ -147,7 +151,7 @@ def _section(result: Impact, verdict: str, title: str) -> str:
         )
         for row in rows
     ]  # fmt: skip
-    header += (("upgrade to",) if has_advice else ()) + (("owners",) if has_owners else ())
+    header += (("what to do",) if has_advice else ()) + (("owners",) if has_owners else ())
     return f"{title}\n{columns(header, lines)}" + _more(result.found[verdict] - len(rows))
 
 
@@ -162,13 +166,14 @@ def _owners(row: dict[str, Any]) -> list[str]:
 
 
 def _first_releases(target: str) -> str:
-    """Return the first measured release of each library that works with the target.
+    """Return the first measured release of each library that works with the target, whatever it does.
 
     It helps with clients that do not name their library.
     """
     fitting = ((library.name, library.first_fitting(release(target))) for library in client_libraries())
     lines = [(name, library_release.name) for name, library_release in fitting if library_release is not None]
-    return f"First releases that work with Kafka {target}, of those that were tried\n{columns(('library', 'release'), lines)}"
+    table = columns(("library", "release or later"), lines)
+    return f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried\n{table}{_BASELINE}"
 
 
 def _more(number_of_rows: int) -> str:

@@ -97,7 +97,8 @@ def judged(target: str) -> str:
     return (
         f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS rank, {verdict_reason(quoted)} AS reason, "
         f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS upgrade_to, "
-        f"upgrade_over[{quoted}] AS upgrade_over FROM {{upgrade_impact}} AS i) "
+        f"upgrade_over[{quoted}] AS upgrade_over, raise_setting[{quoted}] AS raise_setting "
+        "FROM {upgrade_impact} AS i) "
     )
 
 
@@ -118,7 +119,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     shown = scope.query(
         f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY rank ORDER BY {order}) AS number "
         f"FROM judged WHERE rank < {FINE}) SELECT {', '.join(_ROW)}, rank AS verdict, reason, refused_from, library, "
-        f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY rank, {order}"
+        f"upgrade_to, upgrade_over, raise_setting FROM numbered{few} ORDER BY rank, {order}"
     )
     for row in shown.dicts():
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}

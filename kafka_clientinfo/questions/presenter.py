@@ -64,13 +64,22 @@ def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
 
 
 def advice(use: Mapping[str, Any]) -> str:
-    """Return the text that says what to upgrade a client to; "" if that is not known.
+    """Return the text that says what to upgrade a client to, or which setting to raise; "" if that is not known.
 
     Args:
-        use: `library`, `upgrade_to` and `upgrade_over` of a row of `upgrade_impact` at one target. If `upgrade_over` is
-            not null, no library release works with both broker releases, so brokers must be upgraded to that one first.
+        use: `library`, `upgrade_to`, `upgrade_over` and `raise_setting` of a row of `upgrade_impact` at one target. If
+            `upgrade_over` is not null, no library release works with both broker releases, so brokers must be upgraded
+            to that one first.
     """
+    if use["raise_setting"] is not None:
+        return f"no other {use['library']}: raise {held_down_by(use)}"
     if use["upgrade_to"] is None:
         return ""
     brokers_first = f", brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
-    return f"{use['library']} {use['upgrade_to']}{brokers_first}"
+    return f"{use['library']} {use['upgrade_to']} or later{brokers_first}"
+
+
+def held_down_by(use: Mapping[str, Any]) -> str:
+    """Return a text for `raise_setting`, what holds the versions of a client down."""
+    setting = str(use["raise_setting"])
+    return "what holds its versions down" if setting == UNKNOWN else setting

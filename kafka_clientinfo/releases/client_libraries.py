@@ -54,12 +54,14 @@ class Library:
         software: the software name that it sends to brokers (KIP-511); None if it sends none.
         client_ids: a regular expression (Java's and RE2's) for its default client ids; a group, if there is one, holds
             the release. None if it has no default.
+        version_settings: its settings that hold versions of requests down, for people; None if it has none.
         releases: the releases that were measured, the oldest first.
     """
 
     name: str
     software: str | None
     client_ids: str | None
+    version_settings: str | None
     releases: tuple[LibraryRelease, ...]
 
     def first_fitting(self, broker: Release) -> LibraryRelease | None:
@@ -85,4 +87,5 @@ def _library(data: Mapping[str, Any]) -> Library:
         LibraryRelease(item["release"], versions_by_key(item["speaks"]), frozenset(item["failed_with"]))
         for item in data["releases"]
     )
-    return Library(data["name"], data.get("software"), data.get("client_ids"), tuple(measured))
+    software, client_ids, version_settings = (data.get(name) for name in ("software", "client_ids", "version_settings"))
+    return Library(data["name"], software, client_ids, version_settings, tuple(measured))

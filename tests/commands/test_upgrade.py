@@ -166,8 +166,8 @@ def test_text_names_who_breaks_and_why(warehouse: str, capsys: pytest.CaptureFix
 )
 def test_text_names_some_hosts_and_all_owners(hosts: list[str], owners: list[str] | None, ends: str) -> None:
     row: dict[str, Any] = {name: name for name in CLIENT} | {"api_name": "FETCH", "api_version": 3, "requests": 7}
-    row |= {"verdict": "removed", "reason": "why", "refused_from": None, "upgrade_to": None, "last_seen": at(0)}
-    row |= {"hosts": 1234 if len(hosts) > 3 else len(hosts), "host_list": hosts}
+    row |= {"verdict": "removed", "reason": "why", "refused_from": None, "upgrade_to": None, "raise_setting": None}
+    row |= {"last_seen": at(0), "hosts": 1234 if len(hosts) > 3 else len(hosts), "host_list": hosts}
     row |= {} if owners is None else {"owners": owners}
     result = Impact("4.0.1", clients=dict.fromkeys(VERDICTS, 0), rows=[row], found={"removed": 1})
     (line,) = [line for line in as_text(result).splitlines() if "FETCH v3" in line]

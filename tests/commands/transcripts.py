@@ -39,6 +39,7 @@ client_ids = ['never seen']
 OLD: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
 LATER: dict[str, Any] = {"advice": {"deprecated_by": {TARGET: "4.4.0"}}}
 KNOWN: dict[str, Any] = {"library": "sarama", "upgrade_to": {TARGET: "1.46"}, "upgrade_over": {TARGET: "3.9.1"}}
+SETTING: dict[str, Any] = {"library": "sarama", "upgrade_to": {}, "raise_setting": {TARGET: "Config.Version"}}
 NO_RELEASE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {}, "upgrade_over": {}}
 UNKNOWN = {"client_software_name": "unknown", "client_software_version": "unknown", "reason_unknown": "not_sent"}
 ERROR, WARNING, NOTICE = (
@@ -71,6 +72,7 @@ USES = (
     use("search two", "10.2.0.3", refused="below_range", version=0, advice=KNOWN, requests=3),
     use("library without a way", "10.1.0.4", "FETCH", 2, refused="below_range", advice=NO_RELEASE, day=1),
     use("library without a way", "10.1.0.4", refused="api_absent", version=1, day=1),
+    use("new enough", "10.1.0.4", "FETCH", 3, refused="below_range", advice=SETTING, day=1),
     use("later", "10.1.0.5", "FETCH", 4, requests=77, **LATER),
     use("later", "10.1.0.5", "PRODUCE", 3, requests=78, **LATER),
     use("tie b", "10.3.0.1", requests=7, undecided="needs_kraft"),

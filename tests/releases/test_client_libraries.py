@@ -72,10 +72,10 @@ def test_a_release_has_numbers_and_ranges_by_key() -> None:
 def test_the_first_release_that_fits_does_so_by_all_its_apis() -> None:
     ranges = {"1.0": {0: (0, 2), 1: (4, 11)}, "1.1": {0: (0, 3), 1: (2, 3)}, "1.2": {0: (0, 3), 1: (2, 4)}, "1.3": {}}
     some = tuple(LibraryRelease(name, speaks, frozenset({"4.4.0"})) for name, speaks in ranges.items())
-    library = Library("Lib", None, None, some)
+    library = Library("Lib", None, None, None, some)
     assert library.first_fitting(release("4.0.1")) is some[2]
     assert library.first_fitting(release("2.8.2")) is some[0]
-    assert Library("Lib", None, None, some[:2]).first_fitting(release("4.0.1")) is None
+    assert Library("Lib", None, None, None, some[:2]).first_fitting(release("4.0.1")) is None
 
 
 def test_a_library_may_state_its_software_and_have_client_ids() -> None:

@@ -50,7 +50,12 @@ def test_a_page_that_stays_too_long_has_one_client(hostile_warehouse: Path, monk
 
 def test_a_client_has_the_worst_verdict_of_its_uses() -> None:
     """Its hosts are those of all, in their order; it was last seen when the latest was."""
-    who = dict.fromkeys(CLIENT, "x") | {"api_name": "FETCH", "refused_from": None, "upgrade_to": None}
+    who = dict.fromkeys(CLIENT, "x") | {
+        "api_name": "FETCH",
+        "refused_from": None,
+        "upgrade_to": None,
+        "raise_setting": None,
+    }
     uses = [
         who | {"verdict": verdict, "api_version": version, "reason": reason, "requests": 2, "host_list": hosts, "last_seen": at(minute)}
         for version, (verdict, reason, hosts, minute) in enumerate([

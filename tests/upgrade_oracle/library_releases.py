@@ -50,6 +50,7 @@ class Library:
         package: its name in the registry, beside the registry.
         software: the name that it tells brokers (KIP-511); None where it tells none.
         client_ids: the client ids that it picks itself; a pattern, whose group is the release where that is in it.
+        version_settings: its settings that hold versions of requests down; None where it has none.
         releases: oldest first.
         old_python: releases that need an older Python.
     """
@@ -60,6 +61,7 @@ class Library:
     client_ids: str | None
     releases: tuple[str, ...]
     old_python: tuple[str, ...] = ()
+    version_settings: str | None = None
 
 
 LIBRARIES = (
@@ -100,6 +102,7 @@ LIBRARIES = (
         r"rdkafka",
         ("1.0.1", "1.4.2", "1.7.0", "1.9.2", "2.0.2", "2.3.0", "2.6.0", "2.10.1", "2.16.1"),
         ("1.0.1", "1.4.2", "1.7.0", "1.9.2"),
+        "api.version.request, broker.version.fallback",
     ),
     Library(
         "kafka-python",
@@ -108,6 +111,7 @@ LIBRARIES = (
         r"kafka-python-([0-9.]+)",
         ("1.4.7", "2.0.2", "2.1.5", "2.2.15", "2.3.0", "3.0.12"),
         ("1.4.7", "2.0.2"),
+        "api_version",
     ),
     Library(
         "aiokafka",
@@ -116,6 +120,7 @@ LIBRARIES = (
         r"aiokafka-([0-9.]+)",
         ("0.7.2", "0.8.1", "0.10.0", "0.12.0", "0.14.0"),
         ("0.7.2", "0.8.1"),
+        "api_version",
     ),
     Library("kafkajs", "npm:kafkajs", None, r"kafkajs", ("1.12.0", "1.15.0", "1.16.0", "2.0.2", "2.2.4")),
     Library(
@@ -124,8 +129,16 @@ LIBRARIES = (
         "sarama",
         r"sarama",
         ("1.30.1", "1.34.1", "1.38.1", "1.40.1", "1.43.3", "1.45.2", "1.61.1"),
+        version_settings="Config.Version, which many programs call version",
     ),
-    Library("franz-go", "go:github.com/twmb/franz-go", "kgo", r"kgo", ("1.15.4", "1.18.1", "1.20.0", "1.22.2")),
+    Library(
+        "franz-go",
+        "go:github.com/twmb/franz-go",
+        "kgo",
+        r"kgo",
+        ("1.15.4", "1.18.1", "1.20.0", "1.22.2"),
+        version_settings="MaxVersions",
+    ),
     Library(
         "kafka-go",
         "go:github.com/segmentio/kafka-go",
@@ -280,6 +293,7 @@ def declaration(lines: Iterable[Mapping[str, Any]]) -> str:
             "package": library.package,
             "software": library.software,
             "client_ids": library.client_ids,
+            "version_settings": library.version_settings,
         }
         played_ = [release for release in library.releases if (library.name, release) in by_release]
         if played_:

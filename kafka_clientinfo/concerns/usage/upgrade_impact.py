@@ -1,12 +1,21 @@
 """The table `upgrade_impact`: who would break at each release, and to which release of its library it can be upgraded.
 
-A client's library is known from its software name (KIP-511), else from a client id that a library chooses by default.
-The advice is the library's first release, as measured, that shares a version of every API that the client uses both
-with today's brokers and with the target. If no release fits both, the brokers must first be upgraded to a release in
-between with which today's client still works (KIP-1124).
+A client's library is known from its software name (KIP-511), else from a client id that a library chooses by default. A
+release of the library fits if, as measured, it shares a version of every API that the client uses both with today's brokers
+and with the target.
+
+    the client's own release | advice
+    -------------------------|------------------------------------------------------------------------------------------
+    fits                     | `raise_setting`: the client is configured to use an older version
+    does not fit             | `upgrade_to`: the first newer release that fits
+    and no newer one fits    | `upgrade_to` and `upgrade_over`: first upgrade the brokers, to a release in between with which
+                             | today's client still works (KIP-1124)
+
+A release that was not measured fits if those that were measured before and after it fit.
 """
 
 import re
+from collections.abc import Sequence
 
 from ...connections.engine import Column, DataFrame, F, SparkSession
 from ...connections.offers import of_processes
@@ -30,14 +39,15 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_
     Returns:
         The rows of `judged_usage` with
         - library, null if it is not known;
-        - upgrade_to: per release that refuses the row, the library's first release that fits; and
+        - upgrade_to: per release that refuses the row, the library's first release that fits;
+        - raise_setting: instead of that, the setting that holds versions down, if the client's own release fits; and
         - upgrade_over: if that library release does not work with today's brokers, the release of Kafka to which the
           brokers must be upgraded first.
     """
     named = judged_usage.withColumn("library", _library())
     ranges = of_processes(broker_api_versions, starts_of_brokers(ingested_files)).where(F.col("is_newest"))
     joined = joined_by(named, F.broadcast(_advised(named, ranges)), CLIENT)
-    return joined.withColumns({name: _refused_only(name) for name in ("upgrade_to", "upgrade_over")})
+    return joined.withColumns({name: _refused_only(name) for name in ("upgrade_to", "upgrade_over", "raise_setting")})
 
 
 def _refused_only(advice: str) -> Column:
@@ -68,11 +78,12 @@ def _current() -> Column:
             numbers = F.regexp_extract(version, rf"^{_NUMBERS}$", 1)
             in_id = F.when(F.col("library") == library.name, numbers).otherwise(in_id)
     text = F.when(stated != "", stated).when(F.col("client_software_name") == UNKNOWN, in_id).otherwise("")
-    return F.when(text == "", F.array()).otherwise(F.split(text, r"\.").cast("array<int>"))
+    plain = F.regexp_replace(text, r"(\.0+)+$", "")  # 2.0 is 2.0.0
+    return F.when(text == "", F.array()).otherwise(F.split(plain, r"\.").cast("array<int>"))
 
 
 def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Return one row per client of a known library that a release refuses, with upgrade_to and upgrade_over.
+    """Return one row per client of a known library that a release refuses, with the advice.
 
     `ranges` are those that brokers have offered since their last start.
     """
@@ -84,14 +95,12 @@ def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
         F.max("min_version").alias("broker_min"), F.min("max_version").alias("broker_max")
     )
     uses = broken.select("*", "use.*").join(F.broadcast(today), on=["cluster", "api_key"], how="left")
-    speakers = uses.join(F.broadcast(_fits(named.sparkSession)), on=["library", "api_key"], how="inner").where(
-        F.col("numbers") >= F.col("current")
-    )
+    speakers = uses.join(F.broadcast(_fits(named.sparkSession)), on=["library", "api_key"], how="inner")
     # If no range is logged, the version that the client uses is known to work with today's brokers.
     fits_today = (F.col("low") <= F.coalesce("broker_max", "api_version")) & (
         F.col("high") >= F.coalesce("broker_min", "api_version")
     )
-    by_release = speakers.groupBy(*CLIENT, "refusals", "numbers", "release").agg(
+    by_release = speakers.groupBy(*CLIENT, "library", "refusals", "current", "numbers", "release").agg(
         F.bool_and(fits_today).alias("today"), F.collect_list("takes").alias("takes")
     )
     # In the order of the first list, which is that of the releases.
@@ -99,21 +108,30 @@ def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
         F.get("takes", F.lit(0)), lambda broker: ~F.exists("takes", lambda takes: ~F.array_contains(takes, broker))
     )
     candidate = F.struct("numbers", "release", "today", taken.alias("takes"))
-    candidates = by_release.groupBy(*CLIENT, "refusals").agg(
-        F.array_sort(F.collect_list(candidate)).alias("candidates")
+    is_newer = F.col("numbers") > F.col("current")
+    candidates = by_release.groupBy(*CLIENT, "library", "refusals").agg(
+        F.array_sort(F.collect_list(F.when(is_newer, candidate))).alias("candidates"),
+        F.max(F.when(~is_newer, candidate)).alias("own"),
+        F.bool_or(F.when(~is_newer, F.col("numbers") == F.col("current"))).alias("is_measured"),
     )
     return candidates.select(*CLIENT, *_ways())
 
 
-def _ways() -> tuple[Column, Column]:
-    """Choose, for each release that refuses the client, the first candidate, and the release that the brokers need
-    first.
-    """
+def _ways() -> tuple[Column, ...]:
+    """Choose, for each release that refuses the client, one of the ways in the module's table."""
+    settings = {library.name: library.version_settings or UNKNOWN for library in client_libraries()}
+    setting = looked_up(settings, F.col("library"))
 
     def works_now(brokers: Column) -> Column:
         return F.get(F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker)), F.lit(0))
 
+    def fits(candidate: Column, target: Column) -> Column:
+        return candidate["today"] & F.array_contains(candidate["takes"], target)
+
     def way(target: Column) -> Column:
+        next_one = F.get("candidates", F.lit(0))
+        is_between = ~F.col("is_measured") & next_one.isNotNull()
+        own_fits = F.coalesce(fits(F.col("own"), target) & (~is_between | fits(next_one, target)), F.lit(False))
         at_target = F.filter("candidates", lambda candidate: F.array_contains(candidate["takes"], target))
         at_once = F.get(F.filter(at_target, lambda candidate: candidate["today"]), F.lit(0))
         # The releases of Kafka in `takes` are in order; today's client works with those that do not refuse it.
@@ -121,8 +139,9 @@ def _ways() -> tuple[Column, Column]:
         over = F.get(F.filter(between, lambda candidate: candidate["over"].isNotNull()), F.lit(0))
         return F.struct(
             target.alias("target"),
-            F.coalesce(at_once["release"], over["release"]).alias("release"),
-            F.when(at_once.isNull(), over["over"]).alias("over"),
+            F.when(~own_fits, F.coalesce(at_once["release"], over["release"])).alias("release"),
+            F.when(~own_fits & at_once.isNull(), over["over"]).alias("over"),
+            F.when(own_fits, setting).alias("setting"),
         )
 
     ways = F.transform("refusals", way)
@@ -131,7 +150,9 @@ def _ways() -> tuple[Column, Column]:
         known = F.filter(ways, lambda entry: entry[name].isNotNull())
         return F.map_from_entries(F.transform(known, lambda entry: F.struct(entry["target"], entry[name])))
 
-    return as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over")
+    return (
+        as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over"), as_map("setting").alias("raise_setting"),
+    )  # fmt: skip
 
 
 def _fits(spark: SparkSession) -> DataFrame:
@@ -141,7 +162,7 @@ def _fits(spark: SparkSession) -> DataFrame:
         (
             library.name,
             release.name,
-            list(release_numbers(release.name)),
+            _without_zeros(release_numbers(release.name)),
             key,
             low,
             high,
@@ -152,3 +173,9 @@ def _fits(spark: SparkSession) -> DataFrame:
         for key, (low, high) in release.speaks.items()
     ]
     return relation_of(spark, rows, _FITS)
+
+
+def _without_zeros(numbers: Sequence[int]) -> list[int]:
+    """Return the numbers of a release without zeros at the end, as `_current` does."""
+    last = max((place for place, number in enumerate(numbers) if number), default=0)
+    return list(numbers[: last + 1])

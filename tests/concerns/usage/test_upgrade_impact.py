@@ -19,6 +19,7 @@ name = "Lib"
 package = "pypi:lib"
 software = "lib"
 client_ids = 'lib-([0-9.]+)|lib'
+version_settings = "lib.version"
 
 [[libraries.releases]]
 release = "1.2"
@@ -37,6 +38,29 @@ release = "2.0"
 worked_with = ["2.8.2", "4.0.1"]
 failed_with = []
 speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [1, 9]}
+
+[[libraries]]
+name = "Fickle"
+package = "pypi:fickle"
+software = "fickle"
+
+[[libraries.releases]]
+release = "1.0"
+worked_with = ["2.8.2", "4.0.1"]
+failed_with = []
+speaks = {FETCH = [0, 12]}
+
+[[libraries.releases]]
+release = "2.0"
+worked_with = ["2.8.2"]
+failed_with = ["4.0.1"]
+speaks = {FETCH = [0, 3]}
+
+[[libraries.releases]]
+release = "3.0"
+worked_with = ["2.8.2", "4.0.1"]
+failed_with = []
+speaks = {FETCH = [0, 12]}
 
 [[libraries]]
 name = "Counts its clients"
@@ -80,6 +104,7 @@ class Case:
     upgrade_over: str | None = None
     brokers: str = "today"
     outcome: str = "negotiated"
+    raise_setting: str | None = None
 
 
 UNKNOWN = ("unknown", "unknown")
@@ -87,13 +112,28 @@ OLD_FETCH = [usage(FETCH, 3, 12)]
 CASES = {
     "the first release that speaks a newer version": Case(("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10"),
     "releases compare as numbers": Case(("lib", "1.9"), "app", OLD_FETCH, "Lib", "1.10"),
-    "never an older one": Case(("lib", "1.11"), "app", OLD_FETCH, "Lib", "2.0"),
-    "its own release, told to use an old version": Case(("lib", "2.0"), "app", OLD_FETCH, "Lib", "2.0"),
-    "newer than all that were measured": Case(("lib", "3.0"), "app", OLD_FETCH, "Lib", None),
+    "its own release, set to an old version": Case(
+        ("lib", "2.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
+    ),
+    "its own release, with zeros at the end": Case(
+        ("lib", "2.0.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
+    ),
+    "its own release, without the zero at the end": Case(
+        ("lib", "2"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
+    ),
+    "between two releases that fit": Case(("lib", "1.11"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
+    "between a release that does not fit and one that does": Case(("lib", "1.3"), "app", OLD_FETCH, "Lib", "1.10"),
+    "between a release that fits and one that does not": Case(("fickle", "1.1"), "app", OLD_FETCH, "Fickle", "3.0"),
+    "a release that fits, before one that does not": Case(
+        ("fickle", "1.0"), "app", OLD_FETCH, "Fickle", None, raise_setting="unknown"
+    ),
+    "newer than all that were measured": Case(
+        ("lib", "3.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
+    ),
     "a version that is no number": Case(("lib", "dev"), "app", OLD_FETCH, "Lib", "1.10"),
-    "a number of any length": Case(("lib", "9" * 300), "app", OLD_FETCH, "Lib", None),
+    "a number of any length": Case(("lib", "9" * 300), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
     "a library by the client id that it picks": Case(UNKNOWN, "lib-1.2", OLD_FETCH, "Lib", "1.10"),
-    "a release in the client id": Case(UNKNOWN, "lib-1.11", OLD_FETCH, "Lib", "2.0"),
+    "a release in the client id": Case(UNKNOWN, "lib-1.11", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
     "a number in the client id that is no release": Case(UNKNOWN, "counts-9", OLD_FETCH, "Counts its clients", "1.1"),
     "a client id as long as is looked at": Case(UNKNOWN, f"counts-{'9' * 248}", OLD_FETCH, "Counts its clients", "1.1"),
     "a client id that is longer": Case(UNKNOWN, f"counts-{'9' * 249}", OLD_FETCH, None, None),
@@ -166,10 +206,12 @@ def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str
     refused = [row for row in found if "4.0.1" in row["refused_by"]]
     assert {row["upgrade_to"].get("4.0.1") for row in refused} <= {case.upgrade_to}
     assert {row["upgrade_over"].get("4.0.1") for row in refused} <= {case.upgrade_over}
-    assert refused or case.upgrade_to is None
+    assert {row["raise_setting"].get("4.0.1") for row in refused} <= {case.raise_setting}
+    assert refused or case.upgrade_to is case.raise_setting is None
 
 
 def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]]) -> None:
     for found in rows.values():
         for row in found:
             assert set(row["upgrade_over"]) <= set(row["upgrade_to"]) <= set(row["refused_by"])
+            assert set(row["raise_setting"]) <= set(row["refused_by"]) - set(row["upgrade_to"])
