@@ -119,7 +119,7 @@ def _is_inter_broker() -> Column:
 
 
 def _stated_client_id() -> Column:
-    return F.nullif(F.col("client_id"), F.lit(""))
+    return F.when(F.col("client_id") != "", F.col("client_id"))
 
 
 def _has_inter_broker_api() -> Column:

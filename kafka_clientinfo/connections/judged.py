@@ -201,7 +201,7 @@ def _field(name: str) -> Callable[[Column], Column]:
 def range_of(api_ranges: Column, api_key: Column) -> Column:
     """Return the range that an ApiVersions response offers for an API: minVersion and maxVersion, both null if none."""
     position = F.call_function("array_position", api_ranges["apiKey"], api_key)
-    index = F.nullif(position.cast("int"), F.lit(0))
+    index = F.when(position != 0, position.cast("int"))
     return F.struct(*(F.element_at(api_ranges[name], index).alias(name) for name in _RANGE[1:]))
 
 

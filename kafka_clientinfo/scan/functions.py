@@ -58,7 +58,6 @@ coalesce, greatest, least = (_listing(f"{name}(") for name in ("coalesce", "grea
 length, rtrim = (_simple(f"{name}({{}})") for name in ("length", "rtrim"))
 octet_length = _simple("strlen({})")
 xxhash64 = _listing("hash(")  # other numbers than Spark's, which no table holds
-nullif = _simple("nullif({}, {})")
 hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
 base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")
 floor = _simple("CAST(floor({}) AS BIGINT)")

@@ -137,8 +137,6 @@ def test_a_function_answers_as_in_spark(column: Column, expected: object) -> Non
         (F.greatest(F.lit(1), F.lit(3), F.lit(2)), 3),
         (F.least(F.lit(3), F.lit(1), F.lit(2)), 1),
         (F.coalesce(F.lit(None), F.lit(1)), 1),
-        (F.nullif(F.lit(1), F.lit(1)), None),
-        (F.nullif(F.lit(1), F.lit(2)), 1),
         (F.length(F.lit("äb")), 2),
         (F.octet_length(F.lit("äb")), 3),
         (F.rtrim(F.lit(" a ")), " a"),

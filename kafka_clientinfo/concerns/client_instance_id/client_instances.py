@@ -123,7 +123,8 @@ def _differs() -> Column:
     for name, value in named.items():
         first = F.first(value, ignorenulls=True).over(earlier)
         parts.append(F.when(value != first, sentence(name + " {value!r} after {first!r}", value=value, first=first)))
-    return F.nullif(F.concat_ws(", ", *parts), F.lit(""))
+    text = F.concat_ws(", ", *parts)
+    return F.when(text != "", text)
 
 
 def _connections_where(finding: Column, *details: Column) -> Column:
