@@ -72,11 +72,11 @@ def advice(use: Mapping[str, Any]) -> str:
             to that one first.
     """
     if use["raise_setting"] is not None:
-        return f"no other {use['library']}: raise {held_down_by(use)}"
+        return f"raise {held_down_by(use)}; {use['library']} is new enough"
     if use["upgrade_to"] is None:
         return ""
     brokers_first = f", brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
-    return f"{use['library']} {use['upgrade_to']} or later{brokers_first}"
+    return f"upgrade to {use['library']} {use['upgrade_to']} or later{brokers_first}"
 
 
 def held_down_by(use: Mapping[str, Any]) -> str:
