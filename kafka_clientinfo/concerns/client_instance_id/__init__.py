@@ -13,7 +13,7 @@ CONCERN = Concern(
     columns=facts.columns,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,
-    finders=(Finder(rules.findings_listed, rules.LISTED),),
+    finders=(Finder(rules.findings_listed, listed_connections.RULES),),
     transforms={
         "client_instances": client_instances.transform,
         "listed_connections": listed_connections.transform,

@@ -7,6 +7,13 @@ from ...connections.texts import looked_up, sentence, shown
 from ...connections.violations import WHO
 from ...tables.spec import CONNECTION_KEY
 
+RULES = ON_TWO_HOSTS, SHARED, RENEWED, ON_SOME_CONNECTIONS = (
+    "client_instance_id_on_two_hosts",
+    "client_instance_id_shared",
+    "client_instance_id_renewed",
+    "client_instance_id_on_some_connections",
+)
+"""The rules that connections in the lists of `client_instances` break."""
 _RENEWED = {
     "member_id": ", with the same member id",
     "correlation_ids": ", and its correlation ids go on from there",
@@ -35,12 +42,12 @@ def transform(client_instances: DataFrame, connections: DataFrame) -> DataFrame:
 def _two_hosts(client_instances: DataFrame) -> DataFrame:
     """Find connections that carry a client instance id while another host is connected with it."""
     words = sentence(" from {remote_host} while {other_host} is connected with it")
-    return _listed(client_instances, "two_hosts_connections", "client_instance_id_on_two_hosts", words)
+    return _listed(client_instances, "two_hosts_connections", ON_TWO_HOSTS, words)
 
 
 def _shared(client_instances: DataFrame) -> DataFrame:
     """Find connections on which a client instance id belongs to another client than before."""
-    return _listed(client_instances, "shared_connections", "client_instance_id_shared", sentence(" with {differs}"))
+    return _listed(client_instances, "shared_connections", SHARED, sentence(" with {differs}"))
 
 
 def _renewed(client_instances: DataFrame) -> DataFrame:
@@ -48,7 +55,7 @@ def _renewed(client_instances: DataFrame) -> DataFrame:
     ids = F.array_join(F.transform("previous_ids", lambda other: shown(other)), ", ")
     words = sentence(" after {ids}{evidence}", ids=ids, evidence=looked_up(_RENEWED, F.col("evidence")))
     is_shown = F.col("evidence") != "sequence"
-    return _listed(client_instances, "renewed_connections", "client_instance_id_renewed", words, is_shown)
+    return _listed(client_instances, "renewed_connections", RENEWED, words, is_shown)
 
 
 def _without_id(client_instances: DataFrame) -> DataFrame:
@@ -59,8 +66,7 @@ def _without_id(client_instances: DataFrame) -> DataFrame:
     evidence = looked_up(_WITHOUT, F.coalesce("evidence", F.lit("")))
     words = sentence(" is on other connections of its client, not on this one{evidence}", evidence=evidence)
     is_shown = F.col("evidence").isNotNull()
-    rule = "client_instance_id_on_some_connections"
-    return _listed(client_instances, "connections_without_id", rule, words, is_shown)
+    return _listed(client_instances, "connections_without_id", ON_SOME_CONNECTIONS, words, is_shown)
 
 
 def _listed(

@@ -22,14 +22,6 @@ def _has_one_id() -> Column:
     return _is_bound() | (is_client() & is_contradicted())
 
 
-LISTED = (
-    "client_instance_id_on_two_hosts",
-    "client_instance_id_shared",
-    "client_instance_id_renewed",
-    "client_instance_id_on_some_connections",
-)
-"""The rules that connections in the lists of `client_instances` break."""
-
 REQUEST_RULES = {
     "instance_id_zero": RequestRule(
         "instance_id_is_zero", "{api_name} v{api_version} has header v3 and the zero id", _is_bound
