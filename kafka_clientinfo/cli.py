@@ -15,7 +15,7 @@ from .commands import COMMANDS, text_tables
 from .commands.context import Context
 from .errors import ClientInfoError, ConfigError
 from .printable import argument
-from .releases.broker_releases import release
+from .releases.broker_releases import other_release, release
 from .spark import failures
 from .warehouse.address import local_folder
 
@@ -99,7 +99,7 @@ def _damage(arguments: argparse.Namespace) -> str | None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse an invalid warehouse, cluster or release before anything is opened."""
+    """Refuse an invalid warehouse, cluster or release before anything is opened; put measured releases for others."""
     for option in ("warehouse", "cluster"):
         text = getattr(arguments, option, None)
         if text is not None:
@@ -107,9 +107,12 @@ def _check(arguments: argparse.Namespace) -> None:
     if "warehouse" in arguments and arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
         raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
     for option in ("target", "upgrade"):
-        name = getattr(arguments, option, None)
-        if name is not None:
-            release(name)
+        asked = getattr(arguments, option, None)
+        if asked is not None:
+            measured = release(asked)
+            if (sentence := other_release(asked, measured)) is not None:
+                text_tables.complain(sentence)
+            setattr(arguments, option, measured.name)
 
 
 def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import WarehouseError
 from ..printable import safe
-from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST, release, releases
+from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import CLIENT
 from .filters import Filters, Scope
 from .queries import Rows
@@ -23,7 +23,7 @@ class Impact:
     """The effect of a target release on the clients of a warehouse.
 
     Attributes:
-        target: the release; None if all releases are asked for.
+        target: the measured release that is judged, see `release`; None if all releases are asked for.
         breaks: whether a client would break (at the target, or at any release if there is no target).
         clients: number of clients per worst verdict, for the target.
         rows: what is not ok at the target, one row per client, API and version; the worst first, then the most used.
@@ -54,18 +54,20 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     0 is no limit.
 
     Raises:
-        ConfigError: the reference data has no such release.
+        ConfigError: no release of the target's series was measured.
         WarehouseError: there are no requests by which a client can be judged.
     """
-    result = Impact(target)
-    if target is not None:
-        release(target)
-        _for_target(result, scope, target, limit)
+    measured = None if target is None else release(target)
+    result = Impact(None if measured is None else measured.name)
+    if result.target is not None:
+        _for_target(result, scope, result.target, limit)
     if all_targets:
         _for_all(result, scope, limit)
-    counted = [result.clients] if target is not None else list(result.by_release.values())
+    counted = [result.clients] if measured is not None else list(result.by_release.values())
     result.breaks = any(counts.get(REMOVED) for counts in counted)
     result.cannot_tell = _cannot_tell(result, scope, waits)
+    if measured is not None and (sentence := other_release(str(target), measured)) is not None:
+        result.cannot_tell.insert(0, sentence)
     if not any(number for counts in counted for number in counts.values()):
         raise WarehouseError(f"no client of {scope.tables.root} fits what is asked for, so that nobody can be judged")
     return result

@@ -6,6 +6,7 @@ mode (KRaft, ZooKeeper), with a plugin or with a feature; its absence for such a
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,6 +64,9 @@ class Release:
     def accepts(self, key: int, version: int) -> bool:
         """Return whether a broker with all that it may need accepts an advertised version."""
         return self.refused.get((key, version)) != "version"
+
+
+_NUMBERS = re.compile(r"\d{1,6}(\.\d{1,6}){1,3}", re.ASCII)
 
 
 def release_numbers(name: str) -> tuple[int, ...]:
@@ -201,15 +205,32 @@ def _release(data: Mapping[str, Any]) -> Release:
 
 
 def release(name: str) -> Release:
-    """Return one release of the reference data.
+    """Return the measured release of this name, or else the nearest measured patch release of its series.
+
+    `4.0` names a series, of which the newest patch release is taken; `4.0.0` is a patch release of it.
 
     Raises:
-        ConfigError: the data has no such release; the error names those that it has.
+        ConfigError: no release of the series was measured, or this is no release's name; the error names those that were.
     """
     by_name = releases()
-    if name not in by_name:
+    if name in by_name:
+        return by_name[name]
+    numbers = release_numbers(name) if _NUMBERS.fullmatch(name) else ()
+    length = 2 if numbers[:1] > (0,) else 3  # of a series: 4.0, but 0.10.2
+    series = numbers[:length]
+    measured = [other for other in by_name.values() if release_numbers(other.name)[: len(series)] == series]
+    if not numbers or not measured or len(numbers) > length + 1:
         raise ConfigError(f"no release {name!r} in the reference data; known are {', '.join(by_name)}")
-    return by_name[name]
+    if len(numbers) <= length:
+        return measured[-1]
+    return min(reversed(measured), key=lambda other: abs(release_numbers(other.name)[-1] - numbers[-1]))
+
+
+def other_release(asked: str, measured: Release) -> str | None:
+    """Return a sentence if another release is judged than the one that was asked for; see `release`."""
+    if asked == measured.name:
+        return None
+    return f"Kafka {asked} itself was not measured: this is judged for {measured.name}, the nearest patch release that was."
 
 
 @lru_cache(maxsize=1)

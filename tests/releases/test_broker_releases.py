@@ -1,6 +1,7 @@
 """What releases advertise and accept, and what follows for whoever uses a version."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -114,12 +115,41 @@ def test_verdicts_are_ranked_from_the_worst_to_what_works() -> None:
     assert VERDICTS == ("removed", "deprecated", "ok", "unknown")
 
 
-def test_an_unknown_release_is_named_beside_the_known_ones() -> None:
-    assert broker_releases.release("4.0.1") is releases()["4.0.1"]
+@pytest.mark.parametrize(
+    ("asked", "measured"),
+    [
+        ("4.0.1", "4.0.1"), ("4.0", "4.0.1"), ("4.0.0", "4.0.1"), ("4.1", "4.1.1"), ("4.4.99", "4.4.0"),
+        ("0.10.2", "0.10.2.2"), ("0.10.0.0", "0.10.0.1"), ("0.10", "0.10.2.2"), ("0.11", "0.11.0.3"), ("04.0.1", "4.0.1"),
+    ],
+)  # fmt: skip
+def test_the_nearest_patch_release_stands_for_one_that_was_not_measured(asked: str, measured: str) -> None:
+    found = broker_releases.release(asked)
+    assert found is releases()[measured]
+    sentence = broker_releases.other_release(asked, found)
+    assert sentence == (
+        None
+        if asked == measured
+        else f"Kafka {asked} itself was not measured: this is judged for {measured}, the nearest patch release that was."
+    )
+
+
+def test_of_several_measured_patch_releases_the_nearest_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {name: replace(releases()["4.0.1"], name=name) for name in ("3.9.9", "4.0.1", "4.0.3", "4.0.9", "4.1.0")}
+    monkeypatch.setattr(broker_releases, "releases", lambda: known)
+    asked = ("4.0", "4.0.0", "4.0.1", "4.0.2", "4.0.4", "4.0.7", "4.0.10")
+    assert [broker_releases.release(name).name[4:] for name in asked] == ["9", "1", "1", "3", "3", "9", "9"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["5.0", "3.2", "4", "0", "", ".", "4.", "4.0.", "4.0.1.0", "0.10.2.2.0", "1.0.2-rc1", "v4.0", "4.0 ", "4,0", "٤.٠", "9" * 5000 + ".0"],
+)  # fmt: skip
+def test_an_unknown_release_is_named_beside_the_known_ones(asked: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"^no release '5\.0' in the reference data; known are 0\.10\.0\.1, .*, 4\.0\.1, "
+        ConfigError,
+        match=rf"^no release {re.escape(repr(asked))} in the reference data; known are 0\.10\.0\.1, .*, 4\.0\.1, ",
     ):
-        broker_releases.release("5.0")
+        broker_releases.release(asked)
 
 
 def test_features_need_versions_of_apis_by_their_keys() -> None:
