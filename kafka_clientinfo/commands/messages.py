@@ -176,13 +176,16 @@ def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
             "it uses older versions than it could"
         )
     ways = dict.fromkeys(
-        (use["library"], use["upgrade_to"], use["upgrade_over"]) for use in uses if use["library"] and use["upgrade_to"]
+        tuple(use[name] for name in ("library", "upgrade_to", "upgrade_newest", "upgrade_over"))
+        for use in uses
+        if use["library"] and use["upgrade_to"]
     )
-    for library, wanted, over in ways:
+    for library, first_one, newest, over in ways:
         first = (
             f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
         )
-        yield f"upgrade {_text(library)} to {_text(wanted)} or later{first}"
+        best = f", ideally {_text(newest)}" if newest != first_one else ""
+        yield f"upgrade {_text(library)} to {_text(first_one)} or later{best}{first}"
     rest = {use["api_name"]: None for use in uses if use["raise_setting"] is None and not use["upgrade_to"]}
     for name in rest:
         yield f"send {name} in a version that Kafka {target} accepts: {_accepted(target, name)}"

@@ -25,7 +25,7 @@ from ..questions.filters import Scope
 from ..questions.impact import judged
 from ..questions.queries import grouped, same
 from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST
-from ..tables.spec import CLIENT, CONNECTION_KEY
+from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
 from .output import Table
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ class OwnerImpact:
     Attributes:
         clients: the number of clients by their worst verdict; a client counts for each owner of its hosts.
         uses: the uses that are not ok, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
-            last_seen, verdict, reason, refused_from, library, upgrade_to, upgrade_over and raise_setting (the last four null
-            if not known).
+            last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known).
     """
 
     clients: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
@@ -186,7 +185,7 @@ class Ownership:
         endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
         not_fine = tables.query(
             f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.rank, j.reason, j.refused_from, j.library, "
-            "j.upgrade_to, j.upgrade_over, j.raise_setting "
+            f"{', '.join(f'j.{name}' for name in ADVICE)} "
             f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE rank < {FINE}) AS j ON {same('u', 'j', (*CLIENT, *_API))} "
             f"ORDER BY rank, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
             filters.parameters,

@@ -28,6 +28,7 @@ EXAMPLES = (
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _SHOWN = 50
+_TEXT_LENGTH, _ADVICE_LENGTH = 60, 200
 _BASELINE = (
     "\n  A client that does less than a library can do may work with an older release, as named above. From Kafka 4.0 on, Apache Kafka"
     "\n  itself supports Java clients of 2.1 or later only (KIP-896)."
@@ -152,7 +153,8 @@ def _section(result: Impact, verdict: str, title: str) -> str:
         for row in rows
     ]  # fmt: skip
     header += (("what to do",) if has_advice else ()) + (("owners",) if has_owners else ())
-    return f"{title}\n{columns(header, lines)}" + _more(result.found[verdict] - len(rows))
+    limits = [_ADVICE_LENGTH if name == "what to do" else _TEXT_LENGTH for name in header]
+    return f"{title}\n{columns(header, lines, limits=limits)}" + _more(result.found[verdict] - len(rows))
 
 
 def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
@@ -166,13 +168,13 @@ def _owners(row: dict[str, Any]) -> list[str]:
 
 
 def _first_releases(target: str) -> str:
-    """Return the first measured release of each library that works with the target, whatever it does.
+    """Return the first and the newest measured release of each library that works with the target, whatever it does.
 
     It helps with clients that do not name their library.
     """
-    fitting = ((library.name, library.first_fitting(release(target))) for library in client_libraries())
-    lines = [(name, library_release.name) for name, library_release in fitting if library_release is not None]
-    table = columns(("library", "release or later"), lines)
+    fitting = ((library.name, library.fitting(release(target))) for library in client_libraries())
+    lines = [(name, found[0].name, found[-1].name) for name, found in fitting if found]
+    table = columns(("library", "release or later", "newest"), lines)
     return f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried\n{table}{_BASELINE}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import WarehouseError
 from ..printable import safe
 from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST, other_release, release, releases
-from ..tables.spec import CLIENT
+from ..tables.spec import ADVICE, CLIENT
 from .filters import Filters, Scope
 from .queries import Rows
 
@@ -98,8 +98,7 @@ def judged(target: str) -> str:
     quoted, columns = f"'{target}'", ", ".join((*_ROW, "api_key", "library"))
     return (
         f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS rank, {verdict_reason(quoted)} AS reason, "
-        f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS upgrade_to, "
-        f"upgrade_over[{quoted}] AS upgrade_over, raise_setting[{quoted}] AS raise_setting "
+        f"deprecated_by[{quoted}] AS refused_from, {', '.join(f'{name}[{quoted}] AS {name}' for name in ADVICE)} "
         "FROM {upgrade_impact} AS i) "
     )
 
@@ -121,7 +120,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     shown = scope.query(
         f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY rank ORDER BY {order}) AS number "
         f"FROM judged WHERE rank < {FINE}) SELECT {', '.join(_ROW)}, rank AS verdict, reason, refused_from, library, "
-        f"upgrade_to, upgrade_over, raise_setting FROM numbered{few} ORDER BY rank, {order}"
+        f"{', '.join(ADVICE)} FROM numbered{few} ORDER BY rank, {order}"
     )
     for row in shown.dicts():
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
@@ -178,6 +177,7 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
             "versions is judged by other evidence, or not at all (limited_by unknown)."
         )
     sentences += [
+        "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper.",
         "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) "
         "may take newer ones after an upgrade.",
         "Requests that today's brokers refuse with a closed connection are in no request log (failed_requests has those "

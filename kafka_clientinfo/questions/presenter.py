@@ -67,16 +67,16 @@ def advice(use: Mapping[str, Any]) -> str:
     """Return the text that says what to upgrade a client to, or which setting to raise; "" if that is not known.
 
     Args:
-        use: `library`, `upgrade_to`, `upgrade_over` and `raise_setting` of a row of `upgrade_impact` at one target. If
-            `upgrade_over` is not null, no library release works with both broker releases, so brokers must be upgraded
-            to that one first.
+        use: `library` and the columns `ADVICE` of a row of `upgrade_impact` at one target. If `upgrade_over` is not
+            null, no library release works with both broker releases, so brokers must be upgraded to that one first.
     """
     if use["raise_setting"] is not None:
         return f"raise {held_down_by(use)}; {use['library']} is new enough"
     if use["upgrade_to"] is None:
         return ""
     brokers_first = f", brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
-    return f"upgrade to {use['library']} {use['upgrade_to']} or later{brokers_first}"
+    newest = f", ideally {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
+    return f"upgrade to {use['library']} {use['upgrade_to']} or later{newest}{brokers_first}"
 
 
 def held_down_by(use: Mapping[str, Any]) -> str:

@@ -64,11 +64,9 @@ class Library:
     version_settings: str | None
     releases: tuple[LibraryRelease, ...]
 
-    def first_fitting(self, broker: Release) -> LibraryRelease | None:
-        """Return the first release that fits a broker by all APIs that it was seen to use; None if none does."""
-        return next(
-            (release for release in self.releases if all(release.fits(key, broker) for key in release.speaks)), None
-        )
+    def fitting(self, broker: Release) -> list[LibraryRelease]:
+        """Return the releases that fit a broker by all APIs that they were seen to use, the oldest first."""
+        return [release for release in self.releases if all(release.fits(key, broker) for key in release.speaks)]
 
 
 @lru_cache(maxsize=1)

@@ -25,6 +25,8 @@ EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
 """Fields of a debug run that show whether its log was sampled or filtered; the column's comment describes each."""
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 """Columns that identify a client; null counts as a value."""
+ADVICE = ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")
+"""Columns of `upgrade_impact` with the advice for each release that refuses a client."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,20 @@ WITHOUT_OWNER = [
     "## What this cannot tell",
 ]
 """The lines of a message, without that of a hostile client, and up to its last heading."""
-ADVICE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {TARGET: "2.1.5"}, "upgrade_over": {}}
+ADVICE: dict[str, Any] = {
+    "library": "kafka-python",
+    "upgrade_to": {TARGET: "2.1.5"},
+    "upgrade_newest": {TARGET: "3.0.12"},
+    "upgrade_over": {},
+}
 SET: dict[str, Any] = {"library": "sarama", "upgrade_to": {}, "upgrade_over": {}, "raise_setting": {TARGET: "Config.*"}}
 HELD: dict[str, Any] = SET | {"raise_setting": {TARGET: "unknown"}}
-OVER: dict[str, Any] = {"library": "sarama|", "upgrade_to": {TARGET: "1.46"}, "upgrade_over": {TARGET: "3.9.1"}}
+OVER: dict[str, Any] = {
+    "library": "sarama|",
+    "upgrade_to": {TARGET: "1.46"},
+    "upgrade_newest": {TARGET: "1.46"},
+    "upgrade_over": {TARGET: "3.9.1"},
+}
 USES = (
     use("app", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", requests=1200),
     use("app", "10.1.0.2", "PRODUCE", 2, refused="refused_although_advertised", day=1),
@@ -163,7 +173,13 @@ def test_a_message_lists_five_hundred_uses_and_clients() -> None:
         "requests": 1,
     } | VERSION
     common |= {"api_name": "FETCH", "api_version": 3, "all_hosts": {"h"}, "reason": "below_range", "refused_from": None}
-    common |= {"library": None, "upgrade_to": None, "upgrade_over": None, "raise_setting": None} | times
+    common |= {
+        "library": None,
+        "upgrade_to": None,
+        "upgrade_newest": None,
+        "upgrade_over": None,
+        "raise_setting": None,
+    } | times
     uses = [common | {"client_id": f"app{number}"} for number in range(501)]
     table, rest = messages._table_of(uses, "removed")[1:]
     assert len(table.splitlines()) == 2 + 500
@@ -186,7 +202,7 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     (path,) = (tmp_path / "m").iterdir()
     lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("- Client")]
     assert [line.partition("): ")[2] for line in lines] == [
-        "upgrade kafka-python to 2.1.5 or later.",
+        "upgrade kafka-python to 2.1.5 or later, ideally 3.0.12.",
         "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
         "keep its release of sarama, which works with Kafka 4.0.1, and raise Config.\\*, as it uses older versions than it could.",
         "keep its release of sarama, which works with Kafka 4.0.1, and raise what holds its versions down, as it uses older "

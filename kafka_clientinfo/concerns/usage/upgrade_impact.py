@@ -7,7 +7,7 @@ and with the target.
     the client's own release | advice
     -------------------------|------------------------------------------------------------------------------------------
     fits                     | `raise_setting`: the client is configured to use an older version
-    does not fit             | `upgrade_to`: the first newer release that fits
+    does not fit             | `upgrade_to`: the first newer release that fits; `upgrade_newest`: the last one
     and no newer one fits    | `upgrade_to` and `upgrade_over`: first upgrade the brokers, to a release in between with which
                              | today's client still works (KIP-1124)
 
@@ -25,7 +25,7 @@ from ...protocol import UNKNOWN
 from ...releases.broker_releases import release_numbers, releases
 from ...releases.client_libraries import client_libraries
 from ...spark.arrow_rows import relation_of
-from ...tables.spec import CLIENT
+from ...tables.spec import ADVICE, CLIENT
 
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
 _NUMBERS = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})"
@@ -39,7 +39,7 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_
     Returns:
         The rows of `judged_usage` with
         - library, null if it is not known;
-        - upgrade_to: per release that refuses the row, the library's first release that fits;
+        - upgrade_to, upgrade_newest: per release that refuses the row, the library's first and last release that fit;
         - raise_setting: instead of that, the setting that holds versions down, if the client's own release fits; and
         - upgrade_over: if that library release does not work with today's brokers, the release of Kafka to which the
           brokers must be upgraded first.
@@ -47,7 +47,7 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_
     named = judged_usage.withColumn("library", _library())
     ranges = of_processes(broker_api_versions, starts_of_brokers(ingested_files)).where(F.col("is_newest"))
     joined = joined_by(named, F.broadcast(_advised(named, ranges)), CLIENT)
-    return joined.withColumns({name: _refused_only(name) for name in ("upgrade_to", "upgrade_over", "raise_setting")})
+    return joined.withColumns({name: _refused_only(name) for name in ADVICE})
 
 
 def _refused_only(advice: str) -> Column:
@@ -133,15 +133,21 @@ def _ways() -> tuple[Column, ...]:
         is_between = ~F.col("is_measured") & next_one.isNotNull()
         own_fits = F.coalesce(fits(F.col("own"), target) & (~is_between | fits(next_one, target)), F.lit(False))
         at_target = F.filter("candidates", lambda candidate: F.array_contains(candidate["takes"], target))
-        at_once = F.get(F.filter(at_target, lambda candidate: candidate["today"]), F.lit(0))
+        at_once = F.filter(at_target, lambda candidate: candidate["today"])
         # The releases of Kafka in `takes` are in order; today's client works with those that do not refuse it.
         between = F.transform(at_target, lambda c: F.struct(c["release"], works_now(c["takes"]).alias("over")))
-        over = F.get(F.filter(between, lambda candidate: candidate["over"].isNotNull()), F.lit(0))
+        over = F.get(F.filter(between, lambda candidate: candidate["over"].isNotNull()), F.lit(0))["over"]
+        works = F.when(F.size(at_once) > 0, F.transform(at_once, lambda candidate: candidate["release"])).otherwise(
+            F.transform(
+                F.filter(between, lambda candidate: candidate["over"] == over), lambda candidate: candidate["release"]
+            )
+        )
         return F.struct(
             target.alias("target"),
-            F.when(~own_fits, F.coalesce(at_once["release"], over["release"])).alias("release"),
-            F.when(~own_fits & at_once.isNull(), over["over"]).alias("over"),
-            F.when(own_fits, setting).alias("setting"),
+            F.when(~own_fits, F.get(works, F.lit(0))).alias("upgrade_to"),
+            F.when(~own_fits, F.get(works, F.size(works) - 1)).alias("upgrade_newest"),
+            F.when(~own_fits & (F.size(at_once) == 0), over).alias("upgrade_over"),
+            F.when(own_fits, setting).alias("raise_setting"),
         )
 
     ways = F.transform("refusals", way)
@@ -150,9 +156,7 @@ def _ways() -> tuple[Column, ...]:
         known = F.filter(ways, lambda entry: entry[name].isNotNull())
         return F.map_from_entries(F.transform(known, lambda entry: F.struct(entry["target"], entry[name])))
 
-    return (
-        as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over"), as_map("setting").alias("raise_setting"),
-    )  # fmt: skip
+    return tuple(as_map(name).alias(name) for name in ADVICE)
 
 
 def _fits(spark: SparkSession) -> DataFrame:

@@ -83,6 +83,18 @@ release = "5.0"
 worked_with = []
 failed_with = []
 speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [9, 12]}
+
+[[libraries.releases]]
+release = "6.0"
+worked_with = []
+failed_with = []
+speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [9, 12]}
+
+[[libraries.releases]]
+release = "7.0"
+worked_with = []
+failed_with = []
+speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [12, 12]}
 """
 OLD, TODAY = {0: (0, 2), 1: (0, 3), 3: (0, 5)}, {0: (0, 9), 1: (0, 12), 3: (0, 9)}
 OFFERS = {"old": [OLD], "today": [TODAY], "mixed": [TODAY, OLD, TODAY], "raised": [TODAY, TODAY | {3: (6, 9)}, TODAY]}
@@ -105,13 +117,16 @@ class Case:
     brokers: str = "today"
     outcome: str = "negotiated"
     raise_setting: str | None = None
+    upgrade_newest: str | None = None
 
 
 UNKNOWN = ("unknown", "unknown")
 OLD_FETCH = [usage(FETCH, 3, 12)]
 CASES = {
-    "the first release that speaks a newer version": Case(("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10"),
-    "releases compare as numbers": Case(("lib", "1.9"), "app", OLD_FETCH, "Lib", "1.10"),
+    "the first release that speaks a newer version": Case(
+        ("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"
+    ),
+    "releases compare as numbers": Case(("lib", "1.9"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"),
     "its own release, set to an old version": Case(
         ("lib", "2.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
     ),
@@ -122,32 +137,65 @@ CASES = {
         ("lib", "2"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
     ),
     "between two releases that fit": Case(("lib", "1.11"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
-    "between a release that does not fit and one that does": Case(("lib", "1.3"), "app", OLD_FETCH, "Lib", "1.10"),
-    "between a release that fits and one that does not": Case(("fickle", "1.1"), "app", OLD_FETCH, "Fickle", "3.0"),
+    "between a release that does not fit and one that does": Case(
+        ("lib", "1.3"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"
+    ),
+    "between a release that fits and one that does not": Case(
+        ("fickle", "1.1"), "app", OLD_FETCH, "Fickle", "3.0", upgrade_newest="3.0"
+    ),
     "a release that fits, before one that does not": Case(
         ("fickle", "1.0"), "app", OLD_FETCH, "Fickle", None, raise_setting="unknown"
     ),
     "newer than all that were measured": Case(
         ("lib", "3.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
     ),
-    "a version that is no number": Case(("lib", "dev"), "app", OLD_FETCH, "Lib", "1.10"),
+    "a version that is no number": Case(("lib", "dev"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"),
     "a number of any length": Case(("lib", "9" * 300), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
-    "a library by the client id that it picks": Case(UNKNOWN, "lib-1.2", OLD_FETCH, "Lib", "1.10"),
+    "a library by the client id that it picks": Case(
+        UNKNOWN, "lib-1.2", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"
+    ),
     "a release in the client id": Case(UNKNOWN, "lib-1.11", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
-    "a number in the client id that is no release": Case(UNKNOWN, "counts-9", OLD_FETCH, "Counts its clients", "1.1"),
-    "a client id as long as is looked at": Case(UNKNOWN, f"counts-{'9' * 248}", OLD_FETCH, "Counts its clients", "1.1"),
+    "a number in the client id that is no release": Case(
+        UNKNOWN, "counts-9", OLD_FETCH, "Counts its clients", "1.1", upgrade_newest="1.1"
+    ),
+    "a client id as long as is looked at": Case(
+        UNKNOWN, f"counts-{'9' * 248}", OLD_FETCH, "Counts its clients", "1.1", upgrade_newest="1.1"
+    ),
     "a client id that is longer": Case(UNKNOWN, f"counts-{'9' * 249}", OLD_FETCH, None, None),
     "a client id that only begins like one": Case(UNKNOWN, "lib-1.2\nx", OLD_FETCH, None, None),
     "a client id that is like one, of other software": Case(("other", "1"), "lib", OLD_FETCH, None, None),
     "every API that it uses": Case(
-        ("lib", "1.2"), "app", [usage(PRODUCE, 2, 9), usage(FETCH, 3, 12), usage(METADATA, 5, 9)], "Lib", "1.10"
+        ("lib", "1.2"),
+        "app",
+        [usage(PRODUCE, 2, 9), usage(FETCH, 3, 12), usage(METADATA, 5, 9)],
+        "Lib",
+        "1.10",
+        upgrade_newest="2.0",
     ),
-    "an API that was not played": Case(("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10"),
+    "an API that was not played": Case(
+        ("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10", upgrade_newest="2.0"
+    ),
     "today's brokers take no newer version": Case(
-        ("new", "4.0"), "app", [usage(FETCH, 3, 3), usage(METADATA, 4)], "New only", "5.0", "2.4.1", "old", "not_sent"
+        ("new", "4.0"),
+        "app",
+        [usage(FETCH, 3, 3), usage(METADATA, 4)],
+        "New only",
+        "5.0",
+        "2.4.1",
+        "old",
+        "not_sent",
+        upgrade_newest="6.0",
     ),
     "one of today's brokers takes no newer version": Case(
-        ("new", "4.0"), "app", [usage(FETCH, 3, 3), usage(METADATA, 4)], "New only", "5.0", "2.4.1", "mixed", "not_sent"
+        ("new", "4.0"),
+        "app",
+        [usage(FETCH, 3, 3), usage(METADATA, 4)],
+        "New only",
+        "5.0",
+        "2.4.1",
+        "mixed",
+        "not_sent",
+        upgrade_newest="6.0",
     ),
     "today's broker took no newer version before it was started again": Case(
         ("new", "4.0"),
@@ -158,12 +206,20 @@ CASES = {
         None,
         "restarted",
         "not_sent",
+        upgrade_newest="6.0",
     ),
     "one of today's brokers takes newer versions only": Case(
-        ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised"
+        ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised", upgrade_newest="2.0"
     ),
     "one of today's brokers takes only the highest version that a release speaks": Case(
-        ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised to its highest"
+        ("lib", "1.2"),
+        "app",
+        [*OLD_FETCH, usage(METADATA, 5, 9)],
+        "Lib",
+        "2.0",
+        None,
+        "raised to its highest",
+        upgrade_newest="2.0",
     ),
     "it works at the target": Case(("lib", "2.0"), "app", [usage(FETCH, 12, 12)], "Lib", None),
 }
@@ -205,6 +261,7 @@ def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str
     assert {row["library"] for row in found} == {case.library}
     refused = [row for row in found if "4.0.1" in row["refused_by"]]
     assert {row["upgrade_to"].get("4.0.1") for row in refused} <= {case.upgrade_to}
+    assert {row["upgrade_newest"].get("4.0.1") for row in refused} <= {case.upgrade_newest}
     assert {row["upgrade_over"].get("4.0.1") for row in refused} <= {case.upgrade_over}
     assert {row["raise_setting"].get("4.0.1") for row in refused} <= {case.raise_setting}
     assert refused or case.upgrade_to is case.raise_setting is None
@@ -213,5 +270,6 @@ def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str
 def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]]) -> None:
     for found in rows.values():
         for row in found:
+            assert set(row["upgrade_to"]) == set(row["upgrade_newest"])
             assert set(row["upgrade_over"]) <= set(row["upgrade_to"]) <= set(row["refused_by"])
             assert set(row["raise_setting"]) <= set(row["refused_by"]) - set(row["upgrade_to"])
