@@ -19,7 +19,8 @@ from ..config.settings import Settings
 from ..config.toml_files import shown
 from ..errors import ConfigError
 from ..questions.filters import Scope
-from ..questions.impact import Impact, impact
+from ..questions.impact import Impact, clients_by_verdict, impact, info_logs
+from ..releases.broker_releases import releases
 from . import text_tables, upgrade
 from .context import WOULD_BREAK, Context, add_settings
 from .output import Table, add_formats, as_text, ask, is_text, limit_of, show
@@ -44,7 +45,7 @@ _SHORTEST, _LONGEST = 0.1, 86_400
 """The fewest and the most seconds that --every accepts."""
 _BUSY = 4
 """The pause after an answer is at least this many times as long as the answer took, so that most time goes to reading."""
-_OTHER_LINES = 14
+_OTHER_LINES = 17
 """The lines on a full terminal that are not rows of tables."""
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
@@ -216,7 +217,7 @@ class _Scan:
 
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
         texts = [self._headline(), as_text(answers, self._notes(), rest="--limit 0 and --json")]
-        texts += [upgrade.as_text(verdict)] if verdict is not None else []
+        texts.append(_newest_release(Scope(self._tables)) if verdict is None else upgrade.as_text(verdict))
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:
@@ -233,3 +234,13 @@ class _Scan:
         if any(report["pending_bytes"] for report in reports):
             lines.append(f"  {waiting} bytes of records that are not finished")
         return "\n".join(lines)
+
+
+def _newest_release(scope: Scope) -> str:
+    """Return a sentence on who would break at the newest measured release, and one on logs that show less."""
+    newest = list(releases())[-1]
+    clients = clients_by_verdict(scope, newest)
+    if not any(clients.values()):
+        return "No client can be judged by these logs."
+    sentences = [f"{upgrade.headline(newest, clients)} --upgrade RELEASE says who, why and what to do."]
+    return "\n".join([*sentences, *filter(None, [info_logs(scope)])])

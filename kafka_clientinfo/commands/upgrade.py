@@ -1,7 +1,7 @@
 """The command `upgrade`: lists the clients that would break at another release of Kafka."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
@@ -114,7 +114,7 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
     """Return the verdict as text for a terminal; with `by_owner`, that table replaces the lists of uses."""
     parts = []
     if result.target is not None:
-        parts.append(_headline(result))
+        parts.append(headline(result.target, result.clients))
         if by_owner is not None:
             parts.append(table_text([by_owner]))
         else:
@@ -130,10 +130,9 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def _headline(result: Impact) -> str:
-    counts = result.clients
-    of_them = verdicts(counts, f"{counts[REMOVED]:,}")
-    return f"Kafka {result.target}: of {sum(counts.values()):,} clients {of_them}."
+def headline(target: str, clients: Mapping[str, int]) -> str:
+    """Return the sentence with the number of clients per verdict at a release."""
+    return f"Kafka {target}: of {sum(clients.values()):,} clients {verdicts(clients, f'{clients[REMOVED]:,}')}."
 
 
 def _section(result: Impact, verdict: str, title: str) -> str:

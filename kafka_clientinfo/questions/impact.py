@@ -1,7 +1,7 @@
 """Reads the verdict on an upgrade or downgrade: which clients break at a release, and what the log cannot tell."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,11 +103,31 @@ def judged(target: str) -> str:
     )
 
 
+def clients_by_verdict(scope: Scope, target: str) -> dict[str, int]:
+    """Return the number of clients per worst verdict at a measured release."""
+    worst = f"SELECT min(rank) AS rank FROM judged GROUP BY {', '.join(CLIENT)}"
+    counts = scope.query(f"{judged(target)}SELECT rank, count(*) AS clients FROM ({worst}) AS worst GROUP BY rank")
+    return dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[rank]: number for rank, number in counts}
+
+
+def info_logs(scope: Scope) -> str | None:
+    """Return a sentence that names the brokers with all of their log at INFO; None if there are none."""
+    brokers = scope.query(
+        "SELECT cluster, broker FROM {api_usage} AS u GROUP BY cluster, broker HAVING bool_and(info_only) "
+        "ORDER BY cluster, broker"
+    ).dicts()
+    if not brokers:
+        return None
+    return (
+        f"Brokers that log at INFO: {_names(brokers)}. There only requests with deprecated versions are logged: whoever is "
+        "named is certain, but clients that are fine are not counted, and what a broker does not call deprecated "
+        "(such as whatever a downgrade would break) does not show."
+    )
+
+
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
-    worst = f"SELECT min(rank) AS rank FROM judged GROUP BY {client}"
-    counts = scope.query(f"{rows}SELECT rank, count(*) AS clients FROM ({worst}) AS worst GROUP BY rank")
-    result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[rank]: number for rank, number in counts}
+    result.clients = clients_by_verdict(scope, target)
     counts = scope.query(
         f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM judged WHERE rank < {FINE} "
         "GROUP BY rank, reason ORDER BY rank, most DESC, reason"
@@ -150,7 +170,7 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
 def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     tables, of_cluster = scope.tables, Scope(scope.tables, Filters(cluster=scope.filters.cluster))
     brokers = of_cluster.query(
-        "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at, bool_and(info_only) AS info "
+        "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at "
         "FROM {api_usage} AS u GROUP BY cluster, broker ORDER BY cluster, broker"
     ).dicts()
     if not brokers:
@@ -165,12 +185,8 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
             "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."
         )
     answered = set(tables.query("SELECT DISTINCT cluster, broker FROM {broker_api_versions}"))
-    if names := _names([row for row in brokers if row["info"]]):
-        sentences.append(
-            f"Brokers that log at INFO: {names}. There only requests with deprecated versions are logged: whoever is "
-            "named is certain, but clients that are fine are not counted, and what a broker does not call deprecated "
-            "(such as whatever a downgrade would break) does not show."
-        )
+    if (sentence := info_logs(of_cluster)) is not None:
+        sentences.append(sentence)
     if names := _names([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
         sentences.append(
             f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
@@ -189,6 +205,6 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     return sentences
 
 
-def _names(brokers: list[Mapping[str, Any]]) -> str:
+def _names(brokers: Sequence[Mapping[str, Any]]) -> str:
     names = [safe(f"{row['cluster']}/{row['broker']}", 80) for row in brokers[:_NAMED]]
     return ", ".join(names) + (" …" if len(brokers) > _NAMED else "")

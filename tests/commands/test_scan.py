@@ -18,6 +18,7 @@ import duckdb
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.scan import MemoryTables
 from tests.builders import json_record
 
@@ -37,6 +38,28 @@ def test_the_text_begins_with_what_was_read(capsys: pytest.CaptureFixture[str]) 
     assert " requests, 0 rejected, in " in text.splitlines()[0]
     titles = ("Who connects", "Client connections by software", "Client connections by ApiVersions outcome")
     assert [line for line in text.splitlines() if line in titles] == list(titles)
+
+
+def test_the_verdict_on_the_newest_release_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = scanned(capsys, OLD).rstrip().splitlines()[-1]
+    newest = list(releases())[-1]
+    assert re.fullmatch(
+        rf"Kafka {newest}: of \d+ clients [1-9]\d* would break, .* --upgrade RELEASE says who, .*", verdict
+    )
+    assert scanned(capsys, OLD, "--upgrade", newest, code=3).find(verdict.partition(". --upgrade")[0]) > 0
+
+
+def test_a_log_at_info_and_one_without_clients_say_what_they_do_not_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "kafka-request.log"
+    old = {"api": "PRODUCE", "version": 2, "client_id": "old", "request": {}, "deprecated": True}
+    log.write_bytes(json_record(**old, level="INFO"))
+    last, note = scanned(capsys, str(log)).rstrip().splitlines()[-2:]
+    assert " of 1 clients 1 would break, " in last
+    assert note.startswith(f"Brokers that log at INFO: default/{tmp_path.name}. There only requests with deprecated ")
+    log.write_bytes(b"[2026-11-21 02:44:58,359] INFO [Log partition=a-0] Nothing (kafka.request.logger)\n")
+    assert scanned(capsys, str(log)).rstrip().splitlines()[-1] == "No client can be judged by these logs."
 
 
 @pytest.mark.parametrize(
@@ -218,7 +241,7 @@ def test_an_answer_has_the_rows_that_fit_on_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     connections = [f"10.0.0.9:9092-10.0.0.12:{number}-{number}" for number in range(12)]
-    monkeypatch.setenv("LINES", "38")
+    monkeypatch.setenv("LINES", "41")
     monkeypatch.setenv("COLUMNS", "200")
     with piped(monkeypatch) as pipe, capsys.disabled():
         pipe.write(b"".join(json_record(client_id=name, connection=name) for name in connections))
