@@ -20,6 +20,11 @@ def examples(number: int) -> int:
     return number if _whole else max(10, number // _SHARE)
 
 
+def places(begin: int, end: int, step: int = 1) -> range:
+    """Return the places of a text at which to try something: every third of them, for `make long` each one."""
+    return range(begin, end, step if _whole else 3 * step)
+
+
 def one_in(share: int, cases: Iterable[Any]) -> list[Any]:
     """Mark all but each `share`-th of the cases of a test as long; a case is one argument, or a tuple of several."""
     marks = ((), (pytest.mark.long,))

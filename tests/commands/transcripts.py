@@ -131,7 +131,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """By the name of its golden file, a command; OWNERS and MESSAGES stand for paths."""
 REPORTS = {"report": (Limits(), {}), "report_limited": (Limits(5, 3, 1), {"cluster": "c"})}
 SCANS: dict[str, tuple[str, ...]] = {
-    "scan": ("scan", "sample_logs", "--upgrade", "4.0.1"),
+    "scan": ("scan", "sample_logs/kafka-2.8.2", "sample_logs/kafka-4.4.0", "--upgrade", "4.0.1"),
     "scan_limited": ("scan", "sample_logs/kafka-2.4.1", "--upgrade", "2.4.1", "--limit", "2", "--json"),
 }
 

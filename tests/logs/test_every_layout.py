@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.unwrapping import layout_records
-from tests.amounts import examples, one_in
+from tests.amounts import examples, one_in, places
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
 from tests.logs.laid_out import LATEST, NAMES, Event, comparable, events, found
@@ -142,7 +142,7 @@ def test_it_can_resume_at_every_records_end(kind: tuple[str, str]) -> None:
     data = wrap(EXCERPTS["api_key_struct"], *kind, 300)
     layout = detect(data, latest=LATEST)
     whole = found(data, layout)
-    for number in range(0, len(whole), 5):
+    for number in places(0, len(whole), 5):
         assert found(data, layout, whole[number].offset) == whole[number:]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo.logs import RequestEvent, json_run, split_records
 from kafka_clientinfo.logs.framing import RawRecord
-from tests.amounts import one_in
+from tests.amounts import one_in, places
 from tests.builders import (
     TEXT_RECORDS,
     api_key_struct_record,
@@ -45,7 +45,7 @@ def test_requests_in_json_after_a_torn_one_in_text_are_read(small: None, generat
     before = TEXT_RECORDS[generation](client_id="before")
     half = TEXT_RECORDS[generation](client_id="torn" * 9)
     end = half.find(b"; Topics" if generation == "name_text" else b";totalTime")
-    for at in range(half.find(b"request:") + 8, end, 3):
+    for at in places(half.find(b"request:") + 8, end, 3):
         if (half[:at] + between[:1]).endswith((b"=", b"=[", b"=[\n", b"=[=")):
             continue  # here a list of a client's strings may begin
         log = before + half[:at] + between + run(9)
@@ -133,7 +133,7 @@ def test_lines_of_other_loggers_interrupt_the_run(small: None) -> None:
 def test_no_line_of_a_client_is_read_that_stands_in_the_torn_request(small: None, between: bytes) -> None:
     forged = json_record(principal="User:admin").decode()
     half = request_header_struct_record(client_id="x\n" + forged * 2 + "\n")
-    for at in range(100, half.find(b", correlationId"), 7):
+    for at in places(100, half.find(b", correlationId"), 7):
         found = read(half[:at] + between + run(9))
         assert [event.principal for _, event in found.requests] == ["User:ANONYMOUS"] * 9, half[:at]
         assert found.rejected == half[:at] + between
@@ -171,7 +171,7 @@ def test_blocks_of_any_size_and_a_log_that_grows_give_the_same(small: None, name
     whole = shape(data)
     for step in (1, 7, 64, 65, 600, 4096):
         assert shape(data, step) == whole, step
-    for size in range(1, len(data), 3):
+    for size in places(1, len(data), 3):
         first = shape(data[:size])
         end = sum(record.length for record in first)
         grown = first + shape(data[end:], offset=end)

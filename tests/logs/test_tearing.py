@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
-from tests.amounts import one_in
+from tests.amounts import one_in, places
 from tests.builders import TEXT_RECORDS, api_key_struct_record, json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, records
 from tests.logs.laid_out import events
@@ -67,7 +67,7 @@ WHOLE = json_record(client_id="second", connection="10.0.0.1:9092-10.0.0.3:50000
 
 @pytest.mark.parametrize("before", [b"", json_record(client_id="before")])
 def test_a_torn_record_of_json_and_the_next_one_at_every_place(before: bytes) -> None:
-    for at in range(1, len(FIRST)):
+    for at in places(1, len(FIRST)):
         check(FIRST[:at], WHOLE, before)
 
 
@@ -78,7 +78,7 @@ def test_a_torn_record_in_text_and_the_next_one_at_every_place(generation: str) 
         TEXT_RECORDS[generation](client_id="second", correlation_id=2),
     )
     before = TEXT_RECORDS[generation](client_id="before", connection="10.0.0.1:9092-10.0.0.3:50000-7")
-    for at in range(1, len(first)):
+    for at in places(1, len(first)):
         check(first[:at], whole)
         check(first[:at], whole, before)
 
@@ -89,7 +89,7 @@ def test_a_torn_record_in_text_accuses_nobody_where_the_next_one_has_a_line_of_i
         TEXT_RECORDS[generation](client_id="first"),
         TEXT_RECORDS[generation](client_id="second", correlation_id=2),
     )
-    for at in range(60, len(first) - 1):
+    for at in places(60, len(first) - 1):
         check(first[:at] + b"\n", whole)
         check(first[:at] + BANNER, whole)
 
@@ -99,7 +99,7 @@ def test_the_records_of_real_brokers_are_torn_at_some_places(generation: str) ->
     real = [record.data for record in records(EXCERPTS[generation]) if record.forged_prefixes == 0]
     real = [data for data in real if data.count(b"\n") == 1 and isinstance(parse(data)[0], RequestEvent)][:12]
     for first, whole in pairwise(real):
-        for at in range(1, len(first), 41):
+        for at in places(1, len(first), 41):
             check(first[:at], whole)
 
 
@@ -118,7 +118,7 @@ def test_a_torn_prefix_before_a_time_without_milliseconds() -> None:
 @pytest.mark.parametrize("other", [PROCESSOR, SERVER], ids=["received request", "server.log"])
 @pytest.mark.parametrize("whole", [WHOLE, request_header_struct_record(client_id="second")], ids=["json", "text"])
 def test_a_torn_record_of_another_kind(other: bytes, whole: bytes) -> None:
-    for at in range(1, len(other) - 1):
+    for at in places(1, len(other) - 1):
         check(other[:at], whole)
         check(other[:at], whole[:-1] + b"\r\n")
 
@@ -180,7 +180,7 @@ OUTPUT = {
 def test_other_output_after_a_torn_record_hides_no_record(build: Build, output: str) -> None:
     first, whole = build(client_id="first"), build(client_id="second", correlation_id=2)
     before = build(client_id="before", connection="10.0.0.1:9092-10.0.0.3:50000-7")
-    for at in range(1, len(first) - 1, 1 if output == "a banner" else 5):
+    for at in places(1, len(first) - 1, 1 if output == "a banner" else 5):
         found = read(before + first[:at] + OUTPUT[output] + whole)
         assert [event for _, event in found.requests] == [alone(before), alone(whole)], at
 
@@ -205,7 +205,7 @@ def test_a_record_of_another_kind_in_a_tail_is_no_principal(generation: str) -> 
         TEXT_RECORDS[generation](client_id="second", correlation_id=2),
     )
     for other in (STARTED, SERVER, PROCESSOR):
-        for at in range(first.index(b",requestQueueTime"), len(first) - 1):
+        for at in places(first.index(b",requestQueueTime"), len(first) - 1):
             found = read(first[:at] + other + whole)
             assert found == Outcome([(at + len(other), alone(whole))], first[:at], 1)
 
@@ -266,7 +266,7 @@ def test_a_log_that_grows_is_read_as_the_whole_log(torn: bytes, whole: bytes) ->
         return  # a broker that is upgraded as it is killed: its requests in JSON may be a client's text
     data = WHOLE + torn + whole + WHOLE
     expected = [(record.offset, record.data, record.torn) for record in records(data)]
-    for size in range(1, len(data), 3):
+    for size in places(1, len(data), 3):
         first = [record for record in split_records([data[:size]]) if record.finished]
         end = sum(record.length for record in first)
         found = [(r.offset, r.data, r.torn) for r in (*first, *split_records([data[end:]], end))]
@@ -316,7 +316,7 @@ def halves(build: Build, pattern: str, wrapper: str, step: int) -> Iterator[tupl
     before = wrap(build(client_id="before"), pattern, wrapper)
     whole = wrap(build(client_id="second", connection="h:1-10.0.0.3:5-7", correlation_id=2), pattern, wrapper)
     first = wrap(build(client_id="first"), pattern, wrapper)
-    for at in range(1 + len(first) % step, first.find(b"totalTime"), step):
+    for at in places(1 + len(first) % step, first.find(b"totalTime"), step):
         for half in (first[:at], first[:at] + b"\n"):
             yield half, whole, [one for one in events(before * 4 + half + whole * 2) if isinstance(one, RequestEvent)]
 

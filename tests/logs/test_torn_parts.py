@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from kafka_clientinfo.logs import RejectedRecord, RequestEvent
-from tests.amounts import one_in
+from tests.amounts import one_in, places
 from tests.builders import TEXT_RECORDS, json_record
 from tests.logs.laid_out import events
 from tests.wrapping import EVENTS, KINDS, wrap
@@ -99,7 +99,7 @@ def test_a_whole_request_between_two_halves(build: Build, kind: tuple[str, str])
 def test_the_rest_of_a_request_that_began_in_another_file_is_rejected(build: Build, wrapper: str) -> None:
     """A runtime rotates its log between any two lines."""
     data = wrap(build(client_id=LONG), "kafka", wrapper, PART).splitlines(True)
-    for number in range(1, len(data)):
+    for number in places(1, len(data)):
         got = events(b"".join(data[number:]) + wrap(build(**BEFORE), "kafka", wrapper) * 2)
         assert sum(isinstance(one, RejectedRecord) for one in got) == 1, number
         assert [one.client_id for one in got if isinstance(one, RequestEvent)] == ["before"] * 2
