@@ -61,14 +61,17 @@ def questions() -> str:
         "# The seven questions\n\nEach has a command, a query (a view of that name where tables are in a catalog; `sql` knows it "
         "everywhere), and a section of the [report](report.md); all give the same figures.\n"
     ]
-    for name, view in views().items():
-        question, command = QUESTIONS[name]
+    for name, (question, command) in QUESTIONS.items():
+        view = views()[name]
         query = re.sub(r"{(\w+)}", r"\1", view.sql)
         parts.append(
             f"## {question}\n\n{view.comment}\n\n```\nkafka-clientinfo {command} --warehouse /data/clientinfo\n```\n\n"
             f"```sql\n-- {name}\n{query}\n```\n"
         )
-    return "\n".join(parts)
+    others = (name for name in views() if name not in QUESTIONS)
+    parts.append("## Other views\n\n| view | answers |\n|---|---|")
+    parts += [f"| `{name}` | {views()[name].comment} |" for name in others]
+    return "\n".join(parts) + "\n"
 
 
 def settings() -> str:

@@ -23,10 +23,17 @@ class View:
 
 @lru_cache(maxsize=1)
 def views() -> dict[str, View]:
-    """Return all views of schemas/views by name; the first line of a file is a comment, which becomes the view's."""
+    """Return all views of schemas/views by name; the first line of a file is a comment, which becomes the view's.
+
+    `{releases}` in a file stands for the measured releases of Kafka, as rows of VALUES.
+    """
+    measured = resources.texts(resources.schemas() / "broker_api_ranges", ".json")
+    releases = ", ".join(f"('{file.removesuffix('.json')}')" for file, _ in measured)
     views_by_name = {}
     for file, text in resources.texts(resources.schemas() / "views", ".sql"):
         comment, _, query = text.partition("\n")
         name = file.removesuffix(".sql")
-        views_by_name[name] = View(name, comment.removeprefix("-- ").strip(), query.strip())
+        views_by_name[name] = View(
+            name, comment.removeprefix("-- ").strip(), query.strip().replace("{releases}", releases)
+        )
     return views_by_name
