@@ -59,10 +59,9 @@ class TestNotebooks:
 
         done = run("upgrade_readiness", target="4.0.1")
         expected = impact(Scope(SparkTables(spark, str(sample_warehouse))), "4.0.1", all_targets=True)
-        names = {"removed": "breaks", "deprecated": "warned", "unknown": "not judged", "ok": "fine"}
         counts = {row["verdict"]: row["count"] for row in done.shown[0]}
-        assert counts == {names[verdict]: number for verdict, number in expected.clients.items() if number}
-        breaking = {name: counts["removed"] for name, counts in expected.by_release.items() if counts["removed"]}
+        assert counts == {verdict: number for verdict, number in expected.clients.items() if number}
+        breaking = {name: counts["refused"] for name, counts in expected.by_release.items() if counts["refused"]}
         assert done.names["at_release"] == breaking
 
     def test_upgrade_readiness_refuses_a_release_that_is_not_known(self, run: Any) -> None:

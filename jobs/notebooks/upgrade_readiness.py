@@ -29,8 +29,8 @@ table.withColumns(at_target).createOrReplaceTempView("upgrade_impact")
 
 # MAGIC %md
 # MAGIC ## Verdict per client
-# MAGIC A client is a principal, client id and software. Its verdict is the worst one of its versions: `breaks`, `warned` (works
-# MAGIC there, but not with a later release), `not judged`, `fine`.
+# MAGIC A client is a principal, client id and software. Its verdict is the worst one of its versions: `refused` (it would break),
+# MAGIC `deprecated` (it works there, but not with a later release), `undecided` (it cannot be judged) or `accepted`.
 
 # COMMAND ----------
 
@@ -38,7 +38,7 @@ verdicts = spark.sql("""
     SELECT cluster, principal, client_id, client_software_name, client_software_version,
            CASE max(CASE WHEN refused IS NOT NULL THEN 3 WHEN deprecated IS NOT NULL THEN 2
                          WHEN undecided IS NOT NULL THEN 1 ELSE 0 END)
-               WHEN 3 THEN 'breaks' WHEN 2 THEN 'warned' WHEN 1 THEN 'not judged' ELSE 'fine' END AS verdict
+               WHEN 3 THEN 'refused' WHEN 2 THEN 'deprecated' WHEN 1 THEN 'undecided' ELSE 'accepted' END AS verdict
     FROM upgrade_impact
     GROUP BY ALL
     """)

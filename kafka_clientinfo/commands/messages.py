@@ -16,9 +16,9 @@ from ..config.owners import Owner
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
-from ..questions.presenter import clients, explained, held_down_by, hosts, verdicts, who, why
+from ..questions.presenter import IN_WORDS, clients, explained, held_down_by, hosts, verdicts, who, why
 from ..questions.queries import grouped
-from ..releases.broker_releases import DEPRECATED, REMOVED, UNDECIDED, release
+from ..releases.broker_releases import DEPRECATED, REFUSED, UNDECIDED, release
 from ..tables.spec import CLIENT
 from .output import Table, as_markdown, markdown_text, write_private
 from .ownership import OwnerImpact, named
@@ -30,11 +30,6 @@ _TEXT = 120
 """The largest number of characters of a client's text."""
 _HOSTS = 20
 """The largest number of hosts in a cell."""
-_TITLES = {
-    REMOVED: "What breaks",
-    DEPRECATED: "What works, but not with a later release",
-    UNDECIDED: "What cannot be judged",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,7 @@ def send(all_messages: Sequence[Message], folder: str | None, webhook: Webhook |
 
 
 def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell: Sequence[str]) -> str:
-    breaking = impact.clients[REMOVED]
+    breaking = impact.clients[REFUSED]
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
     total = sum(impact.clients.values())
     sections = [
@@ -114,7 +109,7 @@ def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell
         f"{verdicts(impact.clients, clients(breaking))}, by the requests in the brokers' logs. "
         "A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host may be that of "
         "others too. All times are UTC.",
-        *_table_of(impact.uses, REMOVED),
+        *_table_of(impact.uses, REFUSED),
         *_what_to_do(impact.uses, target),
         *_table_of(impact.uses, DEPRECATED),
         *_table_of(impact.uses, UNDECIDED),
@@ -146,7 +141,7 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
     ]  # fmt: skip
     more = len(uses) - len(rows)
     return [
-        f"## {_TITLES[verdict]}",
+        f"## {IN_WORDS[verdict].capitalize()}",
         as_markdown([Table("", columns, rows)]),
         *([f"… and {more:,} more, which `kafka-clientinfo upgrade` lists."] if more else []),
     ]
@@ -154,7 +149,7 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
 
 def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
     """Return the section with a line for each client that would break: the library's release, or the versions to use."""
-    by_client = grouped(_uses(uses, REMOVED), CLIENT)
+    by_client = grouped(_uses(uses, REFUSED), CLIENT)
     lines = [
         f"- Client {_name(client_uses[0])}: {'; '.join(_steps(client_uses, target))}."
         for client_uses in by_client.values()

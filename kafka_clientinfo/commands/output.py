@@ -57,7 +57,7 @@ _FORMULA = re.compile(
 _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 """What gets a backslash in Markdown; also parts of addresses, because some viewers turn addresses into links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_COLOURS = {"error": "31", "removed": "31", "warning": "33", "deprecated": "33"}
+_COLOURS = {"error": "31", "refused": "31", "warning": "33", "deprecated": "33"}
 """Colours on a terminal for cells with exactly these texts."""
 
 

@@ -24,7 +24,7 @@ from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import judged
 from ..questions.queries import grouped, same
-from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST
+from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST
 from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
 from .output import Table
 
@@ -71,7 +71,7 @@ class OwnerImpact:
 
     Attributes:
         clients: the number of clients by their worst verdict; a client counts for each owner of its hosts.
-        uses: the uses that are not ok, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
+        uses: the uses that are not accepted, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
             last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known).
     """
 
@@ -224,12 +224,11 @@ def _endpoints(scope: Scope) -> list[dict[str, Any]]:
 def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit: int) -> Table:
     """Return clients by owner and verdict; the owner with the most clients that break comes first."""
     columns = (
-        "owner", "contact", "would_break", "not_with_later", "cannot_be_judged", "fine", "breaking_requests",
-        "first_seen", "last_seen",
+        "owner", "contact", *WORST_FIRST, "refused_requests", "first_seen", "last_seen",
     )  # fmt: skip
     lines = []
     for owner, impact in impacts.items():
-        breaking = [use for use in impact.uses if use["verdict"] == REMOVED]
+        breaking = [use for use in impact.uses if use["verdict"] == REFUSED]
         lines.append(
             (
                 *named(owner),

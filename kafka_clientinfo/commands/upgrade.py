@@ -7,9 +7,9 @@ from typing import Any
 from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import add_filters
-from ..questions.impact import Impact, impact
-from ..questions.presenter import FEW_HOSTS, advice, explained, hosts, verdicts, who, why
-from ..releases.broker_releases import DEPRECATED, REMOVED, UNDECIDED, WORST_FIRST, release
+from ..questions.impact import MARKS, Impact, impact
+from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, explained, hosts, verdicts, who, why
+from ..releases.broker_releases import REFUSED, WORST_FIRST, release
 from ..releases.client_libraries import client_libraries
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
@@ -33,11 +33,6 @@ _BASELINE = (
     "\n  A client that does less than a library can do may work with an older release, as named above. From Kafka 4.0 on, Apache Kafka"
     "\n  itself supports Java clients of 2.1 or later only (KIP-896)."
 )
-_TITLES = {
-    REMOVED: "Would break",
-    DEPRECATED: "Would work, but not with a later release",
-    UNDECIDED: "Cannot be judged",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,11 +113,11 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
         if by_owner is not None:
             parts.append(table_text([by_owner]))
         else:
-            parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
+            parts += [part for verdict in WORST_FIRST if (part := _section(result, verdict))]
         if result.reasons and by_owner is None:
             reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
             parts.append("Why\n" + "\n".join(reasons))
-        if result.clients.get(REMOVED):
+        if result.clients.get(REFUSED):
             parts.append(_first_releases(result.target))
     if result.by_release:
         parts += _matrix(result)
@@ -132,10 +127,10 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
 
 def headline(target: str, clients: Mapping[str, int]) -> str:
     """Return the sentence with the number of clients per verdict at a release."""
-    return f"Kafka {target}: of {sum(clients.values()):,} clients {verdicts(clients, f'{clients[REMOVED]:,}')}."
+    return f"Kafka {target}: of {sum(clients.values()):,} clients {verdicts(clients, f'{clients[REFUSED]:,}')}."
 
 
-def _section(result: Impact, verdict: str, title: str) -> str:
+def _section(result: Impact, verdict: str) -> str:
     rows = [row for row in result.rows if row["verdict"] == verdict]
     if not rows:
         return ""
@@ -153,7 +148,9 @@ def _section(result: Impact, verdict: str, title: str) -> str:
     ]  # fmt: skip
     header += (("what to do",) if has_advice else ()) + (("owners",) if has_owners else ())
     limits = [_ADVICE_LENGTH if name == "what to do" else _TEXT_LENGTH for name in header]
-    return f"{title}\n{columns(header, lines, limits=limits)}" + _more(result.found[verdict] - len(rows))
+    return f"{IN_WORDS[verdict].capitalize()}\n{columns(header, lines, limits=limits)}" + _more(
+        result.found[verdict] - len(rows)
+    )
 
 
 def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
@@ -183,13 +180,13 @@ def _more(number_of_rows: int) -> str:
 
 def _matrix(result: Impact) -> list[str]:
     lines = [(name, *(counts[verdict] for verdict in WORST_FIRST)) for name, counts in result.by_release.items()]
-    parts = ["Clients by release\n" + columns(("release", "break", "warned", "not judged", "fine"), lines)]
+    parts = ["Clients by release\n" + columns(("release", *IN_WORDS.values()), lines)]
     if result.matrix:
         names = list(result.by_release)
         header: tuple[str, ...] = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
         rows = [(*_who(row), row["marks"], *_owners(row)) for row in result.matrix]
         header += ("owners",) if "owners" in result.matrix[0] else ()
-        legend = "X breaks, ! works there but not later, ? cannot be judged, . fine; one mark per release, as above"
+        legend = f"{', '.join(f'{MARKS[verdict]} {words}' for verdict, words in IN_WORDS.items())}; one mark per release, as above"
         parts.append(
             f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix_clients - len(result.matrix))}"
         )

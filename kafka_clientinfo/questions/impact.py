@@ -7,14 +7,15 @@ from typing import Any
 
 from ..errors import WarehouseError
 from ..printable import safe
-from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST, other_release, release, releases
+from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
 from .filters import Filters, Scope
 from .queries import Rows
 
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
-_MARKS = dict(zip(WORST_FIRST, "X!?.", strict=True))
+MARKS = dict(zip(WORST_FIRST, "X!?.", strict=True))
+"""The mark of each verdict in `Impact.matrix`."""
 _NAMED = 50
 
 
@@ -26,7 +27,7 @@ class Impact:
         target: the measured release that is judged, see `release`; None if all releases are asked for.
         breaks: whether a client would break (at the target, or at any release if there is no target).
         clients: number of clients per worst verdict, for the target.
-        rows: what is not ok at the target, one row per client, API and version; the worst first, then the most used.
+        rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
         found: number of such rows per verdict, before a limit applies.
         reasons: the reasons in all of them.
         by_release: number of clients per worst verdict, for every release.
@@ -64,7 +65,7 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     if all_targets:
         _for_all(result, scope, limit)
     counted = [result.clients] if measured is not None else list(result.by_release.values())
-    result.breaks = any(counts.get(REMOVED) for counts in counted)
+    result.breaks = any(counts.get(REFUSED) for counts in counted)
     result.cannot_tell = _cannot_tell(result, scope, waits)
     if measured is not None and (sentence := other_release(str(target), measured)) is not None:
         result.cannot_tell.insert(0, sentence)
@@ -85,7 +86,7 @@ def verdict_rank(target: str) -> str:
 
 
 def verdict_reason(target: str) -> str:
-    """Return SQL for the reason of a row's verdict at a target, a key of `REASONS`; null if the verdict is ok.
+    """Return SQL for the reason of a row's verdict at a target, a key of `REASONS`; null if it is accepted.
 
     The argument is that of `verdict_rank`.
     """
@@ -152,7 +153,7 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     names, client = list(releases()), ", ".join(CLIENT)
     ranks = [verdict_rank(f"'{name}'") for name in names]
     worst = ", ".join(f"min({rank}) AS r{number}" for number, rank in enumerate(ranks))
-    text = "".join(_MARKS[verdict] for verdict in WORST_FIRST)
+    text = "".join(MARKS[verdict] for verdict in WORST_FIRST)
     marks = ", ".join(f"substr('{text}', r{number} + 1, 1)" for number in range(len(names)))
     breaks = " + ".join(f"CASE WHEN r{number} = 0 THEN 1 ELSE 0 END" for number in range(len(names)))
     rows = scope.query(
@@ -161,8 +162,8 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     )
     for number, name in enumerate(names):
         counts = Counter(row[-1][number] for row in rows)
-        result.by_release[name] = {verdict: counts[_MARKS[verdict]] for verdict in VERDICTS}
-    not_fine = [row for row in rows if row[-1].strip(_MARKS[WORST_FIRST[FINE]])]
+        result.by_release[name] = {verdict: counts[MARKS[verdict]] for verdict in VERDICTS}
+    not_fine = [row for row in rows if row[-1].strip(MARKS[WORST_FIRST[FINE]])]
     result.matrix = Rows(rows.names, not_fine[: limit or None]).dicts()
     result.matrix_clients = len(not_fine)
 

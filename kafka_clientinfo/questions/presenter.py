@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import UNKNOWN
-from ..releases.broker_releases import DEPRECATED, OK, REASONS, UNDECIDED
+from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED
 from ..tables.spec import CLIENT
 
 FEW_HOSTS = 3
 """The number of hosts that a line of a table names."""
 _NONE = "(none)"
+IN_WORDS: Mapping[str, str] = {
+    REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
+}  # fmt: skip
+"""The words for each verdict, the worst first."""
 
 
 def who(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -56,11 +60,8 @@ def why(reason: str, refused_from: str | None, before_release: str = "from ") ->
 
 def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
     """Return a sentence without its end about the clients of each verdict; `breaking` is the number of those that break."""
-    later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, OK))
-    return (
-        f"{breaking} would break, {later} would work but not with a later release, {unjudged} cannot be judged, "
-        f"{fine} are fine"
-    )
+    later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, ACCEPTED))
+    return f"{breaking} would break, {later} would work, but not later, {unjudged} cannot be judged, {fine} are fine"
 
 
 def advice(use: Mapping[str, Any]) -> str:

@@ -17,11 +17,11 @@ from .. import resources
 from ..errors import ConfigError
 from ..protocol import api_key
 
-REMOVED, DEPRECATED, UNDECIDED, OK = WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
+REFUSED, DEPRECATED, UNDECIDED, ACCEPTED = WORST_FIRST = ("refused", "deprecated", "undecided", "accepted")
 """The verdicts, the worst first; a client's verdict is the worst one of the versions that it uses."""
-VERDICTS = (REMOVED, DEPRECATED, OK, UNDECIDED)
+VERDICTS = (REFUSED, DEPRECATED, ACCEPTED, UNDECIDED)
 """The verdicts in the order of JSON."""
-FINE = WORST_FIRST.index(OK)
+FINE = WORST_FIRST.index(ACCEPTED)
 """The rank of what works."""
 
 
@@ -95,37 +95,37 @@ REASONS: Mapping[str, str] = {
 
 
 def _judge(release: Release, traits: ApiTraits, key: int, version: int) -> tuple[str, str]:
-    """Return the verdict of one release without its later ones, so never `deprecated`, and the reason if not ok."""
+    """Return the verdict of one release without its later ones, so never `deprecated`, and the reason if not accepted."""
     api_range = release.apis.get(key)
     if key in traits.harmless or (key in traits.always_answered and api_range is not None):
-        return OK, ""
+        return ACCEPTED, ""
     if api_range is None:
         if key in traits.inter_broker:
             return UNDECIDED, "inter_broker"
-        return (UNDECIDED, "replaceable") if key in traits.replaceable else (REMOVED, "api_absent")
+        return (UNDECIDED, "replaceable") if key in traits.replaceable else (REFUSED, "api_absent")
     if version < api_range.low:
-        return REMOVED, "below_range"
+        return REFUSED, "below_range"
     if version > api_range.high:
-        return REMOVED, "above_range"
+        return REFUSED, "above_range"
     if not release.accepts(key, version):
-        return REMOVED, "refused_although_advertised"
+        return REFUSED, "refused_although_advertised"
     because = release.refused.get((key, version), api_range.needs)
-    return (OK, "") if because is None else (UNDECIDED, f"needs_{because}")
+    return (ACCEPTED, "") if because is None else (UNDECIDED, f"needs_{because}")
 
 
 def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
     """Return each release's verdict on a version of an API, one of `VERDICTS`, and its reason; the oldest is first.
 
-    The reason is a key of `REASONS`; for `deprecated` the first later release that refuses the version; "" for `ok`.
+    The reason is a key of `REASONS`; for `deprecated` the first later release that refuses the version; "" for `accepted`.
     """
     newest_first: list[tuple[str, tuple[str, str]]] = []
     later: str | None = None
     for release in reversed(releases().values()):
         verdict, reason = _judge(release, api_traits(), key, version)
-        if verdict == OK and later is not None:
+        if verdict == ACCEPTED and later is not None:
             verdict, reason = DEPRECATED, later
         newest_first.append((release.name, (verdict, reason)))
-        if verdict == REMOVED:
+        if verdict == REFUSED:
             later = release.name
     return dict(reversed(newest_first))
 
@@ -174,7 +174,7 @@ def _judgement(key: int, version: int, by_broker: bool, never_negotiates: bool) 
             judgement.undecided_by[name] = "held_back_by_broker"
         elif reason == "above_range" and not never_negotiates:
             judgement.undecided_by[name] = "negotiates_down"
-        elif verdict == REMOVED:
+        elif verdict == REFUSED:
             judgement.refused_by[name] = reason
         elif verdict == DEPRECATED:
             judgement.deprecated_by[name] = reason

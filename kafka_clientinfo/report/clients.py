@@ -10,16 +10,13 @@ from typing import Any
 from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..questions.filters import Scope
 from ..questions.impact import verdict_rank, verdict_reason
-from ..questions.presenter import FEW_HOSTS, client_id, explained, software
+from ..questions.presenter import FEW_HOSTS, IN_WORDS, client_id, explained, software
 from ..questions.queries import same
 from ..releases.broker_releases import FINE, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .buckets import Buckets
 from .table import TEXT, cell, declared, select
 
-VERDICTS: Mapping[str, str] = dict(
-    zip(WORST_FIRST, ("would break", "works, but not later", "cannot be judged", "fine"), strict=True)
-)
 OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
 """Names and contacts of owners by the values of `CLIENT`; clients without a known owner are missing."""
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
@@ -74,7 +71,7 @@ class Inventory:
             self.table.total = total
             cluster, principal, own_id, *of_software = client
             self.table.add(
-                client_id(own_id), principal, software(*of_software), VERDICTS[WORST_FIRST[worst]], broken, connections,
+                client_id(own_id), principal, software(*of_software), IN_WORDS[WORST_FIRST[worst]], broken, connections,
                 requests, hosts, list(lists[0] or ())[:FEW_HOSTS], last, cluster,
             )  # fmt: skip
             if len(self.details) < self._limits.detailed:
@@ -140,7 +137,7 @@ class Inventory:
         for details, rank_of_use, api, version, requests, why in self._with_details(
             self._of_detailed(columns, "{upgrade_impact}", more)
         ):
-            row = [VERDICTS[WORST_FIRST[rank_of_use]], f"{api} v{version}", requests, explained(why)]
+            row = [IN_WORDS[WORST_FIRST[rank_of_use]], f"{api} v{version}", requests, explained(why)]
             details.setdefault("uses", []).append(row)
 
     def _add_timelines(self) -> None:

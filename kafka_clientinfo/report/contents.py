@@ -15,13 +15,13 @@ from ..errors import WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
-from ..questions.presenter import advice, client_id, clients, explained, software, why
+from ..questions.presenter import IN_WORDS, advice, client_id, clients, explained, software, why
 from ..questions.queries import grouped
-from ..releases.broker_releases import OK, REMOVED, WORST_FIRST
+from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
 from .buckets import Buckets, buckets, open_by_software
-from .clients import VERDICTS, Inventory, Limits, OwnersOfClients
+from .clients import Inventory, Limits, OwnersOfClients
 from .page import Section, embedded, page
 from .table import LIMIT, Column, Table, declarations, declared, read
 
@@ -70,7 +70,7 @@ class _Contents:
         self.inventory = Inventory(scope, self.target, limits, self.buckets, owners)
         self.tables: dict[str, Table] = {}
         self.limits = limits
-        breaking = verdict.clients[REMOVED]
+        breaking = verdict.clients[REFUSED]
         self.words = {
             "target": self.target,
             "breaking": f"{breaking:,}" if breaking else "None",
@@ -142,13 +142,13 @@ class _Contents:
                 "The span chooses the clients that were seen in it; their numbers of requests per version are of all time."
             )
         label = "Clients by verdict for every release; the table below has the numbers"
-        drawn = plots.stacked_by_release(counts, VERDICTS, _COLOURS, self.target, label)
+        drawn = plots.stacked_by_release(counts, IN_WORDS, _COLOURS, self.target, label)
         return self._section(
             "who_breaks",
             _who_breaks(self.verdict, self.inventory.rows_by_client, self.owners),
             releases,
             notes=notes,
-            figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in VERDICTS.items()],
+            figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in IN_WORDS.items()],
             plots=[(releases.caption, drawn)],
         )
 
@@ -241,12 +241,12 @@ def _who_breaks(verdict: Impact, rows_by_client: Mapping[tuple[Any, ...], int], 
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
-            VERDICTS[WORST_FIRST[worst]], client_id(own_id), principal, software(*of_software), lines,
+            IN_WORDS[WORST_FIRST[worst]], client_id(own_id), principal, software(*of_software), lines,
             sum(use["requests"] for use in uses), hosts, seen, owners.get(client, ()), cluster, rows_by_client.get(client),
         )  # fmt: skip
-    table.total = sum(number for name, number in verdict.clients.items() if name != OK)
-    breaking = VERDICTS[REMOVED]
-    by_word = {word: [row for row in table.rows if row[0] == word] for word in VERDICTS.values()}
+    table.total = sum(number for name, number in verdict.clients.items() if name != ACCEPTED)
+    breaking = IN_WORDS[REFUSED]
+    by_word = {word: [row for row in table.rows if row[0] == word] for word in IN_WORDS.values()}
     table.choose = {"verdict": breaking} if by_word[breaking] else {}
     table.rows = [row for word, rows in by_word.items() for row in rows[: LIMIT if word == breaking else _NOT_BREAKING]]
     return table

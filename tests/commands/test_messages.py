@@ -39,10 +39,10 @@ VERSION = {"client_software_version": "1.0"}
 HEADER = "| cluster | principal | client id | software | request | requests | hosts | first seen | last seen | why |"
 WITHOUT_OWNER = [
     f"# Kafka {TARGET}: 1 of 2 clients without an owner would break",
-    "1 client would break, 0 would work but not with a later release, 1 cannot be judged, 0 are fine, by the requests in the "
+    "1 client would break, 0 would work, but not later, 1 cannot be judged, 0 are fine, by the requests in the "
     "brokers' logs. A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host "
     "may be that of others too. All times are UTC.",
-    "## What breaks",
+    "## Would break",
     HEADER,
     f"|{' --- |' * 10}",
     "| c | User:ANONYMOUS | app | kgo v1.0 | PRODUCE v2 | 10 | 10.9.0.9 | 2026-11-23 01:00 | 2026-11-23 01:01 | the target "
@@ -51,7 +51,7 @@ WITHOUT_OWNER = [
     "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
     f"versions that Kafka {TARGET} accepts.",
     "- Client app (software kgo v1.0, principal User:ANONYMOUS, cluster c): send PRODUCE in a version that Kafka 4.0.1 accepts: v3 to v12.",
-    "## What cannot be judged",
+    "## Cannot be judged",
     HEADER,
     f"|{' --- |' * 10}",
     "## What this cannot tell",
@@ -116,7 +116,7 @@ def test_every_owner_whose_clients_are_not_fine_has_a_message(
     assert "10.9.0.9" not in text
     assert f"send PRODUCE in a version that Kafka {TARGET} accepts: v3 to v12" in text
     assert f"send FETCH in a version that Kafka {TARGET} accepts: v4 to v17" in text
-    assert "What cannot be judged" not in text
+    assert "Cannot be judged" not in text
     other = found["no-owner.md"]
     lines = [line for line in other.splitlines() if line and "evil" not in line]
     assert lines[: len(WITHOUT_OWNER)] == WITHOUT_OWNER
@@ -169,7 +169,7 @@ def test_a_message_lists_five_hundred_uses_and_clients() -> None:
         "cluster": "c",
         "principal": "p",
         "client_software_name": "kgo",
-        "verdict": "removed",
+        "verdict": "refused",
         "requests": 1,
     } | VERSION
     common |= {"api_name": "FETCH", "api_version": 3, "all_hosts": {"h"}, "reason": "below_range", "refused_from": None}
@@ -181,10 +181,10 @@ def test_a_message_lists_five_hundred_uses_and_clients() -> None:
         "raise_setting": None,
     } | times
     uses = [common | {"client_id": f"app{number}"} for number in range(501)]
-    table, rest = messages._table_of(uses, "removed")[1:]
+    table, rest = messages._table_of(uses, "refused")[1:]
     assert len(table.splitlines()) == 2 + 500
     assert rest == "… and 1 more, which `kafka-clientinfo upgrade` lists."
-    assert len(messages._table_of(uses[:500], "removed")) == 2
+    assert len(messages._table_of(uses[:500], "refused")) == 2
     *lines, last = messages._what_to_do(uses, TARGET)[-1].splitlines()
     assert (len(lines), last) == (500, "- … and 1 client more.")
     assert len(messages._what_to_do(uses[:500], TARGET)[-1].splitlines()) == 500

@@ -197,7 +197,7 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("word", "colour"),
-    [("error", "31"), ("removed", "31"), ("warning", "33"), ("deprecated", "33"), ("info", None), ("errors", None)],
+    [("error", "31"), ("refused", "31"), ("warning", "33"), ("deprecated", "33"), ("info", None), ("errors", None)],
 )
 def test_a_word_has_the_colour_of_its_gravity(word: str, colour: str | None) -> None:
     line = text_of([table((word, 1))], 80, True).splitlines()[1]

@@ -98,7 +98,7 @@ def test_an_owners_clients_were_seen_from_the_first_connection_to_the_last_reque
 
 
 def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("would_break", "not_with_later", "cannot_be_judged", "fine", "breaking_requests")
+    names = (*WORST_FIRST, "refused_requests")
     found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner")
     assert figures(found["by_owner"], *names) == {
         PAYMENTS: (1, 0, 0, 1, 7),
@@ -300,10 +300,10 @@ def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
 
 
 def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
-    given = (("removed", 1, 3, 5), ("removed", 2, 2, 4), ("deprecated", 9, 0, 9), ("unknown", 9, 0, 9))
+    given = (("refused", 1, 3, 5), ("refused", 2, 2, 4), ("deprecated", 9, 0, 9), ("undecided", 9, 0, 9))
     uses = [dict(zip(("verdict", "requests", "first_seen", "last_seen"), use, strict=True)) for use in given]
     (row,) = owners_table({None: OwnerImpact(uses=uses)}, TARGET, 0).dicts()
-    assert (row["breaking_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
+    assert (row["refused_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
 
 
 def test_owners_come_by_connections_and_then_by_name() -> None:

@@ -182,10 +182,10 @@ def test_text_names_who_breaks_and_why(warehouse: str, capsys: pytest.CaptureFix
 )
 def test_text_names_some_hosts_and_all_owners(hosts: list[str], owners: list[str] | None, ends: str) -> None:
     row: dict[str, Any] = {name: name for name in CLIENT} | {"api_name": "FETCH", "api_version": 3, "requests": 7}
-    row |= {"verdict": "removed", "reason": "why", "refused_from": None, "upgrade_to": None, "raise_setting": None}
+    row |= {"verdict": "refused", "reason": "why", "refused_from": None, "upgrade_to": None, "raise_setting": None}
     row |= {"last_seen": at(0), "hosts": 1234 if len(hosts) > 3 else len(hosts), "host_list": hosts}
     row |= {} if owners is None else {"owners": owners}
-    result = Impact("4.0.1", clients=dict.fromkeys(VERDICTS, 0), rows=[row], found={"removed": 1})
+    result = Impact("4.0.1", clients=dict.fromkeys(VERDICTS, 0), rows=[row], found={"refused": 1})
     (line,) = [line for line in as_text(result).splitlines() if "FETCH v3" in line]
     assert line.rstrip().endswith(f"7  {ends}"), line
 
@@ -200,14 +200,14 @@ def test_a_log_at_info_says_what_it_cannot_know(warehouse: str, capsys: pytest.C
 def test_json_holds_everything(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     upgrade(warehouse, "--target", "3.8.1", "--all-targets", "--cluster", "old", "--json")
     found = json.loads(capsys.readouterr().out)
-    assert found["clients"] == {"removed": 0, "deprecated": 3, "ok": 0, "unknown": 0}
+    assert found["clients"] == {"refused": 0, "deprecated": 3, "accepted": 0, "undecided": 0}
     assert {(row["client_id"], row["refused_from"]) for row in found["rows"]} == {
         ("app", "4.0.1"),
         (HOSTILE, "4.0.1"),
         ("held", "4.0.1"),
     }
     assert list(found["by_release"]) == list(broker_releases.releases())
-    assert found["by_release"]["4.0.1"]["removed"] == 2
+    assert found["by_release"]["4.0.1"]["refused"] == 2
     (held,) = [row["marks"] for row in found["matrix"] if row["client_id"] == "held"]
     assert held == "!" * 23 + "?" * 5
     assert any("3.8.1" in sentence and "nobody tried" in sentence for sentence in found["cannot_tell"])
@@ -219,7 +219,7 @@ def test_the_matrix_is_printed(warehouse: str, capsys: pytest.CaptureFixture[str
     assert "0.10.0.1 to 4.4.0" in said
     assert "!" * 23 + "?" * 5 in said
     upgrade(warehouse, "--all-targets", "--csv")
-    assert capsys.readouterr().out.startswith("release,removed,deprecated,ok,unknown\n")
+    assert capsys.readouterr().out.startswith("release,refused,deprecated,accepted,undecided\n")
 
 
 @pytest.mark.parametrize(

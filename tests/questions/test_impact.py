@@ -33,7 +33,7 @@ ROWS = [
     ("few", "FETCH", 2), ("most", "FETCH", 3), ("unsure", "FETCH", 4),
 ]  # fmt: skip
 """What is not fine at the target: the worst first, then the most used, then by client, API and version."""
-CLIENTS = {"removed": 3, "deprecated": 1, "ok": 1, "unknown": 1}
+CLIENTS = {"refused": 3, "deprecated": 1, "accepted": 1, "undecided": 1}
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +84,10 @@ def shown(result: Impact) -> list[tuple[Any, ...]]:
 def test_the_worst_comes_first_and_then_the_most_used(scope: Scope) -> None:
     result = impact(scope, TARGET)
     assert shown(result) == ROWS
-    assert [row["verdict"] for row in result.rows] == ["removed"] * 6 + ["deprecated", "unknown"]
+    assert [row["verdict"] for row in result.rows] == ["refused"] * 6 + ["deprecated", "undecided"]
     assert (result.breaks, result.clients) == (True, CLIENTS)
     assert (result.matrix, result.matrix_clients, result.by_release) == ([], 0, {})
-    assert result.found == {"removed": 6, "deprecated": 1, "unknown": 1}
+    assert result.found == {"refused": 6, "deprecated": 1, "undecided": 1}
     assert result.reasons == ["common", "rare", "refused_later", "untold"]
     assert {row["first_seen"] for row in result.rows} == {row["last_seen"] for row in result.rows} == {at(0)}
 
@@ -95,7 +95,7 @@ def test_the_worst_comes_first_and_then_the_most_used(scope: Scope) -> None:
 def test_a_limit_leaves_rows_of_each_verdict_and_counts_all(scope: Scope) -> None:
     result = impact(scope, TARGET, all_targets=True, limit=2)
     assert shown(result) == [*ROWS[:2], *ROWS[6:]]
-    assert result.found == {"removed": 6, "deprecated": 1, "unknown": 1}
+    assert result.found == {"refused": 6, "deprecated": 1, "undecided": 1}
     assert [row["client_id"] for row in result.matrix] == ["much", "also much"]
     assert result.matrix_clients == 5
 
@@ -108,7 +108,7 @@ def test_clients_that_break_at_most_releases_come_first(scope: Scope) -> None:
     assert [row["marks"][names.index(TARGET)] for row in result.matrix] == ["X", "X", "X", "!", "?"]
     assert [row["marks"][names.index(LATER)] for row in result.matrix] == ["X", ".", ".", ".", "."]
     assert result.by_release[TARGET] == CLIENTS
-    assert result.by_release[LATER] == {"removed": 1, "deprecated": 0, "ok": 5, "unknown": 0}
+    assert result.by_release[LATER] == {"refused": 1, "deprecated": 0, "accepted": 5, "undecided": 0}
 
 
 def test_it_says_from_when_to_when_and_which_brokers_show_less(scope: Scope) -> None:

@@ -30,15 +30,15 @@ FOUND = {
 PRODUCE, FETCH, JOIN, TELEMETRY, API_VERSIONS = 0, 1, 11, 71, 18
 # release, API and version: verdict, and reason or the release that refuses it later
 CASES: dict[tuple[str, int, int], tuple[str, str]] = {
-    ("4.0.1", PRODUCE, 2): ("removed", "refused_although_advertised"),
-    ("4.0.1", FETCH, 3): ("removed", "below_range"),
+    ("4.0.1", PRODUCE, 2): ("refused", "refused_although_advertised"),
+    ("4.0.1", FETCH, 3): ("refused", "below_range"),
     ("3.9.1", FETCH, 3): ("deprecated", "4.0.1"),
-    ("3.8.1", FETCH, 12): ("ok", ""),
-    ("4.0.1", JOIN, 1): ("ok", ""),
-    ("2.8.2", FETCH, 17): ("removed", "above_range"),
-    ("4.0.1", TELEMETRY, 0): ("ok", ""),
-    ("2.8.2", TELEMETRY, 0): ("ok", ""),
-    ("4.0.1", API_VERSIONS, 4): ("ok", ""),
+    ("3.8.1", FETCH, 12): ("accepted", ""),
+    ("4.0.1", JOIN, 1): ("accepted", ""),
+    ("2.8.2", FETCH, 17): ("refused", "above_range"),
+    ("4.0.1", TELEMETRY, 0): ("accepted", ""),
+    ("2.8.2", TELEMETRY, 0): ("accepted", ""),
+    ("4.0.1", API_VERSIONS, 4): ("accepted", ""),
 }
 REQUEST = {(one.api_key, one.api_version, one.by_broker, one.never_negotiates): one for one in judgements()}
 
@@ -50,7 +50,7 @@ def test_a_release_takes_a_version_or_says_why_not(release: str, key: int, versi
 
 def test_every_verdict_and_reason_is_explained() -> None:
     assert {verdict for verdict, _ in FOUND.values()} == set(VERDICTS)
-    assert {reason for verdict, reason in FOUND.values() if verdict in ("removed", "unknown")} <= set(REASONS)
+    assert {reason for verdict, reason in FOUND.values() if verdict in ("refused", "undecided")} <= set(REASONS)
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -69,7 +69,7 @@ def test_each_version_of_each_release_is_judged() -> None:
         for key, ends in release.apis.items():
             for version in range(ends.low, ends.high + 1):
                 refused = release.refused.get((key, version)) == "version"
-                assert (FOUND[name, key, version][0] == "removed") == refused
+                assert (FOUND[name, key, version][0] == "refused") == refused
 
 
 def test_the_versions_of_an_api_end_with_the_highest_of_any_release() -> None:
@@ -110,9 +110,9 @@ def test_every_version_is_judged_in_each_situation() -> None:
 
 
 def test_verdicts_are_ranked_from_the_worst_to_what_works() -> None:
-    assert WORST_FIRST == ("removed", "deprecated", "unknown", "ok")
-    assert WORST_FIRST[FINE] == "ok"
-    assert VERDICTS == ("removed", "deprecated", "ok", "unknown")
+    assert WORST_FIRST == ("refused", "deprecated", "undecided", "accepted")
+    assert WORST_FIRST[FINE] == "accepted"
+    assert VERDICTS == ("refused", "deprecated", "accepted", "undecided")
 
 
 @pytest.mark.parametrize(

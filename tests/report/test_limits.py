@@ -59,12 +59,12 @@ def test_a_client_has_the_worst_verdict_of_its_uses() -> None:
     uses = [
         who | {"verdict": verdict, "api_version": version, "reason": reason, "requests": 2, "host_list": hosts, "last_seen": at(minute)}
         for version, (verdict, reason, hosts, minute) in enumerate([
-            ("unknown", "needs_kraft", ["h9", "h3", *"gfedcba"], 0),
-            ("removed", "below_range", ["h5", "h3", "h1"], 2),
-            ("unknown", "inter_broker", None, 1),
+            ("undecided", "needs_kraft", ["h9", "h3", *"gfedcba"], 0),
+            ("refused", "below_range", ["h5", "h3", "h1"], 2),
+            ("undecided", "inter_broker", None, 1),
         ])
     ]  # fmt: skip
-    clients = {"removed": 1, "deprecated": 2, "unknown": 3, "ok": 9}
+    clients = {"refused": 1, "deprecated": 2, "undecided": 3, "accepted": 9}
     table = contents._who_breaks(Impact("4.0.1", clients=clients, rows=uses), {}, {})
     ((verdict, _, _, _, lines, requests, hosts, seen, *_),) = table.rows
     assert (verdict, requests, seen) == ("would break", 6, at(2).timestamp())

@@ -70,8 +70,13 @@ def verdict_on(spark: Any, log: Path, warehouse: Path) -> Verdict:
     rows = Warehouse(spark, str(warehouse)).read("upgrade_impact")
     name = ("client_id", "client_software_name", "client_software_version")
     judged = {tuple(row) for row in rows.select(*name).distinct().collect()}
-    named = {tuple(row[column] for column in name) for row in found.rows if row["verdict"] == "removed"}
-    assert found.clients == {"removed": len(named), "deprecated": 0, "unknown": 0, "ok": len(judged) - len(named)}
+    named = {tuple(row[column] for column in name) for row in found.rows if row["verdict"] == "refused"}
+    assert found.clients == {
+        "refused": len(named),
+        "deprecated": 0,
+        "undecided": 0,
+        "accepted": len(judged) - len(named),
+    }
     return Verdict(judged, named)
 
 
