@@ -11,6 +11,7 @@ Only the heads of files are read here, and `copies` decides which files hold the
     copy, damage, a failing disk                        | same byte again is a problem, `damaged`
     holds a log that is read from another file          | problem `copy`; `unchanged` if all of it was read
     has no complete record, or cannot be opened         | problem `empty` or `unreadable`
+    holds a log that was read as another cluster's      | problem `other_cluster`
     does not match what was read (see `copies`)         | problem `rewritten` or `shorter`
     has new bytes that begin before the time up to      | problem `late`
     which retention has deleted requests                |
@@ -25,6 +26,7 @@ run that resumes the file takes the record back (`PlannedFile.was_damaged`): the
 import errno
 import hashlib
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -182,7 +184,7 @@ class _Planning:
         row, name = log.row, (planned.cluster, planned.broker)
         news = planned if row is None else _unread(planned, row, matches[planned.path])
         if isinstance(news, PlannedFile):
-            news = self._late(news) or news
+            news = _of_other_cluster(log.longest, name) or self._late(news) or news
         if isinstance(news, PlannedFile):
             self.files.append(news)
         elif news is not None:
@@ -246,7 +248,9 @@ class _Planning:
 
     def _pass_over(self, candidate: Candidate, path: str, name: Name, is_unchanged: bool) -> None:
         """Report a file that is not read: as unchanged if all of it was read under its own name, else as a copy."""
-        if is_unchanged and (candidate.cluster, candidate.broker) == name:
+        if (problem := _of_other_cluster(candidate, name)) is not None:
+            self.problems.append(problem)
+        elif is_unchanged and (candidate.cluster, candidate.broker) == name:
             self.unchanged.append(candidate.path)
         elif (candidate.cluster, candidate.broker) == name:
             self.problems.append(Problem(candidate.path, "copy", f"the same log as {path}"))
@@ -262,8 +266,20 @@ class _Planning:
             self.packed.append({**row, **where})
 
 
+def _of_other_cluster(candidate: Candidate, name: Name) -> Problem | None:
+    """Return the problem of a file that is read as one cluster's log and was read before as another's, else None."""
+    cluster, broker = name
+    if candidate.cluster == cluster:
+        return None
+    detail = (
+        f"not read as a log of cluster {candidate.cluster}, as its requests count as those of broker {broker} of cluster "
+        f"{cluster} already; run with --cluster {shlex.quote(cluster)}, or read it into another warehouse"
+    )
+    return Problem(candidate.path, "other_cluster", detail)
+
+
 def _copy(path: str, same_as: str, name: Name) -> Problem:
-    """Return the problem of a file whose path names another broker, or another cluster, than its log has."""
+    """Return the problem of a file with a path that names another broker than its log has."""
     cluster, broker = name
     log = "the same log as before" if path == same_as else f"the same log as {same_as}"
     return Problem(path, "copy", f"{log}, which counts as broker {broker} of cluster {cluster}, and is counted once")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_FAILURES = frozenset({"unreadable", "damaged", "rewritten", "shorter", "late"})
+_FAILURES = frozenset({"unreadable", "damaged", "rewritten", "shorter", "late", "other_cluster"})
 """Kinds of problems after which a command does not succeed: something was not read, or perhaps not."""
 
 REPLACED = "another file has taken its place since it was planned"
@@ -17,7 +17,7 @@ class Problem:
 
     Attributes:
         kind: empty, unreadable, damaged (as before), rewritten, shorter, late (older than what retention has deleted),
-            copy, or rotated (after planning); or view.
+            other_cluster (it was read before as the log of another cluster), copy, or rotated (after planning); or view.
     """
 
     path: str

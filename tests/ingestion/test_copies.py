@@ -264,11 +264,11 @@ def test_a_link_under_the_same_brokers_name_is_not_spoken_of(tmp_path: Path) -> 
     assert ([file.path for file in plan.files], plan.problems) == ([str(path)], ())
 
 
-def test_a_log_keeps_its_name_when_the_settings_change(tmp_path: Path) -> None:
+def test_a_log_keeps_its_broker_when_the_settings_change(tmp_path: Path) -> None:
     path = save(tmp_path / "b1" / "kafka-request.log", A)
     tables = Tables()
     tables.run(path)
-    other = Settings(cluster="other", broker_pattern="(?P<broker>kafka)")
+    other = Settings(broker_pattern="(?P<broker>kafka)")
     (problem,) = tables.plan(path, settings=other).problems
     assert (problem.kind, problem.detail) == (
         "copy",
@@ -277,6 +277,29 @@ def test_a_log_keeps_its_name_when_the_settings_change(tmp_path: Path) -> None:
     save(path, A_LONG)
     (file,) = tables.plan(path, settings=other).files
     assert (file.cluster, file.broker, file.resume_at) == ("default", "b1", len(A))
+
+
+def test_a_log_of_another_cluster_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", A)
+    tables = Tables()
+    tables.read(tables.plan(path, settings=Settings(cluster="it's one")))
+    for content, where in (
+        (A, path),
+        (A_LONG, path),
+        (A_LONG, tmp_path / "archive" / "kafka-request.log.1"),
+        (A, path),
+    ):
+        save(where, content)
+        plan = tables.plan(where, settings=Settings(cluster="two"))
+        (problem,) = plan.problems
+        assert (plan.files, problem.path, problem.kind) == ((), str(where), "other_cluster")
+        assert is_incomplete(plan.problems, [])
+        assert problem.detail == (
+            "not read as a log of cluster two, as its requests count as those of broker b1 of cluster it's one already; "
+            "run with --cluster 'it'\"'\"'s one', or read it into another warehouse"
+        )
+    save(path, A_LONG)
+    assert [file.resume_at for file in tables.plan(path, settings=Settings(cluster="it's one")).files] == [len(A)]
 
 
 @pytest.mark.parametrize("names", [["", "server.log"], ["server.log", ""]])
