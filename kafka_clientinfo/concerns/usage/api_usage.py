@@ -59,12 +59,14 @@ def _by_answer(judged_requests: DataFrame) -> DataFrame:
     """Count the requests of each version, separately for each ApiVersions response that was the last before them."""
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version", "answer_seq")
     unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
+    # Many responses have no error code of their own, such as those of Produce, and before 1.0 none is logged.
+    is_known = F.bool_or(F.col("error_code").isNotNull())
     return judged_requests.groupBy(*key).agg(
         # Every key has one name. Without a collect in it, Spark aggregates texts and structs by sorting all requests.
         F.array_max(F.collect_set("api_name")).alias("api_name"),
         F.sum("requests").alias("requests"),
-        requests_where(F.col("error_code") != int(ErrorCode.NONE)).alias("errors"),
-        requests_where(unsupported).alias("unsupported"),
+        F.when(is_known, requests_where(F.col("error_code") != int(ErrorCode.NONE))).alias("errors"),
+        F.when(is_known, requests_where(unsupported)).alias("unsupported"),
         F.min(F.when(unsupported, F.struct("seq", source().alias("source")))).alias("first_unsupported"),
         F.max(F.when(unsupported, F.col("latest_at"))).alias("last_unsupported_at"),
         F.min("earliest_at").alias("first_at"),

@@ -170,6 +170,12 @@ CASES: dict[str, Case] = {
     "unsupported, and no answer is known": (
         [request("?", 1, version=9, error_code=35)], {9: {"unsupported": 1}}, None,
     ),
+    "no error code is known": ([request("?", 1, version=9)], {9: {"errors": None, "unsupported": None}}, None),
+    "no error code but one is known": (
+        [request("?", 1, version=9), request("?", 2, version=9, error_code=0), request("?", 3, version=4, error_code=3)],
+        {9: {"requests": 2, "errors": 0, "unsupported": 0}, 4: {"errors": 1, "unsupported": 0}},
+        None,
+    ),
     "forwarding": (
         [av(0, ANSWER, is_forwarded=True), request("?", 1, version=0, is_forwarded=True)],
         {0: {"within_advertised": False}},
