@@ -247,17 +247,19 @@ COMMANDS = {
 
 @pytest.mark.parametrize("arguments", one_in(2, COMMANDS.values()), ids=COMMANDS)
 def test_what_a_command_prints_moves_no_terminal(
-    ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse]) in (0, 3)
+    assert cli.main([*arguments, "--warehouse", ran.warehouse], spark) in (0, 3)
     said = capsys.readouterr().out
     assert is_plain(said)
     assert max(map(len, said.split("\n"))) < 2000
 
 
 @pytest.mark.parametrize("arguments", one_in(2, COMMANDS.values()), ids=COMMANDS)
-def test_json_is_ascii_and_whole(ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse, "--json"]) in (0, 3)
+def test_json_is_ascii_and_whole(
+    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert cli.main([*arguments, "--warehouse", ran.warehouse, "--json"], spark) in (0, 3)
     said = capsys.readouterr().out
     assert said.isascii()
     assert is_plain(said)
@@ -303,9 +305,9 @@ HOSTILE_ARGUMENTS = {
 
 @pytest.mark.parametrize(("arguments", "code", "says"), HOSTILE_ARGUMENTS.values(), ids=HOSTILE_ARGUMENTS)
 def test_hostile_arguments_work_or_are_named(
-    ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, says: str
+    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, says: str
 ) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse]) == code
+    assert cli.main([*arguments, "--warehouse", ran.warehouse], spark) == code
     said = capsys.readouterr()
     assert says in said.out + said.err
     assert is_plain(said.out + said.err)
