@@ -1,6 +1,11 @@
 """The errors of this package: everything that it raises on purpose is a `ClientInfoError`."""
 
 
+def pip_install(extra: str) -> str:
+    """Return how to install the package with an extra; no package index has it."""
+    return f"pip install '.[{extra}]' (in a clone; with a wheel, 'FILE.whl[{extra}]')"
+
+
 class ClientInfoError(Exception):
     """Base of all errors of this package; the text names what was found and what to do."""
 

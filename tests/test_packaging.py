@@ -108,9 +108,9 @@ entry({arguments})
     [
         (
             ["pyspark", "delta", "pandas"],
-            "module pyspark is not installed; pip install 'kafka-clientinfo[local]' brings",
+            "module pyspark is not installed; pip install '.[local]' (in a clone; with a wheel, 'FILE.whl[local]') brings",
         ),
-        (["pyspark", "duckdb", "deltalake"], "module pyspark is not installed; pip install 'kafka-clientinfo[local]'"),
+        (["pyspark", "duckdb", "deltalake"], "module pyspark is not installed; pip install '.[local]'"),
     ],
 )
 @pytest.mark.parametrize("command", [["run", "LOGS"], ["ingest", "LOGS"], ["build"], ["verify"], ["maintain"]])
@@ -203,5 +203,5 @@ def test_it_reads_logs_on_a_machine_without_spark(wheel: Path, tmp_path: Path) -
     entry = "from kafka_clientinfo.cli import entry; entry()"
     done = machine.python("-c", entry, "run", str(log), "--warehouse", "w", check=False, stderr=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "kafka-clientinfo[local]" in done.stderr
+    assert "pip install '.[local]'" in done.stderr
     assert done.stderr.count("\n") == 1

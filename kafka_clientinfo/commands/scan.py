@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config.settings import Settings
 from ..config.toml_files import shown
-from ..errors import ConfigError
+from ..errors import ConfigError, pip_install
 from ..questions.filters import Scope
 from ..questions.impact import Impact, clients_by_verdict, impact, info_logs
 from ..releases.broker_releases import releases
@@ -88,7 +88,7 @@ def execute(context: Context) -> int:
 
         from ..scan import MemoryTables
     except ImportError as error:
-        raise ConfigError(f"scan needs DuckDB ({error}); pip install 'kafka-clientinfo[answers]'") from None
+        raise ConfigError(f"scan needs DuckDB ({error}); {pip_install('answers')}") from None
     with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-scan-") as scratch:
         scan = _Scan(context, settings, MemoryTables(settings, scratch))
         try:

@@ -55,6 +55,7 @@ from .problems import Problem, reason_of
 from .splits import in_tasks, splits_of
 from .storage import StoredFile, local_file
 
+_NO_RECORD = "it holds no complete record of a request log; if it is none, leave it out of LOGS"
 Name = tuple[str, str]
 """The cluster and the broker of a log."""
 _OUT_OF_ORDER = timedelta(seconds=1)
@@ -141,7 +142,7 @@ class _Planning:
             beginning = self._head(measured)
         if beginning.first_record is None:
             kind = "empty" if beginning.empty else "unreadable"
-            return Problem(file.path, kind, beginning.error or "it holds no complete record yet")
+            return Problem(file.path, kind, beginning.error or _NO_RECORD)
         return Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
 
     def _head(self, file: StoredFile) -> FileHead:

@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 from pyarrow import fs as arrow_fs
 
 from ..config.uris import Uri, parsed_uri
-from ..errors import InputError
+from ..errors import InputError, pip_install
 from ..logs.content import Alignment, RawBytes, open_regular
 
 _ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
@@ -301,7 +301,7 @@ def _hadoop(root: str) -> tuple[arrow_fs.FileSystem, str]:
         if find_spec("hdfs_native") is not None:  # fsspec then uses it for these schemes
             return _fsspec(_uri(root).scheme, root)
         advice = (
-            "Hadoop's client is missing; pip install 'kafka-clientinfo[remote]' hdfs-native, or set JAVA_HOME, HADOOP_HOME "
+            f"Hadoop's client is missing; {pip_install('remote')} and pip install hdfs-native, or set JAVA_HOME, HADOOP_HOME "
             "and CLASSPATH (`hadoop classpath --glob`)"
         )
         raise StorageError(f"{advice} ({error})") from None

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ..errors import pip_install
+
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _NO_JVM = "JAVA_GATEWAY_EXITED"
 _NO_SERVER = ("StatusCode.UNAVAILABLE", "[INVALID_HANDLE.SESSION_")
@@ -58,7 +60,7 @@ def missing_extra(error: BaseException) -> str | None:
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     for modules, extra, brings in _EXTRAS:
         if name in modules:
-            return f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}]' brings {brings}"
+            return f"the Python module {name} is not installed; {pip_install(extra)} brings {brings}"
     return None
 
 

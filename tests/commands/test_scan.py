@@ -160,7 +160,7 @@ def test_the_extra_that_scan_needs_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert cli.main(["scan", OLD]) == 2
-    assert re.search(r"scan needs DuckDB \(.*\); pip install 'kafka-clientinfo\[answers\]'", capsys.readouterr().err)
+    assert re.search(r"scan needs DuckDB \(.*\); pip install '\.\[answers\]'", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error")])

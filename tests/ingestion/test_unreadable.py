@@ -300,7 +300,9 @@ def test_a_log_that_is_rotated_while_it_is_planned_is_planned_as_what_it_is_now(
 
     monkeypatch.setattr(StoredFile, "measured", and_rotated)
     problems = Tables().plan(path).problems
-    assert [(one.kind, one.detail) for one in problems] == [("empty", "it holds no complete record yet")]
+    assert [(one.kind, one.detail) for one in problems] == [
+        ("empty", "it holds no complete record of a request log; if it is none, leave it out of LOGS")
+    ]
 
 
 def test_a_damaged_log_that_is_rotated_after_planning_loses_its_placeholder_only(

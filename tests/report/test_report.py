@@ -337,7 +337,7 @@ def test_a_library_that_is_missing_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
-        "kafka-clientinfo: the Python module vl_convert is not installed; pip install 'kafka-clientinfo[report]' brings "
+        "kafka-clientinfo: the Python module vl_convert is not installed; pip install '.[report]' (in a clone; with a wheel, 'FILE.whl[report]') brings "
         "what draws the report's plots\n"
     )
 

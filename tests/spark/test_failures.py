@@ -267,22 +267,25 @@ def test_a_folder_of_another_store_is_not_looked_for_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "extra"),
+    ("module", "extra", "brings"),
     [
-        ("pyspark", "local]' brings Spark, Delta and pandas, for a machine where no platform does"),
-        ("delta.tables", "local]' brings Spark, Delta and pandas, for a machine where no platform does"),
-        ("grpc", "connect]' brings Spark Connect's client"),
-        ("grpc_status", "connect]' brings Spark Connect's client"),
-        ("duckdb", "answers]' brings what reads tables without Spark"),
-        ("deltalake", "answers]' brings what reads tables without Spark"),
-        ("shtab", "answers]' brings what completes commands in a shell"),
-        ("vl_convert", "report]' brings what draws the report's plots"),
-        ("numpy", None),
+        ("pyspark", "local", "Spark, Delta and pandas, for a machine where no platform does"),
+        ("delta.tables", "local", "Spark, Delta and pandas, for a machine where no platform does"),
+        ("grpc", "connect", "Spark Connect's client"),
+        ("grpc_status", "connect", "Spark Connect's client"),
+        ("duckdb", "answers", "what reads tables without Spark"),
+        ("deltalake", "answers", "what reads tables without Spark"),
+        ("shtab", "answers", "what completes commands in a shell"),
+        ("vl_convert", "report", "what draws the report's plots"),
+        ("numpy", None, None),
     ],
 )
-def test_a_module_that_is_missing_names_the_extra_that_brings_it(module: str, extra: str | None) -> None:
+def test_a_module_that_is_missing_names_the_extra_that_brings_it(
+    module: str, extra: str | None, brings: str | None
+) -> None:
     name = module.partition(".")[0]
-    said = extra and f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}"
+    how = f"pip install '.[{extra}]' (in a clone; with a wheel, 'FILE.whl[{extra}]')"
+    said = extra and f"the Python module {name} is not installed; {how} brings {brings}"
     assert missing_extra(ModuleNotFoundError(name=module)) == said
     assert missing_extra(ImportError(name=module)) is None
     assert missing_extra(ModuleNotFoundError()) is None

@@ -58,7 +58,7 @@ def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(ModuleNotFoundError) as caught:
         remote.remote_session("sc://x")
-    assert "pip install 'kafka-clientinfo[connect]'" in str(missing_extra(caught.value))
+    assert "pip install '.[connect]'" in str(missing_extra(caught.value))
 
 
 def test_the_zip_has_the_same_name_wherever_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
