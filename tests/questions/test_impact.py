@@ -11,6 +11,7 @@ from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import Impact, impact
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.releases.broker_releases import releases
+from kafka_clientinfo.tables.spec import CLIENT
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
 
@@ -109,6 +110,18 @@ def test_clients_that_break_at_most_releases_come_first(scope: Scope) -> None:
     assert [row["marks"][names.index(LATER)] for row in result.matrix] == ["X", ".", ".", ".", "."]
     assert result.by_release[TARGET] == CLIENTS
     assert result.by_release[LATER] == {"refused": 1, "deprecated": 0, "accepted": 5, "undecided": 0}
+
+
+@pytest.mark.parametrize("release", [TARGET, LATER])
+def test_the_view_of_verdicts_gives_the_same(scope: Scope, release: str) -> None:
+    verdicts = scope.query(f"SELECT * FROM {{client_verdicts}} AS v WHERE release = '{release}'").dicts()
+    result = impact(scope, release)
+    assert {name: sum(row["verdict"] == name for row in verdicts) for name in result.clients} == result.clients
+    uses = {
+        tuple(row[name] for name in (*CLIENT, "api_name", "api_version", "verdict", "reason")) for row in result.rows
+    }
+    named = {tuple(row[name] for name in (*CLIENT, "api_name", "api_version", "verdict", "reason")) for row in verdicts}
+    assert {row for row in named if row[-2] != "accepted"} <= uses
 
 
 def test_it_says_from_when_to_when_and_which_brokers_show_less(scope: Scope) -> None:
