@@ -64,6 +64,14 @@ class TestNotebooks:
         breaking = {name: counts["refused"] for name, counts in expected.by_release.items() if counts["refused"]}
         assert done.names["at_release"] == breaking
 
+    def test_upgrade_readiness_judges_the_nearest_measured_release(self, run: Any) -> None:
+        counts = [
+            {row["verdict"]: row["count"] for row in run("upgrade_readiness", target=name).shown[0]}
+            for name in ("4.0", "4.0.1")
+        ]
+        assert counts[0] == counts[1]
+        assert counts[0]["refused"] > 0
+
     def test_upgrade_readiness_refuses_a_release_that_is_not_known(self, run: Any) -> None:
         with pytest.raises(ConfigError, match=r"no release '9\.9'"):
             run("upgrade_readiness", target="9.9")

@@ -19,7 +19,7 @@ warehouse, cluster, target = (
 import kafka_clientinfo
 from kafka_clientinfo.releases.broker_releases import release, releases
 
-release(target)  # raises for an unknown release, and names the known ones
+target = release(target).name  # the nearest measured one; raises for an unknown release, and names the known ones
 table = kafka_clientinfo.Warehouse(spark, warehouse).read("upgrade_impact")
 table = table.where(table["cluster"] == cluster) if cluster else table
 at_target = {name: table[f"{name}_by"][target] for name in ("refused", "deprecated", "undecided")}
