@@ -27,8 +27,8 @@ def views() -> dict[str, View]:
 
     `{releases}` in a file stands for the measured releases of Kafka, as rows of VALUES.
     """
-    measured = resources.texts(resources.schemas() / "broker_api_ranges", ".json")
-    releases = ", ".join(f"('{file.removesuffix('.json')}')" for file, _ in measured)
+    files = (file.name for file in (resources.schemas() / "broker_api_ranges").iterdir())
+    releases = ", ".join(f"('{name.removesuffix('.json')}')" for name in sorted(files) if name.endswith(".json"))
     views_by_name = {}
     for file, text in resources.texts(resources.schemas() / "views", ".sql"):
         comment, _, query = text.partition("\n")

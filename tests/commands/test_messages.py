@@ -22,6 +22,7 @@ from kafka_clientinfo.commands.webhook import TOKEN, Webhook
 from kafka_clientinfo.config.owners import Owner
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
 from kafka_clientinfo.releases.broker_releases import ApiRange, Release
+from kafka_clientinfo.tables import spec
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
@@ -173,13 +174,7 @@ def test_a_message_lists_five_hundred_uses_and_clients() -> None:
         "requests": 1,
     } | VERSION
     common |= {"api_name": "FETCH", "api_version": 3, "all_hosts": {"h"}, "reason": "below_range", "refused_from": None}
-    common |= {
-        "library": None,
-        "upgrade_to": None,
-        "upgrade_newest": None,
-        "upgrade_over": None,
-        "raise_setting": None,
-    } | times
+    common |= dict.fromkeys(("library", *spec.ADVICE)) | times
     uses = [common | {"client_id": f"app{number}"} for number in range(501)]
     table, rest = messages._table_of(uses, "refused")[1:]
     assert len(table.splitlines()) == 2 + 500

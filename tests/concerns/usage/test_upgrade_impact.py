@@ -122,6 +122,7 @@ class Case:
 
 UNKNOWN = ("unknown", "unknown")
 OLD_FETCH = [usage(FETCH, 3, 12)]
+OLDER = [usage(FETCH, 3, 3), usage(METADATA, 4)]
 CASES = {
     "the first release that speaks a newer version": Case(
         ("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"
@@ -175,32 +176,16 @@ CASES = {
     "an API that was not played": Case(
         ("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10", upgrade_newest="2.0"
     ),
-    "today's brokers take no newer version": Case(
-        ("new", "4.0"),
-        "app",
-        [usage(FETCH, 3, 3), usage(METADATA, 4)],
-        "New only",
-        "5.0",
-        "2.4.1",
-        "old",
-        "not_sent",
-        upgrade_newest="6.0",
-    ),
-    "one of today's brokers takes no newer version": Case(
-        ("new", "4.0"),
-        "app",
-        [usage(FETCH, 3, 3), usage(METADATA, 4)],
-        "New only",
-        "5.0",
-        "2.4.1",
-        "mixed",
-        "not_sent",
-        upgrade_newest="6.0",
-    ),
+    **{
+        f"{some} no newer version": Case(
+            ("new", "4.0"), "app", OLDER, "New only", "5.0", "2.4.1", brokers, "not_sent", upgrade_newest="6.0"
+        )
+        for some, brokers in (("today's brokers take", "old"), ("one of today's brokers takes", "mixed"))
+    },
     "today's broker took no newer version before it was started again": Case(
         ("new", "4.0"),
         "app",
-        [usage(FETCH, 3, 3), usage(METADATA, 4)],
+        OLDER,
         "New only",
         "5.0",
         None,
