@@ -8,6 +8,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class Mark:
     has_case: bool
 
 
+@cache
 def statements() -> dict[str, dict[int, dict[str, str]]]:
     """The statements by document and number: `says`, `where`, and perhaps `otherwise`."""
     data = tomllib.loads((ROOT / "docs" / "statements.toml").read_text("utf-8"))
@@ -43,6 +45,8 @@ def marks() -> Iterator[Mark]:
     """All marks of all tests."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text("utf-8")
+        if "mark.kip" not in text:
+            continue
         for node in ast.walk(ast.parse(text)):
             for decorator in getattr(node, "decorator_list", ()):
                 if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.kip":
