@@ -78,8 +78,8 @@ class MemoryTables:
 
     def exists(self, name: str) -> bool:
         """Return whether the table exists."""
-        row = self._database.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchone()
-        return row is not None and row[0] > 0
+        found = self._database.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
+        return bool(found)
 
     def state(self) -> None:
         """Return None: tables in memory have no warehouse with a state."""
