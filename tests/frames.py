@@ -117,9 +117,13 @@ def answered(*apis: tuple[int, int, int]) -> str:
 
 def frame(spark: Any, table: str, rows: list[dict[str, Any]]) -> Any:
     spec = table_spec(table)
-    values = [tuple(row.get(name) for name in spec.column_names) for row in rows]
-    make = relation_on_duckdb if isinstance(spark, SparkSession) else relation_of
-    return make(spark, values, spec.ddl)
+    return relation(spark, [tuple(row.get(name) for name in spec.column_names) for row in rows], spec.ddl)
+
+
+def relation(session: Any, rows: list[tuple[Any, ...]], ddl: str) -> Any:
+    """Rows on the engine of a session."""
+    make = relation_on_duckdb if isinstance(session, SparkSession) else relation_of
+    return make(session, rows, ddl)
 
 
 def ledger(spark: Any, *rows: dict[str, Any]) -> Any:

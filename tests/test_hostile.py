@@ -1,8 +1,9 @@
 """Whatever clients write into a log arrives as data: whole, counted exactly, and harmless wherever it is shown.
 
 One log per generation of the record, whose client ids, principals, software names and groups hold what breaks
-careless tools; one run into a warehouse whose own path is as odd. The text in a field is compared with the text that
-was written, and every output is searched for characters that a terminal would act on.
+careless tools. `scan` derives their tables; a long test has them from a run of Spark into a warehouse whose own path is
+as odd. The text in a field is compared with the text that was written, and every output is searched for characters
+that a terminal would act on.
 """
 
 import io
@@ -14,12 +15,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from deltalake import DeltaTable
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.printable import safe
 from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.amounts import one_in
 from tests.builders import RECORDS, json_record
+from tests.report.tables_on_disk import write_warehouse
+from tests.scan.comparing import DERIVED, in_arrow
+from tests.scanned import read
 
 FORGED = (
     "x\n[2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=4, clientId=forged, "
@@ -135,32 +140,51 @@ CREDENTIALS = [
 PLAIN_CONNECTIONS = 2
 
 
-class Run(NamedTuple):
-    """What one run left."""
+class Ran(NamedTuple):
+    """Where a run's logs and tables are, what it counted in each file, and the session of a run by Spark."""
 
     warehouse: str
     logs: Path
-    report: dict[str, Any]
+    files: list[dict[str, Any]]
+    spark: Any = None
 
 
 @pytest.fixture(scope="module")
-def ran(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    root = tmp_path_factory.mktemp("hostile")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hostile") / "logs"
     for generation in RECORDS:
-        folder = root / "logs" / f"{generation} it's `odd` ${{x}} ä"
-        folder.mkdir(parents=True)
         lines = [line for written in WRITTEN if written.generation == generation for line in written.records]
         lines += [SURROGATES, *CREDENTIALS] if generation == "json" else []
-        (folder / "kafka-request.log").write_bytes(b"".join(lines))
-    warehouse = str(root / 'it\'s "odd" ä {x} %s #1 [a]' / "w")
+        broker = folder / f"{generation} it's `odd` ${{x}} ä"
+        broker.mkdir(parents=True)
+        (broker / "kafka-request.log").write_bytes(b"".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module", params=["scan", pytest.param("run", marks=pytest.mark.long)])
+def ran(request: pytest.FixtureRequest, logs: Path) -> Ran:
+    if request.param == "scan":
+        return by_scan(logs)
+    spark, warehouse = request.getfixturevalue("spark"), str(logs.parent / 'it\'s "odd" ä {x} %s #1 [a]' / "w")
     with redirect_stdout(io.StringIO()) as said:
-        code = cli.main(["run", str(root / "logs"), "--warehouse", warehouse, "--cluster", CLUSTER, "--json"], spark)
+        code = cli.main(["run", str(logs), "--warehouse", warehouse, "--cluster", CLUSTER, "--json"], spark)
     assert code == 0, said.getvalue()
-    return Run(warehouse, root / "logs", json.loads(said.getvalue()))
+    return Ran(warehouse, logs, json.loads(said.getvalue())["files"], spark)
 
 
-def rows(spark: Any, ran: Run, table: str, *columns: str) -> list[Any]:
-    return Warehouse(spark, ran.warehouse).read(table).select(*columns).collect()
+def by_scan(logs: Path) -> Ran:
+    tables, reading = read([logs], Settings(cluster=CLUSTER))
+    tables.derive()
+    made = {name: in_arrow(tables, name) for name in ("requests", "failed_requests", *DERIVED)}
+    warehouse = write_warehouse(logs.parent / "of scan", {**made, "ingested_files": reading.files})
+    return Ran(str(warehouse), logs, reading.files)
+
+
+def rows(ran: Ran, table: str, *columns: str) -> list[dict[str, Any]]:
+    if ran.spark is None:
+        return DeltaTable(f"{ran.warehouse}/{table}").to_pyarrow_table(columns=list(columns) or None).to_pylist()
+    found = Warehouse(ran.spark, ran.warehouse).read(table).select(*columns or "*").collect()
+    return [row.asDict(recursive=True) for row in found]
 
 
 def is_plain(text: str) -> bool:
@@ -168,26 +192,26 @@ def is_plain(text: str) -> bool:
     return all(line == safe(line, len(line)) for line in text.split("\n"))
 
 
-def test_every_record_is_counted_and_no_forged_one(spark: Any, ran: Run) -> None:
+def test_every_record_is_counted_and_no_forged_one(ran: Ran) -> None:
     written = sum(len(one.records) for one in WRITTEN) + len([SURROGATES, *CREDENTIALS])
-    assert sum(file["requests"] for file in ran.report["files"]) == ran.report["tables"]["requests"] == written
-    assert ran.report["tables"]["rejected_records"] == 0
-    assert ran.report["tables"]["connections"] == len(WRITTEN) + PLAIN_CONNECTIONS
-    assert "forged" not in {row[0] for row in rows(spark, ran, "requests", "client_id")}
+    requests = rows(ran, "requests", "client_id")
+    assert sum(file["requests"] for file in ran.files) == len(requests) == written
+    assert sum(file["rejected"] for file in ran.files) == len(rows(ran, "rejected_records")) == 0
+    assert len(rows(ran, "connections", "broker")) == len(WRITTEN) + PLAIN_CONNECTIONS
+    assert "forged" not in {row["client_id"] for row in requests}
 
 
-def test_bodies_with_credentials_are_kept_nowhere(spark: Any, ran: Run) -> None:
-    found = rows(spark, ran, "requests", "api_name", "request", "response", "group_payloads")
+def test_bodies_with_credentials_are_kept_nowhere(ran: Ran) -> None:
+    found = rows(ran, "requests", "api_name", "request", "response", "group_payloads")
     assert set(WITH_SECRETS) <= {row["api_name"] for row in found}
     assert [row for row in found if row["api_name"] in WITH_SECRETS and (row["request"] or row["response"])] == []
     assert SECRET not in str(found)
-    assert SECRET not in str(rows(spark, ran, "rejected_records", "*") + rows(spark, ran, "failed_requests", "*"))
+    assert SECRET not in str(rows(ran, "rejected_records") + rows(ran, "failed_requests"))
 
 
-def test_texts_arrive_as_they_were_written(spark: Any, ran: Run) -> None:
-    found = Counter(
-        map(tuple, rows(spark, ran, "requests", "log_generation", "connection_id", "client_id", "principal"))
-    )
+def test_texts_arrive_as_they_were_written(ran: Ran) -> None:
+    columns = ("log_generation", "connection_id", "client_id", "principal")
+    found = Counter(tuple(row[name] for name in columns) for row in rows(ran, "requests", *columns))
     expected: Counter[tuple[Any, ...]] = Counter()
     for one in WRITTEN:
         principal = None if one.generation == "name_text" else principal_of(one.text)
@@ -197,19 +221,19 @@ def test_texts_arrive_as_they_were_written(spark: Any, ran: Run) -> None:
     assert found == expected
 
 
-def test_derived_tables_keep_the_texts(spark: Any, ran: Run) -> None:
+def test_derived_tables_keep_the_texts(ran: Ran) -> None:
     texts = set(TEXTS.values())
-    assert texts <= {row[0] for row in rows(spark, ran, "connections", "client_software_name")}
-    assert {row[0] for row in rows(spark, ran, "group_protocols", "group_id")} == texts
-    inventory = rows(spark, ran, "client_inventory", "cluster", "client_id")
+    assert texts <= {row["client_software_name"] for row in rows(ran, "connections", "client_software_name")}
+    assert {row["group_id"] for row in rows(ran, "group_protocols", "group_id")} == texts
+    inventory = rows(ran, "client_inventory", "cluster", "client_id")
     assert {row["cluster"] for row in inventory} == {CLUSTER}
     assert texts <= {row["client_id"] for row in inventory}
-    brokers = {row[0] for row in rows(spark, ran, "connections", "broker")}
+    brokers = {row["broker"] for row in rows(ran, "connections", "broker")}
     assert brokers == {f"{generation} it's `odd` ${{x}} ä" for generation in RECORDS}
 
 
-def test_an_invalid_software_name_is_a_violation_whatever_it_holds(spark: Any, ran: Run) -> None:
-    found = rows(spark, ran, "violations", "rule", "message", "severity")
+def test_an_invalid_software_name_is_a_violation_whatever_it_holds(ran: Ran) -> None:
+    found = rows(ran, "violations", "rule", "message", "severity")
     counts = Counter(row["rule"] for row in found)
     valid = sum(text.isascii() and text.isalnum() for text in TEXTS.values())
     assert counts["invalid_software_name"] == len(TEXTS) - valid
@@ -217,19 +241,16 @@ def test_an_invalid_software_name_is_a_violation_whatever_it_holds(spark: Any, r
     assert max(len(row["message"]) for row in found) < 1300
 
 
-def test_forged_records_are_a_violation_of_the_connection_that_holds_them(spark: Any, ran: Run) -> None:
-    found = rows(spark, ran, "violations", "rule", "connection_id")
+def test_forged_records_are_a_violation_of_the_connection_that_holds_them(ran: Ran) -> None:
+    found = rows(ran, "violations", "rule", "connection_id")
     expected = {one.connection for one in WRITTEN if one.text == FORGED}
     assert {row["connection_id"] for row in found if row["rule"] == "log_forging"} == expected
 
 
-def test_the_example_of_a_violation_is_found_by_grep(spark: Any, ran: Run) -> None:
+def test_the_example_of_a_violation_is_found_by_grep(ran: Ran) -> None:
     logs = {folder.name: folder / "kafka-request.log" for folder in ran.logs.iterdir()}
-    patterns = {
-        (row["broker"], row["grep"])
-        for row in rows(spark, ran, "violations", "broker", "example.grep")
-        if row["broker"]
-    }
+    found = rows(ran, "violations", "broker", "example")
+    patterns = {(row["broker"], row["example"]["grep"]) for row in found if row["broker"]}
     assert patterns
     for broker, pattern in patterns:
         done = subprocess.run(
@@ -245,21 +266,19 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("arguments", one_in(2, COMMANDS.values()), ids=COMMANDS)
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_what_a_command_prints_moves_no_terminal(
-    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ran: Ran, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse], spark) in (0, 3)
+    assert cli.main([*arguments, "--warehouse", ran.warehouse], ran.spark) in (0, 3)
     said = capsys.readouterr().out
     assert is_plain(said)
     assert max(map(len, said.split("\n"))) < 2000
 
 
-@pytest.mark.parametrize("arguments", one_in(2, COMMANDS.values()), ids=COMMANDS)
-def test_json_is_ascii_and_whole(
-    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse, "--json"], spark) in (0, 3)
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_json_is_ascii_and_whole(ran: Ran, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert cli.main([*arguments, "--warehouse", ran.warehouse, "--json"], ran.spark) in (0, 3)
     said = capsys.readouterr().out
     assert said.isascii()
     assert is_plain(said)
@@ -269,10 +288,12 @@ def test_json_is_ascii_and_whole(
         assert {row["client_id"] for row in found["rows"]} <= {*TEXTS.values(), "a\ufffdb\ufffd", "app"}
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("ran", ["run"], indirect=True)
 def test_the_summary_of_a_run_that_finds_nothing_new_is_harmless_too(
-    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str]
+    ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["run", str(ran.logs), "--warehouse", ran.warehouse, "--cluster", CLUSTER], spark) == 0
+    assert cli.main(["run", str(ran.logs), "--warehouse", ran.warehouse, "--cluster", CLUSTER], ran.spark) == 0
     said = capsys.readouterr().out
     assert "4 files have nothing new" in said
     assert "invalid_software_name" in said
@@ -281,10 +302,10 @@ def test_the_summary_of_a_run_that_finds_nothing_new_is_harmless_too(
 
 @pytest.mark.parametrize("odd", ["o`dd", "${odd}"])
 def test_a_warehouse_whose_path_spark_would_take_for_sql_is_refused(
-    spark: Any, ran: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
+    spark: Any, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
 ) -> None:
     # Delta's own builder puts the path between backquotes, and Spark replaces ${…} in SQL without a word.
-    assert cli.main(["run", str(ran.logs), "--warehouse", str(tmp_path / odd)], spark) == 1
+    assert cli.main(["run", str(logs), "--warehouse", str(tmp_path / odd)], spark) == 1
     assert "has a backquote or ${ in its path" in capsys.readouterr().err
 
 
@@ -305,9 +326,9 @@ HOSTILE_ARGUMENTS = {
 
 @pytest.mark.parametrize(("arguments", "code", "says"), HOSTILE_ARGUMENTS.values(), ids=HOSTILE_ARGUMENTS)
 def test_hostile_arguments_work_or_are_named(
-    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, says: str
+    ran: Ran, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, says: str
 ) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse], spark) == code
+    assert cli.main([*arguments, "--warehouse", ran.warehouse], ran.spark) == code
     said = capsys.readouterr()
     assert says in said.out + said.err
     assert is_plain(said.out + said.err)

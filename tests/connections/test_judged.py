@@ -87,6 +87,7 @@ def test_what_a_later_run_needs_takes_no_shuffle_either(spark: Any, free_conf: N
     assert "ObjectHashAggregate" not in kept
 
 
+@pytest.mark.long
 def test_alike_requests_are_one_row(spark: Any) -> None:
     """It has the number of its requests, the first's place, the last's number, and the times between which all are."""
     sent = [

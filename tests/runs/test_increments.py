@@ -317,6 +317,7 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
     assert found == recomputed(increments.everything_retained(held))
 
 
+@pytest.mark.long
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
     held, _ = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
     increment = increments.everything(held.requests)

@@ -178,6 +178,7 @@ def test_what_is_refused_is_named_with_the_rows_key(spark: Any) -> None:
         assert describe(rows, table_spec("broker_hosts"), {"connections": nothing}.__getitem__, nothing) == said
 
 
+@pytest.mark.long
 def test_deltas_refusals_are_told_from_its_other_errors(spark: Any, tmp_path: Path) -> None:
     table = f"delta.`{tmp_path}`"
     spark.sql(f"CREATE TABLE {table} (a INT NOT NULL) USING delta TBLPROPERTIES ('delta.constraints.c' = 'a > 0')")

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from kafka_clientinfo.config.rules import SEVERITY_ORDER
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
+from tests.amounts import one_in
 
 QUESTIONS = (
     "who_connects",
@@ -46,7 +47,7 @@ def comparable(rows: Iterable[Sequence[Any]]) -> list[str]:
     return sorted(repr([sorted(v.items()) if isinstance(v, dict) else v for v in row]) for row in rows)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", one_in(3, reversed(QUESTIONS)))
 def test_spark_and_duckdb_give_the_same_rows(spark: Any, sample_warehouse: Path, name: str) -> None:
     statement = views()[name].sql
     delta = statement.format_map({table: f"delta.`{sample_warehouse}/{table}`" for table in table_specs()})

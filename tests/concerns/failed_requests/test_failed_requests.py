@@ -7,8 +7,8 @@ import pytest
 from kafka_clientinfo.concerns.failed_requests.rules import findings_refused
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import WHO, completed_finding
-from kafka_clientinfo.spark.arrow_rows import relation_of
-from tests.frames import at, frame, ledger
+from tests.engines import collected, on
+from tests.frames import at, frame, ledger, relation
 
 
 def failure(reason: str, seconds: float, **given: Any) -> dict[str, Any]:
@@ -154,12 +154,16 @@ MESSAGES = {
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any) -> dict[tuple[str, str], Any]:
-    failed, ranges = frame(spark, "failed_requests", FAILED), frame(spark, "broker_api_versions", RANGES)
-    files = ledger(spark, {"cluster": "c", "broker": "restarted", "broker_events": STARTS})
-    listeners = relation_of(spark, LISTENERS, "cluster string, broker string, port string, listener string")
-    findings = completed_finding(findings_refused(failed, ranges, listeners, files, Settings()), Settings())
-    return {(row["rule"], row["connection_id"]): row for row in findings.collect()}
+def found(rules_session: Any) -> dict[tuple[str, str], Any]:
+    failed, ranges = (
+        frame(rules_session, "failed_requests", FAILED),
+        frame(rules_session, "broker_api_versions", RANGES),
+    )
+    files = ledger(rules_session, {"cluster": "c", "broker": "restarted", "broker_events": STARTS})
+    listeners = relation(rules_session, LISTENERS, "cluster string, broker string, port string, listener string")
+    with on(rules_session):
+        findings = completed_finding(findings_refused(failed, ranges, listeners, files, Settings()), Settings())
+    return {(row["rule"], row["connection_id"]): row for row in collected(findings)}
 
 
 @pytest.mark.parametrize("rule", MESSAGES)
