@@ -119,7 +119,7 @@ pythons: setup ## Run the tests on Python 3.11 and 3.13, if they are installed (
 		if test -z "$$found"; then echo "make: SKIPPED: no Python $$version is found here" >&2; continue; fi; \
 		"$$found" -m venv --clear build/python$$version \
 		&& build/python$$version/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev]' \
-		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) --long=also || exit 1; \
+		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) || exit 1; \
 	done
 
 processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C
