@@ -11,6 +11,7 @@ from typing import Any
 from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
 from ..printable import argument, safe
+from ..protocol.error_codes import named_error
 from ..questions.filters import add_filters
 from ..questions.queries import Tables
 from ..tables.spec import CONNECTION_KEY
@@ -123,7 +124,10 @@ def _shown(connection: dict[str, Any], number: str) -> list[Table]:
         (name.replace("_", " "), _fact(connection[name])) for name in _FACTS if connection[name] not in (None, [], "")
     ]
     title = f"Connection {number}: {safe(connection['connection_id'])}"
-    attempts = [tuple(attempt.values()) for attempt in connection["api_versions_attempts"]]
+    attempts = [
+        tuple((attempt | {"error_code": named_error(attempt["error_code"])}).values())
+        for attempt in connection["api_versions_attempts"]
+    ]
     names = ("version", "error_code", "offered_min", "offered_max")
     return [
         Table(title, ("what", "value"), facts),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .. import resources
+from ..protocol.error_codes import errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +26,16 @@ class View:
 def views() -> dict[str, View]:
     """Return all views of schemas/views by name; the first line of a file is a comment, which becomes the view's.
 
-    `{releases}` in a file stands for the measured releases of Kafka, as rows of VALUES.
+    `{releases}` in a file stands for the measured releases of Kafka, `{error_codes}` for Kafka's errors: their codes, their
+    names, and whether they are retriable. Both are rows of VALUES.
     """
     files = (file.name for file in (resources.schemas() / "broker_api_ranges").iterdir())
     releases = ", ".join(f"('{name.removesuffix('.json')}')" for name in sorted(files) if name.endswith(".json"))
+    known = ", ".join(f"({error.code}, '{error.name}', {error.retriable})" for error in errors().values())
     views_by_name = {}
     for file, text in resources.texts(resources.schemas() / "views", ".sql"):
         comment, _, query = text.partition("\n")
         name = file.removesuffix(".sql")
-        views_by_name[name] = View(
-            name, comment.removeprefix("-- ").strip(), query.strip().replace("{releases}", releases)
-        )
+        sql = query.strip().replace("{releases}", releases).replace("{error_codes}", known)
+        views_by_name[name] = View(name, comment.removeprefix("-- ").strip(), sql)
     return views_by_name

@@ -293,7 +293,8 @@ def test_every_word_has_a_colour_of_the_page(colours: dict[str, str], words: Ite
 
 def test_each_question_has_its_place(page: str) -> None:
     without = {name for name in views() if f'<section id="{name}"' not in page}
-    assert without == {"client_verdicts", "what_the_log_shows"}  # for dashboards, and about the log
+    # For dashboards, about the log, and to look up.
+    assert without == {"client_verdicts", "error_codes", "requests_of_connections", "what_the_log_shows"}
     assert re.findall(r'<h1 id="(\w+)-title"', page) == ["who_breaks"]
 
 

@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from kafka_clientinfo.config.rules import SEVERITY_ORDER
+from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
 from tests.amounts import one_in
@@ -24,8 +25,10 @@ QUESTIONS = (
     "client_id_caching",
     "client_verdicts",
     "what_the_log_shows",
+    "requests_of_connections",
+    "error_codes",
 )
-"""In the README's order; the last two are for dashboards, and for whoever doubts an answer."""
+"""In the README's order, the answers to its seven questions first."""
 
 
 def test_there_is_a_view_for_each_question() -> None:
@@ -47,9 +50,16 @@ def comparable(rows: Iterable[Sequence[Any]]) -> list[str]:
     return sorted(repr([sorted(v.items()) if isinstance(v, dict) else v for v in row]) for row in rows)
 
 
+COUNTED = (
+    "SELECT cluster, broker, connection_id, opened_at, opened_seq, role, count(*) AS requests "
+    f"FROM ({views()['requests_of_connections'].sql}) GROUP BY ALL"
+)
+"""Requests of each connection; their bodies are objects of each engine's own kind."""
+
+
 @pytest.mark.parametrize("name", one_in(3, reversed(QUESTIONS)))
 def test_spark_and_duckdb_give_the_same_rows(spark: Any, sample_warehouse: Path, name: str) -> None:
-    statement = views()[name].sql
+    statement = COUNTED if name == "requests_of_connections" else views()[name].sql
     delta = statement.format_map({table: f"delta.`{sample_warehouse}/{table}`" for table in table_specs()})
     spark_rows = spark.sql(delta)
     needed = [table for table in table_specs() if f"{{{table}}}" in statement]
@@ -62,3 +72,13 @@ def test_spark_and_duckdb_give_the_same_rows(spark: Any, sample_warehouse: Path,
         found = comparable(duck_rows.fetchall())
     assert found
     assert found == comparable(spark_rows.collect())
+
+
+def test_each_request_has_the_connection_that_counts_it(sample_warehouse: Path) -> None:
+    """Also where a connection id is used again, and where a log has a request twice."""
+    tables = local_tables(str(sample_warehouse))
+    assert tables is not None
+    key = ("cluster", "broker", "connection_id", "opened_at", "opened_seq", "role", "requests")
+    counted = tables.query(f"SELECT {', '.join(key)} FROM ({COUNTED}) ORDER BY ALL").rows
+    assert counted == tables.query(f"SELECT {', '.join(key)} FROM {{connections}} ORDER BY ALL").rows
+    assert len(counted) > 1000

@@ -8,8 +8,10 @@ import java.lang.reflect.InvocationTargetException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 
@@ -17,6 +19,8 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
  * Answers one line for each line of standard input, with Kafka's own message classes.
  *
  * <p>{@code header KEY VERSION}: request and response header version, or {@code unknown}.
+ *
+ * <p>{@code error CODE}: the name of an error code, and whether its exception is retriable.
  *
  * <p>{@code message CLASS VERSION BASE64 JSON}, separated by tabs: the bytes read and written again, the JSON of what was
  * read, and the bytes of what the given JSON says; {@code unknown} where this release has no such message or version;
@@ -33,9 +37,18 @@ public final class Oracle {
         PrintStream output = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             String[] words = line.split("\t", -1);
-            output.println(words[0].equals("header") ? headers(words) : message(words));
+            switch (words[0]) {
+                case "header" -> output.println(headers(words));
+                case "error" -> output.println(error(words));
+                default -> output.println(message(words));
+            }
         }
         output.flush();
+    }
+
+    private static String error(String[] words) {
+        Errors error = Errors.forCode(Short.parseShort(words[1]));
+        return error.name() + "\t" + (error.exception() instanceof RetriableException);
     }
 
     private static String headers(String[] words) {

@@ -18,6 +18,7 @@ import pytest
 
 from kafka_clientinfo.protocol import api_name, header_versions, released
 from kafka_clientinfo.protocol.codec import Codec
+from kafka_clientinfo.protocol.error_codes import errors
 from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
 from kafka_clientinfo.protocol.json_form import struct_to_json
 from tests.bytes_fields import bytes_fields
@@ -38,10 +39,11 @@ UNKNOWN_CLASSES = {"ConnectWorkerMetadata", "ConnectWorkerAssignment"}
 def oracle(kafka: str) -> list[str]:
     """Command line of the Java program with the classes of a release."""
     jars = Path.home() / ".cache" / "kafka-clientinfo-oracle" / kafka
-    if not (jars / "Oracle.class").exists():
+    program, compiled = HERE / "Oracle.java", jars / "Oracle.class"
+    if not compiled.exists() or compiled.stat().st_mtime < program.stat().st_mtime:
         copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-Dkafka.version={kafka}"]
         subprocess.run([*copy, f"-DoutputDirectory={jars}"], cwd=HERE, check=True)
-        subprocess.run(["javac", "-cp", f"{jars}/*", "-d", jars, HERE / "Oracle.java"], check=True)
+        subprocess.run(["javac", "-cp", f"{jars}/*", "-d", jars, program], check=True)
     return ["java", "-cp", f"{jars}:{jars}/*", "Oracle"]
 
 
@@ -80,6 +82,18 @@ def ask(kafka: str, lines: list[str]) -> list[list[str]]:
     """The answers of Kafka's classes, cut at tabs."""
     done = subprocess.run(oracle(kafka), input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
     return [answer.split("\t") for answer in done.stdout.splitlines()]
+
+
+def test_every_error_code_has_kafkas_name() -> None:
+    codes = [*range(-1, 200)]
+    answers = ask("4.4.0", [f"error\t{code}" for code in codes])
+    # Kafka gives codes that it does not know the name of -1.
+    expected = {
+        code: (name, retriable == "true")
+        for code, (name, retriable) in zip(codes, answers, strict=True)
+        if code == -1 or name != "UNKNOWN_SERVER_ERROR"
+    }
+    assert {error.code: (error.name, error.retriable) for error in errors().values()} == expected
 
 
 def instances() -> Iterator[tuple[str, int, Codec, dict[str, Any]]]:
