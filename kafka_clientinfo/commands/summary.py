@@ -51,26 +51,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    owners = given_owners(context)
+    arguments, owners = context.arguments, given_owners(context)
     scope, notes = context.scope("connections")
-    limit = limit_of(context.arguments)
+    limit = limit_of(arguments)
     clusters = ask(scope, "Connections by cluster", _CLUSTERS, None, limit, "clusters")
     stored = require_state(scope.tables.state(), context.warehouse).rows
     counts = {name: stored[name] for name in table_specs() if name in stored}
-    parts = [clusters, rows_of_tables(counts, context.warehouse), *findings(scope, limit)]
+    is_part = any((arguments.cluster, arguments.since, arguments.until))
+    tables = rows_of_tables(counts, context.warehouse, ", of all clusters and times" if is_part else "")
+    parts = [clusters, tables, *findings(scope, limit)]
     if owners.rules:
         owned = Ownership(owners, scope).clients("Clients by owner", limit)
-        parts = [owned] if context.arguments.by else [*parts, owned]
+        parts = [owned] if arguments.by else [*parts, owned]
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
         notes = ["No connection fits.", *notes]
-    show(context.arguments, parts, notes)
+    show(arguments, parts, notes)
     return 0
 
 
-def rows_of_tables(counts: Mapping[str, int], root: str) -> Table:
-    """Return the number of rows of each table of the warehouse, as a table."""
-    return Table(f"Tables in {safe(root)}", ("table", "rows"), list(counts.items()), name="tables")
+def rows_of_tables(counts: Mapping[str, int], root: str, of: str = "") -> Table:
+    """Return the number of rows of each table of the warehouse, as a table; `of` goes into its title."""
+    return Table(f"Tables in {safe(root)}{of}", ("table", "rows"), list(counts.items()), name="tables")
 
 
 def findings(scope: Scope, limit: int) -> list[Table]:

@@ -269,8 +269,9 @@ def test_where_no_connection_fits_the_tables_are_counted_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = fleet(tmp_path / "w", [use("a", "10.0.0.1")])
+    assert f"\nTables in {root}\n" in answer(capsys, root, None, "summary")[1]
     code, text = answer(capsys, root, None, "summary", "--since", "2030-01-01")
-    assert (code, text.startswith(f"Tables in {root}\n")) == (0, True)
+    assert (code, text.startswith(f"Tables in {root}, of all clusters and times\n")) == (0, True)
     assert text.endswith("\n\nNo connection fits.\n")
 
 
