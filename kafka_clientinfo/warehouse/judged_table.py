@@ -64,7 +64,10 @@ class JudgedTable:
         if self._folder is not None and not is_made(self._folder):
             return None
 
-        def load() -> DataFrame:
+        def load() -> DataFrame | None:
+            # Delta says of a missing path that it is no table when asked for a history, as of a folder of other files.
+            if self._folder is None and ddl.detail(self.spark, self._table) is None:
+                return None
             version = latest_version(self.spark, self._table, self._folder)
             return self.spark.sql(f"SELECT * FROM {self._table} VERSION AS OF {version}")
 

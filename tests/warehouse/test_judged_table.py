@@ -99,6 +99,11 @@ def test_rows_are_replaced_by_connection_id(
     assert ([row["number"] for row in stored.collect()], table.last_build()) == ([1], THIRD)
 
 
+def test_a_table_that_is_missing_on_a_store_is_no_table(spark: Any, tmp_path: Path) -> None:
+    lake = Warehouse(spark, str(tmp_path), False, SPECS)  # as on a store, where no lock shows that nobody writes
+    assert (lake.judged.read(), lake.judged.last_build()) == (None, None)
+
+
 @pytest.mark.long
 def test_a_build_that_judges_nothing_has_written_the_table_too(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
