@@ -99,12 +99,13 @@ oracle: setup ## Compare with real brokers, real clients and Kafka's own classes
 sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
 
-# Tests of whole runs. The others cache relations with localCheckpoint(), which serverless compute refuses.
+# Tests of whole runs. The others cache relations with localCheckpoint(), which serverless compute refuses. The session is one
+# of Spark Connect there too, so that only these run with the long tests.
 SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/warehouse tests/spark tests/questions tests/runs/test_increments.py \
 	tests/ingestion tests/commands
 
 connect: setup ## Run the tests with a session on Spark Connect, and those of runs under the rules of serverless compute
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=connect
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=connect
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=serverless $(SERVERLESS)
 
 # Releases of Python on which the tests run besides that of .venv, if they are installed.
