@@ -3,6 +3,7 @@
 import argparse
 
 from ..questions.filters import add_filters
+from ..questions.trust import limits_of_logs
 from .context import Context, add_warehouse
 from .output import add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
@@ -42,5 +43,5 @@ def execute(context: Context) -> int:
         table = ask(scope, "", statement, None, limit)
         if owners.rules:
             table = Ownership(owners, scope).with_owners(table)
-    show(arguments, [table], notes)
+    show(arguments, [table], [*notes, *limits_of_logs(scope)])
     return 0

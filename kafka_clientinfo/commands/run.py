@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..printable import safe
 from ..questions.filters import Scope
+from ..questions.trust import limits_of_logs
 from . import text_tables
 from .context import COMMITTED, Context, add_common
 from .output import as_text
@@ -74,8 +75,9 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
 def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
-        shown = [rows_of_tables(report.tables, context.warehouse), *findings(Scope(context.tables()), SHOWN)]
-        parts.append(as_text(shown, rest="`kafka-clientinfo summary --limit 0` and --json"))
+        scope = Scope(context.tables())
+        shown = [rows_of_tables(report.tables, context.warehouse), *findings(scope, SHOWN)]
+        parts.append(as_text(shown, limits_of_logs(scope), rest="`kafka-clientinfo summary --limit 0` and --json"))
     return "\n\n".join(parts)
 
 

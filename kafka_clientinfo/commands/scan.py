@@ -19,7 +19,8 @@ from ..config.settings import Settings
 from ..config.toml_files import shown
 from ..errors import ConfigError, pip_install
 from ..questions.filters import Scope
-from ..questions.impact import Impact, clients_by_verdict, impact, info_logs
+from ..questions.impact import Impact, clients_by_verdict, impact
+from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
 from . import text_tables, upgrade
 from .context import WOULD_BREAK, Context, add_settings
@@ -45,7 +46,7 @@ _SHORTEST, _LONGEST = 0.1, 86_400
 """The fewest and the most seconds that --every accepts."""
 _BUSY = 4
 """The pause after an answer is at least this many times as long as the answer took, so that most time goes to reading."""
-_OTHER_LINES = 17
+_OTHER_LINES = 19
 """The lines on a full terminal that are not rows of tables."""
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
@@ -237,10 +238,10 @@ class _Scan:
 
 
 def _newest_release(scope: Scope) -> str:
-    """Return a sentence on who would break at the newest measured release, and one on logs that show less."""
+    """Return a sentence on who would break at the newest measured release, and what the logs do not show."""
     newest = list(releases())[-1]
     clients = clients_by_verdict(scope, newest)
-    if not any(clients.values()):
-        return "No client can be judged by these logs."
-    sentences = [f"{upgrade.headline(newest, clients)} --upgrade RELEASE says who, why and what to do."]
-    return "\n".join([*sentences, *filter(None, [info_logs(scope)])])
+    verdict = "No client can be judged by these logs."
+    if any(clients.values()):
+        verdict = f"{upgrade.headline(newest, clients)} --upgrade RELEASE says who, why and what to do."
+    return "\n".join([verdict, *filter(None, (unseen_starts(scope), info_logs(scope)))])

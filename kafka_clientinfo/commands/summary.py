@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from ..printable import safe
 from ..questions.filters import Scope, add_filters
+from ..questions.trust import limits_of_logs
 from ..tables.spec import table_specs
 from ..warehouse.state import require_state
 from .context import Context, add_warehouse
@@ -66,7 +67,7 @@ def execute(context: Context) -> int:
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
         notes = ["No connection fits.", *notes]
-    show(arguments, parts, notes)
+    show(arguments, parts, [*notes, *limits_of_logs(scope)])
     return 0
 
 

@@ -10,6 +10,7 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import Scope, add_filters
 from ..questions.presenter import who
+from ..questions.trust import limits_of_logs
 from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, instant, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
@@ -46,6 +47,7 @@ def execute(context: Context) -> int:
         raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
     owners = given_owners(context)
     scope, notes = context.scope("violations")
+    notes = [*notes, *limits_of_logs(scope)]
     ownership = Ownership(owners, scope) if owners.rules else None
     limit = LIMIT if arguments.json and arguments.limit is None else limit_of(arguments)
     if ownership and arguments.by:
@@ -88,7 +90,7 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     """Return the violations as columns for a terminal, then the advice of each rule."""
     rows = table.dicts()
     if not rows:
-        return "\n\n".join(["No violations.", *notes])
+        return "\n".join(["No violations.", *notes])
     lines = [
         (
             row["severity"],
@@ -111,4 +113,4 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     parts = [as_text([Table("", header, lines)])]
     if table.more:
         parts.append(f"{table.more:,} more are not shown; use --rule, --since or --limit 0.")
-    return "\n\n".join([*parts, "\n".join(advice), *notes])
+    return "\n\n".join([*parts, "\n".join(advice), *filter(None, ["\n".join(notes)])])

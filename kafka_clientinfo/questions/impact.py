@@ -1,22 +1,20 @@
 """Reads the verdict on an upgrade or downgrade: which clients break at a release, and what the log cannot tell."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import WarehouseError
-from ..printable import safe
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
-from .filters import Filters, Scope
+from .filters import Scope
 from .queries import Rows
+from .trust import info_logs, names_of, of_cluster
 
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
 MARKS = dict(zip(WORST_FIRST, "X!?.", strict=True))
 """The mark of each verdict in `Impact.matrix`."""
-_NAMED = 50
 
 
 @dataclass
@@ -111,21 +109,6 @@ def clients_by_verdict(scope: Scope, target: str) -> dict[str, int]:
     return dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[rank]: number for rank, number in counts}
 
 
-def info_logs(scope: Scope) -> str | None:
-    """Return a sentence that names the brokers with all of their log at INFO; None if there are none."""
-    brokers = scope.query(
-        "SELECT cluster, broker FROM {api_usage} AS u GROUP BY cluster, broker HAVING bool_and(info_only) "
-        "ORDER BY cluster, broker"
-    ).dicts()
-    if not brokers:
-        return None
-    return (
-        f"Brokers that log at INFO: {_names(brokers)}. There only requests with deprecated versions are logged: whoever is "
-        "named is certain, but clients that are fine are not counted, and what a broker does not call deprecated "
-        "(such as whatever a downgrade would break) does not show."
-    )
-
-
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
     result.clients = clients_by_verdict(scope, target)
@@ -169,8 +152,8 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
 
 
 def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
-    tables, of_cluster = scope.tables, Scope(scope.tables, Filters(cluster=scope.filters.cluster))
-    brokers = of_cluster.query(
+    tables, whole = scope.tables, of_cluster(scope)
+    brokers = whole.query(
         "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at "
         "FROM {api_usage} AS u GROUP BY cluster, broker ORDER BY cluster, broker"
     ).dicts()
@@ -186,9 +169,11 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
             "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."
         )
     answered = set(tables.query("SELECT DISTINCT cluster, broker FROM {broker_api_versions}"))
-    if (sentence := info_logs(of_cluster)) is not None:
-        sentences.append(sentence)
-    if names := _names([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
+    if (sentence := info_logs(whole)) is not None:
+        sentences.append(
+            f"{sentence} What a broker does not call deprecated (such as whatever a downgrade would break) does not show."
+        )
+    if names := names_of([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
         sentences.append(
             f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
             "versions is judged by other evidence, or not at all (limited_by unknown)."
@@ -204,8 +189,3 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     if result.target is not None and not release(result.target).tried:
         sentences.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
     return sentences
-
-
-def _names(brokers: Sequence[Mapping[str, Any]]) -> str:
-    names = [safe(f"{row['cluster']}/{row['broker']}", 80) for row in brokers[:_NAMED]]
-    return ", ".join(names) + (" …" if len(brokers) > _NAMED else "")

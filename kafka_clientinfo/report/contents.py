@@ -17,6 +17,7 @@ from ..questions.filters import Scope
 from ..questions.impact import Impact
 from ..questions.presenter import IN_WORDS, advice, client_id, clients, explained, software, why
 from ..questions.queries import grouped
+from ..questions.trust import unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
@@ -136,7 +137,7 @@ class _Contents:
         for name, numbers in counts.items():
             releases.add(name, *numbers.values())
         releases.total = len(counts)
-        notes = list(self.verdict.cannot_tell)
+        notes = [*filter(None, [unseen_starts(self.scope)]), *self.verdict.cannot_tell]
         if self.is_part:
             notes.append(
                 "The span chooses the clients that were seen in it; their numbers of requests per version are of all time."

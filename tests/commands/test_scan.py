@@ -49,8 +49,9 @@ def test_a_log_at_info_says_what_it_does_not_show(tmp_path: Path, capsys: pytest
     log = tmp_path / "kafka-request.log"
     old = {"api": "PRODUCE", "version": 2, "client_id": "old", "request": {}, "deprecated": True}
     log.write_bytes(json_record(**old, level="INFO"))
-    last, note = scanned(capsys, str(log)).rstrip().splitlines()[-2:]
-    assert " of 1 clients 1 would break, " in last
+    verdict, start, note = scanned(capsys, str(log)).rstrip().splitlines()[-3:]
+    assert " of 1 clients 1 would break, " in verdict
+    assert start.startswith("The log shows 0 of 1 connections of clients from their beginning; ")
     assert note.startswith(f"Brokers that log at INFO: default/{tmp_path.name}. There only requests with deprecated ")
 
 

@@ -129,7 +129,7 @@ def test_it_says_from_when_to_when_and_which_brokers_show_less(scope: Scope) -> 
     assert result.cannot_tell[0].startswith("The requests are from 2026-11-21 02:00 to 2026-11-21 04:00 UTC; ")
     assert result.cannot_tell[1].startswith("Brokers that log at INFO: c/b2. ")
     assert result.cannot_tell[1].endswith(
-        " and what a broker does not call deprecated (such as whatever a downgrade would break) does not show."
+        " What a broker does not call deprecated (such as whatever a downgrade would break) does not show."
     )
     assert result.cannot_tell[2].startswith("Brokers without an ApiVersions answer in their log: c/b2. ")
 

@@ -1,0 +1,66 @@
+"""What answers say of the logs: how many connections are seen from their beginning, and who logs at INFO."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.trust import limits_of_logs
+from tests.frames import at
+from tests.report.tables_on_disk import write_warehouse
+
+BY_BROKER = "By broker: the view what_the_log_shows."
+INFO = (
+    "Brokers that log at INFO: c/quiet. There only requests with deprecated versions are logged: whoever is named is "
+    "certain, but clients that are fine are not counted."
+)
+
+
+def scope(folder: Path, starts: Counter[str], *info_brokers: str, filters: Filters | None = None) -> Scope:
+    """A warehouse with connections of client `a` in cluster c, and one of a broker in it and of client `b` in d."""
+    common = {"cluster": "c", "broker": "loud", "role": "client", "client_id": "a", "principal": "User:p"}
+    times = {"opened_at": at(0), "last_request_at": at(60)}
+    rows = [{**common, **times, "start": start} for start in starts.elements()]
+    rows.append({**common, **times, "role": "broker", "start": "before_log"})
+    rows.append({**common, **times, "cluster": "d", "client_id": "b", "start": "observed"})
+    usage = [{**common, "broker": "loud", "first_at": at(0), "last_at": at(60), "info_only": False}]
+    usage += [
+        {**common, "broker": name, "first_at": at(0), "last_at": at(60), "info_only": True} for name in info_brokers
+    ]
+    tables = local_tables(str(write_warehouse(folder / "w", {"connections": rows, "api_usage": usage})))
+    assert tables is not None
+    return Scope(tables, filters or Filters())
+
+
+@pytest.mark.parametrize(
+    ("starts", "sentence"),
+    [
+        ({"before_log": 2, "hidden_by_sasl": 1, "observed": 1200},
+         "The log shows 1,201 of 1,204 connections of clients from their beginning; 2 were open before it and "
+         "1 began with SASL, which it hides."),
+        ({"before_log": 1}, "The log shows 1 of 2 connections of clients from their beginning; 1 was open before it."),
+        ({"hidden_by_sasl": 3, "observed": 1},
+         "The log shows 2 of 5 connections of clients from their beginning; 3 began with SASL, which it hides."),
+    ],
+)  # fmt: skip
+def test_connections_whose_beginning_is_not_seen_are_counted(
+    tmp_path: Path, starts: dict[str, int], sentence: str
+) -> None:
+    assert limits_of_logs(scope(tmp_path, Counter(starts))) == [sentence, BY_BROKER]
+
+
+def test_nothing_is_said_if_the_log_shows_all(tmp_path: Path) -> None:
+    assert limits_of_logs(scope(tmp_path, Counter({"observed": 2}))) == []
+
+
+def test_a_log_at_info_is_named_also_with_a_filter_that_leaves_no_request_of_its_broker(tmp_path: Path) -> None:
+    chosen = Filters(cluster="c", client="nobody", since=at(3600))
+    assert limits_of_logs(scope(tmp_path, Counter({"before_log": 1}), "quiet", filters=chosen)) == [INFO, BY_BROKER]
+
+
+def test_only_the_clients_in_scope_count(tmp_path: Path) -> None:
+    starts = Counter({"before_log": 1})
+    assert limits_of_logs(scope(tmp_path / "d", starts, "quiet", filters=Filters(cluster="d"))) == []
+    assert limits_of_logs(scope(tmp_path / "b", starts, filters=Filters(client="b"))) == []
