@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _arguments(argv)
     results = Results(given.docs / "benchmarks.json")
     wrong = 0
-    choice = Choice(given.all, given.requests, given.sizes, given.connections)
+    choice = Choice(given.all, given.requests, given.sizes, given.connections, given.hours)
     for section in () if given.report_only else given.sections or SECTIONS:
         for case in cases(section, choice):
             if given.only.lower() in case.log.name.lower():
@@ -55,6 +55,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--sizes", type=_numbers(float), default=(), metavar="GB,…", help="of growth")
     parser.add_argument("--connections", type=_numbers(int), default=(), metavar="N,…", help="of growth")
+    parser.add_argument(
+        "--hours", type=_numbers(int), default=(), metavar="N,MB", help="runs of hours, and megabytes for each (8,20)"
+    )
     parser.add_argument("--only", default="", metavar="TEXT", help="only logs whose name has this in it")
     parser.add_argument("--ways", default="", metavar="TEXT", help="only ways whose name has this in it")
     parser.add_argument(

@@ -15,7 +15,7 @@ from .results import Entry, middle
 
 SECTIONS = ("extraction", "pipeline", "startup", "growth", "increments", "hours")
 APPENDED = 20_000_000
-"""Bytes that are appended to a log in `increments`, and in each hour of `hours`."""
+"""Bytes that are appended to a log in `increments`."""
 MOST_OF_LAST = 1.3
 """How much more CPU the last run of `hours` may take than the second one."""
 
@@ -70,6 +70,7 @@ class Choice:
     requests: int = 500_000
     sizes: tuple[float, ...] = ()
     connections: tuple[int, ...] = ()
+    hours: tuple[int, ...] = ()
 
     @property
     def growth_sizes(self) -> tuple[float, ...]:
@@ -80,6 +81,12 @@ class Choice:
     def growth_connections(self) -> tuple[int, ...]:
         """Connections of the logs of `growth`; all have as many requests, two for each connection of the largest."""
         return self.connections or ((1000, 10_000, 100_000, 1_000_000) if self.everything else (1000, 10_000, 100_000))
+
+    @property
+    def runs_by_hour(self) -> tuple[int, int]:
+        """The number of runs of `hours`, and the bytes that each of them finds."""
+        number, megabytes = self.hours or ((48, 100) if self.everything else (8, 20))
+        return number, megabytes * 1_000_000
 
 
 def cases(section: str, choice: Choice) -> list[Case]:
@@ -149,8 +156,8 @@ def _increments(choice: Choice) -> list[Case]:
 
 def _hours(choice: Choice) -> list[Case]:
     """Runs one after the other on a log that grows, beside one run over all of it; its connections live through them."""
-    number = 48 if choice.everything else 8
-    log = mixed_log(number * APPENDED / 1e9, 1000)
+    number, size = choice.runs_by_hour
+    log = mixed_log(number * size / 1e9, 1000)
 
     def run_of(hour: int) -> Callable[[Turn], list[str]]:
         return lambda turn: _delivered(turn, size_of(turn.logs) * hour // number)

@@ -20,7 +20,7 @@ and one after 20 MB of another day's log were added.""",
 begins with an ApiVersions record of some 4 KB, so its logs grow too).""",
     "increments": """A log of which all connections stay open grows by 20 MB: what a run over the new bytes takes after one over all before,
 beside a first run over the same 20 MB alone.""",
-    "hours": """Runs one after the other on a log that grows by 20 MB each time, of which all connections stay open, beside one run over all of it.""",
+    "hours": """Runs one after the other on a log that grows by as much each time, of which all connections stay open, beside one run over all of it.""",
 }
 _PARTS = {
     "extraction": ("start", "read", "read again"),
