@@ -6,9 +6,9 @@ In a notebook, with its own session:
     settings = kafka_clientinfo.load_settings(cluster="orders")
     report = kafka_clientinfo.run(spark, ["/Volumes/logs/kafka"], "/Volumes/lake/clientinfo", settings)
 
-`ingest` and `build` are the two steps of `run`; `maintain` keeps a warehouse small, `verify` checks one. The protocol
-engine (`kafka_clientinfo.protocol`) and the log parser (`kafka_clientinfo.logs`) work without Spark; names below that
-need Spark import it on first use.
+`ingest` and `build` are the two steps of `run`; `maintain` keeps a warehouse small, `forget` removes a cluster from it,
+`verify` checks it. The protocol engine (`kafka_clientinfo.protocol`) and the log parser (`kafka_clientinfo.logs`) work
+without Spark; names below that need Spark import it on first use.
 """
 
 from importlib import import_module
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .runs.ingest import RunReport
     from .runs.run import build, ingest, run
     from .spark.session import local_session
-    from .warehouse.maintenance import MaintenanceReport, maintain
+    from .warehouse.maintenance import ForgetReport, MaintenanceReport, forget, maintain
     from .warehouse.warehouse import Warehouse
 
 __version__ = "0.1.0"
@@ -42,6 +42,7 @@ __all__ = [
     "ConfigError",
     "DecodeError",
     "EncodeError",
+    "ForgetReport",
     "InputError",
     "MaintenanceReport",
     "RunReport",
@@ -51,6 +52,7 @@ __all__ = [
     "Warehouse",
     "WarehouseError",
     "build",
+    "forget",
     "ingest",
     "load_settings",
     "local_session",
@@ -66,7 +68,9 @@ _WITH_SPARK = {
     "run": "runs.run",
     "Check": "questions.checks",
     "verify": "questions.verification",
+    "ForgetReport": "warehouse.maintenance",
     "MaintenanceReport": "warehouse.maintenance",
+    "forget": "warehouse.maintenance",
     "maintain": "warehouse.maintenance",
     "Warehouse": "warehouse.warehouse",
     "local_session": "spark.session",

@@ -1,6 +1,7 @@
 """Text from outside: logged values as harmless lines for terminals and as UTF-8, and arguments, which must be UTF-8."""
 
 import re
+from collections.abc import Sequence
 
 from .errors import ConfigError
 
@@ -11,6 +12,8 @@ _INVISIBLE = re.compile(
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 4000
 """The most characters of one text, if no width is given."""
+_NAMED = 20
+"""The largest number of names in a message."""
 
 
 def safe(value: object, width: int = _LONGEST) -> str:
@@ -30,6 +33,11 @@ def safe(value: object, width: int = _LONGEST) -> str:
 def encodable(text: str) -> str:
     """Return a text with U+FFFD in the place of each lone surrogate, which UTF-8 cannot hold."""
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a message, each in quotes, at most 20 of them; `none` if there are none."""
+    return (", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")) or "none"
 
 
 def argument(option: str, text: str) -> str:

@@ -67,6 +67,7 @@ def test_a_command_that(what: str) -> None:
         (["report", "--output", "page.html"], "nothing was changed"),
         (["diff", "--from", "2d", "--to", "today"], "nothing was changed"),
         (["run", "logs"], "what was committed is whole, and the next run goes on from there"),
+        (["forget", "--cluster", "a"], "what was committed is whole, and the next run goes on from there"),
         (["maintain"], "what was committed is whole, and the next run goes on from there"),
     ],
 )

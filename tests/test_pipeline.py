@@ -251,5 +251,5 @@ def test_acceptance_of_the_corpus(spark: Any, tmp_path: Path) -> None:
 def test_each_step_can_be_called_by_its_public_name() -> None:
     import kafka_clientinfo
 
-    names = ("run", "ingest", "build", "verify", "maintain", "load_settings", "local_session")
+    names = ("run", "ingest", "build", "verify", "maintain", "forget", "load_settings", "local_session")
     assert [name for name in names if not callable(getattr(kafka_clientinfo, name))] == []

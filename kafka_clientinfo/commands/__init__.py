@@ -6,7 +6,7 @@ COMMANDS = {
     name: import_module(f"{__name__}.{name}")
     for name in (
         "run", "ingest", "build", "scan", "parse", "summary", "clients", "connection", "upgrade", "violations", "diff",
-        "report", "tables", "sql", "maintain", "verify", "completion",
+        "report", "tables", "sql", "maintain", "forget", "verify", "completion",
     )
 }  # fmt: skip
 """The command modules by name, in the order of the help.

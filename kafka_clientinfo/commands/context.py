@@ -8,13 +8,13 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from ..config.settings import Settings, load_settings
-from ..errors import ConfigError, WarehouseError
+from ..errors import WarehouseError
 from ..questions.filters import Filters, Scope
 from ..spark.failures import AGAIN
 from ..tables.types import sql_time
 from ..warehouse.address import address_before, address_in
 from ..warehouse.locks import is_at_work
-from ..warehouse.state import LEDGER, State, require_state, unless_at_work
+from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
 from . import text_tables
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ _WHERE = (
 )
 WOULD_BREAK = 3
 """The exit code if a client would break, or misbehaves newly."""
-_NAMED = 20
-"""The largest number of clusters that a message names."""
 _WAITING = (
     "SELECT cluster, max(ingested_at) > CAST({until} AS TIMESTAMP) AS waits FROM {ingested_files} "
     "GROUP BY cluster ORDER BY cluster"
@@ -124,11 +122,7 @@ class Context:
             raise WarehouseError(f"in {tables.root} the table {table} is missing{advice}")
         waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": sql_time(state.built_until)}).rows)
         if cluster is not None and cluster not in waiting:
-            names = list(waiting)
-            known = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
-            raise ConfigError(
-                f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {known or 'none'}"
-            )
+            raise no_logs_of(cluster, root, list(waiting))
         is_behind = any(waits for name, waits in waiting.items() if cluster in (None, name))
         return Scope(tables, filters), [_BEHIND] if is_behind else []
 

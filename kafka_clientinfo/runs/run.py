@@ -22,8 +22,8 @@ from ..tables.types import sql_time
 from ..tables.views import views
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import Build
+from ..warehouse.opening import opened
 from ..warehouse.progress import Progress
-from ..warehouse.retention import opened
 from ..warehouse.state import LEDGER, State
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
@@ -103,7 +103,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     except (UnreadableTableError, OSError):  # a table is damaged, or another run is writing it
         return None
     is_broken = not all(map(tables.exists, state.rows))
-    if is_broken or state.deleting is not None:
+    if is_broken or state.is_deleting:
         return None
     report = RunReport()
     for logs in inputs:

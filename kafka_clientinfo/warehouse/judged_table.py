@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE
@@ -125,11 +125,19 @@ class JudgedTable:
 
     def forget(self, before: datetime) -> None:
         """Delete the rows of connection ids without a request at an instant or later; a run does not read these."""
+        self._delete(F.col(f"{STATE}.heard_until") < F.lit(before))
+
+    def forget_cluster(self, cluster: str) -> None:
+        """Delete the rows of a cluster."""
+        self._delete(F.col("cluster") == F.lit(cluster))
+
+    def _delete(self, condition: Column) -> None:
+        """Delete the rows of connection ids that meet a condition, which holds for all rows of an id or for none."""
         build = self.last_build()
         if build is None:
             return
         stored = self.spark.read.table(self._table)
-        old = stored.where(F.col(f"{STATE}.heard_until") < F.lit(before)).select(*CONNECTION_ID_KEY)
+        old = stored.where(condition).select(*CONNECTION_ID_KEY)
         if self._is_written_whole(build):
             self.overwrite(of_other_keys(stored, old, CONNECTION_ID_KEY).coalesce(1), build)
             return

@@ -3,6 +3,8 @@
 Every run commits a few small files to each table, and the files that it replaced stay. Compaction (OPTIMIZE, which also
 clusters) merges small files into large ones; vacuum deletes files that no table has used for a number of hours. From
 4.1 on, Delta reads these hours only from the table's property, so they are written there.
+
+`forget` removes a cluster.
 """
 
 from dataclasses import InitVar, dataclass, field
@@ -17,9 +19,11 @@ from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
 from . import ddl
 from .address import address_in
+from .forgetting import remove_cluster
 from .judged_table import JUDGED
+from .opening import opened
 from .progress import Progress, Stages
-from .retention import opened, retain
+from .retention import retain
 from .state import read_state, require_state, time_text
 from .warehouse import Warehouse
 
@@ -90,6 +94,50 @@ def maintain(
         patience = timedelta(hours=0 if tables.locked else settings.vacuum_hours)
         tables.staging.remove_leftovers(datetime.now(UTC) - patience)
         report.retained_from = time_text(tables.state.retained_from)
+    return report
+
+
+@dataclass
+class ForgetReport(Stages):
+    """What `forget` did.
+
+    Attributes:
+        cluster: the cluster.
+        deleted: rows that were deleted, per table.
+        seconds: time per stage.
+    """
+
+    progress: InitVar[Progress | None] = None
+    cluster: str = ""
+    deleted: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def forget(
+    spark: SparkSession,
+    warehouse: str,
+    cluster: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> ForgetReport:
+    """Delete all rows of a cluster; a later run reads its logs again, under any name.
+
+    Args:
+        spark: a session with Delta.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
+        cluster: the cluster's name in the tables.
+        settings: `lock_wait_seconds` is used.
+        progress: called with the name of each stage as it begins.
+
+    Raises:
+        ConfigError: no log of this cluster was read.
+        WarehouseError: when there is no warehouse, or it does not fit this release.
+    """
+    settings = settings or Settings()
+    require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
+    report = ForgetReport(progress, cluster)
+    with opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
+        report.deleted = remove_cluster(tables, cluster)
     return report
 
 

@@ -24,16 +24,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..config.settings import Settings
 from ..errors import WarehouseError
 from ..spark.caching import release
-from ..spark.session_conf import sized
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
-from .locks import exclusive
-from .progress import Stages
 from .replacement import of_other_keys
 from .staging import cache
 from .state import LEDGER, SOURCES, time_text
@@ -69,22 +65,6 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     if tables.state.retained_from is not None:
         tables.judged.forget(tables.state.retained_from)
     return counts
-
-
-@contextmanager
-def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -> Iterator[Warehouse]:
-    """Hold a warehouse for a run, after finishing any deletion under way; remove the run's staged tables at the end.
-
-    Raises:
-        WarehouseError: as `exclusive` and `Warehouse.open` do.
-    """
-    with exclusive(root, settings.lock_wait_seconds, report.on_stage, spark) as locked:
-        tables = Warehouse(spark, root, locked, private=settings.private_raw_bytes)
-        with tables.staging.removed_after():
-            with sized(spark, 0), report.stage("prepare"):  # little work, until the amount is known
-                tables.open()
-                finish_deletion(tables)
-            yield tables
 
 
 def finish_deletion(tables: Warehouse) -> None:

@@ -5,12 +5,13 @@ counted as deleted) are never half stored, wherever a run is killed.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..errors import WarehouseError
+from ..errors import ConfigError, WarehouseError
+from ..printable import listed
 from .address import Address
 from .ddl import properties
 from .locks import is_at_work
@@ -46,6 +47,7 @@ class State:
         built_with: the release and the settings of that build.
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
         deleting: per table, all rows of the deletion that is under way; None if none is.
+        forgetting: the cluster whose rows are being deleted; None if no cluster is.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
     """
@@ -55,8 +57,14 @@ class State:
     built_with: str | None = None
     retained_from: datetime | None = None
     deleting: Mapping[str, int] | None = None
+    forgetting: str | None = None
     deleted: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether a run has begun to delete rows and has not ended that."""
+        return self.deleting is not None or self.forgetting is not None
 
     @property
     def properties(self) -> dict[str, str]:
@@ -87,6 +95,11 @@ def require_state(state: State | None, root: str) -> State:
             f"{root} has no table {LEDGER}{unless_at_work(root, '; make it with `kafka-clientinfo run`')}"
         )
     return state
+
+
+def no_logs_of(cluster: str, root: str, known: Sequence[str]) -> ConfigError:
+    """Return the error for a --cluster of which a warehouse has no logs; `known` are the clusters that it has."""
+    return ConfigError(f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {listed(known)}")
 
 
 def unless_at_work(root: str, advice: str) -> str:

@@ -85,9 +85,23 @@ def deletion_under_way(lake: Path, settings: Settings) -> Settings:
     return settings
 
 
-@pytest.mark.parametrize(
-    "change", one_in(2, [other_settings, no_table, no_ledger, unreadable_ledger, not_built, deletion_under_way])
-)
+def removal_under_way(lake: Path, settings: Settings) -> Settings:
+    change_state(lake, forgetting="another")
+    return settings
+
+
+CHANGES = [
+    other_settings,
+    no_table,
+    no_ledger,
+    unreadable_ledger,
+    not_built,
+    deletion_under_way,
+    removal_under_way,
+]
+
+
+@pytest.mark.parametrize("change", one_in(2, CHANGES))
 def test_a_session_is_needed_where_there_is_work(
     change: Callable[[Path, Settings], Settings], copied: Path, settings: Settings
 ) -> None:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse import opening, retention
 from kafka_clientinfo.warehouse.retention import retain
 from kafka_clientinfo.warehouse.state import SOURCES, State
 
@@ -71,7 +71,7 @@ def test_the_instant_is_stored_before_anything_is_deleted_and_never_goes_back(
     assert done == [(instant, SOURCES), *stored, *([("forgotten", since)] if since else [])]
 
 
-@pytest.mark.parametrize("fails", [None, "opening", "deletion", "the run"])
+@pytest.mark.parametrize("fails", [None, "opening", "deletion", "removal", "the run"])
 def test_what_a_run_staged_goes_however_it_ends_and_a_deletion_is_finished_first(
     fails: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,15 +100,16 @@ def test_what_a_run_staged_goes_however_it_ends_and_a_deletion_is_finished_first
             staging=SimpleNamespace(removed_after=lambda: noted("staging")), open=lambda: step("opening")
         )
 
-    monkeypatch.setattr(retention, "exclusive", exclusive)
-    monkeypatch.setattr(retention, "Warehouse", warehouse)
-    monkeypatch.setattr(retention, "sized", lambda spark, size: nullcontext())
-    monkeypatch.setattr(retention, "finish_deletion", lambda tables: step("deletion"))
+    monkeypatch.setattr(opening, "exclusive", exclusive)
+    monkeypatch.setattr(opening, "Warehouse", warehouse)
+    monkeypatch.setattr(opening, "sized", lambda spark, size: nullcontext())
+    monkeypatch.setattr(opening, "finish_deletion", lambda tables: step("deletion"))
+    monkeypatch.setattr(opening, "finish_removal", lambda tables: step("removal"))
     report: Any = SimpleNamespace(on_stage=print, stage=lambda name: nullcontext())
     settings = Settings(lock_wait_seconds=7, private_raw_bytes=False)
     failure = pytest.raises(KeyError) if fails else nullcontext()
-    with failure, retention.opened("spark", "/lake", settings, report):  # type: ignore[arg-type]
+    with failure, opening.opened("spark", "/lake", settings, report):  # type: ignore[arg-type]
         step("the run")
-    steps = ["opening", "deletion", "the run"]
+    steps = ["opening", "deletion", "removal", "the run"]
     reached = steps[: steps.index(fails) + 1] if fails else steps
     assert done == ["lock", "staging", *reached, "staging ends", "lock ends"]

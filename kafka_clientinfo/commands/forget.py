@@ -1,0 +1,38 @@
+"""The command `forget`: removes all rows of a cluster from the warehouse."""
+
+import argparse
+import json
+from dataclasses import asdict
+
+from ..printable import argument, safe
+from . import text_tables
+from .context import COMMITTED, Context, add_common
+
+HELP = "remove a cluster's rows from all tables, such as those of logs that were read under a wrong name"
+STOPPED = COMMITTED
+EXAMPLES = ("forget --cluster order --warehouse /data/clientinfo",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common(parser)
+    parser.add_argument("--cluster", required=True, metavar="NAME", help="the cluster, as `summary` names it")
+
+
+def execute(context: Context) -> int:
+    arguments = context.arguments
+    cluster = argument("--cluster", arguments.cluster)
+    settings = context.settings()
+    spark = context.session(settings)
+    from ..warehouse.maintenance import forget
+
+    report = forget(spark, context.warehouse, cluster, settings, context.progress)
+    context.end_progress()
+    if arguments.json:
+        text_tables.output(json.dumps(asdict(report), ensure_ascii=True))
+        return 0
+    rows = [(name, number) for name, number in report.deleted.items() if number]
+    text_tables.output(
+        f"Rows of {safe(cluster)} that were deleted:\n{text_tables.columns(('table', 'rows'), rows)}\n"
+        "Their files stay until `kafka-clientinfo maintain` deletes what no table has used for a week."
+    )
+    return 0

@@ -1,0 +1,75 @@
+"""Removes all rows of a cluster: of logs that were read under a wrong name, or that must not be kept.
+
+No row of a derived table depends on another cluster, so that the other rows stay as they are. A run may be killed at
+any point; deleted rows are still accounted for:
+
+    step                                                | state afterwards
+    ----------------------------------------------------|------------------------------------------------------
+    1 count what retention has deleted of the cluster   | as before
+    2 one commit to the state                           | forgetting = cluster; deleted is without these counts
+    3 delete, one table after the other, the table      | the same; a later run deletes the rest
+      `ingested_files` last                             |
+    4 one commit to the state                           | rows = what the tables hold; forgetting = None
+
+Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
+"""
+
+from pyspark.sql import functions as F
+
+from . import ddl
+from .state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows, no_logs_of
+from .warehouse import Warehouse
+
+_OF_FILES = "rejected_records"
+"""The table without a column `cluster`: its rows name their file only."""
+
+
+def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
+    """Delete all rows of a cluster from an open warehouse.
+
+    Returns:
+        Rows deleted per table.
+
+    Raises:
+        ConfigError: no log of this cluster was read.
+    """
+    tables.claim()
+    known = [row["cluster"] for row in tables.read(LEDGER).select("cluster").distinct().orderBy("cluster").collect()]
+    if cluster not in known:
+        raise no_logs_of(cluster, tables.root, known)
+    gone = _deleted_by_retention(tables, cluster)
+    deleted = {name: number - gone.get(name, 0) for name, number in tables.state.deleted.items()}
+    tables.update_state(forgetting=cluster, deleted=deleted)
+    return _carry_out(tables, cluster)
+
+
+def finish_removal(tables: Warehouse) -> None:
+    """Do the rest of a deletion whose run was killed; nothing if none is under way."""
+    if tables.state.forgetting is not None:
+        _carry_out(tables, tables.state.forgetting)
+
+
+def _carry_out(tables: Warehouse, cluster: str) -> dict[str, int]:
+    of_cluster = f"cluster = {ddl.literal(cluster)}"
+    tables.judged.forget_cluster(cluster)
+    deleted = {}
+    for name in sorted(tables.specs, key=lambda name: name == LEDGER):
+        if name == _OF_FILES:
+            files = tables.read(LEDGER).where(of_cluster).select("file_id")
+            deleted[name] = tables.delete_rows(name, files)
+        else:
+            deleted[name] = tables.delete(name, of_cluster)
+    tables.update_state(forgetting=None, rows=tables.rows())
+    return {name: deleted[name] for name in tables.specs}
+
+
+def _deleted_by_retention(tables: Warehouse, cluster: str) -> dict[str, int]:
+    """Return how many rows of the cluster's files retention has deleted, for each table from which it has deleted any."""
+    files = tables.read(LEDGER).where(F.col("cluster") == F.lit(cluster))
+    counts = [counted_rows(row.asDict()) for row in files.collect()]
+    gone = {}
+    for name in set(SOURCES) & set(tables.state.deleted):
+        first_unread = files.select("file_id", F.expr(FIRST_UNREAD[name]).alias("first"))
+        stored = tables.read(name).join(first_unread, on="file_id", how="inner").where("byte_offset < first").count()
+        gone[name] = max(0, sum(count[name] for count in counts) - stored)
+    return gone

@@ -1,0 +1,144 @@
+"""Rows of a forgotten cluster leave all tables, wherever a run is killed; no other row does."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.tables.spec import parse_spec
+from kafka_clientinfo.warehouse.forgetting import finish_removal, remove_cluster
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+from .test_retention import kill_at
+from .tiny import AT
+
+PLACE = {"file_id": "string", "byte_offset": "bigint"}
+COLUMNS = {
+    "connections": {"cluster": "string", "connection_id": "string"},
+    "ingested_files": {
+        "file_id": "string",
+        "cluster": "string",
+        "requests": "bigint",
+        "rejected": "bigint",
+        "ignored": "map<string,bigint>",
+        "bytes_ingested": "bigint",
+        "damage": "string",
+        "ingested_at": "timestamp",
+    },
+    "requests": {**PLACE, "cluster": "string"},
+    "rejected_records": PLACE,
+    "failed_requests": {**PLACE, "cluster": "string"},
+}
+WRONG = "it's \\ wrong"
+ROWS: dict[str, list[tuple[Any, ...]]] = {
+    "connections": [("c", "1"), (WRONG, "1"), (WRONG, "2"), (WRONG.upper(), "1")],
+    "ingested_files": [
+        ("f", "c", 3, 1, {}, 100, None, AT),
+        ("g", WRONG, 5, 2, {"failed_request": 1, "event": 9}, 100, None, AT),
+        ("h", WRONG, 2, 0, None, 100, "torn", AT),
+        ("i", WRONG.upper(), 1, 0, {}, 100, None, AT),
+    ],
+    # Of the 7 requests of the cluster 4 are left, and one row that a failed run has left.
+    "requests": [
+        *(("f", n, "c") for n in range(3)),
+        *(("g", n, WRONG) for n in range(3)),
+        ("g", 100, WRONG),
+        ("h", 0, WRONG),
+        ("i", 0, WRONG.upper()),
+    ],
+    "rejected_records": [("f", 9), ("g", 8), ("g", 9)],
+    "failed_requests": [("g", 50, WRONG)],
+}
+STATE = {"built_until": AT, "deleted": {"requests": 10, "failed_requests": 4}}
+DELETED = {"connections": 2, "ingested_files": 2, "requests": 5, "rejected_records": 2, "failed_requests": 1}
+LEFT = {"connections": 2, "ingested_files": 2, "requests": 4, "rejected_records": 1, "failed_requests": 0}
+STILL_DELETED = {"requests": 7, "failed_requests": 4}
+"""Of the 10 requests that retention has deleted, 3 were of the cluster."""
+
+
+def spec(name: str) -> Any:
+    columns = "".join(
+        f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\nrequired = {str(c == "cluster").lower()}\n'
+        for c, t in COLUMNS[name].items()
+    )
+    mode = "overwrite" if name == "connections" else "append"
+    key = "connection_id" if name == "connections" else "file_id"
+    return parse_spec(
+        f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\nkey = ["{key}"]\ncluster_by = ["{key}"]\n{columns}'
+    )
+
+
+SPECS = {name: spec(name) for name in COLUMNS}
+
+
+@pytest.fixture(scope="module")
+def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("forgetting") / "lake"
+    made = Warehouse(spark, str(root), True, SPECS)
+    for name, values in ROWS.items():
+        made.append(name, relation_of(spark, values, SPECS[name].ddl), "1")
+    made.update_state(rows=made.rows(), **STATE)
+    return root
+
+
+@pytest.fixture
+def lake(spark: Any, built: Path, tmp_path: Path) -> Warehouse:
+    """A copy that a test may change."""
+    shutil.copytree(built, tmp_path / "lake")
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+
+
+def assert_gone(lake: Warehouse) -> None:
+    after = Warehouse(lake.spark, lake.root, True, SPECS)
+    state = after.state
+    assert (state.forgetting, state.deleted, state.rows) == (None, STILL_DELETED, LEFT)
+    assert state.built_until == AT
+    for name in ROWS:
+        left = after.read(name).collect()
+        assert len(left) == LEFT[name]
+        assert not [row for row in left if row.asDict().get("cluster") == WRONG]
+
+
+def test_a_forgotten_cluster_leaves_all_tables_and_no_other_row_does(lake: Warehouse) -> None:
+    assert remove_cluster(lake, WRONG) == DELETED
+    assert_gone(lake)
+    finish_removal(lake)  # nothing is under way
+    assert_gone(lake)
+
+
+@pytest.mark.parametrize(
+    ("method", "call"),
+    [
+        ("delete", 3),
+        *(
+            pytest.param(method, call, marks=pytest.mark.long)
+            for method, call in (("delete", 1), ("delete", 2), ("delete_rows", 1), ("delete", 4), ("update_state", 2))
+        ),
+    ],
+)
+def test_a_killed_removal_is_finished_by_the_next_run(
+    lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int
+) -> None:
+    kill_at(lake, monkeypatch, method, call)
+    with pytest.raises(KeyboardInterrupt):
+        remove_cluster(lake, WRONG)
+    other = Warehouse(lake.spark, lake.root, True, SPECS)
+    other.open()
+    assert other.state.is_deleting
+    finish_removal(other)
+    assert_gone(lake)
+
+
+@pytest.mark.parametrize("cluster", ["", "C", "%", "it's"])
+def test_an_unknown_cluster_is_refused_with_those_that_are_known(lake: Warehouse, cluster: str) -> None:
+    before = lake.state
+    with pytest.raises(ConfigError) as refused:
+        remove_cluster(lake, cluster)
+    known = sorted((WRONG, WRONG.upper(), "c"))
+    assert str(refused.value) == (
+        f"--cluster is {cluster!r}, of which {lake.root} has no logs; it has those of {', '.join(map(repr, known))}"
+    )
+    assert Warehouse(lake.spark, lake.root, True, SPECS).state == before
