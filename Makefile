@@ -93,7 +93,11 @@ picture: run $(VENV)/.browser ## Make docs/report.png again from the report of s
 
 OTHER_SPARKS := tests/test_oldest_spark.py
 
-oracle: setup ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
+$(VENV)/.manifests: $(VENV)/.installed
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,manifests]'
+	@touch $@
+
+oracle: setup $(VENV)/.manifests ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS:%=--ignore=%)
 
 sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)

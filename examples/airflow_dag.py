@@ -1,12 +1,13 @@
 """Two DAGs for Airflow 3.3: one reads new request logs every hour, the other checks and compacts the tables every night.
 
 The worker needs `kafka-clientinfo[local]` on its PATH, Java, the logs and the tables. A task fails if its command does. After
-exit code 1 a retry makes sense, because the next run continues where the last one ended; exit code 2 means a wrong argument.
+exit code 1 it is tried again, because the next run continues where the last one ended; after exit code 2 (an argument or a
+setting is wrong) it is not, as that would fail too.
 """
 
+import subprocess
 from datetime import datetime, timedelta
 
-from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowFailException
 
@@ -16,7 +17,19 @@ CLUSTER = "orders"
 TARGET = "4.0.1"
 
 DEFAULTS = {"retries": 2, "retry_delay": timedelta(minutes=5)}
-BREAKS = 3
+USAGE, BREAKS = 2, 3
+
+
+def answer(*arguments: str, codes: tuple[int, ...] = (0,)) -> str:
+    """Run the command and return what it prints; `codes` are the exit codes that are answers, not failures."""
+    done = subprocess.run(["kafka-clientinfo", *arguments], capture_output=True, text=True, check=False)
+    print(done.stdout, done.stderr, sep="\n")
+    if done.returncode == USAGE:
+        raise AirflowFailException(done.stderr)
+    if done.returncode not in codes:
+        raise RuntimeError(f"exit code {done.returncode}: {done.stderr}")
+    return done.stdout
+
 
 with DAG(
     "kafka_clientinfo",
@@ -26,10 +39,13 @@ with DAG(
     max_active_runs=1,
     default_args=DEFAULTS,
 ):
-    BashOperator(
-        task_id="run",
-        bash_command=f"kafka-clientinfo run {LOGS} --warehouse {WAREHOUSE} --cluster {CLUSTER}",
-    )
+
+    @task
+    def run() -> None:
+        """Read the new bytes of the logs."""
+        answer("run", LOGS, "--warehouse", WAREHOUSE, "--cluster", CLUSTER)
+
+    run()
 
 with DAG(
     "kafka_clientinfo_nightly",
@@ -39,21 +55,20 @@ with DAG(
     max_active_runs=1,
     default_args=DEFAULTS,
 ):
-    verify = BashOperator(task_id="verify", bash_command=f"kafka-clientinfo verify --warehouse {WAREHOUSE}")
-    maintain = BashOperator(
-        task_id="maintain",
-        bash_command=f"kafka-clientinfo maintain --warehouse {WAREHOUSE} --retention-days 90",
-    )
+
+    @task
+    def verify() -> None:
+        """Check the tables."""
+        answer("verify", "--warehouse", WAREHOUSE)
+
+    @task
+    def maintain() -> None:
+        """Compact the tables, and delete requests of connections that ended 90 days ago."""
+        answer("maintain", "--warehouse", WAREHOUSE, "--retention-days", "90")
 
     @task
     def upgrade() -> str:
         """Return who would break. Exit code 3 (a client would break) is an answer, not a failure."""
-        import subprocess
+        return answer("upgrade", "--target", TARGET, "--warehouse", WAREHOUSE, codes=(0, BREAKS))
 
-        command = ["kafka-clientinfo", "upgrade", "--target", TARGET, "--warehouse", WAREHOUSE]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode not in (0, BREAKS):
-            raise AirflowFailException(done.stderr)
-        return done.stdout
-
-    verify >> maintain >> upgrade()
+    verify() >> maintain() >> upgrade()

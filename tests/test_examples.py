@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,10 +17,14 @@ import yaml
 
 import kafka_clientinfo
 from kafka_clientinfo import cli
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.runs.ingest import log_files
+from tests.builders import json_record
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 UNITS = sorted((EXAMPLES / "systemd").iterdir())
+CRON_JOBS = sorted((EXAMPLES / "kubernetes").iterdir())
 
 
 def takes(arguments: list[str]) -> Any:
@@ -27,16 +32,22 @@ def takes(arguments: list[str]) -> Any:
     return cli.command_line().parse_args(arguments)
 
 
+class _Failed(Exception):
+    """A failure after which Airflow does not try again."""
+
+
 class _Task:
-    """A stand-in for an operator: it keeps its arguments, and tasks can be put in order."""
+    """A stand-in for a task: calling it puts it into the DAG, and tasks can be put in order."""
 
-    made: list["_Task"] = []  # noqa: RUF012
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.run, self.name = function, function.__name__
+        _Dag.made[-1].tasks.append(self)
 
-    def __init__(self, **arguments: Any) -> None:
-        self.arguments = arguments
-        self.made.append(self)
+    def __call__(self) -> "_Task":
+        return self
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: "_Task") -> "_Task":
+        _Dag.made[-1].order.append((self.name, other.name))
         return other
 
 
@@ -45,6 +56,8 @@ class _Dag:
 
     def __init__(self, name: str, **arguments: Any) -> None:
         self.name, self.arguments = name, arguments
+        self.tasks: list[_Task] = []
+        self.order: list[tuple[str, str]] = []
         self.made.append(self)
 
     def __enter__(self) -> "_Dag":
@@ -55,36 +68,62 @@ class _Dag:
 
 
 @pytest.fixture
-def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The few names of Airflow that the example uses."""
+def dags(monkeypatch: pytest.MonkeyPatch) -> list[_Dag]:
+    """The DAGs of the example, with the few names of Airflow that it uses."""
     names = {
         "airflow": {},
-        "airflow.providers": {},
-        "airflow.providers.standard": {},
-        "airflow.providers.standard.operators": {},
-        "airflow.providers.standard.operators.bash": {"BashOperator": _Task},
-        "airflow.sdk": {"DAG": _Dag, "task": lambda function: function},
-        "airflow.sdk.exceptions": {"AirflowFailException": RuntimeError},
+        "airflow.sdk": {"DAG": _Dag, "task": _Task},
+        "airflow.sdk.exceptions": {"AirflowFailException": _Failed},
     }
     for name, members in names.items():
         module = ModuleType(name)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(_Task, "made", [])
     monkeypatch.setattr(_Dag, "made", [])
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 3, "", ""))
-    return
-
-
-def test_the_tasks_of_airflow_call_the_command_with_arguments_that_it_takes(airflow: None) -> None:
     runpy.run_path(str(EXAMPLES / "airflow_dag.py"))
-    called = [task.arguments["bash_command"].split() for task in _Task.made]
-    assert [words[0] for words in called] == ["kafka-clientinfo"] * 3
-    assert [takes(words[1:]).command for words in called] == ["run", "verify", "maintain"]
-    assert [(dag.name, dag.arguments["max_active_runs"]) for dag in _Dag.made] == [
+    return _Dag.made
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> Callable[[_Task, int], list[str]]:
+    """Runs a task, with a command that ends with an exit code, and returns the command's words."""
+
+    def call(task: _Task, code: int) -> list[str]:
+        commands: list[list[str]] = []
+
+        def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+            commands.append(command)
+            return subprocess.CompletedProcess(command, code, "said", "why")
+
+        monkeypatch.setattr(subprocess, "run", run)
+        task.run()
+        (command,) = commands
+        return command
+
+    return call
+
+
+def test_the_tasks_of_airflow_call_the_command_with_arguments_that_it_takes(
+    dags: list[_Dag], called: Callable[[_Task, int], list[str]]
+) -> None:
+    commands = [called(task, 0) for dag in dags for task in dag.tasks]
+    assert [words[0] for words in commands] == ["kafka-clientinfo"] * 4
+    assert [takes(words[1:]).command for words in commands] == ["run", "verify", "maintain", "upgrade"]
+    assert [(dag.name, dag.arguments["max_active_runs"]) for dag in dags] == [
         ("kafka_clientinfo", 1),
         ("kafka_clientinfo_nightly", 1),
     ]
+    assert [dag.order for dag in dags] == [[], [("verify", "maintain"), ("maintain", "upgrade")]]
+
+
+def test_airflow_tries_again_where_that_can_help(dags: list[_Dag], called: Callable[[_Task, int], list[str]]) -> None:
+    for task in (task for dag in dags for task in dag.tasks):
+        with pytest.raises(RuntimeError, match="exit code 1: why"):
+            called(task, 1)
+        with pytest.raises(_Failed, match="why"):
+            called(task, 2)
+        with nullcontext() if task.name == "upgrade" else pytest.raises(RuntimeError):
+            called(task, 3)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.suffix)
@@ -108,24 +147,58 @@ def test_the_service_calls_the_command_with_arguments_that_it_takes() -> None:
     assert (parsed.command, parsed.warehouse) == ("run", "/var/lib/kafka-clientinfo")
 
 
-def cron_job() -> Any:
-    return yaml.safe_load((EXAMPLES / "kubernetes" / "cronjob.yaml").read_text("utf-8"))
+def cron_job(path: Path) -> Any:
+    return yaml.safe_load(path.read_text("utf-8"))
 
 
-def test_the_cron_job_calls_the_command_in_what_it_mounts() -> None:
-    pod = cron_job()["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+def pod_of(path: Path) -> Any:
+    return cron_job(path)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize("path", CRON_JOBS, ids=lambda path: path.stem)
+@pytest.mark.oracle
+def test_kubernetes_takes_a_cron_job(path: Path) -> None:
+    kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="pip install '.[manifests]'")
+    kubernetes_validate.validate(cron_job(path), "1.31", strict=True)
+
+
+@pytest.mark.parametrize("path", CRON_JOBS, ids=lambda path: path.stem)
+def test_a_cron_job_calls_the_command_in_what_it_mounts(path: Path) -> None:
+    pod = pod_of(path)
     (container,) = pod["containers"]
     parsed = takes(container["args"])
     mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
-    assert {*parsed.logs, parsed.warehouse, "/tmp"} == mounts
+    (logs,) = parsed.logs
+    assert {"/" + logs.split("/")[1], parsed.warehouse, "/tmp"} == mounts
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     assert container["image"] == f"kafka-clientinfo:{kafka_clientinfo.__version__}"
 
 
-def test_the_cron_job_runs_as_the_user_of_the_container() -> None:
-    pod = cron_job()["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+@pytest.mark.parametrize("path", CRON_JOBS, ids=lambda path: path.stem)
+def test_a_cron_job_runs_as_the_user_of_the_container(path: Path) -> None:
+    context = pod_of(path)["securityContext"]
     (user,) = re.findall(r"^USER (\d+)$", (ROOT / "Containerfile").read_text("utf-8"), re.M)
-    assert (pod["securityContext"]["runAsUser"], pod["securityContext"]["runAsNonRoot"]) == (int(user), True)
+    assert (context["runAsUser"], context["runAsNonRoot"]) == (int(user), True)
+
+
+def test_the_cron_job_of_a_node_finds_the_logs_of_its_brokers_and_their_names(tmp_path: Path) -> None:
+    (container,) = pod_of(EXAMPLES / "kubernetes" / "cronjob-of-a-node.yaml")["containers"]
+    (pattern,) = takes(container["args"]).logs
+    uid = "0b5f9b0e-1c62-4f6e-9c41-2a4c1f3b7d10"
+    for pod in (
+        "kafka_my-cluster-kafka-0",
+        "kafka_my-cluster-broker-1",
+        "kafka_other-kafka-0",
+        "shop_my-cluster-kafka-0",
+    ):
+        log = tmp_path / f"{pod}_{uid}" / "kafka" / "0.log"
+        log.parent.mkdir(parents=True)
+        log.write_bytes(b"2026-11-21T02:44:58.359Z stdout F " + json_record(client_id="a"))
+    found = log_files([str(tmp_path) + pattern.removeprefix("/logs")], Settings())
+    assert sorted(Settings().broker_of(Path(file.path)) for file in found) == [
+        "my-cluster-broker-1",
+        "my-cluster-kafka-0",
+    ]
 
 
 def instructions() -> list[str]:
