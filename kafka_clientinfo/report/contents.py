@@ -58,10 +58,11 @@ class _Contents:
     def __init__(self, scope: Scope, verdict: Impact, owners: OwnersOfClients, limits: Limits) -> None:
         self.scope, self.verdict, self.target, self.owners = scope, verdict, str(verdict.target), owners
         self.is_part = scope.filters.since is not None or scope.filters.until is not None
-        ((self.connections, self.brokers, self.requests, self.named, first, last),) = scope.query(
+        ((self.connections, self.brokers, self.requests, self.named, observed, first, last),) = scope.query(
             "SELECT count(*), count(DISTINCT broker), CAST(sum(requests) AS BIGINT), "
             "CAST(sum(CASE WHEN client_software_name = 'unknown' THEN 0 ELSE 1 END) AS BIGINT), "
-            "unix_micros(min(opened_at)), unix_micros(max(last_request_at)) FROM {connections} WHERE role = 'client'"
+            "count(CASE WHEN start = 'observed' THEN 1 END), unix_micros(min(opened_at)), "
+            "unix_micros(max(last_request_at)) FROM {connections} WHERE role = 'client'"
         )
         if not self.connections:
             raise WarehouseError(
@@ -77,6 +78,7 @@ class _Contents:
             "breaking": f"{breaking:,}" if breaking else "None",
             "clients": clients(sum(verdict.clients.values())),
             "connections": f"{self.connections:,}",
+            "observed": "all" if observed == self.connections else f"{observed:,}",
             "brokers": f"{self.brokers:,}",
             "span": f"{_day(first)} to {_day(last)} UTC",
             "bucket": self.buckets.words,

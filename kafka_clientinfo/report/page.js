@@ -56,9 +56,9 @@ function text(value, kind) {
   return String(value);
 }
 
-function cell(value, kind, client) {
+function cell(value, { kind, label }, client) {
   const name = kind === "client" ? "th" : "td";
-  const made = element(name, { class: kind, scope: name === "th" ? "row" : null });
+  const made = element(name, { class: kind, scope: name === "th" ? "row" : null, "data-label": label });
   if (kind === "client" && client !== undefined && client !== null && client < data.tables.clients.rows.length) {
     made.append(element("a", { href: `#client-${client}` }, text(value, kind)));
   } else if (kind === "badge") {
@@ -71,6 +71,20 @@ function cell(value, kind, client) {
     made.append(text(value, kind));
   }
   return made;
+}
+
+// A box for a table. If the table is wider than the page, each row becomes a list of labels and values.
+function fitted(caption, table) {
+  const box = element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table);
+  box.fit = () => {
+    table.classList.remove("stacked");
+    table.classList.toggle("stacked", box.scrollWidth > box.clientWidth);
+  };
+  let width = 0;
+  new ResizeObserver(() => {
+    if (box.clientWidth !== width) { width = box.clientWidth; box.fit(); }
+  }).observe(box);
+  return box;
 }
 
 function compare(one, other, kind) {
@@ -124,7 +138,8 @@ class DataTable {
     this.previous = element("button", { type: "button", on: { click: () => this.turn(-1) } }, "Previous");
     this.next = element("button", { type: "button", on: { click: () => this.turn(1) } }, "Next");
     this.pages = element("div", { class: "pages" }, this.previous, this.next);
-    this.slot.append(controls, element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": this.caption }, table), this.pages);
+    this.box = fitted(this.caption, table);
+    this.slot.append(controls, this.box, this.pages);
     if (this.cut) this.slot.append(element("p", { class: "cut" }, this.cut));
   }
 
@@ -172,7 +187,7 @@ class DataTable {
   update() {
     const matching = this.matching();
     const rows = matching.slice(this.first, this.first + this.size);
-    this.body.replaceChildren(...rows.map((row) => element("tr", {}, ...this.columns.map((c, index) => cell(row.values[index], c.kind, this.client(row))))));
+    this.body.replaceChildren(...rows.map((row) => element("tr", {}, ...this.columns.map((c, index) => cell(row.values[index], c, this.client(row))))));
     if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, this.rows.length ? "No row fits." : "None.")));
     this.heads.forEach((head, index) => head.setAttribute("aria-sort", index !== this.sorted.column ? "none" : this.sorted.down ? "descending" : "ascending"));
     const part = matching.length > rows.length ? `${numbers.format(this.first + 1)} to ${numbers.format(this.first + rows.length)} of ` : "";
@@ -181,6 +196,7 @@ class DataTable {
     this.previous.disabled = this.first === 0;
     this.next.disabled = this.first + this.size >= matching.length;
     this.pages.hidden = matching.length <= this.size;
+    this.box.fit();
     if (this.shown) this.shown(rows);
   }
 
@@ -194,9 +210,9 @@ class DataTable {
 
 function simpleTable(caption, columns, rows) {
   const heads = columns.map((column) => element("th", { scope: "col", class: column.kind }, column.label));
-  const body = rows.map((row) => element("tr", {}, ...columns.map((column, index) => cell(row[index], column.kind))));
+  const body = rows.map((row) => element("tr", {}, ...columns.map((column, index) => cell(row[index], column))));
   const table = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body));
-  return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table);
+  return fitted(caption, table);
 }
 
 function columns(...pairs) {

@@ -1,4 +1,5 @@
-"""Plots as `svg` elements; their colours are custom properties of the page's style sheet.
+"""Plots as pairs of `svg` elements, for wide and for narrow screens; their colours are custom properties of the page's
+style sheet.
 
 Each plot has a file `plot_….json` with a Vega-Lite specification, in which `$` marks values that are filled in here.
 vl-convert renders it.
@@ -24,6 +25,12 @@ _ATTRIBUTES = frozenset(
     }
 )  # fmt: skip
 """The SVG attributes that these plots need; Vega also writes classes, clip paths and ARIA attributes, which are removed."""
+_NARROW: Mapping[str, Any] = {
+    "width": {"bars": 185, "releases": 300, "over_time": 296},
+    "axis": {"labelLimit": 130},
+    "legend": {"columns": 2, "labelLimit": 130},
+}
+"""The width of each plot on a narrow screen, and its other style."""
 _LABEL = 34
 """The largest number of characters of a label."""
 SERIES = 6
@@ -75,15 +82,22 @@ def _label(text: str) -> str:
 
 
 def _svg(plot: str, label: str, values: Sequence[Mapping[str, Any]], colours: Mapping[str, str], **more: Any) -> str:
-    """Fill in the specification `plot_….json`, render it, and return the `svg` element with its label."""
+    """Fill in the specification `plot_….json`, render it for both kinds of screens, and return the labelled elements."""
     parameters = {"values": values, "kinds": list(colours), "colours": list(colours.values()), **more}
     texts = {name: json.dumps(value) for name, value in parameters.items()}
     style = json.loads((files(__package__) / "plot_style.json").read_text("utf-8"))
-    specification = Template((files(__package__) / f"plot_{plot}.json").read_text("utf-8")).substitute(texts)
+    text = Template((files(__package__) / f"plot_{plot}.json").read_text("utf-8")).substitute(texts)
+    wide = json.loads(text)
+    narrow = wide | {"width": _NARROW["width"][plot]}
+    narrow_style = style | {name: style[name] | _NARROW[name] for name in ("axis", "legend")}
+    return _drawn(wide, style, label, "wide") + _drawn(narrow, narrow_style, label, "narrow")
+
+
+def _drawn(specification: Mapping[str, Any], style: Mapping[str, Any], label: str, screen: str) -> str:
     drawn = ET.fromstring(vl_convert.vegalite_to_svg(specification, config=style))
     _keep_known(drawn)
-    drawn.set("role", "img")
-    drawn.set("aria-label", label)
+    for name, value in (("role", "img"), ("aria-label", label), ("class", screen)):
+        drawn.set(name, value)
     ET.register_namespace("", _SVG)
     return ET.tostring(drawn, encoding="unicode")
 

@@ -217,10 +217,17 @@ def test_buckets_are_as_wide_as_a_span_takes(seconds: int, words: str) -> None:
     assert buckets(0, seconds * 1_000_000).words == words
 
 
+def svgs(drawn: str) -> tuple[ET.Element, ET.Element]:
+    """A plot's elements for wide and for narrow screens."""
+    wide, narrow = ET.fromstring(f"<div>{drawn}</div>")
+    assert (wide.get("class"), narrow.get("class")) == ("wide", "narrow")
+    return wide, narrow
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_label_of_a_plot_is_text(text: str) -> None:
     drawn = plots.bars([(text, 3, "a"), ("b", 2, "a")], {"a": "var(--s0)"}, text.replace("\x00", ""), "n")
-    names = {element.tag.rpartition("}")[2] for element in ET.fromstring(drawn).iter()}
+    names = {element.tag.rpartition("}")[2] for svg in svgs(drawn) for element in svg.iter()}
     assert names <= {"svg", "g", "path", "line", "text", "rect"}
     assert {name for name, _ in Attributes.of(drawn) if name.startswith(("on", "style", "href", "xlink"))} == set()
 
@@ -234,20 +241,21 @@ def test_plots_are_drawn_with_shapes_and_their_looks_alone() -> None:
         ),
         plots.over_time({"one": [1, 2, 3], plots.OTHERS: [3, 0, 1]}, 0, 60_000_000, "Over time"),
     ]
-    elements = [element for text in drawn for element in ET.fromstring(text).iter()]
+    elements = [element for text in drawn for svg in svgs(text) for element in svg.iter()]
     assert {element.tag.rpartition("}")[2] for element in elements} == {"svg", "g", "path", "line", "text"}
     looks = "d fill font-size font-weight height opacity stroke stroke-miterlimit stroke-width text-anchor transform viewBox width x2 y2"
-    assert {name for element in elements for name in element.attrib} == {*looks.split(), "role", "aria-label"}
+    assert {name for element in elements for name in element.attrib} == {*looks.split(), "role", "aria-label", "class"}
+    assert all(int(svgs(text)[1].attrib["width"]) <= 368 for text in drawn)  # of a screen of 400 pixels
 
 
 def texts(drawn: str) -> list[str | None]:
-    """The labels of a plot: of its axes, its marks and its legend."""
-    return [element.text for element in ET.fromstring(drawn).iter() if element.tag.endswith("}text")]
+    """The labels of a plot for wide screens: of its axes, its marks and its legend."""
+    return [element.text for element in svgs(drawn)[0].iter() if element.tag.endswith("}text")]
 
 
 def shapes(drawn: str) -> list[tuple[str, str]]:
     """Colour and outline of each shape of a plot that has a colour of the page."""
-    found = [element.attrib for element in ET.fromstring(drawn).iter() if element.tag.endswith("}path")]
+    found = [element.attrib for element in svgs(drawn)[0].iter() if element.tag.endswith("}path")]
     return [(one["fill"], one["d"]) for one in found if one.get("fill", "").startswith("var(--")]
 
 
