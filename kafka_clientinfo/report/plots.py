@@ -93,7 +93,7 @@ def _svg(plot: str, label: str, values: Sequence[Mapping[str, Any]], colours: Ma
     return _drawn(wide, style, label, "wide") + _drawn(narrow, narrow_style, label, "narrow")
 
 
-def _drawn(specification: Mapping[str, Any], style: Mapping[str, Any], label: str, screen: str) -> str:
+def _drawn(specification: dict[str, Any], style: dict[str, Any], label: str, screen: str) -> str:
     drawn = ET.fromstring(vl_convert.vegalite_to_svg(specification, config=style))
     _keep_known(drawn)
     for name, value in (("role", "img"), ("aria-label", label), ("class", screen)):
