@@ -103,6 +103,16 @@ def ensure_jars(conf: Mapping[str, str], log: Log = DEVNULL) -> list[Path]:
     return sorted(stored.glob("*.jar"))
 
 
+def to_be_fetched(conf: Mapping[str, str]) -> str | None:
+    """Return a sentence about the jars that a session with this conf fetches first; None if it needs none."""
+    if delta_is_given(conf) or any(jars_folder().glob("*.jar")):
+        return None
+    return (
+        f"fetching Delta's jars ({coordinate()}, 13 MB) from a Maven repository into {jars_folder()}, once; on a machine "
+        "without network, put that folder of another one there"
+    )
+
+
 def make_whole(path: Path, make: Callable[[Path], None]) -> None:
     """Make a file or folder of the cache in a scratch folder, then move it to `path`; if that fails, leave nothing.
 

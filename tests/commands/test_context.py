@@ -11,7 +11,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.spark import features, remote, session
+from kafka_clientinfo.spark import features, remote, session, session_files
 from tests.commands.fleet_on_disk import fleet, use
 
 
@@ -50,9 +50,13 @@ class Line:
         self.shown.append("nothing")
 
 
-@pytest.mark.parametrize("url", [None, "sc://host"])
+@pytest.mark.parametrize(("url", "sentence"), [(None, None), (None, "fetching jars"), ("sc://host", "fetching jars")])
 def test_a_session_is_started_once_and_keeps_quiet(
-    url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str | None,
+    sentence: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     done: list[Any] = []
     made = tempfile.mkstemp(prefix="made-", dir=tmp_path)
@@ -63,6 +67,7 @@ def test_a_session_is_started_once_and_keeps_quiet(
 
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     monkeypatch.setattr(tempfile, "mkstemp", lambda prefix, suffix: done.append((prefix, suffix)) or made)
+    monkeypatch.setattr(session_files, "to_be_fetched", lambda conf: sentence)
     monkeypatch.setattr(session, "tell_once_of_a_dead_jvm", lambda: done.append("told once"))
     monkeypatch.setattr(session, "local_session", local)
     monkeypatch.setattr(session, "end_at_interrupt", done.append)
@@ -72,6 +77,11 @@ def test_a_session_is_started_once_and_keeps_quiet(
     context.progress = line  # type: ignore[assignment]
     for _ in range(2):
         context.session(Settings(cluster="mine"))
+    said = sentence is not None and url is None
+    assert capsys.readouterr().err == ("kafka-clientinfo: fetching jars\n" if said else "")
+    if said:
+        assert line.shown == ["starting Spark", "nothing"]
+        line.shown.remove("nothing")
     if url is None:
         name = ("kafka-clientinfo-spark-", ".log")
         assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "local", "local"]

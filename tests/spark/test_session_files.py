@@ -121,6 +121,16 @@ class TestJars:
         assert len(calls) == 1
         assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
 
+    def it_says_before_what_it_will_fetch(self, cache: Path) -> None:
+        sentence = session_files.to_be_fetched({})
+        assert sentence is not None
+        assert session_files.coordinate() in sentence
+        assert str(session_files.jars_folder()) in sentence
+        assert session_files.to_be_fetched({"spark.jars": "/opt/delta-spark_2.13-4.0.0.jar"}) is None
+
+    def it_says_nothing_if_the_jars_are_stored(self, stored: list[Path]) -> None:
+        assert session_files.to_be_fetched({}) is None
+
     def it_fetches_anew_what_was_cleaned_away(
         self, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
