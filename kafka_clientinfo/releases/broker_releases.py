@@ -92,6 +92,8 @@ REASONS: Mapping[str, str] = {
     "newer_than_known": "no release in the reference data has this version",
 }
 """Descriptions of all reasons for which a release refuses a version, may refuse it, or a later release refuses it."""
+TOO_OLD = ("below_range", "refused_although_advertised")
+"""The reasons of refusals that a newer version of the same API escapes."""
 
 
 def _judge(release: Release, traits: ApiTraits, key: int, version: int) -> tuple[str, str]:

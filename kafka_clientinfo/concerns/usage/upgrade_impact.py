@@ -22,7 +22,7 @@ from ...connections.offers import of_processes
 from ...connections.starts import starts_of_brokers
 from ...connections.texts import joined_by, looked_up
 from ...protocol import UNKNOWN
-from ...releases.broker_releases import release_numbers, releases
+from ...releases.broker_releases import TOO_OLD, release_numbers, releases
 from ...releases.client_libraries import client_libraries
 from ...spark.arrow_rows import relation_of
 from ...tables.spec import ADVICE, CLIENT
@@ -40,7 +40,8 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_
         The rows of `judged_usage` with
         - library, null if it is not known;
         - upgrade_to, upgrade_newest: per release that refuses the row, the library's first and last release that fit;
-        - raise_setting: instead of that, the setting that holds versions down, if the client's own release fits; and
+        - raise_setting: instead of that, the setting that holds versions down, if the client's own release fits and the row's
+          version is too old; and
         - upgrade_over: if that library release does not work with today's brokers, the release of Kafka to which the
           brokers must be upgraded first.
     """
@@ -51,8 +52,14 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_
 
 
 def _refused_only(advice: str) -> Column:
-    """Return the advice for releases that refuse the row; at others the client may break because of another API."""
-    of_row = F.map_keys("refused_by")
+    """Return the advice for releases that refuse the row; at others the client may break because of another API.
+
+    To raise a setting helps only at releases that refuse the version as too old.
+    """
+    refusals = F.map_entries("refused_by")
+    if advice == "raise_setting":
+        refusals = F.filter(refusals, lambda entry: entry["value"].isin(*TOO_OLD))
+    of_row = F.transform(refusals, lambda entry: entry["key"])
     entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map()))
     return F.map_from_entries(F.filter(entries, lambda entry: F.array_contains(of_row, entry["key"])))
 

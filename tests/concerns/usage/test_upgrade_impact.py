@@ -121,6 +121,8 @@ class Case:
 
 
 UNKNOWN = ("unknown", "unknown")
+STREAMS = (88, "STREAMS_GROUP_HEARTBEAT")
+"""An API that 4.0.1 does not have."""
 OLD_FETCH = [usage(FETCH, 3, 12)]
 OLDER = [usage(FETCH, 3, 3), usage(METADATA, 4)]
 CASES = {
@@ -146,6 +148,9 @@ CASES = {
     ),
     "a release that fits, before one that does not": Case(
         ("fickle", "1.0"), "app", OLD_FETCH, "Fickle", None, raise_setting="unknown"
+    ),
+    "a new API, which no setting brings": Case(
+        ("lib", "2.0"), "app", [usage(FETCH, 12), usage(STREAMS, 0)], "Lib", None
     ),
     "newer than all that were measured": Case(
         ("lib", "3.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
@@ -250,6 +255,8 @@ def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str
     assert {row["upgrade_over"].get("4.0.1") for row in refused} <= {case.upgrade_over}
     assert {row["raise_setting"].get("4.0.1") for row in refused} <= {case.raise_setting}
     assert refused or case.upgrade_to is case.raise_setting is None
+    if case.used[-1]["api_key"] == STREAMS[0]:
+        assert [row["api_key"] for row in refused] == [STREAMS[0]]
 
 
 def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]]) -> None:
