@@ -8,11 +8,14 @@ any point; deleted rows are still accounted for:
     1 count what retention has deleted of the cluster   | as before
     2 one commit to the state                           | forgetting = cluster; deleted is without these counts
     3 delete, one table after the other, the table      | the same; a later run deletes the rest
-      `ingested_files` last                             |
-    4 one commit to the state                           | rows = what the tables hold; forgetting = None
+      `ingested_files` and then `judged_requests` last  |
+    4 one commit to the state                           | rows = what the tables hold, built_until at most the newest
+                                                        | file's time of ingestion; forgetting = None
 
 Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
 """
+
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import functions as F
 
@@ -51,7 +54,6 @@ def finish_removal(tables: Warehouse) -> None:
 
 def _carry_out(tables: Warehouse, cluster: str) -> dict[str, int]:
     of_cluster = f"cluster = {ddl.literal(cluster)}"
-    tables.judged.forget_cluster(cluster)
     deleted = {}
     for name in sorted(tables.specs, key=lambda name: name == LEDGER):
         if name == _OF_FILES:
@@ -59,8 +61,19 @@ def _carry_out(tables: Warehouse, cluster: str) -> dict[str, int]:
             deleted[name] = tables.delete_rows(name, files)
         else:
             deleted[name] = tables.delete(name, of_cluster)
-    tables.update_state(forgetting=None, rows=tables.rows())
+    built_until = _built_until(tables)
+    tables.judged.forget_cluster(cluster, tables.state.built_until, built_until)
+    tables.update_state(forgetting=None, built_until=built_until, rows=tables.rows())
     return {name: deleted[name] for name in tables.specs}
+
+
+def _built_until(tables: Warehouse) -> datetime | None:
+    """Return the time of ingestion up to which everything that is left is built; None if nothing is left, or built."""
+    ((micros,),) = tables.read(LEDGER).agg(F.unix_micros(F.max("ingested_at"))).collect()
+    until = tables.state.built_until
+    if micros is None or until is None:
+        return None
+    return min(until, datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros))
 
 
 def _deleted_by_retention(tables: Warehouse, cluster: str) -> dict[str, int]:

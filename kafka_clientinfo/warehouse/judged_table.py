@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from ..connections.boundaries import STATE
 from ..spark.session_conf import may_set, set_for
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
+from ..tables.types import sql_time
 from . import ddl
 from .address import Address
 from .claims import Claims
@@ -125,17 +126,21 @@ class JudgedTable:
 
     def forget(self, before: datetime) -> None:
         """Delete the rows of connection ids without a request at an instant or later; a run does not read these."""
-        self._delete(F.col(f"{STATE}.heard_until") < F.lit(before))
+        build = self.last_build()
+        if build is not None:
+            self._delete(F.col(f"{STATE}.heard_until") < F.lit(before), build)
 
-    def forget_cluster(self, cluster: str) -> None:
-        """Delete the rows of a cluster."""
-        self._delete(F.col("cluster") == F.lit(cluster))
-
-    def _delete(self, condition: Column) -> None:
-        """Delete the rows of connection ids that meet a condition, which holds for all rows of an id or for none."""
+    def forget_cluster(self, cluster: str, before: datetime | None, after: datetime | None) -> None:
+        """Delete the rows of a cluster; `before` and `after` are the times up to which all tables were and are built."""
         build = self.last_build()
         if build is None:
             return
+        if before is not None and after is not None and build.until == sql_time(before):
+            build = build._replace(until=sql_time(after))
+        self._delete(F.col("cluster") == F.lit(cluster), build)
+
+    def _delete(self, condition: Column, build: Build) -> None:
+        """Delete the rows of connection ids that meet a condition, which holds for all rows of an id or for none."""
         stored = self.spark.read.table(self._table)
         old = stored.where(condition).select(*CONNECTION_ID_KEY)
         if self._is_written_whole(build):

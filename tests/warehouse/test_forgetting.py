@@ -1,6 +1,7 @@
 """Rows of a forgotten cluster leave all tables, wherever a run is killed; no other row does."""
 
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,13 @@ COLUMNS = {
     "rejected_records": PLACE,
     "failed_requests": {**PLACE, "cluster": "string"},
 }
+LATER = AT + timedelta(seconds=1)
 WRONG = "it's \\ wrong"
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "connections": [("c", "1"), (WRONG, "1"), (WRONG, "2"), (WRONG.upper(), "1")],
     "ingested_files": [
         ("f", "c", 3, 1, {}, 100, None, AT),
-        ("g", WRONG, 5, 2, {"failed_request": 1, "event": 9}, 100, None, AT),
+        ("g", WRONG, 5, 2, {"failed_request": 1, "event": 9}, 100, None, LATER),
         ("h", WRONG, 2, 0, None, 100, "torn", AT),
         ("i", WRONG.upper(), 1, 0, {}, 100, None, AT),
     ],
@@ -52,7 +54,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     "rejected_records": [("f", 9), ("g", 8), ("g", 9)],
     "failed_requests": [("g", 50, WRONG)],
 }
-STATE = {"built_until": AT, "deleted": {"requests": 10, "failed_requests": 4}}
+STATE = {"built_until": LATER, "deleted": {"requests": 10, "failed_requests": 4}}
 DELETED = {"connections": 2, "ingested_files": 2, "requests": 5, "rejected_records": 2, "failed_requests": 1}
 LEFT = {"connections": 2, "ingested_files": 2, "requests": 4, "rejected_records": 1, "failed_requests": 0}
 STILL_DELETED = {"requests": 7, "failed_requests": 4}
