@@ -48,6 +48,10 @@ _BUSY = 4
 """The pause after an answer is at least this many times as long as the answer took, so that most time goes to reading."""
 _OTHER_LINES = 19
 """The lines on a full terminal that are not rows of tables."""
+_NO_REQUESTS = (
+    "No completed request was found, so that no client can be judged. Is it a kafka-request.log, and is "
+    "kafka.request.logger at DEBUG (TRACE in 0.10.2)? At INFO and WARN a broker may write nothing."
+)
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
 _WHO = (
@@ -217,6 +221,9 @@ class _Scan:
         return [note] if minimums else []
 
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
+        assert self._reading is not None
+        if verdict is None and not any(report["requests"] for report in self._reading.reports):
+            return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{_NO_REQUESTS}"
         texts = [self._headline(), as_text(answers, self._notes(), rest="--limit 0 and --json")]
         texts.append(_newest_release(Scope(self._tables)) if verdict is None else upgrade.as_text(verdict))
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)

@@ -59,7 +59,7 @@ def test_a_log_at_info_says_what_it_does_not_show(tmp_path: Path, capsys: pytest
 def test_a_log_without_clients_is_judged_for_no_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "kafka-request.log"
     log.write_bytes(b"[2026-11-21 02:44:58,359] INFO [Log partition=a-0] Nothing (kafka.request.logger)\n")
-    assert scanned(capsys, str(log)).rstrip().splitlines()[-1] == "No client can be judged by these logs."
+    assert scanned(capsys, str(log)).rstrip().splitlines()[-1].startswith("No completed request was found")
 
 
 @pytest.mark.parametrize(
@@ -322,3 +322,18 @@ def test_streams_that_are_not_there_end_in_no_trace(monkeypatch: pytest.MonkeyPa
     assert cli.main(["scan", OLD]) == 0
     monkeypatch.setattr(sys, "stdout", None)
     assert cli.main(["scan", OLD]) == 1
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[2026-11-21 02:44:58,359] INFO [Controller id=1] Nothing (kafka.controller.KafkaController)\n"]
+)
+def test_a_log_without_requests_is_told_and_not_called_fine(
+    text: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "kafka-request.log"
+    log.write_bytes(text)
+    lines = scanned(capsys, str(log)).rstrip().splitlines()
+    assert lines[-1].startswith(
+        "No completed request was found, so that no client can be judged. Is it a kafka-request.log"
+    )
+    assert "" not in lines[:-2]
