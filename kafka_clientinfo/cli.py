@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from . import __version__
@@ -49,17 +50,33 @@ def command_line() -> argparse.ArgumentParser:
         examples = [f"  kafka-clientinfo {example}" for example in getattr(command, "EXAMPLES", ())]
         below = "\n".join(["examples:", *examples]) if examples else None
         layout = argparse.RawDescriptionHelpFormatter
-        command.add_arguments(
-            added.add_parser(name, help=command.HELP, description=command.HELP, epilog=below, formatter_class=layout)
-        )
+        one = added.add_parser(name, help=command.HELP, description=command.HELP, epilog=below, formatter_class=layout)
+        command.add_arguments(one)
     parser.set_defaults(parser=parser)  # for the command `completion`
     return parser
+
+
+def _command_parser(arguments: argparse.Namespace) -> argparse.ArgumentParser:
+    """Return the parser of the command that was given."""
+    (commands,) = (one for one in arguments.parser._actions if isinstance(one, argparse._SubParsersAction))
+    parser: argparse.ArgumentParser = commands.choices[arguments.command]
+    return parser
+
+
+def _unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """Return the message about arguments that a command does not take, with the option that was probably meant."""
+    options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+    meant = [near for word in words if word.startswith("--") for near in get_close_matches(word, options, 1)]
+    return f"unrecognized arguments: {' '.join(words)}{f'; did you mean {meant[0]}?' if meant else ''}"
 
 
 def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> int:
     """Run a command, in its own local session if none is given, and return its exit code."""
     try:
-        arguments = command_line().parse_args(argv)
+        arguments, unknown = command_line().parse_known_args(argv)
+        if unknown:
+            command = _command_parser(arguments)
+            command.error(_unknown(unknown, command))
     except SystemExit as stop:
         return int(stop.code or DONE)
     except ClientInfoError as error:

@@ -35,6 +35,8 @@ LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
         (["run", LOG, "--warehouse", "file:///"], 2, "--warehouse is 'file:///'; name a folder"),
         (["run", LOG, "--warehouse", " "], 2, "--warehouse is ' '; name a folder"),
         (["build", "--warehouse", "w", "--cluster", "c"], 2, "unrecognized arguments: --cluster"),
+        (["upgrade", "--warehouse", "w", "--traget", "4.0.1"], 2, "arguments: --traget 4.0.1; did you mean --target?"),
+        (["upgrade", "--warehouse", "w", "4.0.1"], 2, "usage: kafka-clientinfo upgrade "),
         (["--version"], 0, ""),
     ],
 )

@@ -1,6 +1,7 @@
 """The command `completion`: prints a script with which a shell completes commands, options, releases and rules."""
 
 import argparse
+import re
 
 from . import text_tables
 from .context import Context
@@ -38,7 +39,9 @@ def execute(context: Context) -> int:
             action.choices = choices[action.dest]
         elif action.dest in path_kinds:
             action.complete = path_kinds[action.dest]  # type: ignore[attr-defined]
-    text_tables.output(shtab.complete(parser, context.arguments.shell))
+    script = shtab.complete(parser, context.arguments.shell)
+    # Below its title the generator names other folders than our help does.
+    text_tables.output(re.sub(r"\A(#compdef .*\n)?\n*(?:#.*\n)+", r"\1", script, count=1))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from difflib import get_close_matches
 from itertools import takewhile
 
 from ..errors import ConfigError
@@ -19,6 +20,15 @@ EXAMPLES = (
 )
 _LIMIT = 1000
 
+_WRITES = frozenset(
+    {
+        "ALTER", "ATTACH", "CALL", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPORT", "IMPORT", "INSERT", "INSTALL",
+        "LOAD", "MERGE", "OPTIMIZE", "REPLACE", "SET", "TRUNCATE", "UPDATE", "VACUUM",
+    }
+)  # fmt: skip
+"""The words with which statements begin that no query is."""
+_NO_TABLE = re.compile(r"(?:Catalog Error: )?Table with name (\w+) does not exist!")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("statement", metavar="QUERY", help="one query in SQL that DuckDB (here) or Spark reads")
@@ -30,6 +40,8 @@ def execute(context: Context) -> int:
     query = argument("the query", context.arguments.statement)
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
+    if (first := query.split(maxsplit=1)[0].upper()) in _WRITES:
+        raise ConfigError(f"the query begins with {first}, and can only read; give a SELECT")
     tables = context.tables()
     state = require_state(tables.state(), context.warehouse)
     try:
@@ -56,6 +68,14 @@ def read_only(query: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the engine's message about a query, without the query and the stack."""
+    """Return the engine's message about a query, without the query and the stack.
+
+    In place of the engine's own guess, it names the table or view whose name is most like one that does not exist.
+    """
     lines = takewhile(lambda line: not line.startswith(("LINE ", "==", ";", "\tat ")), str(error).splitlines())
-    return " ".join(line.strip() for line in lines if line.strip())
+    text = " ".join(line.strip() for line in lines if line.strip())
+    if (missing := _NO_TABLE.match(text)) is None:
+        return text
+    near = get_close_matches(missing[1].lower(), [*table_specs(), *views()], 1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    return f"there is no table or view {missing[1]}; {guess}`kafka-clientinfo tables` lists them"

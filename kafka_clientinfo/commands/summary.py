@@ -67,7 +67,7 @@ def execute(context: Context) -> int:
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
         notes = ["No connection fits.", *notes]
-    show(arguments, parts, [*notes, *limits_of_logs(scope)])
+    show(arguments, parts, [*notes, *(limits_of_logs(scope) if clusters.rows else [])])
     return 0
 
 

@@ -275,7 +275,7 @@ def _of_other_cluster(candidate: Candidate, name: Name) -> Problem | None:
     detail = (
         f"not read as a log of cluster {candidate.cluster}, as its requests count as those of broker {broker} of cluster "
         f"{cluster} already; run with --cluster {shlex.quote(cluster)}, or, if that name is wrong, first remove its rows with "
-        f"`kafka-clientinfo forget --cluster {shlex.quote(cluster)}`"
+        f"`kafka-clientinfo forget --cluster {shlex.quote(cluster)} --warehouse …`"
     )
     return Problem(candidate.path, "other_cluster", detail)
 

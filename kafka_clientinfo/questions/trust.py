@@ -7,12 +7,13 @@ from ..printable import safe
 from .filters import Filters, Scope
 
 _NAMED = 50
+_NOBODY = "No connection of a client is in what was asked for, so that this is no proof that all is well."
 
 
 def limits_of_logs(scope: Scope) -> list[str]:
     """Return what the logs of a warehouse do not show of the clients in scope; nothing if they show all of them whole."""
     found = [sentence for sentence in (unseen_starts(scope), info_logs(of_cluster(scope))) if sentence is not None]
-    return [*found, "By broker: the view what_the_log_shows."] if found else []
+    return [*found, "By broker: the view what_the_log_shows."] if found and _NOBODY not in found else found
 
 
 def unseen_starts(scope: Scope) -> str | None:
@@ -22,6 +23,8 @@ def unseen_starts(scope: Scope) -> str | None:
         "count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), count(CASE WHEN start = 'before_log' THEN 1 END) "
         "FROM {connections} AS c WHERE role = 'client'"
     )
+    if not connections:
+        return _NOBODY
     if observed == connections:
         return None
     reasons = (

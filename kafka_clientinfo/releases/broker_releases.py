@@ -209,12 +209,14 @@ def _release(data: Mapping[str, Any]) -> Release:
 def release(name: str) -> Release:
     """Return the measured release of this name, or else the nearest measured patch release of its series.
 
-    `4.0` names a series, of which the newest patch release is taken; `4.0.0` is a patch release of it.
+    `4.0` names a series, of which the newest patch release is taken; `4.0.0` is a patch release of it. A `v` in front
+    is left out.
 
     Raises:
         ConfigError: no release of the series was measured, or this is no release's name; the error names those that were.
     """
-    by_name = releases()
+    by_name, asked = releases(), name
+    name = asked.removeprefix("v")
     if name in by_name:
         return by_name[name]
     numbers = release_numbers(name) if _NUMBERS.fullmatch(name) else ()
@@ -222,7 +224,10 @@ def release(name: str) -> Release:
     series = numbers[:length]
     measured = [other for other in by_name.values() if release_numbers(other.name)[: len(series)] == series]
     if not numbers or not measured or len(numbers) > length + 1:
-        raise ConfigError(f"no release {name!r} in the reference data; known are {', '.join(by_name)}")
+        newest = list(by_name)[-1]
+        raise ConfigError(
+            f"no release {asked!r} is known here; the newest is {newest}, and known are {', '.join(by_name)}"
+        )
     if len(numbers) <= length:
         return measured[-1]
     return min(reversed(measured), key=lambda other: abs(release_numbers(other.name)[-1] - numbers[-1]))
@@ -230,7 +235,7 @@ def release(name: str) -> Release:
 
 def other_release(asked: str, measured: Release) -> str | None:
     """Return a sentence if another release is judged than the one that was asked for; see `release`."""
-    if asked == measured.name:
+    if asked.removeprefix("v") == measured.name:
         return None
     return f"Kafka {asked} itself was not measured: this is judged for {measured.name}, the nearest patch release that was."
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WarehouseError
 from ..printable import listed
-from .address import Address
+from .address import Address, local_folder
 from .ddl import properties
 from .locks import is_at_work
 
@@ -91,10 +91,23 @@ def require_state(state: State | None, root: str) -> State:
         WarehouseError: there is no warehouse at `root`, or none yet.
     """
     if state is None:
-        raise WarehouseError(
-            f"{root} has no table {LEDGER}{unless_at_work(root, '; make it with `kafka-clientinfo run`')}"
-        )
+        advice = f"; make it with `kafka-clientinfo run`{_why_not(root)}"
+        raise WarehouseError(f"{root} has no table {LEDGER}{unless_at_work(root, advice)}")
     return state
+
+
+def _why_not(root: str) -> str:
+    """Return what a text that names no warehouse names instead, if that is on this machine."""
+    folder = local_folder(root)
+    if folder is None or (folder.is_dir() and not (folder / "_delta_log").is_dir()):
+        return ""
+    if folder.is_dir():
+        return f", or name its parent: {folder} is one table"
+    return (
+        f", or name another: {folder} is a file"
+        if folder.exists()
+        else f", or name another: there is no folder {folder}"
+    )
 
 
 def no_logs_of(cluster: str, root: str, known: Sequence[str]) -> ConfigError:

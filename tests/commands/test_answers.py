@@ -161,11 +161,11 @@ def test_sql_knows_every_view_and_table(sample_warehouse: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("DROP TABLE connections", "cannot be answered"),
-        ("INSERT INTO connections VALUES (1)", "cannot be answered"),
+        ("DROP TABLE connections", "begins with DROP, and can only read"),
+        ("insert INTO connections VALUES (1)", "begins with INSERT, and can only read"),
         ("SELECT 1; SELECT 2", "cannot be answered"),
         ("SELECT 1) AS a; COPY (SELECT 1) TO '{root}/x'; SELECT * FROM (SELECT 1", "only one query"),
-        ("SELECT * FROM nonesuch", "nonesuch does not exist"),
+        ("SELECT * FROM nonesuch", "there is no table or view nonesuch; `kafka-clientinfo tables`"),
         ("SELECT * FROM read_text('/etc/hostname')", "disabled by configuration"),
         (" ; ", "give one such as SELECT"),
         ("SELECT '\x1b[2J' FROM nonesuch", "nonesuch"),
@@ -250,7 +250,11 @@ def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehous
         ),
         (
             ["sql", "SELECT *\nFROM nonesuch_"],
-            'the query cannot be answered: Catalog Error: Table with name nonesuch_ does not exist! Did you mean "',
+            "the query cannot be answered: there is no table or view nonesuch_; `kafka-clientinfo tables` lists them",
+        ),
+        (
+            ["sql", "SELECT * FROM Upgrade_imapct"],
+            "the query cannot be answered: there is no table or view Upgrade_imapct; did you mean upgrade_impact?",
         ),
     ],
 )

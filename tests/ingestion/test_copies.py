@@ -297,7 +297,7 @@ def test_a_log_of_another_cluster_is_refused_with_the_way_out(tmp_path: Path) ->
         assert problem.detail == (
             "not read as a log of cluster two, as its requests count as those of broker b1 of cluster it's one already; "
             "run with --cluster 'it'\"'\"'s one', or, if that name is wrong, first remove its rows with "
-            "`kafka-clientinfo forget --cluster 'it'\"'\"'s one'`"
+            "`kafka-clientinfo forget --cluster 'it'\"'\"'s one' --warehouse …`"
         )
     save(path, A_LONG)
     assert [file.resume_at for file in tables.plan(path, settings=Settings(cluster="it's one")).files] == [len(A)]
