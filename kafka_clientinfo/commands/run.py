@@ -84,9 +84,10 @@ def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
 def _files(report: "RunReport", elapsed: float) -> str:
     read = sum(file["to_offset"] - file["from_offset"] for file in report.files)
     (requests,) = totals(report.files, "requests")
+    late = {problem.path for problem in report.problems if problem.kind == "late"}
     lines = [
         f"Read {len(report.files)} files, {read:,} bytes of log, {requests} requests"
-        f" in {elapsed:.1f} s; {len(report.unchanged)} files have nothing new."
+        f" in {elapsed:.1f} s; {len(set(report.unchanged) - late)} files have nothing new."
     ]
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])

@@ -25,7 +25,8 @@ def file(name: str, **given: Any) -> dict[str, Any]:
 
 def test_it_says_what_was_read_and_what_was_not(context: Context) -> None:
     files = [file("/l/a"), file("/l/b\x1b", error="a bad\nblock", ignored={})]
-    report = RunReport(files=files, unchanged=["x"], problems=[Problem("/l/c", "unreadable", "no archive")])
+    problems = [Problem("/l/c", "unreadable", "no archive"), Problem("y", "late", "too old")]
+    report = RunReport(files=files, unchanged=["x", "y"], problems=problems)
     lines = [" ".join(line.split()) for line in _as_text(report, 1.26, context).splitlines()]
     assert lines == [
         "Read 2 files, 4,400 bytes of log, 2,000 requests in 1.3 s; 1 files have nothing new.",
@@ -33,6 +34,7 @@ def test_it_says_what_was_read_and_what_was_not(context: Context) -> None:
         "b1 1,000 3 9 17 /l/a",
         "b1 1,000 3 0 17 /l/b\ufffd",
         "unreadable: /l/c: no archive",
+        "late: y: too old",
         "damaged: /l/b\ufffd: a bad\ufffdblock",
     ]
 
