@@ -17,7 +17,8 @@ def text_of(path: str | Path, what: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or an invalid path
-        raise ConfigError(f"cannot read the {what} {path}: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"cannot read the {what} {path}: {reason}") from None
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
