@@ -9,8 +9,10 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.tables.types import sql_time
 from kafka_clientinfo.warehouse import ddl, judged_table
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.judged_table import JUDGED, Build, JudgedTable
@@ -145,6 +147,39 @@ def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake
     table.forget(at(3))
     assert held(table) == [("y", 0, 2), ("z", 0, 2)]
     assert table.last_build() == FIRST, "nothing was built meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("made_until", "before", "after", "until"),
+    [
+        (at(5), at(5), at(3), at(3)),
+        (at(5), at(5), at(5), at(5)),
+        (at(3), at(5), at(3), at(3)),
+        (at(4), at(5), at(3), at(4)),
+        (at(5), None, at(3), at(5)),
+        (at(5), at(5), None, at(5)),
+    ],
+    ids=[
+        "it was read last",
+        "another was read last",
+        "a killed removal has written this",
+        "a build was interrupted",
+        "nothing was built",
+        "nothing is left",
+    ],
+)
+def test_the_build_goes_back_with_a_cluster_that_is_forgotten(
+    spark: Any, lake: Warehouse, made_until: Any, before: Any, after: Any, until: Any
+) -> None:
+    table = lake.judged
+    table.forget_cluster("c", before, after)  # there is no table yet
+    kept = rows(spark, ("x", 1, 0, 1, 9)).withColumn("cluster", F.lit("C"))
+    table.overwrite(
+        rows(spark, ("x", 1, 0, 2, 9), ("y", 1, 0, 2, 9)).unionByName(kept), Build("1.0 a", sql_time(made_until))
+    )
+    table.forget_cluster("c", before, after)
+    assert held(table) == [("x", 0, 1)]
+    assert table.last_build() == Build("1.0 a", sql_time(until))
 
 
 def test_what_a_killed_run_left_is_no_table(spark: Any, tmp_path: Path) -> None:
