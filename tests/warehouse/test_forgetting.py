@@ -144,3 +144,15 @@ def test_an_unknown_cluster_is_refused_with_those_that_are_known(lake: Warehouse
         f"--cluster is {cluster!r}, of which {lake.root} has no logs; it has those of {', '.join(map(repr, known))}"
     )
     assert Warehouse(lake.spark, lake.root, True, SPECS).state == before
+
+
+def test_it_claims_the_warehouse_before_it_reads_what_it_deletes(
+    lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    read = lake.read
+    monkeypatch.setattr(lake, "claim", lambda: done.append("claim"))
+    monkeypatch.setattr(lake, "read", lambda name: done.append(name) or read(name))
+    with pytest.raises(ConfigError):
+        remove_cluster(lake, "unknown")
+    assert done == ["claim", "ingested_files"]
