@@ -25,7 +25,7 @@ from typing import Any
 from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
 from ..protocol import UNKNOWN
-from ..questions.filters import Filters, Scope, add_filters, given_time
+from ..questions.filters import NAMED_DAYS, Filters, Scope, add_filters, given_time
 from ..questions.presenter import software
 from ..questions.queries import grouped, same
 from ..releases.broker_releases import release
@@ -42,8 +42,7 @@ EXAMPLES = (
 _SHOWN = 20
 _WHO = ("cluster", "principal", "client_id")
 """The columns that identify a client when its software changes."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,6}d")
-_NAMED_DAYS = {"today": "0d", "yesterday": "1d"}
+_DAY = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,6}}d|{'|'.join(NAMED_DAYS)}")
 _COUNTS = ("connections", "hosts", "host", "first_seen", "last_seen")
 """The columns about each client or use: numbers of connections and of hosts, one host, first and last time."""
 ByKey = dict[tuple[Any, ...], dict[str, Any]]
@@ -101,10 +100,9 @@ def given_day(text: str, option: str, now: datetime | None = None) -> date:
     Raises:
         ConfigError: the text names no day.
     """
-    name = _NAMED_DAYS.get(text, text)
-    if _DAY.fullmatch(name):
+    if _DAY.fullmatch(text):
         with suppress(ConfigError):
-            if (day := given_time(name, option, now).date()) < date.max:  # the day after date.max has no date
+            if (day := given_time(text, option, now).date()) < date.max:  # the day after date.max has no date
                 return day
     raise ConfigError(
         f"{option} is {text!r}; give a date such as 2026-11-21, yesterday, today, or 7d for seven days ago"

@@ -64,7 +64,9 @@ _ANSWERED_BY = ("connections", "violations", "api_usage", "upgrade_impact", "bro
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_logs(parser, "; or - for standard input")
-    parser.add_argument("--upgrade", metavar="RELEASE", help="also list who would break at this release of Kafka")
+    parser.add_argument(
+        "--upgrade", "--target", metavar="RELEASE", help="also list who would break at this release of Kafka"
+    )
     parser.add_argument("--follow", action="store_true", help="answer again and again while standard input goes on")
     parser.add_argument(
         "--every",

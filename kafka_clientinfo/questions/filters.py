@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FILTERS = {
     "since": (
         "T",
-        "only what was there at this time or later: ISO 8601 in UTC, or 30m, 12h, 7d before the present",
+        "only what was there at this time or later: ISO 8601 in UTC, yesterday, today, or 30m, 12h, 7d before the present",
         "{end} >= CAST({{since}} AS TIMESTAMP)",
     ),
     "until": ("T", "only what was there before this time; as --since", "{begin} < CAST({{until}} AS TIMESTAMP)"),
@@ -46,6 +46,8 @@ _SPANS: Mapping[str, tuple[str, str]] = {
 }
 """The first and the last time of each table's rows."""
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
+NAMED_DAYS = {"today": 0, "yesterday": 1}
+"""Days by name, with the number of days before today."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -58,9 +60,9 @@ def add_filters(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
-    """Return a time in UTC from an argument: ISO 8601, or a time span such as 7d before now.
+    """Return a time in UTC from an argument: ISO 8601, yesterday, today, or a time span such as 7d before now.
 
-    A date alone means its midnight, and no zone means UTC.
+    A date or a day's name alone means its midnight, and no zone means UTC.
 
     Raises:
         ConfigError: it is neither.
@@ -68,6 +70,9 @@ def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
     try:
         if span := _AGO.fullmatch(text):
             return (now or datetime.now(UTC)) - timedelta(**{_UNITS[span[2]]: int(span[1])})
+        if text in NAMED_DAYS:
+            day = (now or datetime.now(UTC)).astimezone(UTC) - timedelta(days=NAMED_DAYS[text])
+            return day.replace(hour=0, minute=0, second=0, microsecond=0)
         value = datetime.fromisoformat(text)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
