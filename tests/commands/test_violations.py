@@ -137,7 +137,7 @@ def test_a_table_that_is_gone_is_named_also_if_its_rows_are_not_known(
     assert "the table violations is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--rule", "nothing"], ["--since", "yesterday"]])
+@pytest.mark.parametrize("arguments", [["--rule", "nothing"], ["--since", "some day"]])
 def test_wrong_arguments_are_named_before_spark_starts(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
