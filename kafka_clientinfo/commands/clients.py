@@ -3,9 +3,8 @@
 import argparse
 
 from ..questions.filters import add_filters
-from ..questions.trust import limits_of_logs
 from .context import Context, add_warehouse
-from .output import add_formats, ask, is_text, limit_of, show
+from .output import add_formats, ask, is_text, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
@@ -43,5 +42,5 @@ def execute(context: Context) -> int:
         table = ask(scope, "", statement, None, limit)
         if owners.rules:
             table = Ownership(owners, scope).with_owners(table)
-    show(arguments, [table], [*notes, *limits_of_logs(scope)])
+    show(arguments, [table], [*notes, *limits(arguments, scope)])
     return 0

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from ..config.toml_files import shown
 from ..errors import ClientInfoError
 from ..printable import safe
+from ..questions.trust import limits_of_logs
 from . import text_tables
 
 if TYPE_CHECKING:
@@ -173,6 +174,11 @@ def show(
         text_tables.output(as_markdown(tables))
     else:
         text_tables.output(as_text(tables, notes) if text is None else text())
+
+
+def limits(arguments: argparse.Namespace, scope: "Scope") -> list[str]:
+    """Return the notes of `limits_of_logs`; none, and no query, for the forms of output that leave out notes."""
+    return limits_of_logs(scope) if is_text(arguments) else []
 
 
 def as_json(tables: Sequence[Table], document: Any = None) -> str:

@@ -70,7 +70,7 @@ def read_only(query: str) -> str:
 def _reason(error: Exception) -> str:
     """Return the engine's message about a query, without the query and the stack.
 
-    In place of the engine's own guess, it names the table or view whose name is most like one that does not exist.
+    In place of the engine's own guess, it names the table or view with the name nearest to one that does not exist.
     """
     lines = takewhile(lambda line: not line.startswith(("LINE ", "==", ";", "\tat ")), str(error).splitlines())
     text = " ".join(line.strip() for line in lines if line.strip())

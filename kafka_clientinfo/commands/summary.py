@@ -5,11 +5,10 @@ from collections.abc import Mapping
 
 from ..printable import safe
 from ..questions.filters import Scope, add_filters
-from ..questions.trust import limits_of_logs
 from ..tables.spec import table_specs
 from ..warehouse.state import require_state
 from .context import Context, add_warehouse
-from .output import Table, add_formats, ask, limit_of, show
+from .output import Table, add_formats, ask, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "show what the tables hold: clusters, software, how clients negotiated, violations"
@@ -67,7 +66,7 @@ def execute(context: Context) -> int:
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
         notes = ["No connection fits.", *notes]
-    show(arguments, parts, [*notes, *(limits_of_logs(scope) if clusters.rows else [])])
+    show(arguments, parts, [*notes, *(limits(arguments, scope) if clusters.rows else [])])
     return 0
 
 

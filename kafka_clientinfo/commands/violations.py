@@ -10,9 +10,8 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import Scope, add_filters
 from ..questions.presenter import who
-from ..questions.trust import limits_of_logs
 from .context import Context, add_warehouse
-from .output import Table, add_formats, as_text, ask, instant, limit_of, show
+from .output import Table, add_formats, as_text, ask, instant, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
@@ -47,7 +46,7 @@ def execute(context: Context) -> int:
         raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
     owners = given_owners(context)
     scope, notes = context.scope("violations")
-    notes = [*notes, *limits_of_logs(scope)]
+    notes = [*notes, *limits(arguments, scope)]
     ownership = Ownership(owners, scope) if owners.rules else None
     limit = LIMIT if arguments.json and arguments.limit is None else limit_of(arguments)
     if ownership and arguments.by:

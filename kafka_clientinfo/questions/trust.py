@@ -1,4 +1,4 @@
-"""Says in a sentence each how far the logs bear out an answer: whose beginning they do not show, and what INFO leaves out."""
+"""Says how far the logs bear out an answer: how many connections they show from the beginning, and what INFO leaves out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def limits_of_logs(scope: Scope) -> list[str]:
 
 
 def unseen_starts(scope: Scope) -> str | None:
-    """Return a sentence with the share of clients' connections whose beginning is in the log; None if it is in all."""
+    """Return a sentence on how many connections of clients the log shows from their beginning; None if it shows all so."""
     ((connections, observed, by_sasl, before),) = scope.query(
         "SELECT count(*), count(CASE WHEN start = 'observed' THEN 1 END), "
         "count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), count(CASE WHEN start = 'before_log' THEN 1 END) "

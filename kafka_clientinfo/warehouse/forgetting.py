@@ -47,7 +47,7 @@ def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
 
 
 def finish_removal(tables: Warehouse) -> None:
-    """Do the rest of a deletion whose run was killed; nothing if none is under way."""
+    """Do the rest of a removal that a killed run has begun; nothing if none is under way."""
     if tables.state.forgetting is not None:
         _carry_out(tables, tables.state.forgetting)
 

@@ -47,7 +47,7 @@ class State:
         built_with: the release and the settings of that build.
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
         deleting: per table, all rows of the deletion that is under way; None if none is.
-        forgetting: the cluster whose rows are being deleted; None if no cluster is.
+        forgetting: the cluster that is being removed; None if none is.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
     """
@@ -103,11 +103,7 @@ def _why_not(root: str) -> str:
         return ""
     if folder.is_dir():
         return f", or name its parent: {folder} is one table"
-    return (
-        f", or name another: {folder} is a file"
-        if folder.exists()
-        else f", or name another: there is no folder {folder}"
-    )
+    return f", or name another: {f'{folder} is a file' if folder.exists() else f'there is no folder {folder}'}"
 
 
 def no_logs_of(cluster: str, root: str, known: Sequence[str]) -> ConfigError:
