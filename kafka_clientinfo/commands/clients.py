@@ -24,7 +24,7 @@ _ORDER = "connections DESC, cluster, principal, client_id, client_software_name,
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_warehouse(parser)
-    add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_filters(parser, "since", "until", "cluster", "principal", "client", counts="a client's figures")
     add_owners(parser)
     add_formats(parser, _LIMIT)
 

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="release of Kafka to judge by, such as 4.0.1; the newest known one by default",
     )
     add_warehouse(parser)
-    add_filters(parser, "since", "until", "cluster")
+    add_filters(parser, "since", "until", "cluster", counts="requests of a client and its lists (hosts, APIs)")
     add_owners(parser, by=False)
 
 

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="RELEASE", help="release of Kafka, up or down, such as 4.0.1")
     parser.add_argument("--all-targets", action="store_true", help="every known release as a matrix")
     add_warehouse(parser)
-    add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_filters(parser, "since", "until", "cluster", "principal", "client", counts="a client's figures")
     add_owners(parser)
     sent = parser.add_argument_group("messages, with --by owner")
     sent.add_argument(

@@ -11,6 +11,7 @@ from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
 from ..printable import argument
 from ..tables.views import views
+from .queries import same
 
 if TYPE_CHECKING:
     from .queries import Parameters, Rows, Tables
@@ -45,18 +46,27 @@ _SPANS: Mapping[str, tuple[str, str]] = {
     "upgrade_impact": ("first_seen", "last_seen"),
 }
 """The first and the last time of each table's rows."""
+_CLIENT_TABLES = ("client_inventory", "upgrade_impact")
+"""The tables in which a row's times span all connections of a client, also if it was away between two of them."""
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 NAMED_DAYS = {"today": 0, "yesterday": 1}
 """Days by name, with the number of days before today."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def add_filters(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Declare filters by their names: since, until, cluster, principal, client."""
+def add_filters(parser: argparse.ArgumentParser, *names: str, counts: str | None = None) -> None:
+    """Declare filters by their names: since, until, cluster, principal, client.
+
+    Args:
+        parser: of the command.
+        names: of the filters.
+        counts: figures that the command takes from the whole warehouse, whatever --since and --until say; for their help.
+    """
     group = parser.add_argument_group("filters")
     for name in names:
         metavar, text, _ = _FILTERS[name]
-        group.add_argument(f"--{name}", metavar=metavar, help=text)
+        whole = f"; {counts} are those of the whole warehouse" if counts and name in ("since", "until") else ""
+        group.add_argument(f"--{name}", metavar=metavar, help=text + whole)
 
 
 def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
@@ -110,6 +120,19 @@ class Filters:
         conditions = [condition for name, (_, _, condition) in _FILTERS.items() if getattr(self, name) is not None]
         return " AND ".join(["true", *conditions]).format(begin=begin, end=end)
 
+    def rows_of(self, table: str) -> str:
+        """Return SQL for the rows of a table in scope, with the table and the parameters in braces.
+
+        If a time begins and ends, a client must have a connection in it: it may have come before and after it only.
+        """
+        begin, end = _SPANS[table]
+        rows = f"SELECT * FROM {{{table}}} AS chosen WHERE {self.where(begin, end)}"
+        if table in _CLIENT_TABLES and self.since is not None and self.until is not None:
+            times = Filters(self.since, self.until).where(*(f"own.{name}" for name in _SPANS["connections"]))
+            own = f"own.role = 'client' AND {same('own', 'chosen')} AND {times}"
+            rows += f" AND EXISTS (SELECT 1 FROM {{connections}} AS own WHERE {own})"
+        return rows
+
     @property
     def parameters(self) -> Mapping[str, str]:
         """The values of the parameters in `where`."""
@@ -134,8 +157,7 @@ class Scope:
     def query(self, statement: str, parameters: "Parameters | None" = None) -> "Rows":
         """Answer SQL as `Tables.query` does, on the rows in scope; views and `severity_order` may be in braces too."""
         names = _Names(severity_order=SEVERITY_ORDER)
-        for name, (begin, end) in _SPANS.items():
-            names[name] = f"(SELECT * FROM {{{name}}} WHERE {self.filters.where(begin, end)})"
+        names |= {name: f"({self.filters.rows_of(name)})" for name in _SPANS}
         names |= {name: f"({view.sql.format_map(names)})" for name, view in views().items()}
         return self.tables.query(statement.format_map(names), {**self.filters.parameters, **(parameters or {})})
 

@@ -1,7 +1,7 @@
 """Filters: times, patterns, and conditions in which a text can only be a value."""
 
 from argparse import Namespace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +9,9 @@ import pytest
 
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.questions.filters import Filters, Scope, given_time
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.queries import Tables
+from tests.commands.fleet_on_disk import DAY, fleet, use
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -84,6 +87,61 @@ def test_a_span_chooses_what_lasts_into_it(table: str, first: str, last: str) ->
     tables: Any = SimpleNamespace(query=lambda *given: asked.append(given))
     Scope(tables, Filters(since=NOW, until=NOW)).query(f"SELECT * FROM {{{table}}} AS t, {{ingested_files}}", {"p": 1})
     chosen = f"{last} >= CAST({{since}} AS TIMESTAMP) AND {first} < CAST({{until}} AS TIMESTAMP)"
-    statement = f"SELECT * FROM (SELECT * FROM {{{table}}} WHERE true AND {chosen}) AS t, {{ingested_files}}"
+    ((statement, parameters),) = asked
+    assert statement.startswith(f"SELECT * FROM (SELECT * FROM {{{table}}} AS chosen WHERE true AND {chosen}")
+    assert statement.endswith(") AS t, {ingested_files}")
+    assert ("EXISTS" in statement) == (table in ("client_inventory", "upgrade_impact"))
     time = "2026-11-22 12:00:00.000000"
-    assert asked == [(statement, {"since": time, "until": time, "p": 1})]
+    assert parameters == {"since": time, "until": time, "p": 1}
+
+
+ABSENT = (
+    use("away", "h1", day=0),
+    use("away", "h1", day=3),
+    use("away", "h1", day=1, client_software_version="v2.0"),
+    use("away", "h1", day=1, principal=None),
+    use("broker", "h2", day=0),
+    use("broker", "h2", day=1, role="broker"),
+    use("broker", "h2", day=3),
+    use(None, "h3", day=1),
+    use("open", "h4", hours=70),
+    use("other cluster", "h5", day=1, cluster="d"),
+    use("other cluster", "h5", day=0, cluster="c"),
+    use("other cluster", "h5", day=3, cluster="c"),
+)
+"""Clients that connect on the first and the fourth day, and connections on the second day that are not theirs."""
+_NULL, _V1, _V2 = (None, "v1.0"), ("User:ANONYMOUS", "v1.0"), ("User:ANONYMOUS", "v2.0")
+
+
+@pytest.mark.parametrize("table", ["client_inventory", "upgrade_impact"])
+@pytest.mark.parametrize(
+    ("given", "clients"),
+    [
+        (
+            {"since": 1, "until": 2},
+            {("c", "away", *_V2), ("c", "away", *_NULL), ("c", None, *_V1), ("c", "open", *_V1), ("d", "other cluster", *_V1)},
+        ),
+        ({"since": 2, "until": 3}, {("c", "open", *_V1)}),
+        ({"since": 3, "until": 4}, {("c", name, *_V1) for name in ("away", "broker", "other cluster")}),
+        (
+            {"since": 2},
+            {("c", name, *_V1) for name in ("away", "broker", "other cluster", "open")},
+        ),
+        ({"until": 1}, {("c", name, *_V1) for name in ("away", "broker", "other cluster", "open")}),
+    ],
+)  # fmt: skip
+def test_a_client_is_chosen_for_a_connection_in_the_time(
+    absent: Tables, table: str, given: dict[str, int], clients: set[tuple[str | None, ...]]
+) -> None:
+    filters = Filters(**{name: DAY + timedelta(days=days) for name, days in given.items()})
+    columns = "cluster, client_id, principal, client_software_version"
+    rows = Scope(absent, filters).query(f"SELECT {columns} FROM {{{table}}} AS t")
+    assert sorted(map(str, rows)) == sorted(map(str, clients))
+
+
+@pytest.fixture(scope="module")
+def absent(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """The warehouse of these clients."""
+    tables = local_tables(str(fleet(tmp_path_factory.mktemp("absent") / "w", ABSENT)))
+    assert tables is not None
+    return tables
