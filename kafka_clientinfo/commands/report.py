@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.impact import impact
@@ -41,9 +40,6 @@ def execute(context: Context) -> int:
     from ..report.contents import report
 
     scope, notes = context.scope("connections")
-    filters = scope.filters
-    if filters.since and filters.until and filters.since >= filters.until:
-        raise ConfigError(f"--since {arguments.since} is not before --until {arguments.until}; give an earlier one")
     verdict = impact(scope, target, True, bool(notes), _USES)
     owners_by_client = Ownership(owners, scope).of_clients() if owners.rules else {}
     owner_names = {

@@ -106,14 +106,17 @@ class Filters:
         """Read the filters from the arguments of a command, which may have only some of them.
 
         Raises:
-            ConfigError: a time is invalid, or a text is not UTF-8.
+            ConfigError: a time is invalid, no time lies between the two, or a text is not UTF-8.
         """
         given: dict[str, Any] = {}
         for name in _FILTERS:
             if (text := getattr(arguments, name, None)) is not None:
                 argument(f"--{name}", text)
                 given[name] = given_time(text, f"--{name}") if name in ("since", "until") else text
-        return cls(**given)
+        filters = cls(**given)
+        if filters.since is not None and filters.until is not None and filters.until <= filters.since:
+            raise ConfigError(f"--until {arguments.until} is not after --since {arguments.since}")
+        return filters
 
     def where(self, begin: str = "first_seen", end: str = "last_seen") -> str:
         """Return the condition in SQL, with parameters in braces, on rows that last from time `begin` to `end`."""

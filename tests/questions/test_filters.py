@@ -71,6 +71,16 @@ def test_bytes_that_are_no_utf8_are_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("since", "until"),
+    [("2026-11-22", "2026-11-20"), ("2026-11-22", "2026-11-22T00:00Z"), ("2026-11-22", "2026-11-22T01:00+02:00")],
+)
+def test_a_time_that_ends_before_it_begins_is_refused(since: str, until: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        Filters.of(Namespace(since=since, until=until))
+    assert str(error.value) == f"--until {until} is not after --since {since}"
+
+
+@pytest.mark.parametrize(
     ("table", "first", "last"),
     [
         ("connections", "opened_at", "last_request_at"),
