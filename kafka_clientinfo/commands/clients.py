@@ -2,6 +2,7 @@
 
 import argparse
 
+from ..questions.absence import nobody
 from ..questions.filters import add_filters
 from .context import Context, add_warehouse
 from .output import add_formats, ask, is_text, limit_of, limits, show
@@ -42,5 +43,7 @@ def execute(context: Context) -> int:
         table = ask(scope, "", statement, None, limit)
         if owners.rules:
             table = Ownership(owners, scope).with_owners(table)
+    if not table.rows and is_text(arguments):
+        notes = [f"{nobody(scope, 'No client')}.", *notes]
     show(arguments, [table], [*notes, *limits(arguments, scope)])
     return 0

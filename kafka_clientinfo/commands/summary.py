@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 
 from ..printable import safe
+from ..questions.absence import nobody
 from ..questions.filters import Scope, add_filters
 from ..tables.spec import table_specs
 from ..warehouse.state import require_state
@@ -65,7 +66,7 @@ def execute(context: Context) -> int:
         parts = [owned] if arguments.by else [*parts, owned]
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
-        notes = ["No connection fits.", *notes]
+        notes = [f"{nobody(scope, 'No connection')}.", *notes]
     show(arguments, parts, [*notes, *(limits(arguments, scope) if clusters.rows else [])])
     return 0
 

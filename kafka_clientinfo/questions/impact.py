@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import WarehouseError
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
+from .absence import nobody
 from .filters import Scope
 from .queries import Rows
 from .trust import info_logs, names_of, of_cluster
@@ -68,7 +69,7 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     if measured is not None and (sentence := other_release(str(target), measured)) is not None:
         result.cannot_tell.insert(0, sentence)
     if not any(number for counts in counted for number in counts.values()):
-        raise WarehouseError(f"no client of {scope.tables.root} fits what is asked for, so that nobody can be judged")
+        raise WarehouseError(nobody(scope, f"no client of {scope.tables.root}"))
     return result
 
 

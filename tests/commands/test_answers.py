@@ -278,7 +278,62 @@ def test_where_no_connection_fits_the_tables_are_counted_alone(
     assert f"\nTables in {root}\n" in answer(capsys, root, None, "summary")[1]
     code, text = answer(capsys, root, None, "summary", "--since", "2030-01-01")
     assert (code, text.startswith(f"Tables in {root}, of all clusters and times\n")) == (0, True)
-    assert text.endswith("\n\nNo connection fits.\n")
+    assert text.endswith(
+        "\n\nNo connection fits --since 2030-01-01; the warehouse has connections from 2026-11-21 01:00 to "
+        "2026-11-21 01:01 UTC.\n"
+    )
+
+
+NAMED = "the warehouse has the principals User:ANONYMOUS, User:alice"
+IDS = "the warehouse has the client ids a, b, c, …"
+TIMES = "the warehouse has connections from 2026-11-21 01:00 to 2026-11-22 01:01 UTC"
+
+
+@pytest.mark.parametrize(
+    ("filters", "asked_for", "instead"),
+    [
+        (
+            ["--principal", "alice"],
+            "--principal alice",
+            f"principals have a type in front: User:alice, or *alice; {NAMED}",
+        ),
+        (["--principal", "User:bob"], "--principal User:bob", NAMED),
+        (["--principal", "*:bob"], "--principal *:bob", NAMED),
+        (["--client", "x\x1b[2J"], "--client x\ufffd[2J", IDS),
+        (["--since", "2030-01-01"], "--since 2030-01-01", TIMES),
+        (["--until", "2020-01-01T02:30:00.5"], "--until 2020-01-01T02:30", TIMES),
+        (
+            ["--principal", "User:alice", "--cluster", "c", "--until", "2026-11-20T01:02:03Z"],
+            "--until 2026-11-20T01:02:03 --cluster c --principal User:alice",
+            f"{NAMED}; {TIMES}",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["clients", "upgrade", "report"])
+def test_an_empty_answer_names_what_was_asked_for_and_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, filters: list[str], asked_for: str, instead: str
+) -> None:
+    if command == "report" and {"--principal", "--client"} & set(filters):
+        return  # it has no such filters
+    uses = [use(name, "10.0.0.1", day=day) for day in range(2) for name in "abcd"]
+    root = fleet(tmp_path / "w", [*uses, use("a", "10.0.0.1", principal="User:alice")])
+    more = {"clients": [], "upgrade": ["--target", "4.0.1"], "report": ["--output", str(tmp_path / "page.html")]}
+    code = cli.main([command, *more[command], *filters, "--warehouse", str(root)])
+    out, err = capsys.readouterr()
+    if command == "clients":
+        assert code == 0
+        assert f"(no rows)\n\nNo client fits {asked_for}; {instead}.\n" in out
+        assert answer(capsys, root, None, command, *filters, "--json") == (0, "[]\n")
+    else:
+        assert (code, err) == (1, f"kafka-clientinfo: no client of {root} fits {asked_for}; {instead}\n")
+        assert not (tmp_path / "page.html").exists()
+
+
+def test_where_there_are_only_brokers_no_client_is_said_to_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = fleet(tmp_path / "w", [use("a", "10.0.0.1", role="broker")])
+    assert "\nNo client is in the logs that were read.\n" in answer(capsys, root, None, "clients")[1]
 
 
 def test_what_is_read_before_a_build_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

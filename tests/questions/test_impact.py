@@ -147,5 +147,5 @@ def test_a_long_name_of_a_broker_is_cut(scope: Scope) -> None:
 
 
 def test_nobody_who_fits_is_an_error(scope: Scope) -> None:
-    with pytest.raises(WarehouseError, match=r"no client of .* fits what is asked for"):
+    with pytest.raises(WarehouseError, match=r"no client of .* fits --cluster c --client nobody$"):
         impact(replace(scope, filters=Filters(cluster="c", client="nobody")), TARGET, all_targets=True)
