@@ -6,10 +6,12 @@ The exit codes are a part of the interface; docs/reference/exit-codes.md lists t
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import __version__
 from .commands import COMMANDS, text_tables
@@ -26,10 +28,40 @@ if TYPE_CHECKING:
 DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
 """Exit codes of every command; a command may have further ones."""
 _UNCHANGED = "stopped; nothing was changed"
+_QUOTE = "; quote the query, as in 'SELECT * FROM who_connects'"
+
+
+_RELEASE = re.compile(r"v?\d+(\.\d+)*", re.ASCII)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that reports output errors: argparse ignores it if help cannot be written, as on a full disk."""
+    """A parser that reports output errors, and names mistyped options in place of required ones.
+
+    argparse ignores it if help cannot be written, as on a full disk.
+    """
+
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and keep the words for the errors."""
+        self._words = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(self._words, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """End with the message; if required arguments are missing, name the words that were probably meant."""
+        begin, separator, missing = message.partition("required: ")
+        if separator and self._words:
+            missing = ", ".join(map(self._with_typo, missing.split(", ")))
+            loose = list(takewhile(lambda word: not word.startswith("-"), self._words))
+            message = begin + separator + missing + (_QUOTE if _takes_query(self) and len(loose) > 1 else "")
+        super().error(message)
+
+    def _with_typo(self, option: str) -> str:
+        """Return a missing option with the unknown option that is spelt nearly like it, if there is one."""
+        names = (word.partition("=")[0] for word in self._words if word.startswith("--"))
+        unknown = [name for name in names if not any(known.startswith(name) for known in _options(self))]
+        near = get_close_matches(option, unknown, 1) if option.startswith("--") else []
+        return f"{option} (there is {near[0]})" if near else option
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file is not None and file is sys.stdout:
@@ -65,9 +97,24 @@ def _command_parser(arguments: argparse.Namespace) -> argparse.ArgumentParser:
 
 def _unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
     """Return the message about arguments that a command does not take, with the option that was probably meant."""
-    options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+    options = _options(parser)
     meant = [near for word in words if word.startswith("--") for near in get_close_matches(word, options, 1)]
-    return f"unrecognized arguments: {' '.join(words)}{f'; did you mean {meant[0]}?' if meant else ''}"
+    if "--target" in options:
+        meant += [f"--target {word}" for word in words if _RELEASE.fullmatch(word)]
+    hint = f"; did you mean {meant[0]}?" if meant else ""
+    if not meant and _takes_query(parser) and not words[0].startswith("-"):
+        hint = _QUOTE
+    return f"unrecognized arguments: {' '.join(words)}{hint}"
+
+
+def _options(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the long options of a command."""
+    return [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+
+
+def _takes_query(parser: argparse.ArgumentParser) -> bool:
+    """Return whether the command takes a query in SQL, which a shell cuts into words unless it is quoted."""
+    return any(action.metavar == "QUERY" for action in parser._actions)
 
 
 def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> int:
