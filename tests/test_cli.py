@@ -75,8 +75,11 @@ def test_exit_codes(
         (["summary", "--warehouse", "dbfs:/"], "--warehouse is 'dbfs:/'; name a folder"),
         (["summary", "--warehouse", "/nonesuch\udcff"], "--warehouse is "),
         (["parse", "/nonesuch", "--cluster", "a\udcff"], "--cluster is 'a\\udcff', which is not UTF-8"),
-        (["upgrade", "--warehouse", "/nonesuch", "--target", "9.9.9"], "no release '9.9.9'"),
-        (["scan", "/nonesuch", "--upgrade", "9.9.9"], "no release '9.9.9'"),
+        (
+            ["upgrade", "--warehouse", "/nonesuch", "--target", "9.9.9"],
+            "no release of 9.9 was measured; the nearest is 4.4.0",
+        ),
+        (["scan", "/nonesuch", "--upgrade", "9.9.9"], "no release of 9.9 was measured; the nearest is 4.4.0"),
     ],
 )
 def test_a_wrong_argument_is_refused_before_anything_is_opened(

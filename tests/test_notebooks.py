@@ -73,7 +73,7 @@ class TestNotebooks:
         assert counts[0]["refused"] > 0
 
     def test_upgrade_readiness_refuses_a_release_that_is_not_known(self, run: Any) -> None:
-        with pytest.raises(ConfigError, match=r"no release '9\.9'"):
+        with pytest.raises(ConfigError, match=r"no release of 9\.9 was measured"):
             run("upgrade_readiness", target="9.9")
 
     def test_a_misbehaving_client_is_the_worst_one(self, run: Any) -> None:

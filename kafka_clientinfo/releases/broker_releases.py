@@ -67,6 +67,7 @@ class Release:
 
 
 _NUMBERS = re.compile(r"\d{1,6}(\.\d{1,6}){1,3}", re.ASCII)
+_MAJOR = re.compile(r"\d{1,6}", re.ASCII)
 
 
 def release_numbers(name: str) -> tuple[int, ...]:
@@ -213,17 +214,22 @@ def release(name: str) -> Release:
     is left out.
 
     Raises:
-        ConfigError: no release of the series was measured, or this is no release's name; the error names those that were.
+        ConfigError: no release of the series was measured, or this is no release's name, or only the number before its
+            first dot; the error names those that were measured, or the nearest.
     """
     by_name, asked = releases(), name
     name = asked.removeprefix("v")
     if name in by_name:
         return by_name[name]
-    numbers = release_numbers(name) if _NUMBERS.fullmatch(name) else ()
+    numbers = release_numbers(name) if _NUMBERS.fullmatch(name) or _MAJOR.fullmatch(name) else ()
     length = 2 if numbers[:1] > (0,) else 3  # of a series: 4.0, but 0.10.2
     series = numbers[:length]
     measured = [other for other in by_name.values() if release_numbers(other.name)[: len(series)] == series]
-    if not numbers or not measured or len(numbers) > length + 1:
+    if len(numbers) == 1 and measured:
+        raise ConfigError(f"which release of {name}? {', '.join(other.name for other in measured)}")
+    if numbers and not measured and len(numbers) <= length + 1:
+        raise ConfigError(_unmeasured(series))
+    if not numbers or len(numbers) > length + 1:
         newest = list(by_name)[-1]
         raise ConfigError(
             f"no release {asked!r} is known here; the newest is {newest}, and known are {', '.join(by_name)}"
@@ -231,6 +237,16 @@ def release(name: str) -> Release:
     if len(numbers) <= length:
         return measured[-1]
     return min(reversed(measured), key=lambda other: abs(release_numbers(other.name)[-1] - numbers[-1]))
+
+
+def _unmeasured(series: tuple[int, ...]) -> str:
+    """Return the error about a series of which no release was measured, with the releases before and after it."""
+    is_before = {name: release_numbers(name) < series for name in releases()}
+    before = [name for name, before in is_before.items() if before][-1:]
+    after = [name for name, before in is_before.items() if not before][:1]
+    nearest = " and ".join([*before, *after])
+    text = ".".join(map(str, series))
+    return f"no release of {text} was measured; the nearest {'are' if before and after else 'is'} {nearest}"
 
 
 def other_release(asked: str, measured: Release) -> str | None:

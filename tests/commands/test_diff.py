@@ -210,7 +210,7 @@ def test_a_day_that_is_none_is_named(text: str) -> None:
             "--from is 2026-11-22 and --to 2026-11-22; give an earlier day",
         ),
         (["--from", "2026-11-23", "--to", "2026-11-22"], "give an earlier day with --from"),
-        ([*DAYS, "--target", "5.0"], "no release '5.0'"),
+        ([*DAYS, "--target", "5.0"], "no release of 5.0 was measured; the nearest is 4.4.0"),
         (["--from", "x", "--to", "2026-11-22"], "--from is 'x'"),
     ],
 )
