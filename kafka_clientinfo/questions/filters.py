@@ -16,10 +16,12 @@ from .queries import same
 if TYPE_CHECKING:
     from .queries import Parameters, Rows, Tables
 
+TIME_FORMS = "ISO 8601 in UTC such as 2026-11-21 or 2026-11-21T02:00, today, yesterday, or 30m, 12h, 7d, 2w before now"
+"""The forms of a time in an argument."""
 _FILTERS = {
     "since": (
         "T",
-        "only what was there at this time or later: ISO 8601 in UTC, yesterday, today, or 30m, 12h, 7d before the present",
+        f"only what was there at this time or later: {TIME_FORMS}",
         "{end} >= CAST({{since}} AS TIMESTAMP)",
     ),
     "until": ("T", "only what was there before this time; as --since", "{begin} < CAST({{until}} AS TIMESTAMP)"),
@@ -70,7 +72,7 @@ def add_filters(parser: argparse.ArgumentParser, *names: str, counts: str | None
 
 
 def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
-    """Return a time in UTC from an argument: ISO 8601, yesterday, today, or a time span such as 7d before now.
+    """Return a time in UTC from an argument: ISO 8601, today, yesterday, or a time span such as 7d before now.
 
     A date or a day's name alone means its midnight, and no zone means UTC.
 
@@ -86,9 +88,7 @@ def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
         value = datetime.fromisoformat(text)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise ConfigError(
-            f"{option} is {text!r}; give a time such as 2026-11-21 or 2026-11-21T02:00:00Z, or 7d for seven days ago"
-        ) from None
+        raise ConfigError(f"{option} is {text!r}; give a time: {TIME_FORMS}") from None
 
 
 @dataclass(frozen=True)
