@@ -29,6 +29,7 @@ LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
         (["run", LOG], 2, "--warehouse"),
         (["run", LOG, "--warehouse", "w", "--conf", "/nonesuch.toml"], 2, "cannot read the configuration"),
         (["run", "/nonesuch", "--warehouse", "w"], 1, "/nonesuch: no such file"),
+        (["ingest", "/nonesuch/*.log", "--warehouse", "w"], 1, "/nonesuch/*.log: no such file, folder or match"),
         (["run", "file:", "--warehouse", "w"], 1, "LOGS are 'file:', which names no place"),
         (["run", "", "--warehouse", "w"], 1, "LOGS are '', which names no place"),
         (["run", LOG, "--warehouse", "file:"], 2, "--warehouse is 'file:'; name a folder"),
@@ -67,6 +68,7 @@ def test_exit_codes(
     monkeypatch.chdir(tmp_path)
     assert cli.main(arguments, spark) == code
     assert says in capsys.readouterr().err
+    assert not (tmp_path / "w").exists()
 
 
 @pytest.mark.parametrize(

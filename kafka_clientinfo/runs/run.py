@@ -20,11 +20,13 @@ from ..questions.queries import UnreadableTableError
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.types import sql_time
 from ..tables.views import views
+from ..warehouse.address import address_in
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import Build
 from ..warehouse.opening import opened
 from ..warehouse.progress import Progress
 from ..warehouse.state import LEDGER, State
+from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files
@@ -51,6 +53,7 @@ def run(
         WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
     settings, report = settings or Settings(), RunReport(progress)
+    _check_logs(spark, logs, warehouse, settings)
     with opened(spark, warehouse, settings, report) as lake:
         ingested = ingest_logs(logs, lake, settings, report)
         try:
@@ -68,6 +71,7 @@ def ingest(
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
     settings, report = settings or Settings(), RunReport(progress)
+    _check_logs(spark, logs, warehouse, settings)
     with opened(spark, warehouse, settings, report) as lake:
         ingest_logs(logs, lake, settings, report).release()
         return report
@@ -117,6 +121,19 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
             return None
         report.tables = dict(state.rows)
     return report
+
+
+def _check_logs(spark: SparkSession, logs: Sequence[str], warehouse: str, settings: Settings) -> None:
+    """Refuse logs that name nothing before the folder of a new warehouse is made; ingestion lists the logs again.
+
+    A warehouse that is there is locked first: another run may read on in the files while they are listed.
+
+    Raises:
+        InputError: `logs` names nothing.
+    """
+    folder = address_in(spark, warehouse).folder
+    if folder is not None and not is_made(folder / LEDGER):
+        log_files(logs, settings)
 
 
 def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunReport) -> RunReport:
