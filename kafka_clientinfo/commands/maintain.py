@@ -2,9 +2,12 @@
 
 import argparse
 import json
+import re
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ..config.toml_files import shown
 from . import text_tables
 from .context import COMMITTED, Context, add_common
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
 HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
 STOPPED = COMMITTED
+_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 EXAMPLES = (
     "maintain --warehouse /data/clientinfo",
     "maintain --warehouse /data/clientinfo --retention-days 90",
@@ -21,12 +25,29 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--retention-days", type=int, metavar="N", help="delete requests of connections that ended N days ago; 0: none"
+        "--retention-days",
+        type=_number_of("days, or 0 to keep all requests"),
+        metavar="N",
+        help="delete requests of connections that ended N days ago; 0: none",
     )
     parser.add_argument(
-        "--vacuum-hours", type=int, metavar="H", help="delete files that no table has held for H hours (168)"
+        "--vacuum-hours",
+        type=_number_of("hours"),
+        metavar="H",
+        help="delete files that no table has held for H hours (168)",
     )
     add_common(parser)
+
+
+def _number_of(what: str) -> Callable[[str], int]:
+    """Return the type of an argument that is a whole number; the settings refuse one that is too low or too high."""
+
+    def number(text: str) -> int:
+        if not _NUMBER.fullmatch(text):
+            raise argparse.ArgumentTypeError(f"{shown(text)}; give a number of {what}")
+        return int(text)
+
+    return number
 
 
 def execute(context: Context) -> int:

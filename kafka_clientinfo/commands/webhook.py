@@ -6,16 +6,20 @@ environment is sent in the header Authorization. Redirects are not followed, so 
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from .. import __version__
 from ..errors import ClientInfoError, ConfigError
+from ..printable import safe
 
 TOKEN = "KAFKA_CLIENTINFO_WEBHOOK_TOKEN"
 """The environment variable with the token; if it is set, requests have the header `Authorization: Bearer …`."""
 _SECONDS = 15
+_EXAMPLE = "https://receiver.example/path"
+_SECRET_FROM = re.compile(r"[/:?#@]")
 
 
 class Webhook:
@@ -31,12 +35,14 @@ class Webhook:
             parts = urlsplit(url)
             port = parts.port
         except ValueError:
-            raise ConfigError("--webhook is no address; give one such as https://receiver.example/path") from None
+            raise ConfigError(f"--webhook is no address; give one such as {_EXAMPLE}") from None
+        if not parts.scheme and not parts.netloc:
+            raise ConfigError(f"--webhook is {_without_path(url)!r}; give an address such as {_EXAMPLE}")
         is_plain = url.isascii() and url.isprintable() and " " not in url
         if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
             raise ConfigError(
                 f"--webhook has the scheme {parts.scheme!r:.40} and the host {parts.hostname or ''!r:.80}; give an address "
-                "such as https://receiver.example/path"
+                f"such as {_EXAMPLE}"
             )
         if "@" in parts.netloc:
             raise ConfigError(f"--webhook has a user or password in it; give a token in the variable {TOKEN}")
@@ -75,3 +81,9 @@ class Webhook:
             raise ClientInfoError(
                 f"the webhook at {self.shown} {what}: {str(reason) or type(reason).__name__}"
             ) from None
+
+
+def _without_path(text: str) -> str:
+    """Return a text that is no address up to its first slash, colon, question mark or @, after which a secret may stand."""
+    end = _SECRET_FROM.search(text)
+    return safe(text if end is None else f"{text[: end.start()]}…", 80)

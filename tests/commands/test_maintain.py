@@ -79,6 +79,9 @@ def test_the_command_compacts_and_tells_what_it_did(
     [
         (["--vacuum-hours", "24"], 2, "give 168 or more"),
         (["--retention-days", "-1"], 2, "retention_days is -1"),
+        (["--retention-days", "x"], 2, "--retention-days: 'x'; give a number of days, or 0 to keep all requests\n"),
+        (["--retention-days", "90d"], 2, "--retention-days: '90d'; give a number of days"),
+        (["--vacuum-hours", ""], 2, "--vacuum-hours: ''; give a number of hours\n"),
         ([], 1, "has no table ingested_files"),
     ],
 )

@@ -373,7 +373,7 @@ def test_a_receiver_that_is_not_there_is_named() -> None:
     [
         ("file:///etc/passwd", "has the scheme 'file'"),
         ("ftp://host/x", "has the scheme 'ftp'"),
-        ("host/x", "has the scheme ''"),
+        ("host/x", "--webhook is 'host…'; give an address such as https://"),
         ("http:///x", "the host ''"),
         ("http://host:port/x", "is no address"),
         ("http://[x/", "is no address"),

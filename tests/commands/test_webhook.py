@@ -31,6 +31,19 @@ def test_an_address_has_printable_ascii_without_blanks(url: str) -> None:
         Webhook(url)
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("foo", "foo"), ("", ""), ("receiver.example/secret", "receiver.example…"), ("user@secret", "user…"),
+        ("receiver.example?secret", "receiver.example…"), ("/secret", "…"), ("a\x1b", "a\ufffd"),
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Webhook(url)
+    assert str(caught.value) == f"--webhook is {shown!r}; give an address such as https://receiver.example/path"
+
+
 class Opener:
     """Stands for what opens addresses; notes each request and how long it waits."""
 
