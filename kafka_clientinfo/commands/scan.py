@@ -183,7 +183,8 @@ class _Scan:
         """Derive the tables from the requests so far and print the answers.
 
         Returns:
-            The exit code: 3 if a client would break at --upgrade, 1 if a file was not read to its end, else 0.
+            The exit code: 3 if a client would break at --upgrade, 1 if a file was not read to its end or no file has a
+            record, else 0.
         """
         assert self._reading is not None
         self._tables.set_files(self._reading.files)
@@ -200,7 +201,9 @@ class _Scan:
         show(
             self._arguments, tables, document=self._document(of_log, verdict), text=lambda: self._text(answers, verdict)
         )
-        return WOULD_BREAK if verdict is not None and verdict.breaks else int(self._reading.is_incomplete)
+        if verdict is not None and verdict.breaks:
+            return WOULD_BREAK
+        return int(self._reading.is_incomplete or not any(report["records"] for report in self._reading.reports))
 
     def _of_log(self, limit: int) -> list[Table]:
         """Return the files that were read, and the answers about them."""

@@ -274,8 +274,8 @@ def test_a_time_between_answers_is_one(seconds: str, capsys: pytest.CaptureFixtu
         pytest.param(b"kafka-1  | " + json_record(), "unreadable", 1, marks=pytest.mark.long),
         pytest.param(json_record().decode().encode("utf-16-le"), "unreadable", 1, marks=pytest.mark.long),
         pytest.param(b"# Notes\n\nHello\n", "unreadable", 1, marks=pytest.mark.long),
-        (json_record()[:100], "empty", 0),
-        pytest.param(b"", "empty", 0, marks=pytest.mark.long),
+        (json_record()[:100], "empty", 1),
+        (b"", "empty", 1),
         (b"uid=0\n" + json_record(), None, 0),
         pytest.param(
             json_record().replace(b"Completed request", b"Processor 1 received request"),
@@ -325,15 +325,20 @@ def test_streams_that_are_not_there_end_in_no_trace(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"[2026-11-21 02:44:58,359] INFO [Controller id=1] Nothing (kafka.controller.KafkaController)\n"]
+    ("text", "code"),
+    [
+        (b"", 1),
+        (b"[2026-11-21 02:44:58,359] INFO [Controller id=1] Nothing (kafka.controller.KafkaController)\n", 0),
+    ],
 )
 def test_a_log_without_requests_is_told_and_not_called_fine(
-    text: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: bytes, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "kafka-request.log"
     log.write_bytes(text)
-    lines = scanned(capsys, str(log)).rstrip().splitlines()
+    lines = scanned(capsys, str(log), code=code).rstrip().splitlines()
     assert lines[-1].startswith(
         "No completed request was found, so that no client can be judged. Is it a kafka-request.log"
     )
     assert "" not in lines[:-2]
+    assert "Who connects" in scanned(capsys, str(log), OLD)
