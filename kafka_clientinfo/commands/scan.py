@@ -123,6 +123,7 @@ class _Scan:
     def read(self) -> None:
         """Read all logs. With --follow, the first Ctrl-C ends the reading, and a second one stops the command."""
         from ..ingestion.in_process import Reading
+        from ..ingestion.overlaps import overlaps
         from ..ingestion.reading_progress import TaskCounter, watched
 
         self._say("read and parse")
@@ -134,6 +135,7 @@ class _Scan:
                 self._reading.on_read = counter.add
                 for part in self._reading.parts():
                     self._tables.add(part)
+            self._reading.problems += overlaps(self._reading.files, self._settings.log_zone)
         self._say("derive")
 
     def _say(self, stage: str) -> None:

@@ -13,11 +13,11 @@ REPLACED = "another file has taken its place since it was planned"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that is not read, or a view that could not be made.
+    """A file that is not read, a log that overlaps another one of its broker, or a view that could not be made.
 
     Attributes:
         kind: empty, unreadable, damaged (as before), rewritten, shorter, late (older than what retention has deleted),
-            other_cluster (it was read before as the log of another cluster), copy, or rotated (after planning); or view.
+            other_cluster (it was read before as the log of another cluster), copy, or rotated (after planning); overlap; or view.
     """
 
     path: str

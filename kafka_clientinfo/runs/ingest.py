@@ -16,6 +16,7 @@ from ..config.settings import Settings
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.debug_runs import is_blind, may_hide_silences
 from ..ingestion.discovery import find_logs, with_server_logs
+from ..ingestion.overlaps import overlaps
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, PlannedFile
 from ..ingestion.problems import Problem
@@ -52,7 +53,7 @@ class RunReport(Stages):
     Attributes:
         files: per file read: path, broker, what it held, and bytes that are not read yet.
         unchanged: files without new bytes.
-        problems: files that were not read, and views that could not be made, with reasons.
+        problems: files that were not read or overlap, and views that could not be made, with reasons.
         tables: rows per table after the run.
         seconds: time per stage.
     """
@@ -215,6 +216,7 @@ def _read(
         release(parsed)
         raise
     report.problems += rotated(plan.files, statistics)
+    report.problems += overlaps(by_id.values(), settings.log_zone, [file.file_id for file in files])
     report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
     is_all = not ledger and not moved and is_on_one_machine(lake.spark)
     if not is_all:

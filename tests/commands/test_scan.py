@@ -1,9 +1,11 @@
 """The command `scan`: the answers of a run's tables, without a run."""
 
+import gzip
 import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -322,6 +324,28 @@ def test_streams_that_are_not_there_end_in_no_trace(monkeypatch: pytest.MonkeyPa
     assert cli.main(["scan", OLD]) == 0
     monkeypatch.setattr(sys, "stdout", None)
     assert cli.main(["scan", OLD]) == 1
+
+
+def test_two_brokers_logs_in_one_folder_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = gzip.decompress((SAMPLES / "kafka-0.11.0.3" / "kafka-request.log.gz").read_bytes()).splitlines(
+        keepends=True
+    )
+    (tmp_path / "kafka-request.log.b1").write_bytes(b"".join(lines))
+    (tmp_path / "kafka-request.log.b2").write_bytes(b"".join(lines[1:]).replace(b"clientId=", b"clientId=of-b2-"))
+    assert "  overlap: " in (text := scanned(capsys, str(tmp_path)))
+    assert (
+        f": 2 files count as broker {tmp_path.name}, and their times overlap; if they are of two brokers, give" in text
+    )
+
+
+def test_the_files_of_one_broker_do_not_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = SAMPLES / "kafka-4.4.0"
+    lines = gzip.decompress((sample / "kafka-request.log.gz").read_bytes()).splitlines(keepends=True)
+    (tmp_path / "kafka-request.log.1").write_bytes(b"".join(lines[: len(lines) // 2]))
+    (tmp_path / "kafka-request.log").write_bytes(b"".join(lines[len(lines) // 2 :]))
+    (tmp_path / "kafka-request.log.1.gz").write_bytes(gzip.compress(b"".join(lines[: len(lines) // 2])))
+    shutil.copy(sample / "server.log.gz", tmp_path)
+    assert "overlap" not in scanned(capsys, str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""Finds logs of one broker name that overlap in time: one broker writes its logs one after the other.
+
+Two brokers' logs in one folder have the folder's name as their broker, so that their connections mix. Files that hold
+the same log don't get here: they have one row in `ingested_files`. A server.log has no requests, and so no times.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from ..printable import safe
+from .problems import Problem
+from .repeated_hour import moved_row, moves
+
+File = Mapping[str, Any]
+"""A row of `ingested_files`."""
+
+_ALLOWED = timedelta(minutes=1)
+"""The most by which logs of one broker overlap: neighbouring records are out of order by less than a second."""
+_broker = itemgetter("cluster", "broker")
+
+
+def overlaps(files: Iterable[File], zone: str, new: Iterable[str] | None = None) -> list[Problem]:
+    """Return a problem for each broker with logs that overlap by more than a minute.
+
+    Args:
+        files: rows of ingested_files.
+        zone: zone of the logs.
+        new: file_ids that this run has read; brokers without any are left out. None for all brokers.
+    """
+    rows = {file["file_id"]: file for file in files if file["first_logged_at"] is not None}
+    for move in moves(rows.values(), [], zone):
+        rows[move.file_id] = moved_row(rows[move.file_id], move)
+    brokers = None if new is None else {_broker(rows[file_id]) for file_id in new if file_id in rows}
+    in_order = sorted(rows.values(), key=lambda file: (*_broker(file), file["first_logged_at"], file["file_id"]))
+    problems = []
+    for broker, its in groupby(in_order, _broker):
+        if (brokers is None or broker in brokers) and (overlapping := _overlapping(its)):
+            problems.append(Problem(overlapping[0]["path"], "overlap", _sentence(broker[1], len(overlapping))))
+    return problems
+
+
+def _overlapping(files: Iterable[File]) -> list[File]:
+    """Return those of one broker's files, in order of their beginning, that overlap another one."""
+    latest: File | None = None
+    by_id: dict[str, File] = {}
+    for file in files:
+        if latest is not None and _overlap(latest, file) > _ALLOWED:
+            by_id |= {latest["file_id"]: latest, file["file_id"]: file}
+        if latest is None or file["last_logged_at"] > latest["last_logged_at"]:
+            latest = file
+    return list(by_id.values())
+
+
+def _overlap(before: File, after: File) -> timedelta:
+    """Return the time that two logs have in common, less the steps back of their clocks."""
+    end = min(before["last_logged_at"], after["last_logged_at"])
+    steps = max(before["step_back_ms"] or 0, after["step_back_ms"] or 0)
+    return end - after["first_logged_at"] - timedelta(milliseconds=steps)  # type: ignore[no-any-return]
+
+
+def _sentence(broker: str, number: int) -> str:
+    return (
+        f"{number} files count as broker {safe(broker, 80)}, and their times overlap; if they are of "
+        f"{'two' if number == 2 else 'several'} brokers, give each its own folder, or set broker_pattern"
+    )
