@@ -5,7 +5,7 @@ harmless:
 
 | form | values | shortened |
 |---|---|---|
-| text | without control characters | to the terminal's width, with a note that says so |
+| text | without control characters | to the terminal's width, with a note that says so; see `text_layout` |
 | JSON | ASCII; times as ISO 8601, bytes as base64 | never |
 | CSV | texts that look like formulas get a quote in front | never |
 | Markdown | markup and HTML are escaped | never |
@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,22 +31,16 @@ from ..config.toml_files import shown
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..questions.trust import limits_of_logs
-from . import text_tables
+from . import text_layout, text_tables
 
 if TYPE_CHECKING:
     from ..questions.filters import Scope
     from ..questions.queries import Tables
 
 FORMATS = ("json", "csv", "markdown")
-_LONGEST = 100
-"""The largest number of characters of a text in a column, also on a wider terminal."""
 _NUMBER = re.compile(r"[0-9]{1,30}")
 _MOST_ROWS = 1_000_000_000
 """The largest --limit: LIMIT gets one row more, which both engines accept."""
-_NARROWEST = 24
-"""Texts are not shortened below this number of characters; a terminal wraps lines that still don't fit."""
-_WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})
-"""Columns that are never shortened, because users type their values into the next command."""
 _REST = "--limit 0, --json and --csv"
 _NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
 """The errors of file systems that cannot rename files."""
@@ -72,6 +66,8 @@ class Table:
         rows: values as `queries.Rows` has them.
         more: the number of rows that a limit left out.
         name: the table's key in JSON, if the answer has several tables.
+        longest: the largest number of characters of the texts of a column in text, by its name; of others, 100.
+        whole: columns that text never shortens, besides those of `text_layout`.
     """
 
     title: str
@@ -79,6 +75,8 @@ class Table:
     rows: Sequence[Sequence[Any]]
     more: int = 0
     name: str = ""
+    longest: Mapping[str, int] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
 
     @property
     def total(self) -> int:
@@ -311,55 +309,43 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST) -> str:
-    """Return the tables as text for the terminal's width and colours.
+def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST, blocks: bool = True) -> str:
+    """Return the tables as text for the terminal's width and colours; the notes are folded.
 
-    `rest` names the options with which the rows that a limit left out are shown.
+    `rest` names the options with which the rows that a limit left out are shown. With `blocks` False, a row is always one
+    line, see `text_layout`.
     """
     width, colours = text_tables.terminal_width(), _COLOURS if text_tables.has_colours() else {}
     parts, notes = [], list(notes)
     is_cut = False
     for table in tables:
         if table.rows or not table.title:
-            header, rows = _cells(table)
-            limits = _limits(header, rows, width)
-            is_cut |= any(len(str(cell)) > limit for row in rows for cell, limit in zip(row, limits, strict=True))
-            indent = "  " if table.title else ""
-            lines = [table.title] if table.title else []
-            lines.append(text_tables.columns(header, rows, indent, limits, colours))
+            layout = text_layout.laid_out(_grid(table), width, colours, blocks)
+            is_cut |= layout.is_cut
+            lines = [text_tables.fold(table.title, width)] if table.title else []
+            lines.append(layout.text)
             if not table.rows:
                 lines.append("(no rows)")
             if table.more:
-                lines.append(f"{indent}… and {table.more:,} more; {rest} have all")
+                indent = "  " if table.title else ""
+                more = text_tables.fold(f"{indent}… and {table.more:,} more; {rest} have all", width)
+                lines += ["", more] if layout.in_blocks else [more]
             parts.append("\n".join(lines))
     if is_cut:
         notes.append("Texts that end with … are shortened; --json and --csv have them whole.")
-    return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
+    return "\n\n".join([*parts, *([text_tables.fold("\n".join(notes), width)] if notes else [])])
 
 
-def _cells(table: Table) -> tuple[list[str], list[list[object]]]:
-    """Return the header and the rows of a table as the text form shows them."""
+def folded(text: str, hanging: str = "  ") -> str:
+    """Return sentences folded at the terminal's width; unchanged if standard output is no terminal."""
+    return text_tables.fold(text, text_tables.terminal_width(), hanging)
+
+
+def _grid(table: Table) -> text_layout.Grid:
+    """Return the cells of a table as the text form shows them."""
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
-    return [name.replace("_", " ") for name in table.columns], rows
-
-
-def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[int]:
-    """Return the largest number of characters of each column, so that lines fit on the terminal if columns can shrink."""
-    longest = [max((len(str(row[c])) for row in rows), default=0) for c in range(len(header))]
-    is_whole = [title.replace(" ", "_") in _WHOLE for title in header]
-    limits = [
-        max(length if whole else min(length, _LONGEST), len(title))
-        for length, whole, title in zip(longest, is_whole, header, strict=True)
-    ]
-    is_text = [not is_whole[c] and any(isinstance(row[c], str) for row in rows) for c in range(len(header))]
-    excess = 0 if width is None else sum(limits) + 2 * len(limits) - width
-    for _ in range(excess):
-        can_shrink = (c for c in range(len(limits)) if is_text[c] and limits[c] > max(_NARROWEST, len(header[c])))
-        widest = max(can_shrink, key=limits.__getitem__, default=None)
-        if widest is None:
-            break
-        limits[widest] -= 1
-    return limits
+    header = [name.replace("_", " ") for name in table.columns]
+    return text_layout.Grid(header, rows, table.longest, table.whole, "  " if table.title else "")
 
 
 def _shown(value: Any, column: str) -> object:

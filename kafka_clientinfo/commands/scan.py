@@ -24,7 +24,7 @@ from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
 from . import text_tables, upgrade
 from .context import WOULD_BREAK, Context, add_settings
-from .output import Table, add_formats, as_text, ask, is_text, limit_of, show
+from .output import Table, add_formats, as_text, ask, folded, is_text, limit_of, show
 from .run import add_logs, not_read, totals
 from .summary import SHOWN, findings
 
@@ -230,9 +230,10 @@ class _Scan:
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
         assert self._reading is not None
         if verdict is None and not any(report["requests"] for report in self._reading.reports):
-            return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{_NO_REQUESTS}"
-        texts = [self._headline(), as_text(answers, self._notes(), rest="--limit 0 and --json")]
-        texts.append(_newest_release(Scope(self._tables)) if verdict is None else upgrade.as_text(verdict))
+            return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(_NO_REQUESTS)}"
+        in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
+        texts = [self._headline(), as_text(answers, self._notes(), "--limit 0 and --json", in_blocks)]
+        texts.append(folded(_newest_release(Scope(self._tables))) if verdict is None else upgrade.as_text(verdict))
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:
@@ -248,7 +249,7 @@ class _Scan:
         lines += [f"  {line}" for line in not_read(self._reading.problems, reports)]
         if any(report["pending_bytes"] for report in reports):
             lines.append(f"  {waiting} bytes of records that are not finished")
-        return "\n".join(lines)
+        return folded("\n".join(lines))
 
 
 def _newest_release(scope: Scope) -> str:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -72,19 +73,16 @@ def columns(
     """
     limits = limits or [60] * len(header)
     cells = [
-        [
-            f"{c:,}" if isinstance(c, int) and not isinstance(c, bool) else safe(c, limit)
-            for c, limit in zip(row, limits, strict=True)
-        ]
+        [with_separators(c) if isinstance(c, int) else safe(c, limit) for c, limit in zip(row, limits, strict=True)]
         for row in rows
     ]
-    widths = [max(_width(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
+    widths = [max(display_width(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
     right = [all(isinstance(row[i], int) for row in rows) and bool(rows) for i in range(len(header))]
 
     def line(values: Sequence[str], painted: Mapping[str, str]) -> str:
         padded = []
         for value, width, is_right in zip(values, widths, right, strict=True):
-            blanks = " " * (width - _width(value))
+            blanks = " " * (width - display_width(value))
             shown = f"\x1b[{painted[value]}m{value}\x1b[0m" if value in painted else value
             padded.append(blanks + shown if is_right else shown + blanks)
         return (indent + "  ".join(padded)).rstrip()
@@ -93,7 +91,36 @@ def columns(
     return "\n".join([line(header, bold), *(line(values, colours or {}) for values in cells)])
 
 
-def _width(text: str) -> int:
+def with_separators(value: object) -> str:
+    """Return a value as text; an integer gets thousands separators."""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def fold(text: str, width: int | None, hanging: str = "  ") -> str:
+    """Fold each line of a text at the terminal's width, between words; without a terminal, the text stays unchanged.
+
+    An indented line, or one that begins with "- ", goes on below its own indent plus `hanging`.
+    """
+    if width is None:
+        return text
+    return "\n".join(_fold_line(line, width, hanging) for line in text.split("\n"))
+
+
+def _fold_line(line: str, width: int, hanging: str) -> str:
+    words = line.lstrip(" ")
+    indent = line[: len(line) - len(words)]
+    following = indent + hanging if indent or words.startswith("- ") else ""
+    return textwrap.fill(
+        words,
+        max(width, len(following) + 20),
+        initial_indent=indent,
+        subsequent_indent=following,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def display_width(text: str) -> int:
     """Return the columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
-from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.impact import MARKS, Impact, impact
 from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, explained, hosts, verdicts, who, why
@@ -14,10 +13,9 @@ from ..releases.client_libraries import client_libraries
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .messages import messages, send
-from .output import Table, add_formats, limit_of, show
+from .output import Table, add_formats, folded, limit_of, show
 from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
-from .text_tables import columns
 from .webhook import TOKEN, Webhook
 
 HELP = "list who would break at another release of Kafka (exit code 3 if a client would)"
@@ -28,10 +26,12 @@ EXAMPLES = (
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _SHOWN = 50
-_TEXT_LENGTH, _ADVICE_LENGTH = 60, 200
+_REST = "--limit 0 and --json"
+_LENGTHS = {"client id": 40, "software": 40, "what to do": 200}
+"""Characters of the texts of these columns, in columns."""
 _BASELINE = (
-    "\n  A client that does less than a library can do may work with an older release, as named above. From Kafka 4.0 on, Apache Kafka"
-    "\n  itself supports Java clients of 2.1 or later only (KIP-896)."
+    "  A client that does less than a library can do may work with an older release, as named above. From Kafka 4.0 on, Apache "
+    "Kafka itself supports Java clients of 2.1 or later only (KIP-896)."
 )
 
 
@@ -84,7 +84,7 @@ def execute(context: Context) -> int:
             done = send(messages(impacts, arguments.target, result.cannot_tell), arguments.messages, webhook)
     document = vars(result) | ({"by_owner": by_owner.dicts()} if by_owner else {})
     parts = [by_owner] if by_owner else as_tables(result)
-    show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by_owner), *done]))
+    show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by_owner), *map(folded, done)]))
     return WOULD_BREAK if result.breaks else 0
 
 
@@ -109,19 +109,20 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
     """Return the verdict as text for a terminal; with `by_owner`, that table replaces the lists of uses."""
     parts = []
     if result.target is not None:
-        parts.append(headline(result.target, result.clients))
+        parts.append(folded(headline(result.target, result.clients)))
         if by_owner is not None:
             parts.append(table_text([by_owner]))
-        else:
-            parts += [part for verdict in WORST_FIRST if (part := _section(result, verdict))]
+        elif sections := [section for verdict in WORST_FIRST if (section := _section(result, verdict)).rows]:
+            parts.append(table_text(sections, rest=_REST))
         if result.reasons and by_owner is None:
             reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
-            parts.append("Why\n" + "\n".join(reasons))
+            parts.append(folded("\n".join(["Why", *reasons])))
         if result.clients.get(REFUSED):
             parts.append(_first_releases(result.target))
     if result.by_release:
-        parts += _matrix(result)
-    parts.append("What this cannot tell\n" + "\n".join(f"  - {sentence}" for sentence in result.cannot_tell))
+        parts.append(table_text(_matrix(result), rest=_REST))
+    cannot_tell = (f"  - {sentence}" for sentence in result.cannot_tell)
+    parts.append(folded("\n".join(["What this cannot tell", *cannot_tell])))
     return "\n\n".join(parts)
 
 
@@ -130,37 +131,31 @@ def headline(target: str, clients: Mapping[str, int]) -> str:
     return f"Kafka {target}: of {sum(clients.values()):,} clients {verdicts(clients, f'{clients[REFUSED]:,}')}."
 
 
-def _section(result: Impact, verdict: str) -> str:
+def _section(result: Impact, verdict: str) -> Table:
+    """Return the uses with that verdict; there may be none."""
     rows = [row for row in result.rows if row["verdict"] == verdict]
-    if not rows:
-        return ""
-    has_owners, has_advice = "owners" in rows[0], any(advice(row) for row in rows)
+    has_owners, has_advice = any("owners" in row for row in rows), any(advice(row) for row in rows)
     header: tuple[str, ...] = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
     )  # fmt: skip
     lines = [
         (
-            *_who(row), f"{row['api_name']} v{row['api_version']}", row["requests"],
+            *who(row), f"{row['api_name']} v{row['api_version']}", row["requests"],
             hosts(row["host_list"], row["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{row['last_seen']:%Y-%m-%d %H:%M}",
             why(row["reason"], row["refused_from"]), *([advice(row)] if has_advice else []), *_owners(row),
         )
         for row in rows
     ]  # fmt: skip
     header += (("what to do",) if has_advice else ()) + (("owners",) if has_owners else ())
-    limits = [_ADVICE_LENGTH if name == "what to do" else _TEXT_LENGTH for name in header]
-    return f"{IN_WORDS[verdict].capitalize()}\n{columns(header, lines, limits=limits)}" + _more(
-        result.found[verdict] - len(rows)
+    more = result.found.get(verdict, 0) - len(rows)
+    return Table(
+        IN_WORDS[verdict].capitalize(), header, lines, more, longest=_LENGTHS, whole=frozenset({"request", "why"})
     )
 
 
-def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
-    cluster, principal, client_id, software = who(row)
-    return cluster, principal, safe(client_id, 40), safe(software, 40)
-
-
-def _owners(row: dict[str, Any]) -> list[str]:
+def _owners(row: dict[str, Any]) -> list[list[str]]:
     """Return the cell of owners in a list; no cell if the rows have no owners."""
-    return [", ".join(row["owners"]) or "-"] if "owners" in row else []
+    return [row["owners"]] if "owners" in row else []
 
 
 def _first_releases(target: str) -> str:
@@ -169,25 +164,24 @@ def _first_releases(target: str) -> str:
     It helps with clients that do not name their library.
     """
     fitting = ((library.name, library.fitting(release(target))) for library in client_libraries())
-    lines = [(name, found[0].name, found[-1].name) for name, found in fitting if found]
-    table = columns(("library", "release or later", "newest"), lines)
-    return f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried\n{table}{_BASELINE}"
+    lines = [(name, measured[0].name, measured[-1].name) for name, measured in fitting if measured]
+    title = f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried"
+    table = Table(title, ("library", "release or later", "newest"), lines)
+    return f"{table_text([table])}\n{folded(_BASELINE, hanging='')}"
 
 
-def _more(number_of_rows: int) -> str:
-    return f"\n  … and {number_of_rows:,} more; --limit 0 and --json have all" if number_of_rows else ""
-
-
-def _matrix(result: Impact) -> list[str]:
+def _matrix(result: Impact) -> list[Table]:
+    """Return the clients by release and, if there are any, those that are not fine at every release."""
     lines = [(name, *(counts[verdict] for verdict in WORST_FIRST)) for name, counts in result.by_release.items()]
-    parts = ["Clients by release\n" + columns(("release", *IN_WORDS.values()), lines)]
+    tables = [Table("Clients by release", ("release", *IN_WORDS.values()), lines)]
     if result.matrix:
         names = list(result.by_release)
-        header: tuple[str, ...] = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
-        rows = [(*_who(row), row["marks"], *_owners(row)) for row in result.matrix]
+        marks = f"{names[0]} to {names[-1]}"
+        header: tuple[str, ...] = ("cluster", "principal", "client id", "software", marks)
         header += ("owners",) if "owners" in result.matrix[0] else ()
+        rows = [(*who(row), row["marks"], *_owners(row)) for row in result.matrix]
         legend = f"{', '.join(f'{MARKS[verdict]} {words}' for verdict, words in IN_WORDS.items())}; one mark per release, as above"
-        parts.append(
-            f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix_clients - len(result.matrix))}"
-        )
-    return parts
+        title = f"Clients that are not fine at every release ({legend})"
+        more = result.matrix_clients - len(rows)
+        tables.append(Table(title, header, rows, more, longest=_LENGTHS, whole=frozenset({marks})))
+    return tables

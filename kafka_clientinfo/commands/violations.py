@@ -11,7 +11,7 @@ from ..printable import safe
 from ..questions.filters import Scope, add_filters
 from ..questions.presenter import who
 from .context import Context, add_warehouse
-from .output import Table, add_formats, as_text, ask, instant, limit_of, limits, show
+from .output import Table, add_formats, as_text, ask, folded, instant, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
@@ -89,7 +89,7 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     """Return the violations as columns for a terminal, then the advice of each rule."""
     rows = table.dicts()
     if not rows:
-        return "\n".join(["No violations.", *notes])
+        return folded("\n".join(["No violations.", *notes]))
     lines = [
         (
             row["severity"],
@@ -111,5 +111,5 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     header = (*_SHOWN, "owner") if "owner" in table.columns else _SHOWN
     parts = [as_text([Table("", header, lines)])]
     if table.more:
-        parts.append(f"{table.more:,} more are not shown; use --rule, --since or --limit 0.")
-    return "\n\n".join([*parts, "\n".join(advice), *filter(None, ["\n".join(notes)])])
+        parts.append(folded(f"{table.more:,} more are not shown; use --rule, --since or --limit 0."))
+    return "\n\n".join([*parts, folded("\n".join(advice)), *filter(None, [folded("\n".join(notes))])])

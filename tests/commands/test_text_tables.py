@@ -45,6 +45,25 @@ def test_columns_have_the_width_that_a_terminal_shows(
     assert text_tables.columns(header, rows, **options) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "width", "folded"),
+    [
+        ("one two three", None, "one two three"),
+        ("one two three", 8, "one two three"),
+        ("one two three four five six", 20, "one two three four\nfive six"),
+        ("  one two three four five", 22, "  one two three four\n    five"),
+        ("  - one two three four", 24, "  - one two three four"),
+        ("  - one two three four", 23, "  - one two three four"),
+        ("  - one two three four five", 24, "  - one two three four\n    five"),
+        ("- one two three four five", 22, "- one two three four\n  five"),
+        ("a\n\none two three four five", 20, "a\n\none two three four\nfive"),
+        ("a well-known/path/that-is-longer-than-the-line b", 20, "a\nwell-known/path/that-is-longer-than-the-line\nb"),
+    ],
+)
+def test_words_stay_whole_where_lines_are_folded(text: str, width: int | None, folded: str) -> None:
+    assert text_tables.fold(text, width) == folded
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
