@@ -67,7 +67,7 @@ class Table:
         more: the number of rows that a limit left out.
         name: the table's key in JSON, if the answer has several tables.
         longest: the largest number of characters of the texts of a column in text, by its name; of others, 100.
-        whole: columns that text never shortens, besides those of `text_layout`.
+        whole: titles of columns that text never shortens, besides times and those of `text_layout`.
     """
 
     title: str
@@ -345,7 +345,8 @@ def _grid(table: Table) -> text_layout.Grid:
     """Return the cells of a table as the text form shows them."""
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
     header = [name.replace("_", " ") for name in table.columns]
-    return text_layout.Grid(header, rows, table.longest, table.whole, "  " if table.title else "")
+    times = {title for c, title in enumerate(header) if any(isinstance(row[c], datetime) for row in table.rows)}
+    return text_layout.Grid(header, rows, table.longest, table.whole | times, "  " if table.title else "")
 
 
 def _shown(value: Any, column: str) -> object:

@@ -22,8 +22,10 @@ _LONGEST = 100
 """The largest number of characters of a text in a column, also on a wider terminal."""
 _LONGEST_PROSE = 500
 """The largest number of characters of prose in a block."""
-_NARROWEST = 24
+_NARROWEST = 12
 """Texts are not shortened below this number of characters."""
+_MOST_ROWS = 95
+"""The percentage of rows with texts that a column first tries to hold whole: a single long name must not widen it."""
 _WHOLE = frozenset({"connection", "connection id", "rule", "grep", "table", "view"})
 """Columns that are never shortened, because users type their values into the next command."""
 _PROSE = frozenset({"what to do", "found", "message"})
@@ -79,19 +81,29 @@ class Grid:
         return limits
 
     def limits_in(self, width: int) -> list[int]:
-        """Return limits with which lines fit on a terminal, if texts can shrink so far; the widest columns shrink first."""
+        """Return limits with which lines fit on a terminal, if texts can shrink so far.
+
+        The widest columns shrink first, and no column below the texts of most rows as long as others can.
+        """
         limits = self.limits()
         texts = [
             c
             for c, title in enumerate(self.header)
             if not self.is_whole(title) and title not in _PROSE and any(isinstance(row[c], str) for row in self.rows)
         ]
-        for _ in range(self.width(limits) - width):
-            can_shrink = (c for c in texts if limits[c] > max(_NARROWEST, len(self.header[c])))
-            if (widest := max(can_shrink, key=limits.__getitem__, default=None)) is None:
-                break
-            limits[widest] -= 1
+        for least in ({c: self._usual_length(c) for c in texts}, {}):
+            for _ in range(self.width(limits) - width):
+                floors = {c: max(_NARROWEST, len(self.header[c]), least.get(c, 0)) for c in texts}
+                can_shrink = [c for c in texts if limits[c] > floors[c]]
+                if not can_shrink:
+                    break
+                limits[max(can_shrink, key=limits.__getitem__)] -= 1
         return limits
+
+    def _usual_length(self, column: int) -> int:
+        """Return the length that the texts of most rows do not exceed."""
+        lengths = sorted(_length(with_separators(row[column])) for row in self.rows)
+        return lengths[-(-_MOST_ROWS * len(lengths) // 100) - 1]
 
     def width(self, limits: Sequence[int]) -> int:
         """Return the width of a line if each column is as wide as its limit."""

@@ -29,6 +29,8 @@ _SHOWN = 50
 _REST = "--limit 0 and --json"
 _LENGTHS = {"client id": 40, "software": 40, "what to do": 200}
 """Characters of the texts of these columns, in columns."""
+_WHOLE = frozenset({"request", "last seen", "why"})
+"""Columns that are never shortened: the legend explains whole reasons."""
 _BASELINE = (
     "  A client that does less than a library can do may work with an older release, as named above. From Kafka 4.0 on, Apache "
     "Kafka itself supports Java clients of 2.1 or later only (KIP-896)."
@@ -148,9 +150,7 @@ def _section(result: Impact, verdict: str) -> Table:
     ]  # fmt: skip
     header += (("what to do",) if has_advice else ()) + (("owners",) if has_owners else ())
     more = result.found.get(verdict, 0) - len(rows)
-    return Table(
-        IN_WORDS[verdict].capitalize(), header, lines, more, longest=_LENGTHS, whole=frozenset({"request", "why"})
-    )
+    return Table(IN_WORDS[verdict].capitalize(), header, lines, more, longest=_LENGTHS, whole=_WHOLE)
 
 
 def _owners(row: dict[str, Any]) -> list[list[str]]:

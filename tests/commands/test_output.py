@@ -136,8 +136,8 @@ def test_text_fits_the_terminal_and_says_what_is_shortened() -> None:
 @pytest.mark.parametrize(
     ("texts", "header", "shown"),
     [
-        (("x" * 80, "y" * 80), "a", "x" * 23 + "…  " + "y" * 23 + "…"),
-        (("x" * 80, "y" * 20), "a" * 30, "x" * 29 + "…  " + "y" * 20),
+        (("x" * 80, "y" * 80), "a", "x" * 11 + "…  " + "y" * 11 + "…"),
+        (("x" * 80, "y" * 20), "a" * 30, "x" * 29 + "…  " + "y" * 11 + "…"),
     ],
     ids=["of its texts", "of its header"],
 )
@@ -161,6 +161,12 @@ def test_what_is_typed_into_the_next_command_is_never_shortened_or_folded(column
     assert "x " * 90 + "x" in text
     assert "y" * 101 not in text
     assert ("y" * 99 in text) == (width == 80)
+
+
+@pytest.mark.parametrize("width", [30, 32, 40])
+def test_a_time_is_never_shortened(width: int) -> None:
+    text = text_of([table((TIME, "x" * 80), (None, "y"), columns=("last_seen", "b"))], width, False)
+    assert "2026-11-21 02:00:00" in text
 
 
 def test_rows_that_a_limit_left_out_are_counted() -> None:

@@ -35,15 +35,37 @@ def test_the_width_decides(width: int | None, lines: list[str]) -> None:
         ([], ["a  long"]),
         ([("x" * 9, "y" * 9)], ["a     xxxxxxxxx", "long  yyyyyyyyy"]),
         ([("x" * 9, "y" * 9)] * 2, ["a     xxxxxxxxx", "long  yyyyyyyyy"] * 2),
-        ([("-", "y" * 25)], ["long  " + "y" * 25]),
-        ([("", "y" * 25)], ["long  " + "y" * 25]),
+        ([("-", "y" * 25, "z")], ["long  " + "y" * 25, "n     z"]),
+        ([("", "y" * 25, "z")], ["long  " + "y" * 25, "n     z"]),
         ([("a b " * 7, "y" * 9)], ["a", "  a b a b a b a b a b", "  a b a b", "long  yyyyyyyyy"]),
     ],
     ids=["no row", "one row", "equal rows", "no value", "empty", "folded"],
 )
 def test_a_row_that_does_not_fit_is_a_block(rows: list[tuple[str, str]], lines: list[str]) -> None:
-    text = laid_out(grid(("a", "long"), *rows), 15, {}).text
+    text = laid_out(grid(("a", "long", "n")[: max(map(len, rows), default=2)], *rows), 15, {}).text
     assert [line for line in text.splitlines() if line] == lines
+
+
+@pytest.mark.parametrize(
+    ("long_names", "width", "widths"),
+    [
+        (1, 200, [100, 40]),
+        (1, 100, [58, 40]),
+        (1, 60, [18, 40]),
+        (1, 53, [12, 39]),
+        (1, 26, [12, 12]),
+        (1, 25, None),
+        (2, 60, [29, 29]),
+    ],
+)
+def test_one_long_name_takes_no_room_from_others(long_names: int, width: int, widths: list[int] | None) -> None:
+    rows = [("x" * (100 if number < long_names else 8), f"{number:040}") for number in range(20)]
+    layout = laid_out(grid(("name", "id"), *rows), width, {})
+    assert layout.in_blocks is (widths is None)
+    if widths is not None:
+        lines = layout.text.split("\n")
+        assert [len(text) for text in lines[1].split("  ")] == widths
+        assert max(map(len, lines)) <= width
 
 
 @pytest.mark.parametrize(
@@ -70,7 +92,7 @@ def test_prose_and_what_stays_whole_are_not_shortened_to_fit(
     [("who", 100, False), ("who", 101, True), ("found", 500, False), ("found", 501, True), ("grep", 2000, False)],
 )
 def test_a_block_has_longer_texts(title: str, characters: int, is_cut: bool) -> None:
-    layout = laid_out(grid((title, "n"), ("x" * characters, 1)), 20, {})
+    layout = laid_out(grid((title, "n"), ("x" * characters, 1)), 13, {})
     assert layout.in_blocks
     assert layout.is_cut is is_cut
     assert ("x" * characters in layout.text) is not is_cut
