@@ -61,7 +61,7 @@ def why(reason: str, refused_from: str | None, before_release: str = "from ") ->
 def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
     """Return a sentence without its end about the clients of each verdict; `breaking` is the number of those that break."""
     later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, ACCEPTED))
-    return f"{breaking} would break, {later} would work, but not later, {unjudged} cannot be judged, {fine} are fine"
+    return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {fine} are fine"
 
 
 def advice(use: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ VERSION = {"client_software_version": "1.0"}
 HEADER = "| cluster | principal | client id | software | request | requests | hosts | first seen | last seen | why |"
 WITHOUT_OWNER = [
     f"# Kafka {TARGET}: 1 of 2 clients without an owner would break",
-    "1 client would break, 0 would work, but not later, 1 cannot be judged, 0 are fine, by the requests in the "
+    "1 client would break; 0 would work, but not later; 1 cannot be judged; 0 are fine, by the requests in the "
     "brokers' logs. A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host "
     "may be that of others too. All times are UTC.",
     "## Would break",

@@ -167,7 +167,7 @@ def test_text_names_who_breaks_and_why(warehouse: str, capsys: pytest.CaptureFix
     upgrade(warehouse, "--target", "4.0.1", "--cluster", "old")
     said = capsys.readouterr().out
     assert "of 3 clients 2 would break" in said
-    assert "1 cannot be judged, 0 are fine" in said
+    assert "1 cannot be judged; 0 are fine" in said
     assert "PRODUCE v2" in said
     assert "10.0.0.9" in said
     assert "held_back_by_broker: " in said
