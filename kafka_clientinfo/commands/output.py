@@ -328,7 +328,8 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
                 lines.append("(no rows)")
             if table.more:
                 indent = "  " if table.title else ""
-                more = text_tables.fold(f"{indent}… and {table.more:,} more; {rest} have all", width)
+                others = f"{table.more:,} more row{'' if table.more == 1 else 's'}"
+                more = text_tables.fold(f"{indent}… and {others}; {rest} have all", width)
                 lines += ["", more] if layout.in_blocks else [more]
             parts.append("\n".join(lines))
     if is_cut:

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..questions.filters import add_filters
 from ..questions.impact import MARKS, Impact, impact
-from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, explained, hosts, verdicts, who, why
+from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, clients, explained, hosts, rows, verdicts, who, why
 from ..releases.broker_releases import REFUSED, WORST_FIRST, release
 from ..releases.client_libraries import client_libraries
 from ..tables.spec import CLIENT
@@ -128,29 +128,39 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def headline(target: str, clients: Mapping[str, int]) -> str:
+def headline(target: str, by_verdict: Mapping[str, int]) -> str:
     """Return the sentence with the number of clients per verdict at a release."""
-    return f"Kafka {target}: of {sum(clients.values()):,} clients {verdicts(clients, f'{clients[REFUSED]:,}')}."
+    return f"Kafka {target}: of {clients(sum(by_verdict.values()))} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}."
 
 
 def _section(result: Impact, verdict: str) -> Table:
     """Return the uses with that verdict; there may be none."""
-    rows = [row for row in result.rows if row["verdict"] == verdict]
-    has_owners, has_advice = any("owners" in row for row in rows), any(advice(row) for row in rows)
+    uses = [use for use in result.rows if use["verdict"] == verdict]
+    has_owners, has_advice = any("owners" in use for use in uses), any(advice(use) for use in uses)
     header: tuple[str, ...] = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
     )  # fmt: skip
     lines = [
         (
-            *who(row), f"{row['api_name']} v{row['api_version']}", row["requests"],
-            hosts(row["host_list"], row["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{row['last_seen']:%Y-%m-%d %H:%M}",
-            why(row["reason"], row["refused_from"]), *([advice(row)] if has_advice else []), *_owners(row),
+            *who(use), f"{use['api_name']} v{use['api_version']}", use["requests"],
+            hosts(use["host_list"], use["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{use['last_seen']:%Y-%m-%d %H:%M}",
+            why(use["reason"], use["refused_from"]), *([advice(use)] if has_advice else []), *_owners(use),
         )
-        for row in rows
+        for use in uses
     ]  # fmt: skip
     header += (("what to do",) if has_advice else ()) + (("owners",) if has_owners else ())
-    more = result.found.get(verdict, 0) - len(rows)
-    return Table(IN_WORDS[verdict].capitalize(), header, lines, more, longest=_LENGTHS, whole=_WHOLE)
+    more = result.found.get(verdict, 0) - len(uses)
+    return Table(_title(result, verdict), header, lines, more, longest=_LENGTHS, whole=_WHOLE)
+
+
+def _title(result: Impact, verdict: str) -> str:
+    """Return a title with the numbers of clients that have this as their worst verdict, and of rows.
+
+    A row is a client's request of one API and version, so that a client with a worse verdict may have rows here too.
+    """
+    number, number_of_rows = result.clients[verdict], rows(result.found.get(verdict, 0))
+    of_clients = f"{clients(number)}, {number_of_rows}" if number else f"{number_of_rows} of clients above"
+    return f"{IN_WORDS[verdict].capitalize()}: {of_clients}"
 
 
 def _owners(row: dict[str, Any]) -> list[list[str]]:

@@ -40,6 +40,11 @@ def clients(number: int) -> str:
     return f"{number:,} client{'' if number == 1 else 's'}"
 
 
+def rows(number: int) -> str:
+    """Return a number of rows, such as `1 row` or `1,200 rows`."""
+    return f"{number:,} row{'' if number == 1 else 's'}"
+
+
 def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
     """Return the first hosts, at most `most` of their `number`; if there are more, append `rest`, formatted with `all`
     and `more`.

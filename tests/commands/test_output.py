@@ -169,8 +169,11 @@ def test_a_time_is_never_shortened(width: int) -> None:
     assert "2026-11-21 02:00:00" in text
 
 
-def test_rows_that_a_limit_left_out_are_counted() -> None:
-    assert "… and 1,234 more; --limit 0, --json and --csv have all" in as_text([table((1, 2), more=1234)])
+@pytest.mark.parametrize(("more", "shown"), [(1, "1 more row"), (1234, "1,234 more rows")])
+def test_rows_that_a_limit_left_out_are_counted(more: int, shown: str) -> None:
+    assert f"\n… and {shown}; --limit 0, --json and --csv have all" in as_text([table((1, 2), more=more)])
+    in_blocks = text_of([table(("x" * 40, 2), columns=("found", "b"), title="T", more=more)], 30, False)
+    assert f"\n\n  … and {shown};" in in_blocks
 
 
 def test_an_answer_without_rows_says_so_and_empty_parts_are_left_out() -> None:

@@ -43,7 +43,7 @@ def test_the_text_begins_with_what_was_read_and_ends_with_one_verdict(capsys: py
     verdict = text.rstrip().splitlines()[-1]
     newest = list(releases())[-1]
     assert re.fullmatch(
-        rf"Kafka {newest}: of \d+ clients [1-9]\d* would break; .* --upgrade RELEASE says who, .*", verdict
+        rf"Kafka {newest}: of \d+ clients? [1-9]\d* would break; .* --upgrade RELEASE says who, .*", verdict
     )
 
 
@@ -52,7 +52,7 @@ def test_a_log_at_info_says_what_it_does_not_show(tmp_path: Path, capsys: pytest
     old = {"api": "PRODUCE", "version": 2, "client_id": "old", "request": {}, "deprecated": True}
     log.write_bytes(json_record(**old, level="INFO"))
     verdict, start, note = scanned(capsys, str(log)).rstrip().splitlines()[-3:]
-    assert " of 1 clients 1 would break; " in verdict
+    assert " of 1 client 1 would break; " in verdict
     assert start.startswith("The log shows 0 of 1 connections of clients from their beginning; ")
     assert note.startswith(f"Brokers that log at INFO: default/{tmp_path.name}. There only requests with deprecated ")
 
@@ -256,7 +256,7 @@ def test_an_answer_has_the_rows_that_fit_on_the_terminal(
         text = sys.stdout.getvalue()
     assert text.startswith("\x1b[H\x1b[2JRead 1 files")
     _, *clients, last = text.partition("Who connects\n")[2].partition("\n\n")[0].splitlines()
-    assert (len(clients), last) == (6, "  … and 6 more; --limit 0 and --json have all")
+    assert (len(clients), last) == (6, "  … and 6 more rows; --limit 0 and --json have all")
 
 
 @pytest.mark.parametrize("seconds", ["0.1", "86400"])

@@ -193,6 +193,27 @@ def test_text_names_some_hosts_and_all_owners(hosts: list[str], owners: list[str
     assert line.rstrip().endswith(f"7  {ends}"), line
 
 
+@pytest.mark.parametrize(
+    ("clients", "found", "title"),
+    [
+        (1, 1, "Would break: 1 client, 1 row"),
+        (46, 1068, "Would break: 46 clients, 1,068 rows"),
+        (0, 3, "Would break: 3 rows of clients above"),
+    ],
+)
+def test_a_title_counts_clients_and_rows(clients: int, found: int, title: str) -> None:
+    row: dict[str, Any] = {name: name for name in CLIENT} | {"api_name": "FETCH", "api_version": 3, "requests": 7}
+    row |= {"verdict": "refused", "reason": "why", "refused_from": None, "upgrade_to": None, "raise_setting": None}
+    row |= {"last_seen": at(0), "hosts": 1, "host_list": ["h"]}
+    result = Impact(
+        "4.0.1", clients=dict.fromkeys(VERDICTS, 0) | {"refused": clients}, rows=[row], found={"refused": found}
+    )
+    lines = as_text(result).splitlines()
+    assert title in lines
+    more = [line for line in lines if line.startswith("  … and ")]
+    assert more == ([f"  … and {found - 1:,} more rows; --limit 0 and --json have all"] if found > 1 else [])
+
+
 def test_a_log_at_info_says_what_it_cannot_know(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     upgrade(warehouse, "--target", "4.0.1", "--cluster", "info")
     assert "Brokers that log at INFO: info/b." in capsys.readouterr().out

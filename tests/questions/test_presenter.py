@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_clientinfo.questions.presenter import verdicts
+from kafka_clientinfo.questions.presenter import rows, verdicts
 from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 
 
@@ -20,3 +20,8 @@ from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFU
 def test_the_clients_of_each_verdict_are_set_apart(numbers: tuple[int, ...], breaking: str, sentence: str) -> None:
     by_verdict = dict(zip((REFUSED, DEPRECATED, UNDECIDED, ACCEPTED), numbers, strict=True))
     assert verdicts(by_verdict, breaking) == sentence
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")])
+def test_rows_are_counted(number: int, text: str) -> None:
+    assert rows(number) == text
