@@ -41,6 +41,8 @@ FORMATS = ("json", "csv", "markdown")
 _NUMBER = re.compile(r"[0-9]{1,30}")
 _MOST_ROWS = 1_000_000_000
 """The largest --limit: LIMIT gets one row more, which both engines accept."""
+_NO_OWNER = ("owner", "owners")
+"""Columns in which text says that nobody owns a client."""
 _REST = "--limit 0, --json and --csv"
 _NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
 """The errors of file systems that cannot rename files."""
@@ -352,6 +354,8 @@ def _grid(table: Table) -> text_layout.Grid:
 
 def _shown(value: Any, column: str) -> object:
     """Return a value for a terminal: numbers stay numbers; times in columns `…_at` have milliseconds, others seconds."""
+    if value in (None, []) and column in _NO_OWNER:
+        return "no owner"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | str):

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
@@ -113,7 +114,8 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
     if result.target is not None:
         parts.append(folded(headline(result.target, result.clients)))
         if by_owner is not None:
-            parts.append(table_text([by_owner]))
+            in_words = tuple(IN_WORDS.get(name, name) for name in by_owner.columns)
+            parts.append(table_text([replace(by_owner, columns=in_words)]))
         elif sections := [section for verdict in WORST_FIRST if (section := _section(result, verdict)).rows]:
             parts.append(table_text(sections, rest=_REST))
         if result.reasons and by_owner is None:

@@ -191,6 +191,15 @@ def test_values_are_shown_as_people_read_them() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [("owner", None, "no owner"), ("owners", [], "no owner"), ("owners", ["a"], "a"), ("contact", None, "-")],
+)
+def test_nobody_owns_what_has_no_owner(column: str, value: Any, shown: str) -> None:
+    assert as_text([table((value, 1), columns=(column, "b"))]).splitlines()[1] == f"{shown:{len(column)}}  1"
+    assert json.loads(as_json([table((value,), columns=(column,))])) == [{column: value}]
+
+
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

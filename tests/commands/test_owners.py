@@ -139,6 +139,21 @@ def test_times_in_json_are_iso_8601(warehouse: Path, capsys: pytest.CaptureFixtu
     assert all(re.fullmatch(r"2026-11-\d\dT[\d:]{8}\.000Z", row["last_seen"]) for row in found["rows"])
 
 
+def test_the_text_of_upgrade_by_owner_has_the_words_of_its_headline(
+    warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["upgrade", "--target", TARGET, "--owners", owners, "--by", "owner", "--warehouse", str(warehouse)]
+    assert cli.main(arguments) == 3
+    text = capsys.readouterr().out
+    (header,) = [line for line in text.splitlines() if "contact" in line]
+    assert re.split(r" {2,}", header.strip())[:6] == [
+        "owner", "contact", "would break", "works, but not later", "cannot be judged", "fine",
+    ]  # fmt: skip
+    assert "\n  no owner " in text
+    assert cli.main([*arguments, "--csv"]) == 3
+    assert capsys.readouterr().out.startswith("owner,contact,refused,deprecated,undecided,accepted,")
+
+
 def test_violations_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = asked(capsys, warehouse, "violations", "--owners", owners, "--by", "owner")
     found = [(row["owner"], row["severity"], row["rule"], row["violations"], row["occurrences"]) for row in rows]

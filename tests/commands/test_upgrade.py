@@ -179,7 +179,7 @@ def test_text_names_who_breaks_and_why(warehouse: str, capsys: pytest.CaptureFix
     ("hosts", "owners", "ends"),
     [
         ([], None, "(unknown)  2026-11-21 02:00  why"),
-        (["h1", "h2", "h3"], [], "h1, h2, h3  2026-11-21 02:00  why  -"),
+        (["h1", "h2", "h3"], [], "h1, h2, h3  2026-11-21 02:00  why  no owner"),
         (["h1", "h2", "h3", "h4"], ["A", "B"], "h1, h2, h3, … (1,234)  2026-11-21 02:00  why  A, B"),
     ],
 )
