@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from ..config.toml_files import shown
 from ..errors import ClientInfoError
 from ..printable import safe
+from ..questions.presenter import identity
 from ..questions.trust import limits_of_logs
 from . import text_layout, text_tables
 
@@ -41,6 +42,8 @@ FORMATS = ("json", "csv", "markdown")
 _NUMBER = re.compile(r"[0-9]{1,30}")
 _MOST_ROWS = 1_000_000_000
 """The largest --limit: LIMIT gets one row more, which both engines accept."""
+_IDENTITIES = ("principal", "client_id")
+"""Columns in which text tells a missing value from an empty one."""
 _NO_OWNER = ("owner", "owners")
 """Columns in which text says that nobody owns a client."""
 _REST = "--limit 0, --json and --csv"
@@ -354,6 +357,8 @@ def _grid(table: Table) -> text_layout.Grid:
 
 def _shown(value: Any, column: str) -> object:
     """Return a value for a terminal: numbers stay numbers; times in columns `…_at` have milliseconds, others seconds."""
+    if value in (None, "") and column in _IDENTITIES:
+        return identity(value)
     if value in (None, []) and column in _NO_OWNER:
         return "no owner"
     if isinstance(value, bool):

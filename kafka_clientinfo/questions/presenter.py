@@ -12,7 +12,7 @@ from ..tables.spec import CLIENT
 
 FEW_HOSTS = 3
 """The number of hosts that a line of a table names."""
-_NONE = "(none)"
+_NULL, _EMPTY = "(none)", "(empty)"
 IN_WORDS: Mapping[str, str] = {
     REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
 }  # fmt: skip
@@ -21,13 +21,13 @@ IN_WORDS: Mapping[str, str] = {
 
 def who(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """Return cluster, principal, client id and software of a row with the columns of `CLIENT`; no text is empty."""
-    cluster, principal, own_id, *of_software = (row[name] for name in CLIENT)
-    return cluster, principal or _NONE, client_id(own_id), software(*of_software)
+    cluster, principal, client_id, *of_software = (row[name] for name in CLIENT)
+    return cluster, identity(principal), identity(client_id), software(*of_software)
 
 
-def client_id(value: str | None) -> str:
-    """Return a client id as a text that is not empty."""
-    return value or _NONE
+def identity(text: str | None) -> str:
+    """Return a principal or client id as a text that is not empty: `(none)` for null, `(empty)` for an empty text."""
+    return _NULL if text is None else text or _EMPTY
 
 
 def software(name: str | None, version: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..questions.filters import Scope
 from ..questions.impact import verdict_rank, verdict_reason
-from ..questions.presenter import FEW_HOSTS, IN_WORDS, client_id, explained, software
+from ..questions.presenter import FEW_HOSTS, IN_WORDS, explained, identity, software
 from ..questions.queries import same
 from ..releases.broker_releases import FINE, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
@@ -71,7 +71,7 @@ class Inventory:
             self.table.total = total
             cluster, principal, own_id, *of_software = client
             self.table.add(
-                client_id(own_id), principal, software(*of_software), IN_WORDS[WORST_FIRST[worst]], broken, connections,
+                identity(own_id), principal, software(*of_software), IN_WORDS[WORST_FIRST[worst]], broken, connections,
                 requests, hosts, list(lists[0] or ())[:FEW_HOSTS], last, cluster,
             )  # fmt: skip
             if len(self.details) < self._limits.detailed:

@@ -15,7 +15,7 @@ from ..errors import WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
-from ..questions.presenter import IN_WORDS, advice, client_id, clients, explained, software, why
+from ..questions.presenter import IN_WORDS, advice, clients, explained, identity, software, why
 from ..questions.queries import grouped
 from ..questions.trust import unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
@@ -244,7 +244,7 @@ def _who_breaks(verdict: Impact, rows_by_client: Mapping[tuple[Any, ...], int], 
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
-            IN_WORDS[WORST_FIRST[worst]], client_id(own_id), principal, software(*of_software), lines,
+            IN_WORDS[WORST_FIRST[worst]], identity(own_id), principal, software(*of_software), lines,
             sum(use["requests"] for use in uses), hosts, seen, owners.get(client, ()), cluster, rows_by_client.get(client),
         )  # fmt: skip
     table.total = sum(number for name, number in verdict.clients.items() if name != ACCEPTED)

@@ -193,9 +193,19 @@ def test_values_are_shown_as_people_read_them() -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "shown"),
-    [("owner", None, "no owner"), ("owners", [], "no owner"), ("owners", ["a"], "a"), ("contact", None, "-")],
+    [
+        ("owner", None, "no owner"),
+        ("owners", [], "no owner"),
+        ("owners", ["a"], "a"),
+        ("contact", None, "-"),
+        ("principal", None, "(none)"),
+        ("client_id", None, "(none)"),
+        ("client_id", "", "(empty)"),
+        ("client_id", "-", "-"),
+        ("group_id", "", ""),
+    ],
 )
-def test_nobody_owns_what_has_no_owner(column: str, value: Any, shown: str) -> None:
+def test_text_has_a_sign_for_what_is_missing(column: str, value: Any, shown: str) -> None:
     assert as_text([table((value, 1), columns=(column, "b"))]).splitlines()[1] == f"{shown:{len(column)}}  1"
     assert json.loads(as_json([table((value,), columns=(column,))])) == [{column: value}]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_clientinfo.questions.presenter import rows, verdicts
+from kafka_clientinfo.questions.presenter import identity, rows, verdicts
 from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 
 
@@ -25,3 +25,8 @@ def test_the_clients_of_each_verdict_are_set_apart(numbers: tuple[int, ...], bre
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")])
 def test_rows_are_counted(number: int, text: str) -> None:
     assert rows(number) == text
+
+
+@pytest.mark.parametrize(("text", "shown"), [(None, "(none)"), ("", "(empty)"), ("app", "app"), (" ", " ")])
+def test_a_missing_name_differs_from_an_empty_one(text: str | None, shown: str) -> None:
+    assert identity(text) == shown
