@@ -11,7 +11,7 @@ from ..printable import safe
 from ..questions.filters import Scope, add_filters
 from ..questions.presenter import who
 from .context import Context, add_warehouse
-from .output import Table, add_formats, as_text, ask, folded, instant, limit_of, limits, show
+from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
@@ -24,9 +24,13 @@ LIMIT = 1000
 """The largest number of rows in text and JSON without --limit; the table has all rows."""
 
 _SHOWN = (
-    "severity", "blames", "rule", "occurrences", "rejected", "last_at", "principal", "client id", "software", "broker",
+    "severity", "blames", "rule", "occurrences", "rejected", "last at", "principal", "client id", "software", "broker",
     "connection", "found",
 )  # fmt: skip
+_NO_ANSWERS = (
+    "rejected counts the requests that the broker rejected; it has no number where the rule is about no single requests, or "
+    "their answers are not counted."
+)
 _LONGEST = 40
 """Characters of a client's text in a line."""
 _ORDER = f"{SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, connection_id, opened_at, opened_seq, group_id"
@@ -86,7 +90,7 @@ def _who(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _as_text(table: Table, notes: Sequence[str]) -> str:
-    """Return the violations as columns for a terminal, then the advice of each rule."""
+    """Return the violations as columns for a terminal, then the advice of each rule and what `-` means."""
     rows = table.dicts()
     if not rows:
         return folded("\n".join(["No violations.", *notes]))
@@ -97,7 +101,7 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
             row["rule"],
             row["occurrences"],
             "-" if row["rejected"] is None else row["rejected"],
-            instant(row["last_at"]),
+            row["last_at"],
             *_who(row),
             row["broker"] or "-",
             row["connection_id"] or f"group {row['group_id']}",
@@ -106,6 +110,8 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
         )
         for row in rows
     ]
+    if any(row["rejected"] is None for row in rows):
+        notes = [_NO_ANSWERS, *notes]
     broken = [rule for name in dict.fromkeys(row["rule"] for row in rows) if (rule := rules().get(name))]
     advice = [f"{rule.name}: {rule.asks}. {rule.advice}" for rule in broken]
     header = (*_SHOWN, "owner") if "owner" in table.columns else _SHOWN

@@ -81,6 +81,24 @@ def test_times_are_utc(warehouse: str, capsys: pytest.CaptureFixture[str]) -> No
     assert newest["example"] == {"logged_at": "2026-11-21T02:00:00.000Z", "correlation_id": 7, "grep": "^x"}
 
 
+def test_times_in_text_have_seconds(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse]) == 0
+    first = capsys.readouterr().out.splitlines()[1]
+    assert "  2026-11-21 02:00:20  " in first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "explains"),
+    [([], True), (["--rule", "instance_id_zero", "--limit", "1"], False), (["--rule", "client_id_changed"], True)],
+    ids=["some", "none", "all"],
+)
+def test_it_says_what_no_number_of_rejected_requests_means(
+    warehouse: str, capsys: pytest.CaptureFixture[str], arguments: list[str], explains: bool
+) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, *arguments]) == 0
+    assert ("rejected counts the requests that the broker rejected; " in capsys.readouterr().out) == explains
+
+
 def test_text_is_safe_for_a_terminal_and_says_what_to_do(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["violations", "--warehouse", warehouse]) == 0
     text = capsys.readouterr().out
