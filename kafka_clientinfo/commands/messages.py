@@ -16,7 +16,7 @@ from ..config.owners import Owner
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
-from ..questions.presenter import IN_WORDS, clients, explained, held_down_by, hosts, verdicts, who, why
+from ..questions.presenter import IN_WORDS, clients, explained, held_down_by, hosts, least_release, verdicts, who, why
 from ..questions.queries import grouped
 from ..releases.broker_releases import DEPRECATED, REFUSED, UNDECIDED, release
 from ..tables.spec import CLIENT
@@ -170,17 +170,20 @@ def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
             f"keep its release of {_text(library)}, which works with Kafka {target}, and raise {_text(held_down_by(use))}, as "
             "it uses older versions than it could"
         )
-    ways = dict.fromkeys(
-        tuple(use[name] for name in ("library", "upgrade_to", "upgrade_newest", "upgrade_over"))
+    ways = {
+        tuple(use[name] for name in ("library", "upgrade_to", "upgrade_newest", "upgrade_over")): use
         for use in uses
         if use["library"] and use["upgrade_to"]
-    )
-    for library, first_one, newest, over in ways:
+    }
+    for (library, first_one, newest, over), use in ways.items():
         first = (
             f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
         )
-        best = f", ideally {_text(newest)}" if newest != first_one else ""
-        yield f"upgrade {_text(library)} to {_text(first_one)} or later{best}{first}"
+        least, remark = least_release(use, target)
+        remarks = [remark, f"newest: {newest}" if newest != first_one else ""]
+        in_parentheses = "; ".join(filter(None, remarks))
+        more = f" ({_text(in_parentheses)})" if in_parentheses else ""
+        yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}"
     rest = {use["api_name"]: None for use in uses if use["raise_setting"] is None and not use["upgrade_to"]}
     for name in rest:
         yield f"send {name} in a version that Kafka {target} accepts: {_accepted(target, name)}"

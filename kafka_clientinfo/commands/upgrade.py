@@ -138,7 +138,7 @@ def headline(target: str, by_verdict: Mapping[str, int]) -> str:
 def _section(result: Impact, verdict: str) -> Table:
     """Return the uses with that verdict; there may be none."""
     uses = [use for use in result.rows if use["verdict"] == verdict]
-    has_owners, has_advice = any("owners" in use for use in uses), any(advice(use) for use in uses)
+    has_owners, has_advice = any("owners" in use for use in uses), any(_advice(result, use) for use in uses)
     header: tuple[str, ...] = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
     )  # fmt: skip
@@ -146,7 +146,7 @@ def _section(result: Impact, verdict: str) -> Table:
         (
             *who(use), f"{use['api_name']} v{use['api_version']}", use["requests"],
             hosts(use["host_list"], use["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{use['last_seen']:%Y-%m-%d %H:%M}",
-            why(use["reason"], use["refused_from"]), *([advice(use)] if has_advice else []), *_owners(use),
+            why(use["reason"], use["refused_from"]), *([_advice(result, use)] if has_advice else []), *_owners(use),
         )
         for use in uses
     ]  # fmt: skip
@@ -163,6 +163,10 @@ def _title(result: Impact, verdict: str) -> str:
     number, number_of_rows = result.clients[verdict], rows(result.found.get(verdict, 0))
     of_clients = f"{clients(number)}, {number_of_rows}" if number else f"{number_of_rows} of clients above"
     return f"{IN_WORDS[verdict].capitalize()}: {of_clients}"
+
+
+def _advice(result: Impact, use: Mapping[str, Any]) -> str:
+    return advice(use, str(result.target))
 
 
 def _owners(row: dict[str, Any]) -> list[list[str]]:

@@ -3,16 +3,20 @@
 The texts are as logged: each output makes them harmless and shortens them in its own way.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import UNKNOWN
-from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED
+from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED, release_numbers
 from ..tables.spec import CLIENT
 
 FEW_HOSTS = 3
 """The number of hosts that a line of a table names."""
 _NULL, _EMPTY = "(none)", "(empty)"
+_JAVA_CLIENT = "Apache Kafka's Java client"
+_SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
+"""The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
 IN_WORDS: Mapping[str, str] = {
     REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
 }  # fmt: skip
@@ -69,20 +73,43 @@ def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
     return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {fine} are fine"
 
 
-def advice(use: Mapping[str, Any]) -> str:
+def advice(use: Mapping[str, Any], target: str) -> str:
     """Return the text that says what to upgrade a client to, or which setting to raise; "" if that is not known.
 
     Args:
         use: `library` and the columns `ADVICE` of a row of `upgrade_impact` at one target. If `upgrade_over` is not
             null, no library release works with both broker releases, so brokers must be upgraded to that one first.
+        target: the name of that release.
     """
     if use["raise_setting"] is not None:
         return f"raise {held_down_by(use)}; {use['library']} is new enough"
     if use["upgrade_to"] is None:
         return ""
-    brokers_first = f", brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
-    newest = f", ideally {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
-    return f"upgrade to {use['library']} {use['upgrade_to']} or later{newest}{brokers_first}"
+    least, remark = least_release(use, target)
+    brokers_first = f"; brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
+    newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
+    return f"upgrade to {use['library']} {least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}"
+
+
+def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
+    """Return the least release of its library that a client needs, and why it is not the least that was measured, or "".
+
+    From 4.0 on, Kafka supports its own Java client from 2.1 on only (KIP-896), though older ones may work.
+    """
+    measured, newest = str(use["upgrade_to"]), str(use["upgrade_newest"])
+    is_supported = (
+        use["library"] != _JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, _SUPPORTED)
+    )
+    if is_supported or _is_before(newest, _SUPPORTED):
+        return measured, ""
+    supports = f"Kafka {_ENDS_SUPPORT} supports {_SUPPORTED} and later only, KIP-896"
+    return _SUPPORTED, f"{measured} works as measured, but {supports}"
+
+
+def _is_before(release: str, other: str) -> bool:
+    """Return whether a release is older than another; names that are no numbers are never older."""
+    numbers = re.findall(r"[0-9]{1,6}", release.partition("-")[0])
+    return bool(numbers) and tuple(map(int, numbers)) < release_numbers(other)
 
 
 def held_down_by(use: Mapping[str, Any]) -> str:

@@ -240,7 +240,7 @@ def _who_breaks(verdict: Impact, rows_by_client: Mapping[tuple[Any, ...], int], 
             f"{use['api_name']} v{use['api_version']}: {why(explained(use['reason']), use['refused_from'], '')}"
             for use in uses
         ]
-        lines += sorted({f"{text[0].upper()}{text[1:]}" for use in uses if (text := advice(use))})
+        lines += sorted({f"{text[0].upper()}{text[1:]}" for use in uses if (text := advice(use, str(verdict.target)))})
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(

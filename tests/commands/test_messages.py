@@ -58,15 +58,12 @@ WITHOUT_OWNER = [
     "## What this cannot tell",
 ]
 """The lines of a message, without that of a hostile client, and up to its last heading."""
-ADVICE: dict[str, Any] = {
-    "library": "kafka-python",
-    "upgrade_to": {TARGET: "2.1.5"},
-    "upgrade_newest": {TARGET: "3.0.12"},
-    "upgrade_over": {},
-}
+ADVICE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {TARGET: "2.1.5"}, "upgrade_over": {}}
+ADVICE["upgrade_newest"] = {TARGET: "3.0.12"}
 SET: dict[str, Any] = {"library": "sarama", "upgrade_to": {}, "upgrade_over": {}, "raise_setting": {TARGET: "Config.*"}}
+JAVA = ADVICE | {"library": "Apache Kafka's Java client", "upgrade_to": {TARGET: "0.11.0.3"}}
 HELD: dict[str, Any] = SET | {"raise_setting": {TARGET: "unknown"}}
-OVER: dict[str, Any] = {
+OVER: dict[str, Any] = ADVICE | {
     "library": "sarama|",
     "upgrade_to": {TARGET: "1.46"},
     "upgrade_newest": {TARGET: "1.46"},
@@ -186,10 +183,12 @@ def test_a_message_lists_five_hundred_uses_and_clients() -> None:
 
 
 def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -> None:
+    old: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
     uses = (
-        use("one", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", advice=ADVICE),
+        use("one", "10.1.0.1", **old, advice=ADVICE),
         use("one", "10.1.0.1", "FETCH", 3, refused="below_range", advice=ADVICE),
-        use("two", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", advice=OVER),
+        use("two", "10.1.0.1", **old, advice=OVER),
+        use("three", "10.1.0.1", **old, advice=JAVA),
         use("up to date", "10.1.0.1", "FETCH", 3, refused="below_range", advice=SET),
         use("up to date, of a library without settings", "10.1.0.1", "FETCH", 3, refused="below_range", advice=HELD),
     )
@@ -197,7 +196,9 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     (path,) = (tmp_path / "m").iterdir()
     lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("- Client")]
     assert [line.partition("): ")[2] for line in lines] == [
-        "upgrade kafka-python to 2.1.5 or later, ideally 3.0.12.",
+        "upgrade kafka-python to 2.1.5 or later (newest: 3.0.12).",
+        "upgrade Apache Kafka's Java client to 2.1 or later (0.11.0.3 works as measured, but Kafka 4.0 supports 2.1 and later only, "
+        "KIP-896; newest: 3.0.12).",
         "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
         "keep its release of sarama, which works with Kafka 4.0.1, and raise Config.\\*, as it uses older versions than it could.",
         "keep its release of sarama, which works with Kafka 4.0.1, and raise what holds its versions down, as it uses older "

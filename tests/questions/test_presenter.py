@@ -1,8 +1,10 @@
 """The words for clients and verdicts that commands, messages and the report share."""
 
+from typing import Any
+
 import pytest
 
-from kafka_clientinfo.questions.presenter import identity, rows, verdicts
+from kafka_clientinfo.questions.presenter import advice, identity, least_release, rows, verdicts
 from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 
 
@@ -30,3 +32,48 @@ def test_rows_are_counted(number: int, text: str) -> None:
 @pytest.mark.parametrize(("text", "shown"), [(None, "(none)"), ("", "(empty)"), ("app", "app"), (" ", " ")])
 def test_a_missing_name_differs_from_an_empty_one(text: str | None, shown: str) -> None:
     assert identity(text) == shown
+
+
+JAVA = "Apache Kafka's Java client"
+REMARK = "0.11.0.3 works as measured, but Kafka 4.0 supports 2.1 and later only, KIP-896"
+
+
+def use(library: str, first: str | None, newest: str | None, **given: Any) -> dict[str, Any]:
+    columns = {"library": library, "upgrade_to": first, "upgrade_newest": newest}
+    return columns | {"upgrade_over": None, "raise_setting": None} | given
+
+
+@pytest.mark.parametrize(
+    ("row", "target", "least"),
+    [
+        (use(JAVA, "0.11.0.3", "4.4.0"), "4.0.1", ("2.1", REMARK)),
+        (use(JAVA, "0.11.0.3", "4.4.0"), "4.4.0", ("2.1", REMARK)),
+        (use(JAVA, "0.11.0.3", "2.1.1"), "4.0.1", ("2.1", REMARK)),
+        (use(JAVA, "0.11.0.3", "2.0.1"), "4.0.1", ("0.11.0.3", "")),
+        (use(JAVA, "0.11.0.3", "4.4.0"), "3.9.1", ("0.11.0.3", "")),
+        (use(JAVA, "2.1.1", "4.4.0"), "4.0.1", ("2.1.1", "")),
+        (use(JAVA, "10.0.0", "10.0.0"), "4.0.1", ("10.0.0", "")),
+        (use("sarama", "1.43.3", "1.61.1"), "4.0.1", ("1.43.3", "")),
+    ],
+)
+def test_java_clients_need_a_release_that_kafka_supports(
+    row: dict[str, Any], target: str, least: tuple[str, str]
+) -> None:
+    assert least_release(row, target) == least
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (use(JAVA, "0.11.0.3", "4.4.0"), f"upgrade to {JAVA} 2.1 or later ({REMARK}); newest: 4.4.0"),
+        (use("sarama", "1.46", "1.61.1"), "upgrade to sarama 1.46 or later; newest: 1.61.1"),
+        (
+            use("sarama", "1.46", "1.46", upgrade_over="3.9.1"),
+            "upgrade to sarama 1.46 or later; brokers to 3.9.1 first",
+        ),
+        (use("sarama", None, None, raise_setting="Config.Version"), "raise Config.Version; sarama is new enough"),
+        (use("sarama", None, None), ""),
+    ],
+)
+def test_advice_names_one_minimum(row: dict[str, Any], text: str) -> None:
+    assert advice(row, "4.0.1") == text
