@@ -129,7 +129,7 @@ def test_what_cannot_be_read_fails_the_run_and_is_kept_with_its_reason(
     assert cli.main(["ingest", str(folder), "--warehouse", str(tmp_path / "w")], spark) == 1
     said = capsys.readouterr().out
     assert "unreadable" in said
-    assert "Read 1 files" in said
+    assert "Read 1 file," in said
     lake = Warehouse(spark, str(tmp_path / "w"))
     rows = lake.read("rejected_records").orderBy("byte_offset").collect()
     (file,) = lake.read("ingested_files").collect()

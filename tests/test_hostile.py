@@ -295,7 +295,7 @@ def test_the_summary_of_a_run_that_finds_nothing_new_is_harmless_too(
 ) -> None:
     assert cli.main(["run", str(ran.logs), "--warehouse", ran.warehouse, "--cluster", CLUSTER], ran.spark) == 0
     said = capsys.readouterr().out
-    assert "4 files have nothing new" in said
+    assert "4 files were read before and have nothing new" in said
     assert "invalid_software_name" in said
     assert is_plain(said)
 

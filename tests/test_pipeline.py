@@ -155,7 +155,7 @@ def test_a_run_that_reads_on_does_not_read_again_what_it_has_written(spark: Any,
 def test_a_second_run_adds_nothing(grown: Grown) -> None:
     before, after = grown.commits
     assert before == after
-    assert "2 files have nothing new" in grown.nothing_new
+    assert "2 files were read before and have nothing new" in grown.nothing_new
     assert grown.ingested_nothing["files"] == []
     assert sorted(grown.ingested_nothing["unchanged"]) == sorted(map(str, grown.log.parent.iterdir()))
 

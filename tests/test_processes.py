@@ -253,8 +253,8 @@ def test_a_catalog_keeps_a_warehouse_for_the_next_process(place: Place) -> None:
     assert json.loads(first.stdout)["problems"] == []
     second = run("run", str(LOGS), str(logs))
     assert (second.returncode, second.stderr) == (0, "")
-    assert "Read 1 files" in second.stdout
-    assert "1 files have nothing new" in second.stdout
+    assert "Read 1 file," in second.stdout
+    assert "1 file was read before and has nothing new" in second.stdout
     assert "Tables in spark_catalog.kafka" in second.stdout
     checked = run("verify", "--json")
     assert (checked.returncode, checked.stderr) == (0, "")

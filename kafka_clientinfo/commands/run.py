@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..printable import safe
 from ..questions.filters import Scope
+from ..questions.presenter import files
 from ..questions.trust import limits_of_logs
 from . import text_tables
 from .context import COMMITTED, Context, add_common
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 HELP = "read new log bytes and build all tables"
 STOPPED = COMMITTED
+_FILE = ("broker", "requests", "rejected", "other lines", "waiting bytes", "path")
+"""The columns about each file; a broker writes other lines than completed requests to the same log."""
 EXAMPLES = (
     "run /var/log/kafka --warehouse /data/clientinfo --cluster orders",
     "run '/logs/*/kafka-request.log*' s3://archive/kafka --warehouse /data/clientinfo --conf local.toml",
@@ -86,25 +89,32 @@ def _files(report: "RunReport", elapsed: float) -> str:
     (requests,) = totals(report.files, "requests")
     late = {problem.path for problem in report.problems if problem.kind == "late"}
     lines = [
-        f"Read {len(report.files)} files, {read:,} bytes of log, {requests} requests"
-        f" in {elapsed:.1f} s; {len(set(report.unchanged) - late)} files have nothing new."
+        f"Read {files(len(report.files))}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
+        f"{_unchanged(len(set(report.unchanged) - late))}."
     ]
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])
         for f in report.files
     ]
     if rows:
-        lines.append(text_tables.columns(("broker", "requests", "rejected", "ignored", "waiting bytes", "path"), rows))
+        lines.append(text_tables.columns(_FILE, rows))
     return "\n".join([*lines, *(f"  {line}" for line in not_read(report.problems, report.files))])
 
 
-def totals(files: Iterable[Mapping[str, Any]], *names: str) -> list[str]:
+def _unchanged(number: int) -> str:
+    """Return the end of the sentence on what was read; empty if every file had something new."""
+    if not number:
+        return ""
+    return f"; {files(number)} {'was read before and has' if number == 1 else 'were read before and have'} nothing new"
+
+
+def totals(reports: Iterable[Mapping[str, Any]], *names: str) -> list[str]:
     """Return the sum over the files of each named figure, as text."""
-    return [f"{sum(file[name] for file in files):,}" for name in names]
+    return [f"{sum(report[name] for report in reports):,}" for name in names]
 
 
-def not_read(problems: Iterable["Problem"], files: Iterable[Mapping[str, Any]]) -> list[str]:
+def not_read(problems: Iterable["Problem"], reports: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return a line for each file that was skipped or not read to its end."""
     lines = [(problem.kind, problem.path, problem.detail) for problem in problems]
-    lines += [("damaged", file["path"], file["error"]) for file in files if file["error"]]
+    lines += [("damaged", file["path"], file["error"]) for file in reports if file["error"]]
     return [f"{kind}: {safe(path)}: {safe(detail)}" for kind, path, detail in lines]

@@ -20,6 +20,7 @@ from ..config.toml_files import shown
 from ..errors import ConfigError, pip_install
 from ..questions.filters import Scope
 from ..questions.impact import Impact, clients_by_verdict, impact
+from ..questions.presenter import files
 from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
 from . import text_tables, upgrade
@@ -243,7 +244,7 @@ class _Scan:
             reports, "to_offset", "records", "requests", "rejected", "pending_bytes"
         )
         lines = [
-            f"Read {len(reports)} files, {read} bytes of log, {records} records: {requests} requests, {rejected} rejected,"
+            f"Read {files(len(reports))}, {read} bytes of log, {records} records: {requests} requests, {rejected} rejected,"
             f" in {time.monotonic() - self._started:.1f} s"
         ]
         lines += [f"  {line}" for line in not_read(self._reading.problems, reports)]

@@ -49,6 +49,11 @@ def rows(number: int) -> str:
     return f"{number:,} row{'' if number == 1 else 's'}"
 
 
+def files(number: int) -> str:
+    """Return a number of files, such as `1 file` or `1,200 files`."""
+    return f"{number:,} file{'' if number == 1 else 's'}"
+
+
 def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
     """Return the first hosts, at most `most` of their `number`; if there are more, append `rest`, formatted with `all`
     and `more`.

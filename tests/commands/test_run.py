@@ -29,8 +29,8 @@ def test_it_says_what_was_read_and_what_was_not(context: Context) -> None:
     report = RunReport(files=files, unchanged=["x", "y"], problems=problems)
     lines = [" ".join(line.split()) for line in _as_text(report, 1.26, context).splitlines()]
     assert lines == [
-        "Read 2 files, 4,400 bytes of log, 2,000 requests in 1.3 s; 1 files have nothing new.",
-        "broker requests rejected ignored waiting bytes path",
+        "Read 2 files, 4,400 bytes of log, 2,000 requests in 1.3 s; 1 file was read before and has nothing new.",
+        "broker requests rejected other lines waiting bytes path",
         "b1 1,000 3 9 17 /l/a",
         "b1 1,000 3 0 17 /l/b\ufffd",
         "unreadable: /l/c: no archive",
@@ -40,13 +40,28 @@ def test_it_says_what_was_read_and_what_was_not(context: Context) -> None:
 
 
 def test_it_shows_the_tables_if_they_were_built(context: Context) -> None:
-    nothing = "Read 0 files, 0 bytes of log, 0 requests in 0.0 s; 0 files have nothing new."
+    nothing = "Read 0 files, 0 bytes of log, 0 requests in 0.0 s."
     assert _as_text(RunReport(), 0, context) == nothing
     first, tables, *found = _as_text(RunReport(tables={"requests": 12_345}), 0, context).split("\n\n")
     assert first == nothing
     assert tables.startswith(f"Tables in {context.warehouse}\n")
     assert "12,345" in tables
     assert any("kgo" in part for part in found)
+
+
+@pytest.mark.parametrize(
+    ("read", "unchanged", "begins", "ends"),
+    [
+        (1, 0, "Read 1 file, 2,200 bytes", " in 0.0 s."),
+        (2, 1, "Read 2 files, 4,400 bytes", " in 0.0 s; 1 file was read before and has nothing new."),
+        (0, 1200, "Read 0 files, 0 bytes", " in 0.0 s; 1,200 files were read before and have nothing new."),
+    ],
+)
+def test_the_first_line_counts_files(context: Context, read: int, unchanged: int, begins: str, ends: str) -> None:
+    report = RunReport(files=[file(str(n)) for n in range(read)], unchanged=[f"u{n}" for n in range(unchanged)])
+    first, *_ = _as_text(report, 0, context).splitlines()
+    assert first.startswith(begins)
+    assert first.endswith(ends)
 
 
 def test_totals_are_of_all_files() -> None:

@@ -36,7 +36,7 @@ def scanned(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) 
 
 def test_the_text_begins_with_what_was_read_and_ends_with_one_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     text = scanned(capsys, OLD, "--limit", "2")
-    assert text.startswith("Read 1 files, ")
+    assert text.startswith("Read 1 file, ")
     assert " requests, 0 rejected, in " in text.splitlines()[0]
     titles = ("Who connects", "Client connections by software", "Client connections by ApiVersions outcome")
     assert [line for line in text.splitlines() if line in titles] == list(titles)
@@ -254,7 +254,7 @@ def test_an_answer_has_the_rows_that_fit_on_the_terminal(
         monkeypatch.setattr(sys, "stdout", Terminal())
         assert cli.main(["scan", "-", "--follow"]) == 0
         text = sys.stdout.getvalue()
-    assert text.startswith("\x1b[H\x1b[2JRead 1 files")
+    assert text.startswith("\x1b[H\x1b[2JRead 1 file,")
     _, *clients, last = text.partition("Who connects\n")[2].partition("\n\n")[0].splitlines()
     assert (len(clients), last) == (6, "  … and 6 more rows; --limit 0 and --json have all")
 
