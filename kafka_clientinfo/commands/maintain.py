@@ -22,6 +22,9 @@ EXAMPLES = (
     "maintain --warehouse /data/clientinfo --retention-days 90",
 )
 
+_DELETED = ("rows_deleted", "vacuumed_files", "vacuumed_bytes")
+"""The figures about what was deleted."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -63,13 +66,16 @@ def execute(context: Context) -> int:
 
 
 def as_text(report: "MaintenanceReport") -> str:
-    """Return the report as text for a terminal: one line per table."""
-    header = ("table", "files", "now", "bytes", "now", "rows deleted", "unused files deleted", "their bytes")
+    """Return the report as text for a terminal: one line per table, with `-` for what was not deleted."""
+    header = (
+        "table", "files", "files afterwards", "bytes", "bytes afterwards", "rows deleted", "unused files deleted",
+        "their bytes",
+    )  # fmt: skip
     names = (
         "name", "files_before", "files_after", "bytes_before", "bytes_after", "rows_deleted",
         "vacuumed_files", "vacuumed_bytes",
     )  # fmt: skip
-    rows = [tuple(table[name] for name in names) for table in report.tables]
+    rows = [tuple(table[name] or ("-" if name in _DELETED else 0) for name in names) for table in report.tables]
     deleted = f"requests of connections that ended before {report.retained_from} are deleted"
     first = f"Retention: {'all requests are kept' if report.retained_from is None else deleted}."
     return "\n".join([first, text_tables.columns(header, rows)])

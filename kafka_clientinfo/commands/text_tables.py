@@ -77,7 +77,7 @@ def columns(
         for row in rows
     ]
     widths = [max(display_width(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
-    right = [all(isinstance(row[i], int) for row in rows) and bool(rows) for i in range(len(header))]
+    right = [_is_numeric([row[i] for row in rows]) for i in range(len(header))]
 
     def line(values: Sequence[str], painted: Mapping[str, str]) -> str:
         padded = []
@@ -89,6 +89,11 @@ def columns(
 
     bold = dict.fromkeys(header, "1") if colours else {}
     return "\n".join([line(header, bold), *(line(values, colours or {}) for values in cells)])
+
+
+def _is_numeric(values: Sequence[object]) -> bool:
+    """Return whether a column has numbers, and nothing else but `-` for those that are missing."""
+    return any(isinstance(v, int) for v in values) and all(isinstance(v, int) or v == "-" for v in values)
 
 
 def with_separators(value: object) -> str:

@@ -116,11 +116,14 @@ def test_a_shorter_time_can_be_asked_for_with_deltas_own_switch(spark: Any, tmp_
 def test_the_text_has_a_line_for_each_table(retained_from: str | None, first: str) -> None:
     files = {"files_before": 3, "files_after": 1, "bytes_before": 1_234_567, "bytes_after": 4}
     deleted = {"rows_deleted": 5, "vacuumed_files": 6, "vacuumed_bytes": 7}
-    report = MaintenanceReport(retained_from=retained_from, tables=[{"name": "requests"} | files | deleted])
+    unchanged = {"name": "violations", "files_before": 1, "files_after": 1, "bytes_before": 0, "bytes_after": 0}
+    tables = [{"name": "requests"} | files | deleted, unchanged | dict.fromkeys(deleted, 0)]
+    report = MaintenanceReport(retained_from=retained_from, tables=tables)
     assert [" ".join(line.split()) for line in as_text(report).splitlines()] == [
         first,
-        "table files now bytes now rows deleted unused files deleted their bytes",
+        "table files files afterwards bytes bytes afterwards rows deleted unused files deleted their bytes",
         "requests 3 1 1,234,567 4 5 6 7",
+        "violations 1 1 0 0 - - -",
     ]
 
 
