@@ -7,14 +7,16 @@ logs, so paths must mean the same files on both machines: URIs of a store, or a 
 
 import atexit
 import hashlib
+import re
 import tempfile
 import zipfile
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from .. import resources
-from ..errors import WarehouseError
+from ..errors import ConfigError, WarehouseError
 
 _PACKAGE = "kafka_clientinfo"
 _ANSWERS_WITHIN_SECONDS = 30
@@ -26,6 +28,7 @@ def remote_session(url: str) -> SparkSession:
     The session ends with this process.
 
     Raises:
+        ConfigError: pyspark here is of a later minor release than the server's Spark.
         ModuleNotFoundError: packages that Spark Connect's client needs are missing.
         WarehouseError: the server does not answer, or refuses.
     """
@@ -40,14 +43,38 @@ def remote_session(url: str) -> SparkSession:
         session: SparkSession = SparkSession.builder.remote(url).getOrCreate()
         # Stops what an interrupted command left running on the server, and frees what the session holds there.
         atexit.register(session.stop)
+        _check_release(session.version)
         with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-") as folder:
             session.addArtifacts(str(package_zip(Path(folder))), pyfile=True)
     except grpc.FutureTimeoutError:
         raise WarehouseError(f"no Spark Connect server answers at {_without_parameters(url)}") from None
+    except ConfigError:
+        raise
     except Exception as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise WarehouseError(f"no session of Spark Connect at {_without_parameters(url)}: {first}") from error
     return session
+
+
+def _check_release(server: str) -> None:
+    """Refuse a server with an older minor release of Spark than this client's pyspark.
+
+    A server takes requests of older clients; a newer client may send what it does not know.
+
+    Raises:
+        ConfigError: the client is newer.
+    """
+    of_server, of_client = _minor_release(server), _minor_release(pyspark.__version__)
+    if len(of_server) == 2 and of_client > of_server:
+        wanted = ".".join(map(str, of_server))
+        raise ConfigError(
+            f"the server has Spark {server}, this client pyspark {pyspark.__version__}; pip install 'pyspark=={wanted}.*'"
+        )
+
+
+def _minor_release(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version, such as (4, 1); fewer if it does not begin with two."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def _without_parameters(url: str) -> str:

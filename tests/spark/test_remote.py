@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyspark
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.spark import remote
 from kafka_clientinfo.spark.failures import missing_extra
 
@@ -83,8 +84,8 @@ def test_the_zip_has_the_same_name_wherever_it_is_made(tmp_path: Path, monkeypat
 class Server:
     """A server of Spark Connect, its session and what the session is asked for."""
 
-    def __init__(self, refusal: str | None = None) -> None:
-        self.refusal, self.done = refusal, list[object]()
+    def __init__(self, refusal: str | None = None, version: str = pyspark.__version__) -> None:
+        self.refusal, self.version, self.done = refusal, version, list[object]()
 
     def remote(self, url: str) -> "Server":
         self.done.append(url)
@@ -135,3 +136,25 @@ def test_a_server_that_refuses_is_named_in_one_line(
     connected(Server(refusal))
     with pytest.raises(WarehouseError, match=f"^no session of Spark Connect at sc://host: {said}$"):
         remote.remote_session("sc://host/;token=secret")
+
+
+def test_a_client_that_is_newer_than_the_server_is_refused(
+    connected: Callable[[Server], list[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "4.3.0")
+    server = Server(version="4.1.4")
+    connected(server)
+    expected = "the server has Spark 4.1.4, this client pyspark 4.3.0; pip install 'pyspark==4.1.*'"
+    with pytest.raises(ConfigError, match=f"^{re.escape(expected)}$"):
+        remote.remote_session("sc://host")
+    assert server.done == [30, "sc://host"]
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "4.1.9-amzn-0", "4.2.0", "5.0.1", "unknown"])
+def test_a_client_of_the_servers_release_or_an_older_one_is_taken(
+    version: str, connected: Callable[[Server], list[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "4.1.4")
+    server = Server(version=version)
+    connected(server)
+    assert remote.remote_session("sc://host") is server  # type: ignore[comparison-overlap]
