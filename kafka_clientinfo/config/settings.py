@@ -187,6 +187,9 @@ def _spark_value(key: str, value: Any, source: str) -> str:
 
 
 def _merge(settings: Settings, values: Mapping[str, Any], source: str) -> Settings:
+    for name in values:
+        if name.startswith("spark.") and not name.startswith(SPARK_PREFIX):
+            raise ConfigError(f"{source}: {name} is an entry of Spark's conf; write it below the line [spark]")
     check_names(values, _NAMES, source, "setting")
     checked = {name: _checked(name, value, source) for name, value in values.items()}
     if "spark" in checked:

@@ -41,6 +41,7 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
     [
         ("cluster = ", "not valid TOML"),
         ('colour = "red"', "unknown setting 'colour'; known are"),
+        ('"spark.ui.enabled" = true', "c.toml: spark.ui.enabled is an entry of Spark's conf; write it below the line"),
         ('cluster = ""', "give the cluster a name"),
         ("cluster = 5", "cluster is 5; expected a value like"),
         (f"cluster = ['{'a' * 76}']", f"cluster is ['{'a' * 76}']; expected"),
