@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..errors import WarehouseError
 from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
+from ..tables.views import views
 from . import ddl, replacement
 from .address import address_in
 from .claims import CLAIM, Claims, last_metadata
@@ -94,6 +95,10 @@ class Warehouse:
         Raises:
             WarehouseError: no such table is declared.
         """
+        if name not in self.specs and name in views():
+            raise WarehouseError(
+                f"{name} is a view, not a table; read it by its name in a schema of a catalog, or with `kafka-clientinfo sql`"
+            )
         if name not in self.specs:
             raise WarehouseError(f"no table {name} is declared; known are {', '.join(self.specs)}")
         return self.specs[name]

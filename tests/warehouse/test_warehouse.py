@@ -244,6 +244,11 @@ def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse
             use("nonsense")
 
 
+def test_a_view_is_no_table_and_the_error_says_how_to_read_it(plain: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"^who_connects is a view, not a table; .* `kafka-clientinfo sql`$"):
+        plain.read("who_connects")
+
+
 @pytest.mark.long
 def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
     plain.update_state(built_until=datetime.now(UTC), rows={"facts": 3})
