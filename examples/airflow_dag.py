@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowFailException
 
-LOGS = "/var/log/kafka"
+LOGS = "/srv/kafka-logs"  # holds one folder per broker, with its name
 WAREHOUSE = "/data/clientinfo"
 CLUSTER = "orders"
 TARGET = "4.0.1"
