@@ -177,7 +177,7 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     if names := names_of([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
         sentences.append(
             f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
-            "versions is judged by other evidence, or not at all (limited_by unknown)."
+            "versions is judged by other evidence, or not at all."
         )
     sentences += [
         "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper.",
