@@ -40,7 +40,7 @@ class TestNotebooks:
             return notebooks.run(NOTEBOOKS / f"{name}.py", spark, warehouse=str(sample_warehouse), **given)
 
         yield run
-        for name in [*table_specs(), "connections_of_the_client"]:
+        for name in [*table_specs(), "connections_of_the_client", "violations_of_the_client"]:
             spark.catalog.dropTempView(name)
 
     def test_a_first_look(self, run: Any) -> None:
@@ -80,6 +80,10 @@ class TestNotebooks:
         done = run("misbehaving_client")
         assert all(done.shown)
         assert done.names["client_id"] == done.shown[0][0]["client_id"] != ""
+        # of several connections, and of server.log
+        assert {"versions_learnt_elsewhere", "request_unreadable"} <= {
+            rule for row in done.shown[0] for rule in row["rule_names"]
+        }
 
     def test_a_misbehaving_client_is_the_one_that_is_named(self, run: Any) -> None:
         assert "client_id_changed" in {row["rule"] for row in run("misbehaving_client", client_id="one").shown[1]}

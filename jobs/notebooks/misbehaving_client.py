@@ -18,39 +18,48 @@ warehouse, cluster, rule, client_id, principal = (
 
 # COMMAND ----------
 
+from pyspark.sql import functions as F
+
 import kafka_clientinfo
 
 lake = kafka_clientinfo.Warehouse(spark, warehouse)
 
 
-def chosen(name, **values):
+def chosen(table, **values):
     """Return the rows of a table with these values; an empty value means all."""
-    table = lake.read(name)
     for column, value in values.items():
         table = table.where(table[column] == value) if value else table
     return table
 
 
-chosen("connections", cluster=cluster, principal=principal).createOrReplaceTempView("connections")
-chosen("violations", cluster=cluster, rule=rule).createOrReplaceTempView("violations")
-chosen("requests", cluster=cluster).createOrReplaceTempView("requests")
+# Violations mostly name the client themselves; of the others, its connection does, if there is one.
+key = ["cluster", "broker", "connection_id", "opened_at", "opened_seq"]
+who = ["client_id", "principal", "client_software_name", "remote_host"]
+of_connection = lake.read("connections").select(*key, F.struct(*who).alias("connection"))
+named = chosen(lake.read("violations"), cluster=cluster, rule=rule).join(of_connection, on=key, how="left")
+for name in who:
+    named = named.withColumn(name, F.coalesce(name, f"connection.{name}"))
+violations = chosen(named, principal=principal)
+connections = chosen(lake.read("connections"), cluster=cluster, principal=principal)
+violations.createOrReplaceTempView("violations")
+chosen(lake.read("requests"), cluster=cluster).createOrReplaceTempView("requests")
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## The worst clients
 # MAGIC Sorted by the number of rules that they may have broken, then by the number of requests that break them. Violations that
-# MAGIC blame a broker or nobody are left out.
+# MAGIC blame a broker or nobody are left out. The rows without a client id hold violations of a whole group, and those that only a
+# MAGIC server.log shows, such as failed logins: it names hosts, and at most a principal.
 
 # COMMAND ----------
 
 worst = spark.sql("""
-    SELECT c.client_id, c.principal, c.client_software_name, count(DISTINCT v.rule) AS rules, sum(v.occurrences) AS requests,
-           array_sort(collect_set(v.rule)) AS rule_names, array_sort(collect_set(c.remote_host)) AS hosts, max(v.last_at) AS last_at
-    FROM violations AS v
-    JOIN connections AS c USING (cluster, broker, connection_id, opened_at, opened_seq)
-    WHERE v.blames IN ('client', 'either')
-    GROUP BY c.client_id, c.principal, c.client_software_name
+    SELECT client_id, principal, client_software_name, count(DISTINCT rule) AS rules, sum(occurrences) AS requests,
+           array_sort(collect_set(rule)) AS rule_names, array_sort(collect_set(remote_host)) AS hosts, max(last_at) AS last_at
+    FROM violations
+    WHERE blames IN ('client', 'either')
+    GROUP BY client_id, principal, client_software_name
     ORDER BY rules DESC, requests DESC
     LIMIT 50
     """)
@@ -63,8 +72,8 @@ if not client_id:
     client_id = first["client_id"] if first else ""
 print(f"client id {client_id!r}")
 
-of_the_client = chosen("connections", cluster=cluster, principal=principal, client_id=client_id)
-of_the_client.createOrReplaceTempView("connections_of_the_client")
+chosen(connections, client_id=client_id).createOrReplaceTempView("connections_of_the_client")
+chosen(violations, client_id=client_id).createOrReplaceTempView("violations_of_the_client")
 
 # COMMAND ----------
 
@@ -76,12 +85,12 @@ of_the_client.createOrReplaceTempView("connections_of_the_client")
 
 display(
     spark.sql("""
-        SELECT v.severity, v.blames, v.rule, v.kip, sum(v.occurrences) AS requests, sum(v.rejected) AS rejected, count(*) AS connections,
-               min(v.first_at) AS first_at, max(v.last_at) AS last_at, first(v.message) AS message,
-               first(v.broker) AS broker, first(v.example.grep) AS grep
-        FROM violations AS v
-        JOIN connections_of_the_client USING (cluster, broker, connection_id, opened_at, opened_seq)
-        GROUP BY v.severity, v.blames, v.rule, v.kip ORDER BY requests DESC
+        SELECT severity, blames, rule, kip, sum(occurrences) AS requests, sum(rejected) AS rejected,
+               count(DISTINCT cluster, broker, connection_id) AS connection_ids,
+               min(first_at) AS first_at, max(last_at) AS last_at, first(message) AS message,
+               first(broker) AS broker, first(example.grep) AS grep
+        FROM violations_of_the_client
+        GROUP BY severity, blames, rule, kip ORDER BY requests DESC
     """)
 )
 
