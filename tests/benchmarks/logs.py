@@ -36,7 +36,7 @@ class Log:
         return _unpacked(work / "logs" / "bench", self.real)
 
 
-SAMPLE_LOGS = Log("sample_logs, 14 brokers 0.8 to 4.4", real=ROOT / "sample_logs")
+SAMPLE_LOGS = Log("sample_logs, 13 brokers 0.8 to 4.4", real=ROOT / "sample_logs")
 REAL_LOG = Log("a busy broker's log, 294 MB", real=BENCH_LOG) if BENCH_LOG else None
 
 
