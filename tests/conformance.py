@@ -17,8 +17,11 @@ PAGE = ROOT / "docs" / "conformance.md"
 _HEAD = """# Conformance
 
 What the KIPs state, where it is held, and the tests that fail if it is not. Written from `docs/statements.toml` and the
-tests' marks by `make docs`; edit those. Paths are under `kafka_clientinfo/` unless they begin with `schemas/`. That the
-tests fail is seen by `make mutants`, which breaks each statement as `tests/mutants/planted.toml` says.
+tests' marks by `make docs`; edit those. The code is under `kafka_clientinfo/` unless its path begins with `schemas/`, and the
+tests are under `tests/`. That the tests fail is seen by `make mutants`, which breaks each statement as
+`tests/mutants/planted.toml` says.
+
+If this package holds a statement in another way, or not at all, *Here:* says how and why.
 """
 
 
@@ -78,7 +81,7 @@ def markdown() -> str:
 
 
 def _row(number: int, entry: dict[str, str], tests: list[Mark]) -> str:
-    says = entry["says"] + (f". *Otherwise:* {entry['otherwise']}" if "otherwise" in entry else "")
+    says = entry["says"] + (f". *Here:* {entry['otherwise']}" if "otherwise" in entry else "")
     named = [
         f"`{mark.file.removeprefix('tests/')}::{mark.test}`{f' ({mark.case})' if mark.case else ''}" for mark in tests
     ]
