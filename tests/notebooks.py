@@ -62,16 +62,30 @@ class Run:
         shown: what it displayed, in order: rows of a DataFrame as a list of dicts, or a figure.
         names: its variables at the end.
         widgets: its inputs.
+        exited_with: the text with which it ended before its last cell, if it did.
     """
 
     shown: list[Any] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     widgets: dict[str, str] = field(default_factory=dict)
+    exited_with: str | None = None
+
+
+class _Exit(Exception):
+    """Ends a notebook."""
+
+
+class _Notebook:
+    """`dbutils.notebook`."""
+
+    def exit(self, text: str) -> None:
+        raise _Exit(text)
 
 
 class _Utilities:
     def __init__(self, widgets: Widgets) -> None:
         self.widgets = widgets
+        self.notebook = _Notebook()
 
 
 def run(notebook: Path, spark: Any, **given: str) -> Run:
@@ -91,7 +105,11 @@ def run(notebook: Path, spark: Any, **given: str) -> Run:
     for number, cell in enumerate(cells(notebook), 1):
         assert cell.magic in (None, "%md"), f"{notebook}: nothing here runs {cell.magic}"
         if cell.magic is None:
-            exec(compile(cell.text, f"{notebook.name}, cell {number}", "exec"), done.names)
+            try:
+                exec(compile(cell.text, f"{notebook.name}, cell {number}", "exec"), done.names)
+            except _Exit as end:
+                done.exited_with = str(end)
+                break
     unknown = set(given) - set(widgets.declared)
     assert not unknown, f"{notebook} has no widget {unknown}"
     done.widgets = widgets.declared

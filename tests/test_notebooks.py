@@ -30,6 +30,16 @@ def test_a_notebook_takes_its_inputs_from_widgets(name: str) -> None:
     assert len(dict(declared)) == text.count("dbutils.widgets.text(")
 
 
+def test_the_set_up_ends_in_a_sentence_while_there_are_no_logs(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "broker-1").mkdir(parents=True)
+    given = {"volume": "", "logs": str(tmp_path / "logs"), "warehouse": str(tmp_path / "lake")}
+    done = notebooks.run(NOTEBOOKS / "set_up.py", None, **given)
+    assert done.exited_with == (
+        f"{tmp_path}/logs is empty: upload logs, one folder per broker, and run this notebook again."
+    )
+    assert done.shown == []
+
+
 @pytest.mark.long
 class TestNotebooks:
     """Each on the sample's tables, in a session that any other could be put for."""
