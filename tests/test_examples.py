@@ -126,7 +126,7 @@ def test_airflow_tries_again_where_that_can_help(dags: list[_Dag], called: Calla
             called(task, 3)
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.suffix)
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_systemd_takes_a_unit(unit: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("there is no systemd-analyze here")
@@ -145,6 +145,13 @@ def test_the_service_calls_the_command_with_arguments_that_it_takes() -> None:
     )
     parsed = takes(line.split()[1:])
     assert (parsed.command, parsed.warehouse) == ("run", "/var/lib/kafka-clientinfo")
+
+
+def test_the_maintenance_is_that_of_the_services_tables() -> None:
+    path = EXAMPLES / "systemd" / "kafka-clientinfo-maintain.service"
+    (line,) = re.findall(r"^ExecStart=(.*)$", path.read_text("utf-8"), re.M)
+    parsed = takes(line.split()[1:])
+    assert (parsed.command, parsed.warehouse) == ("maintain", "/var/lib/kafka-clientinfo")
 
 
 def cron_job(path: Path) -> Any:
