@@ -43,7 +43,9 @@ def execute(context: Context) -> int:
         table = ask(scope, "", statement, None, limit)
         if owners.rules:
             table = Ownership(owners, scope).with_owners(table)
-    if not table.rows and is_text(arguments):
+    if table.rows:
+        notes = [*notes, *limits(arguments, scope)]
+    elif is_text(arguments):
         notes = [f"{nobody(scope, 'No client')}.", *notes]
-    show(arguments, [table], [*notes, *limits(arguments, scope)])
+    show(arguments, [table], notes)
     return 0
