@@ -21,6 +21,30 @@ CONTROL_APIS = _keys(
 
 SaslAuthenticate is not one of them, because its body holds credentials."""
 
+PRODUCE, FETCH, METADATA = (_KEYS[name] for name in ("PRODUCE", "FETCH", "METADATA"))
+
+TOPIC_OPERATIONS = {
+    key: operation
+    for operation, names in {
+        "produce": "PRODUCE",
+        "fetch": "FETCH SHARE_FETCH",
+        "commit": "OFFSET_COMMIT TXN_OFFSET_COMMIT SHARE_ACKNOWLEDGE",
+        "administer": """CREATE_TOPICS DELETE_TOPICS CREATE_PARTITIONS DELETE_RECORDS ELECT_LEADERS
+            ALTER_PARTITION_REASSIGNMENTS ALTER_CONFIGS INCREMENTAL_ALTER_CONFIGS""",
+    }.items()
+    for key in _keys(names)
+}
+"""What the requests of an API do with the topics that they name, by API key."""
+
+NAMING_APIS = _keys(
+    """METADATA DESCRIBE_TOPIC_PARTITIONS CONSUMER_GROUP_DESCRIBE SHARE_GROUP_DESCRIBE DESCRIBE_SHARE_GROUP_OFFSETS
+    LEADER_AND_ISR UPDATE_METADATA"""
+)
+"""APIs with answers or requests that show which topics exist, and their ids, and that use none."""
+
+TOPIC_APIS = frozenset(TOPIC_OPERATIONS) | NAMING_APIS
+"""APIs with topics in their bodies that are counted."""
+
 LOGGER_API = _KEYS["INCREMENTAL_ALTER_CONFIGS"]
 """The API that sets the levels of a broker's loggers. Its response is kept if it names loggers; other bodies are
 not, because they can hold passwords."""

@@ -36,6 +36,9 @@ from .request_event import (
 )
 from .server_log import FailedRequest, failed_request
 from .tearing import holds_json_start
+from .topics.mentions import NOTHING, Mentions
+from .topics.plain import json_record_mentions
+from .topics.text import name_text_mentions, struct_mentions
 from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
@@ -75,11 +78,17 @@ class Parser:
 
     Args:
         zone: IANA name of the time zone of the log's timestamps.
+        reads_topics: whether to read what requests say of topics.
+
+    Attributes:
+        mentions: what the request that was read last says of topics.
     """
 
-    def __init__(self, zone: str = "UTC") -> None:
+    def __init__(self, zone: str = "UTC", reads_topics: bool = False) -> None:
         self.clock = LogClock(zone)
         self.recent = RecentRequests()
+        self.mentions = NOTHING
+        self._reads_topics = reads_topics
 
     def parse(self, record: RawRecord) -> Event:
         """Return the event of a record."""
@@ -151,6 +160,7 @@ class Parser:
             if message.startswith(start):
                 logged = read(message)
                 logged_at = self.clock.micros(prefix[1], prefix[2], prefix[3])
+                self.mentions = _mentions(logged) if self._reads_topics else NOTHING
                 return self._event(record.offset, logged_at, prefix[4], logged, _forged(record, message))
         raise MalformedRecord("malformed_header", "neither JSON nor one of the three text forms")
 
@@ -187,6 +197,20 @@ class Parser:
             group_payloads(header.api_key, logged.request, logged.response) if is_json else None,
             forged,
         )
+
+
+def _mentions(logged: LoggedRequest) -> Mentions:
+    if logged.bodies is None:
+        return NOTHING
+    key, (request, response) = logged.header.api_key, logged.bodies
+    if logged.generation == "json":
+        middle = len(request)
+        return json_record_mentions(request + response, 0, middle, middle, middle + len(response), key)
+    return (
+        name_text_mentions(key, request)
+        if logged.generation == "name_text"
+        else struct_mentions(key, request, response)
+    )
 
 
 class ServerLogParser(Parser):

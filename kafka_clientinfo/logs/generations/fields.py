@@ -37,6 +37,8 @@ class LoggedRequest(NamedTuple):
     response: str | None = None
     replica_id: int | None = None
     deprecated: bool | None = None
+    bodies: tuple[bytes, bytes] | None = None
+    """Request and response as logged; only of APIs with topics."""
 
 
 def read_header(

@@ -9,7 +9,7 @@ import re
 from typing import Any, NamedTuple
 
 from ...printable import encodable
-from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS
+from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
 from ..json_bodies import json_body
 from ..request_event import MalformedRecord
 from ..text_tail import LONGEST_MS, TextTail, Times
@@ -60,15 +60,31 @@ def read(message: bytes) -> LoggedRequest:
     header, deprecated = _header(left)
     bodies = read_bodies(message, at_request, at_connection, header.api_key)
     is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
-    return LoggedRequest("json", header, tail, is_forwarded, *bodies, deprecated)
+    places = body_places(message, at_request, at_connection)
+    topics = (message[places.request : places.request_end], message[places.response : at_connection])
+    return LoggedRequest(
+        "json", header, tail, is_forwarded, *bodies, deprecated, topics if header.api_key in TOPIC_APIS else None
+    )
+
+
+class BodyPlaces(NamedTuple):
+    """Where the bodies of a record are; the response ends where the connection begins, and is empty if there is none."""
+
+    request: int
+    request_end: int
+    response: int
+
+
+def body_places(data: bytes, at_request: int, at_connection: int) -> BodyPlaces:
+    """Find the bodies; `REQUEST` and the last `CONNECTION` are at these positions."""
+    between = data.find(_RESPONSE, at_request, at_connection)
+    end, answer = (between, between + len(_RESPONSE)) if between >= 0 else (at_connection, at_connection)
+    return BodyPlaces(at_request + len(REQUEST), end, answer)
 
 
 def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
     """Return the values taken from request and response; `REQUEST` and the last `CONNECTION` are at these positions."""
-    start = at_request + len(REQUEST)
-    between = data.find(_RESPONSE, at_request, at_connection)
-    end = between if between >= 0 else at_connection
-    answer = between + len(_RESPONSE) if between >= 0 else at_connection
+    start, end, answer = body_places(data, at_request, at_connection)
     keeps_bodies = key in CONTROL_APIS
     keeps_answer = keeps_bodies or (key == LOGGER_API and data.find(_LOGGER, answer, at_connection) >= 0)
     return Bodies(

@@ -14,7 +14,7 @@ import json
 import re
 
 from ...protocol import api_key
-from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS
+from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
 from ..request_event import MalformedRecord
 from ..struct_text import struct_body
 from ..text_tail import read_tail
@@ -72,7 +72,9 @@ def read_name_text(message: bytes) -> LoggedRequest:
     group = _GROUP.match(body, end) if key == _FIND_COORDINATOR else None
     fields = {"key": group[1].decode("utf-8", "replace")} if group else None
     request = json.dumps(fields, ensure_ascii=False, separators=(",", ":")) if fields else None
-    return LoggedRequest("name_text", header, tail, request=request, replica_id=int(replica[1]) if replica else None)
+    replica_id = int(replica[1]) if replica else None
+    bodies = (body[end:], b"") if key in TOPIC_APIS else None
+    return LoggedRequest("name_text", header, tail, request=request, replica_id=replica_id, bodies=bodies)
 
 
 def _named(logged: bytes) -> tuple[int, str]:
@@ -110,9 +112,10 @@ def read_api_key_struct(message: bytes) -> LoggedRequest:
     version = read_integer(head[2], INT16, "api_version")
     client_id = None if head[4] is None else head[4].decode("utf-8", "replace")
     header = read_header(key, None, version, read_integer(head[3], INT32, "correlation_id"), client_id)
-    body = message[head.end() : tail.start] if key in CONTROL_APIS else b""
-    request, replica_id = struct_body(body, key, version, "request"), _replica_id(key, message, head.end())
-    return LoggedRequest("api_key_struct", header, tail, request=request, replica_id=replica_id)
+    body = message[head.end() : tail.start] if key in CONTROL_APIS or key in TOPIC_APIS else b""
+    request = struct_body(body, key, version, "request") if key in CONTROL_APIS else None
+    replica_id, bodies = _replica_id(key, message, head.end()), (body, b"") if key in TOPIC_APIS else None
+    return LoggedRequest("api_key_struct", header, tail, request=request, replica_id=replica_id, bodies=bodies)
 
 
 def read_request_header_struct(message: bytes) -> LoggedRequest:
@@ -141,6 +144,7 @@ def read_request_header_struct(message: bytes) -> LoggedRequest:
         request=struct_body(message[head.end() : request_end], key, version, "request") if is_control else None,
         response=struct_body(response, key, version, "response") if is_control or names_logger else None,
         replica_id=_replica_id(key, message, head.end()),
+        bodies=(message[head.end() : request_end], response) if key in TOPIC_APIS else None,
     )
 
 

@@ -1,0 +1,1 @@
+"""What the bodies of requests and responses say of topics."""

@@ -1,0 +1,203 @@
+"""Any body with topics, read from its parsed JSON.
+
+    operation   | APIs
+    ------------|-------------------------------------------------------------------------------------------------
+    produce     | Produce
+    fetch       | Fetch, ShareFetch; a follower's Fetch counts as replicate (see `ingestion.topic_mentions`)
+    commit      | OffsetCommit, TxnOffsetCommit, ShareAcknowledge
+    administer  | CreateTopics, DeleteTopics, CreatePartitions, DeleteRecords, ElectLeaders,
+                | AlterPartitionReassignments; AlterConfigs and IncrementalAlterConfigs, where they name a topic
+
+Answers to Metadata and some others use no topic, but show which topics exist, and their ids (KIP-516).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...printable import encodable
+from ..apis import FETCH, METADATA, PRODUCE, TOPIC_OPERATIONS
+from .mentions import FINAL_EPOCH, LIMIT, NO_ID, FetchSession, Mentions, TopicUse, merged, of_one_name
+
+_SHARE_FETCH = 78
+_CREATE_TOPICS, _DELETE_TOPICS, _DESCRIBE_TOPIC_PARTITIONS = 19, 20, 75
+_LISTING = {METADATA, _CREATE_TOPICS, _DELETE_TOPICS, _DESCRIBE_TOPIC_PARTITIONS}
+"""APIs with answers that list topics, those that exist or have existed without an error."""
+_UNNAMING = {PRODUCE, FETCH, _SHARE_FETCH}
+"""APIs with answers that name topics by name or by id, and never by both."""
+_TOPIC_RESOURCE = 2
+_USES = {"topics", "topicData", "topicNames", "responses", "resources", "topicPartitions", "results",
+         "replicaElectionResults", "createTopicRequests", "topicPartitionsList", "topicErrors",
+         "topicErrorCodes"}  # fmt: skip
+"""Names of the arrays of topics in requests and responses, today's and earlier ones; all stand at the top of a body."""
+_TOPIC_NAMES = ("name", "topic", "topicName", "resourceName")
+_PARTITIONS = ("partitions", "partitionResponses", "partitionData", "partitionResult", "partitionResults",
+               "data")  # fmt: skip
+_NUMBERS = ("partition", "partitionIndex", "index")
+_SIZES = ("recordsSizeInBytes", "recordSetSizeInBytes", "recordSet")
+_RECORDS = re.compile(r"\w{1,40}Records\(size=(\d{1,15}),")
+"""What 2.0 to 2.7 write for the records of a response."""
+_ERRORS = ("errorCode", "partitionErrorCode", "acknowledgeErrorCode")
+_MOST_DEPTH = 12
+
+
+def mentions(key: int, request: Any, response: Any) -> Mentions:
+    """Return what a request and its response say of topics.
+
+    Args:
+        key: the API's key.
+        request: the request's body as an object of JSON; None if it cannot be read.
+        response: the response's; None if none is logged.
+    """
+    request, response = (body if isinstance(body, dict) else None for body in (request, response))
+    named = tuple(dict.fromkeys(_named_in(key, response))) if response and key not in _UNNAMING else ()
+    operation = TOPIC_OPERATIONS.get(key)
+    if operation is None:
+        return Mentions(None, named=named)
+    uses = [*_uses_in(key, request, response is not None, False), *_uses_in(key, response, True, True)]
+    session = _session(key, request or {}, response or {})
+    if session is None:
+        uses = [use._replace(partitions=()) for use in uses]
+    group = _text((request or {}).get("groupId"))
+    deleted = named if key == _DELETE_TOPICS else ()
+    return Mentions(
+        operation, merged(of_one_name(uses)), group, session, _code(response), () if deleted else named, deleted
+    )
+
+
+def _uses_in(key: int, body: Any, is_answered: bool, is_response: bool) -> Iterator[TopicUse]:
+    for name, entries in (body or {}).items():
+        if name not in _USES or not isinstance(entries, list):
+            continue
+        for entry in entries:
+            if isinstance(entry, str) and key == _DELETE_TOPICS:
+                yield TopicUse(entry, None, None, {} if is_answered else None)
+            elif isinstance(entry, dict) and ((topic := _topic_of(entry)) != (None, None)):
+                errors = dict(_errors_in(entry, 0)) if is_response else {}
+                yield TopicUse(*topic, _size(entry), errors if is_answered else None, _partitions(entry))
+
+
+def _topic_of(entry: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    if entry.get("resourceType", _TOPIC_RESOURCE) != _TOPIC_RESOURCE:
+        return None, None
+    topic = next((_text(entry[name]) for name in _TOPIC_NAMES if name in entry), None)
+    topic_id = _text(entry.get("topicId"))
+    return topic, None if topic_id == NO_ID else topic_id
+
+
+def _of_partitions(entry: Mapping[str, Any]) -> list[Any]:
+    return next((entry[name] for name in _PARTITIONS if isinstance(entry.get(name), list)), [])
+
+
+def _partitions(entry: Mapping[str, Any]) -> tuple[int, ...]:
+    numbers = []
+    for partition in _of_partitions(entry):
+        if isinstance(partition, dict):
+            header = partition.get("partitionHeader", partition)  # until 2.0
+            partition = next((header[name] for name in _NUMBERS if name in header), None)
+        if type(partition) is int and 0 <= partition < LIMIT:
+            numbers.append(partition)
+    return tuple(dict.fromkeys(numbers))
+
+
+def _size(entry: Mapping[str, Any]) -> int | None:
+    sizes = [
+        size
+        for partition in _of_partitions(entry)
+        if isinstance(partition, dict)
+        for name in _SIZES
+        if (size := _size_of(partition.get(name))) is not None
+    ]
+    return sum(sizes) if sizes else None
+
+
+def _size_of(value: Any) -> int | None:
+    if isinstance(value, str) and (records := _RECORDS.match(value)):
+        value = int(records[1])
+    return value if type(value) is int and 0 <= value < LIMIT else None
+
+
+def _errors_in(value: Any, depth: int) -> Iterator[tuple[int, int]]:
+    """Yield the error codes, other than 0, in an entry of a response, each with the number of its occurrences."""
+    codes: dict[int, int] = {}
+    waiting = [(value, depth)]
+    while waiting:
+        item, level = waiting.pop()
+        if level > _MOST_DEPTH:
+            continue
+        if isinstance(item, list):
+            waiting += ((inner, level + 1) for inner in item)
+        elif isinstance(item, dict):
+            for name, inner in item.items():
+                if name in _ERRORS and type(inner) is int and inner and -(1 << 15) <= inner < 1 << 15:
+                    codes[inner] = codes.get(inner, 0) + 1
+                elif isinstance(inner, list | dict):
+                    waiting.append((inner, level + 1))
+    yield from codes.items()
+
+
+def _code(response: Mapping[str, Any] | None) -> int:
+    code = (response or {}).get("errorCode")
+    return code if type(code) is int and -(1 << 15) <= code < 1 << 15 else 0
+
+
+def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) -> FetchSession | None:
+    if key == FETCH:
+        ids = [body.get("sessionId") or 0 for body in (request, response)]
+        epoch = request.get("sessionEpoch")
+        if not all(type(number) is int and 0 <= number < LIMIT for number in ids):
+            return None
+        named, goes_on = (str(number) if number else "" for number in ids)
+    elif key == _SHARE_FETCH:
+        epoch = request.get("shareSessionEpoch")
+        named = goes_on = json.dumps([request.get("groupId"), request.get("memberId")])
+        named = "" if epoch == 0 else named
+        goes_on = "" if epoch == FINAL_EPOCH or _code(response) else goes_on
+    else:
+        return None
+    if type(epoch) is not int or abs(epoch) >= LIMIT or not (named or goes_on):
+        return None
+    forgotten = [
+        (*_topic_of(entry), _partitions(entry))
+        for entry in request.get("forgottenTopicsData") or ()
+        if isinstance(entry, dict)
+    ]
+    return FetchSession(encodable(named), epoch, encodable(goes_on), tuple(forgotten))
+
+
+def _named_in(key: int, response: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Yield topics that an answer shows to exist, or to have existed: without an error of their own, or with both name and id."""
+    waiting: list[tuple[Any, int]] = [(response, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > _MOST_DEPTH:
+            continue
+        if isinstance(item, list):
+            waiting += ((inner, depth + 1) for inner in reversed(item))
+        elif isinstance(item, dict):
+            topic, topic_id = _topic_of(item)
+            is_entry = depth == 2 and key in _LISTING
+            if topic and (topic_id or is_entry) and not item.get("errorCode") and not item.get("topicErrorCode"):
+                yield topic, topic_id
+            waiting += ((inner, depth + 1) for inner in item.values() if isinstance(inner, list | dict))
+
+
+def _text(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    return value if value.isascii() else encodable(value)
+
+
+def json_mentions(key: int, request: bytes, response: bytes) -> Mentions:
+    """Read the bodies of a record in JSON."""
+    return mentions(key, _parsed(request), _parsed(response))
+
+
+def _parsed(body: bytes) -> Any:
+    if not body.startswith(b"{"):
+        return None
+    try:
+        return json.loads(body.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None

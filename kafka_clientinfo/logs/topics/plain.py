@@ -1,0 +1,166 @@
+"""The frequent bodies with topics in plain JSON records, read by patterns over the bytes: Produce, Fetch, Metadata.
+
+A plain record (see `generations.plain_json`) has no backslash, so that no text in it can look like a field. What the
+patterns do not match as a whole is left to `bodies`; tests/logs/topics/test_plain.py holds the two to the same results.
+"""
+
+import re
+from collections.abc import Mapping
+
+from ..apis import FETCH, METADATA, PRODUCE
+from .bodies import json_mentions
+from .mentions import LIMIT, NO_ID, FetchSession, Mentions, TopicUse, merged
+
+_ERROR = re.compile(rb'rrorCode":(?!0[,}])')
+_PRODUCED = re.compile(rb'\{"(topicId|name)":"([^"]*)","partitionData":\[([^\]]*)\]\}')
+_PRODUCED_TO = re.compile(rb'\{"(topicId|name)":"([^"]*)","partitionResponses":')
+_SIZE = re.compile(rb'"record(?:s|Set)SizeInBytes":(\d{1,10})(?=[,}])')
+_SESSION = re.compile(rb'"sessionId":(\d{1,9}|1\d{9}),"sessionEpoch":(-?(?:\d{1,9}|1\d{9})),"topics":\[')
+_FETCHED = re.compile(rb'\{"topic(Id)?":"([^"]*)","partitions":\[([^\]]*)\]\}')
+_EPOCH = b'"sessionEpoch":'
+_FORGOTTEN = b'"forgottenTopicsData":['
+_TOPICS = b'"topics":['
+_PARTITION = re.compile(rb'"partition(?:Index)?":(\d{1,10})(?=[,}])')
+_INTEGERS = re.compile(rb"(?:\d{1,9}(?:,\d{1,9})*)?")
+_ANSWER = re.compile(rb'\{(?:"throttleTimeMs":\d+,)?(?:"errorCode":0,"sessionId":(\d{1,9}|1\d{9}),)?"responses":\[')
+_ANSWERED = b'{"topic'
+_LISTED = re.compile(rb'\{"errorCode":0,"name":"([^"]+)",(?:"topicId":"([^"]*)",)?(?:"isInternal":\w+,)?"partitions":')
+_ANSWERED_TOPIC = b'"partitions":'
+_NO_ID = NO_ID.encode()
+
+
+def json_record_mentions(
+    data: bytes, at_request: int, request_end: int, at_response: int, end: int, key: int
+) -> Mentions:
+    """Read what a record in JSON says of topics.
+
+    Args:
+        data: bytes of the log.
+        at_request: where the request's body begins.
+        request_end: where it ends.
+        at_response: where the response's body begins; `end` if none is logged.
+        end: where the response's body ends.
+        key: the API's key, one of `TOPIC_APIS`.
+    """
+    answer = at_response if data.startswith(b"{", at_response, end) else end  # acks=0: "" or null
+    if data.startswith(b"{", at_request) and data.find(b"\\", at_request, end) < 0:
+        plain = _plain(data, at_request, request_end, answer, end, key)
+        if plain is not None:
+            return plain
+    return json_mentions(key, data[at_request:request_end], data[answer:end])
+
+
+def _plain(data: bytes, at_request: int, request_end: int, at_response: int, end: int, key: int) -> Mentions | None:
+    """Return what `json_mentions` returns of valid JSON; None if only that can tell."""
+    if _ERROR.search(data, at_response, end) is not None:
+        return None  # which topic it belongs to is for `mentions` to say
+    if key == PRODUCE:
+        return _plain_produce(data, at_request, request_end, at_response, end)
+    if key == METADATA:
+        return _plain_metadata(data, at_response, end)
+    return _plain_fetch(data, at_request, request_end, at_response, end) if key == FETCH else None
+
+
+def _plain_produce(data: bytes, at_request: int, request_end: int, at_response: int, end: int) -> Mentions | None:
+    topics = _PRODUCED.findall(data, at_request, request_end)
+    is_answered = data.startswith(b'{"responses":[', at_response, end)
+    if data.count(b'"partitionData":', at_request, request_end) != len(topics) or not (
+        is_answered or at_response == end
+    ):
+        return None
+    errors: Mapping[int, int] | None = {} if is_answered else None
+    uses = []
+    for kind, name, partitions in topics:
+        topic, topic_id = _named(kind == b"topicId", name)
+        sizes = _SIZE.findall(partitions)
+        uses.append(TopicUse(topic, topic_id, _sum(sizes), errors))
+    for kind, name in _PRODUCED_TO.findall(data, at_response, end):
+        topic, topic_id = _named(kind == b"topicId", name)
+        uses.append(TopicUse(topic, topic_id, None, errors))
+    return Mentions("produce", merged(_named_ones(uses)))
+
+
+def _plain_fetch(data: bytes, at_request: int, request_end: int, at_response: int, end: int) -> Mentions | None:
+    head = _SESSION.search(data, at_request, request_end)
+    start = head.end() if head else data.find(_TOPICS, at_request, request_end)
+    answer = _ANSWER.match(data, at_response, end)
+    if start < 0 or answer is None or (head is None) != (answer[1] is None):
+        return None
+    forgotten_at = data.find(_FORGOTTEN, start, request_end) if head else -1
+    if (head is None) != (forgotten_at < 0) or (head is None and data.find(_EPOCH, at_request, request_end) >= 0):
+        return None
+    session, keeps = None, False
+    if head is not None:
+        named, goes_on = head[1].decode(), answer[1].decode()
+        keeps = named != "0" or goes_on != "0"
+        if keeps:
+            forgotten = _FETCHED.findall(data, forgotten_at, request_end)
+            if not all(_INTEGERS.fullmatch(partitions) for *_, partitions in forgotten):
+                return None
+            session = FetchSession(
+                "" if named == "0" else named,
+                int(head[2]),
+                "" if goes_on == "0" else goes_on,
+                tuple(
+                    (*_named(is_id, name), _partitions(partitions.split(b",") if partitions else []))
+                    for is_id, name, partitions in forgotten
+                ),
+            )
+    uses, stop = [], request_end if forgotten_at < 0 else forgotten_at
+    fetched = _FETCHED.findall(data, start, stop)
+    if data.count(_ANSWERED, start, stop) != len(fetched):
+        return None
+    for is_id, name, partitions in fetched:
+        numbers = _partitions(_PARTITION.findall(partitions)) if keeps else ()
+        uses.append(TopicUse(*_named(is_id, name), None, {}, numbers))
+    at = data.find(_ANSWERED, answer.end(), end)
+    while at >= 0:
+        following = data.find(_ANSWERED, at + 7, end)
+        stop = end if following < 0 else following
+        is_id = data.startswith(b"Id", at + 7)
+        name_at = at + (12 if is_id else 10)
+        name = data[name_at : data.find(b'"', name_at, stop)]
+        sizes = _SIZE.findall(data, name_at, stop)
+        numbers = tuple(map(int, _PARTITION.findall(data, name_at, stop))) if keeps else ()
+        uses.append(
+            TopicUse(*_named(b"Id" if is_id else b"", name), sum(map(int, sizes)) if sizes else None, {}, numbers)
+        )
+        at = following
+    return Mentions("fetch", merged(_named_ones(uses)), session=session)
+
+
+def _plain_metadata(data: bytes, at_response: int, end: int) -> Mentions | None:
+    start = data.find(_TOPICS, at_response, end)
+    if start < 0:
+        return None
+    topics = _LISTED.findall(data, start, end)
+    if data.count(_ANSWERED_TOPIC, start, end) != len(topics):
+        return None
+    return Mentions(
+        None, named=tuple(dict.fromkeys((name.decode("utf-8", "replace"), _id(topic_id)) for name, topic_id in topics))
+    )
+
+
+def _id(text: bytes) -> str | None:
+    return None if not text or text == _NO_ID else text.decode("utf-8", "replace")
+
+
+def _partitions(numbers: list[bytes]) -> tuple[int, ...]:
+    return tuple(number for number in dict.fromkeys(map(int, numbers)) if number < LIMIT)
+
+
+def _sum(sizes: list[bytes]) -> int | None:
+    known = [size for size in map(int, sizes) if size < LIMIT]
+    return sum(known) if known else None
+
+
+def _named_ones(uses: list[TopicUse]) -> list[TopicUse]:
+    """Leave out uses of the topic id of zeros, which names no topic."""
+    return [use for use in uses if use.topic is not None or use.topic_id is not None]
+
+
+def _named(is_id: object, name: bytes) -> tuple[str | None, str | None]:
+    text = name.decode("utf-8", "replace")
+    if is_id:
+        return None, None if text == NO_ID else text
+    return text, None

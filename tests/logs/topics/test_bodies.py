@@ -1,0 +1,227 @@
+"""Topics in parsed bodies: what is used, how many bytes, which errors, which session, and which topics exist."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.logs.apis import NAMING_APIS, TOPIC_APIS, TOPIC_OPERATIONS
+from kafka_clientinfo.logs.topics.bodies import mentions
+from kafka_clientinfo.logs.topics.mentions import NO_ID, FetchSession, TopicUse, merged
+from kafka_clientinfo.protocol import api_key
+
+ID, OTHER = "PVlvszJsSRewxzuV4ENRhw", "r7elD1SMQieeYwqG22BN0g"
+PRODUCE, PRODUCED = "topicData", "partitionData"
+
+
+def said(api: str, request: Any, response: Any = None) -> Any:
+    key = api_key(api)
+    assert key is not None
+    return mentions(key, request, response)
+
+
+def produced(*sizes: int, name: str = "t") -> dict[str, Any]:
+    return {"name": name, "partitionData": [{"index": n, "recordsSizeInBytes": s} for n, s in enumerate(sizes)]}
+
+
+def answered(*codes: int, name: str = "t") -> dict[str, Any]:
+    return {"name": name, "partitionResponses": [{"index": n, "errorCode": c} for n, c in enumerate(codes)]}
+
+
+USES: dict[str, tuple[str, Any, Any, list[TopicUse]]] = {
+    "sizes of partitions are added": (
+        "PRODUCE", {"topicData": [produced(69, 31)]}, {"responses": [answered(0, 0)]}, [TopicUse("t", None, 100, {})],
+    ),
+    "no response, so no errors are known": (
+        "PRODUCE", {"topicData": [produced(69)]}, None, [TopicUse("t", None, 69, None)],
+    ),
+    "each partition's error counts": (
+        "PRODUCE", {"topicData": [produced(1, 2, 3)]}, {"responses": [answered(3, 0, 3)]},
+        [TopicUse("t", None, 6, {3: 2})],
+    ),
+    "one topic twice": (
+        "PRODUCE", {"topicData": [produced(1), produced(2)]}, {"responses": []}, [TopicUse("t", None, 3, {})],
+    ),
+    "only the response names it": (
+        "PRODUCE", {"topicData": []}, {"responses": [answered(87)]}, [TopicUse("t", None, None, {87: 1})],
+    ),
+    "ids from Produce v13 on": (
+        "PRODUCE", {"topicData": [{"topicId": ID, "partitionData": [{"index": 0, "recordsSizeInBytes": 5}]}]},
+        {"responses": []}, [TopicUse(None, ID, 5, {})],
+    ),
+    "the names of 2.8": (
+        "FETCH", {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]},
+        {"responses": [{"topic": "t", "partitionResponses": [{"partition": 0, "errorCode": 0, "recordSetSizeInBytes": 7}]}]},
+        [TopicUse("t", None, 7, {})],
+    ),
+    "2.0 to 2.7 write the size of records in text": (
+        "FETCH", {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]},
+        {"responses": [{"topic": "t", "partitionResponses": [
+            {"partition": 0, "recordSet": "MemoryRecords(size=12, buffer=java.nio.HeapByteBuffer[pos=0 lim=0 cap=0])"}]}]},
+        [TopicUse("t", None, 12, {})],
+    ),
+    "1.0 puts errors into a header": (
+        "FETCH", {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]},
+        {"responses": [{"topic": "t", "partitionResponses": [{"partitionHeader": {"partition": 0, "errorCode": 3}}]}]},
+        [TopicUse("t", None, None, {3: 1})],
+    ),
+    "a share group acknowledges": (
+        "SHARE_ACKNOWLEDGE", {"groupId": "g", "topics": [{"topicId": ID, "partitions": [{"partitionIndex": 0}]}]},
+        {"responses": [{"topicId": ID, "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]},
+        [TopicUse(None, ID, None, {})],
+    ),
+    "a name in the request and a name with its id in the answer are one topic": (
+        "CREATE_TOPICS", {"topics": [{"name": "t"}]}, {"topics": [{"name": "t", "topicId": ID, "errorCode": 0}]},
+        [TopicUse("t", ID, None, {})],
+    ),
+    "a deletion by id": (
+        "DELETE_TOPICS", {"topics": [{"name": None, "topicId": ID}]},
+        {"responses": [{"name": "t", "topicId": ID, "errorCode": 0}]}, [TopicUse("t", ID, None, {})],
+    ),
+    "names alone": (
+        "DELETE_TOPICS", {"topicNames": ["t", "u"]}, {"responses": [{"name": "t", "errorCode": 3}]},
+        [TopicUse("t", None, None, {3: 1}), TopicUse("u", None, None, {})],
+    ),
+    "the Uuid of zeros is no id": (
+        "DELETE_TOPICS", {"topics": [{"name": "t", "topicId": NO_ID}]}, None, [TopicUse("t", None, None, None)],
+    ),
+    "names of 1.0": (
+        "CREATE_TOPICS", {"createTopicRequests": [{"topic": "t"}]}, {"topicErrors": [{"topic": "t", "errorCode": 36}]},
+        [TopicUse("t", None, None, {36: 1})],
+    ),
+    "configs of a topic": (
+        "INCREMENTAL_ALTER_CONFIGS",
+        {"resources": [{"resourceType": 2, "resourceName": "t"}, {"resourceType": 4, "resourceName": "1"}]},
+        {"responses": [{"errorCode": 0, "resourceType": 2, "resourceName": "t"}]}, [TopicUse("t", None, None, {})],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("api", "request_", "response", "uses"), USES.values(), ids=USES)
+def test_a_topic_is_used_once_with_its_bytes_and_errors(
+    api: str, request_: Any, response: Any, uses: list[TopicUse]
+) -> None:
+    assert list(said(api, request_, response).uses) == uses
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        ({"recordsSizeInBytes": 0}, 0),
+        ({"recordsSizeInBytes": -1}, None),
+        ({"recordsSizeInBytes": 1.5}, None),
+        ({"recordsSizeInBytes": True}, None),
+        ({"recordsSizeInBytes": 1 << 31}, None),
+        ({"recordSet": "Records"}, None),
+        ({"records": "AAAA"}, None),
+    ],
+)
+def test_only_a_whole_number_is_a_size(body: Any, size: int | None) -> None:
+    (use,) = said("PRODUCE", {"topicData": [{"name": "t", "partitionData": [body]}]}).uses
+    assert use.bytes == size
+
+
+@pytest.mark.parametrize(
+    "odd", [None, [], "x", 7, {"topics": 3}, {"topics": [3, None, {"name": 3}, {"partitions": 1}]}]
+)
+def test_odd_bodies_use_nothing(odd: Any) -> None:
+    for key in TOPIC_APIS:
+        found = mentions(key, odd, odd)
+        assert (found.uses, found.session, found.named) == ((), None, ())
+
+
+def test_deep_nesting_is_no_recursion() -> None:
+    deep: Any = {"errorCode": 3}
+    for _ in range(100_000):
+        deep = [deep]
+    (use,) = said("PRODUCE", {"topicData": []}, {"responses": [{"name": "t", "partitionResponses": deep}]}).uses
+    assert use.errors == {}
+    assert said("METADATA", {}, {"topics": deep}).named == ()
+
+
+@pytest.mark.parametrize("api", ["OFFSET_COMMIT", "TXN_OFFSET_COMMIT", "SHARE_ACKNOWLEDGE"])
+def test_a_commit_states_its_group(api: str) -> None:
+    found = said(api, {"groupId": "g", "topics": [{"name": "t", "partitions": []}]}, {"topics": []})
+    assert (found.operation, found.group) == ("commit", "g")
+
+
+def fetched(named: int, epoch: int, goes_on: int, *topics: str, forgotten: Any = (), error: int = 0) -> Any:
+    request = {
+        "sessionId": named, "sessionEpoch": epoch,
+        "topics": [{"topic": name, "partitions": [{"partition": 0}]} for name in topics],
+        "forgottenTopicsData": [{"topic": name, "partitions": numbers} for name, numbers in forgotten],
+    }  # fmt: skip
+    return said("FETCH", request, {"errorCode": error, "sessionId": goes_on, "responses": []})
+
+
+@pytest.mark.parametrize(
+    ("given", "session"),
+    [
+        ((0, -1, 0), None),
+        ((0, 0, 0), None),
+        ((0, 0, 7), FetchSession("", 0, "7")),
+        ((7, 3, 7), FetchSession("7", 3, "7")),
+        ((7, 0, 9), FetchSession("7", 0, "9")),
+        ((7, -1, 0), FetchSession("7", -1, "")),
+        ((7, 4, 0), FetchSession("7", 4, "")),
+    ],
+)
+def test_a_session_is_what_the_request_names_and_the_answer_goes_on_with(given: Any, session: Any) -> None:
+    assert fetched(*given).session == session
+
+
+def test_partitions_are_kept_in_sessions_only() -> None:
+    assert [use.partitions for use in fetched(7, 3, 7, "t").uses] == [(0,)]
+    assert [use.partitions for use in fetched(0, -1, 0, "t").uses] == [()]
+    assert fetched(7, 3, 7, forgotten=[("t", [0, 2])]).session.forgotten == (("t", None, (0, 2)),)
+
+
+def test_a_share_session_is_its_members() -> None:
+    def shared(epoch: int, error: int = 0) -> Any:
+        request = {"groupId": "g", "memberId": "m", "shareSessionEpoch": epoch, "topics": []}
+        return said("SHARE_FETCH", request, {"errorCode": error, "responses": []}).session
+
+    begun, going_on, ended, refused = shared(0), shared(5), shared(-1), shared(5, 122)
+    assert (begun.named, ended.goes_on, refused.goes_on) == ("", "", "")
+    assert begun.goes_on == going_on.named == going_on.goes_on == ended.named
+
+
+def test_brokers_answers_name_topics() -> None:
+    listed = [
+        {"errorCode": 0, "name": "t", "topicId": ID, "partitions": [{"errorCode": 5, "partitionIndex": 0}]},
+        {"errorCode": 3, "name": "asked for", "topicId": NO_ID, "partitions": []},
+        {"errorCode": 0, "name": "of 2.7", "partitions": []},
+    ]
+    assert said("METADATA", {"topics": [{"name": "x"}]}, {"topics": listed}).named == (("t", ID), ("of 2.7", None))
+    old = [{"topicErrorCode": 3, "topic": "no"}, {"errorCode": 0, "topic": "yes"}]
+    assert said("METADATA", {}, {"topicMetadata": old}).named == (("yes", None),)
+    described = {"groups": [{"members": [{"assignment": {"topicPartitions": [{"topicId": ID, "topicName": "t"}]}}]}]}
+    assert said("CONSUMER_GROUP_DESCRIBE", {}, described).named == (("t", ID),)
+
+
+def test_a_creation_names_its_topic_and_a_deletion_takes_it_away() -> None:
+    created = said(
+        "CREATE_TOPICS", {"topics": [{"name": "t"}]}, {"topics": [{"name": "t", "topicId": ID, "errorCode": 0}]}
+    )
+    assert (created.named, created.deleted) == ((("t", ID),), ())
+    refused = said("CREATE_TOPICS", {"topics": [{"name": "t"}]}, {"topics": [{"name": "t", "errorCode": 36}]})
+    assert refused.named == ()
+    gone = said("DELETE_TOPICS", {"topicNames": ["t"]}, {"responses": [{"name": "t", "errorCode": 0}]})
+    assert (gone.named, gone.deleted) == ((), (("t", None),))
+
+
+def test_requests_name_no_topic_that_exists() -> None:
+    assert said("METADATA", {"topics": [{"name": "x", "topicId": OTHER}]}).named == ()
+
+
+def test_every_operation_is_of_an_api_and_naming_apis_have_none() -> None:
+    assert set(TOPIC_OPERATIONS.values()) == {"produce", "fetch", "commit", "administer"}
+    assert not NAMING_APIS & set(TOPIC_OPERATIONS)
+
+
+def test_merging_adds_in_any_grouping() -> None:
+    uses = [TopicUse("t", None, 1, {3: 1}), TopicUse("u", None, None, None), TopicUse("t", None, None, {3: 1, 5: 2}),
+            TopicUse("t", None, 4, None), TopicUse("u", None, None, {})]  # fmt: skip
+    expected = (TopicUse("t", None, 5, {3: 2, 5: 2}), TopicUse("u", None, None, {}))
+    assert merged(uses) == expected
+    for at in range(1, len(uses)):
+        assert merged([*merged(uses[:at]), *merged(uses[at:])]) == expected

@@ -1,0 +1,86 @@
+"""Topics in the text of brokers before 2.8: structs, the sizes of Produce, and the fields after `Name:`."""
+
+import pytest
+
+from kafka_clientinfo.logs.apis import FETCH, METADATA, PRODUCE
+from kafka_clientinfo.logs.topics.mentions import NOTHING, TopicUse
+from kafka_clientinfo.logs.topics.text import name_text_mentions, struct_mentions
+
+COMMIT, OFFSETS = 8, 2
+
+
+@pytest.mark.parametrize(
+    ("listed", "uses"),
+    [
+        (b"t-0=105", [("t", 105)]),
+        (b"t-0=105,t-1=5,u-0=1", [("t", 110), ("u", 1)]),
+        (b"a-b-12-3=7", [("a-b-12", 7)]),
+        (b"bad topic,0!-0=4,]-1=2", [("bad topic,0!", 4), ("]", 2)]),
+        (b"t\n[2026-01-01 00:00:00,000] DEBUG x-0=1", [("t\n[2026-01-01 00:00:00,000] DEBUG x", 1)]),
+        (b"", []),
+        (b"nothing", []),
+    ],
+)
+def test_produce_states_sizes_by_partition(listed: bytes, uses: list[tuple[str, int]]) -> None:
+    request = b"{acks=-1,timeout=30000,partitionSizes=[" + listed + b"]}"
+    assert struct_mentions(PRODUCE, request, b"").uses == tuple(TopicUse(name, None, size, None) for name, size in uses)
+
+
+def test_errors_of_produce_are_in_its_response() -> None:
+    response = (
+        b"{responses=[{topic=t,partition_responses=[{partition=0,error_code=3,base_offset=-1}]}],throttle_time_ms=0}"
+    )
+    found = struct_mentions(PRODUCE, b"{acks=1,timeout=1,partitionSizes=[t-0=9]}", response)
+    assert found.uses == (TopicUse("t", None, 9, {3: 1}),)
+
+
+def test_a_fetch_of_1_1_has_a_session() -> None:
+    request = (
+        b"{replica_id=-1,max_wait_time=500,min_bytes=1,max_bytes=52428800,isolation_level=0,session_id=7,session_epoch=3,"
+        b"topics=[{topic=t,partitions=[{partition=2,fetch_offset=37}]}],forgotten_topics_data=[{topic=u,partitions=[0,1]}]}"
+    )
+    response = (
+        b"{throttle_time_ms=0,error_code=0,session_id=7,responses=[{topic=t,partition_responses=[{partition_header="
+        b"{partition=2,error_code=0,high_watermark=37},record_set=FileRecords(size=324, file=/tmp/t-0/0.log, start=0, end=324)}]}]}"
+    )
+    found = struct_mentions(FETCH, request, response)
+    assert found.uses == (TopicUse("t", None, 324, {}, (2,)),)
+    assert found.session is not None
+    assert (found.session.named, found.session.epoch, found.session.forgotten) == ("7", 3, (("u", None, (0, 1)),))
+
+
+def test_metadata_of_1_0_names_topics() -> None:
+    response = (
+        b"{brokers=[{node_id=1,host=h,port=1}],topic_metadata=[{error_code=0,topic=t,partition_metadata=[]},"
+        b"{error_code=5,topic=u,partition_metadata=[]}]}"
+    )
+    assert struct_mentions(METADATA, b"{topics=null}", response).named == (("t", None),)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"{topics=[", b"{topics=x}", b"\xff", b"{topics=[{topic=\xff}]}", b"{}" * 600_000]
+)
+def test_damaged_structs_raise_nothing(body: bytes) -> None:
+    for key in (PRODUCE, FETCH, METADATA, COMMIT):
+        struct_mentions(key, body, body)
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "uses", "group"),
+    [
+        (PRODUCE, b"; RequiredAcks: 1; AckTimeoutMs: 30000 ms; TopicAndPartition: [t,1] -> 160,[t,0] -> 20,[u,0] -> 1",
+         [TopicUse("t", None, 180, None), TopicUse("u", None, 1, None)], None),
+        (FETCH, b"; ReplicaId: -1; RequestInfo: [t,0] -> PartitionFetchInfo(17,1048576),[t,1] -> PartitionFetchInfo(13,1048576)",
+         [TopicUse("t", None, None, None)], None),
+        (COMMIT, b"; GroupId: g; GroupGenerationId: -1; ConsumerId: ; RequestInfo: "
+                 b"[t,0] -> OffsetAndMetadata[17,NO_METADATA,1795229674660],[u,1] -> OffsetAndMetadata[13,,1]",
+         [TopicUse("t", None, None, None), TopicUse("u", None, None, None)], "g"),
+    ],
+)  # fmt: skip
+def test_fields_after_a_name(key: int, body: bytes, uses: list[TopicUse], group: str | None) -> None:
+    found = name_text_mentions(key, body)
+    assert (list(found.uses), found.group) == (uses, group)
+
+
+def test_other_requests_after_a_name_use_nothing() -> None:
+    assert name_text_mentions(OFFSETS, b"; RequestInfo: [t,0] -> PartitionOffsetRequestInfo(-2,1)") is NOTHING
