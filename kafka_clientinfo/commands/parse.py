@@ -4,6 +4,7 @@ import argparse
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     from ..ingestion.in_process import Reading
 
-    settings = context.settings(cluster=context.arguments.cluster)
+    settings = replace(context.settings(cluster=context.arguments.cluster), topics=False)  # records only
     reading = Reading(context.arguments.logs, settings, with_servers=False)
     rows = _in_order(reading.parts())
     lines = (json.dumps(row, ensure_ascii=True, default=_as_text) for row in rows)

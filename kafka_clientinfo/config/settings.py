@@ -67,6 +67,8 @@ class Settings:
         private_raw_bytes: whether only the owner may read raw bytes of logs: the table rejected_records of a warehouse
             on this machine, and the scratch files of a local Spark session.
         server_logs: whether to read server.log files beside request logs too, for failed_requests and broker_events.
+        topics: whether to count who uses which topic, for topic_usage; requests that are read without it are not counted
+            later.
         lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
         split_bytes: the least bytes of plain log text per task; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.
@@ -87,6 +89,7 @@ class Settings:
     owners: str = ""
     private_raw_bytes: bool = True
     server_logs: bool = True
+    topics: bool = True
     lock_wait_seconds: int = 600
     split_bytes: int = 128 << 20
     retention_days: int = 0

@@ -200,6 +200,22 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     )
 
 
+def newest_periods(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Return each broker's newest period: cluster, broker, covered_from and covered_until.
+
+    Both times are null for a broker whose log does not hold every request: at INFO, sampled or filtered.
+    """
+    runs = _in_periods(_runs(ingested_files), settings)
+    newest = F.max("period").over(Window.partitionBy(*_BROKER))
+    counts = F.col("is_in_period") & ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
+    is_whole = F.col("began_at").isNotNull() & (F.col("period") == newest) & counts
+    covered = runs.withColumn("covers", is_whole)
+    return covered.groupBy(*_BROKER).agg(
+        F.min(F.when(F.col("covers"), F.col("opening.since"))).alias("covered_from"),
+        F.max(F.when(F.col("covers"), F.col("ended_at"))).alias("covered_until"),
+    )
+
+
 def _part(offset: Column, period: Column, coverage: Column) -> Column:
     fields = offset.cast("bigint").alias("offset"), period.alias("period"), coverage.alias("coverage")
     return F.struct(*fields)

@@ -1,7 +1,7 @@
 """The Arrow types of the rows that the reading gives to Spark, from the declarations of the tables that it fills.
 
-Every batch has four struct columns, one of which is filled: `request`, `rejected`, `failed` (from server.log) or
-`file`. `file` holds the statistics of one split, so one pass over the bytes feeds four tables.
+Every batch has five struct columns, one of which is filled: `request`, `rejected`, `failed` (from server.log),
+`mention` (of topics) or `file`. `file` holds the statistics of one split, so one pass over the bytes feeds five tables.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,13 @@ _WHERE = ("cluster", "broker", "file_id")
 _LATER = ("ingested_at",)
 """Columns that a run adds after reading."""
 _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logged_at": "timestamp", "error": "string",
-               "misread_at": "timestamp", "shown_at": "timestamp"}  # fmt: skip
-"""Columns of a split's statistics that no table has.
+               "mentions": "bigint", "misread_at": "timestamp", "shown_at": "timestamp"}  # fmt: skip
+"""Columns of a split's statistics that no table has; `mentions` is the number of rows of topic_mentions.
 
 If a file begins in an hour that its zone repeats, and new bytes show that earlier runs used the wrong reading of its
 first time, `misread_at` is the time that they stored and `shown_at` the right one.
 """
-_STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored
+_STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored mentions
     first_logged_at earliest_logged_at last_logged_at step_back_ms info_requests debug_runs
     covers_broker_start broker_events error misread_at shown_at"""
 
@@ -44,14 +44,21 @@ EVENT_SCHEMA = pa.schema(arrow_fields("requests", RequestEvent.__annotations__))
 REQUEST_TYPE = pa.struct([*arrow_fields("requests", _WHERE), *EVENT_SCHEMA])
 REJECTED_TYPE = _as_read("rejected_records")
 FAILED_TYPE = _as_read("failed_requests")
+MENTION_TYPE = _as_read("topic_mentions")
 FILE_TYPE = pa.struct(arrow_fields("ingested_files", _STATISTICS.split()))
 SCHEMA = pa.schema(
-    [("request", REQUEST_TYPE), ("rejected", REJECTED_TYPE), ("failed", FAILED_TYPE), ("file", FILE_TYPE)]
+    [
+        ("request", REQUEST_TYPE),
+        ("rejected", REJECTED_TYPE),
+        ("failed", FAILED_TYPE),
+        ("mention", MENTION_TYPE),
+        ("file", FILE_TYPE),
+    ]
 )
 
 
 class Part(NamedTuple):
-    """Rows of one kind (`request`, `rejected`, `failed` or `file`), with the columns of `SCHEMA`'s struct."""
+    """Rows of one kind (`request`, `rejected`, `failed`, `mention` or `file`), with the columns of `SCHEMA`'s struct."""
 
     kind: str
     rows: pa.RecordBatch

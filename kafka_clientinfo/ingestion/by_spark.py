@@ -34,11 +34,13 @@ def start_worker(spark: SparkSession) -> None:
     Thread(target=start, daemon=True).start()
 
 
-def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_folder: str = "") -> DataFrame:
+def parse_logs(
+    spark: SparkSession, plan: Plan, zone: str = "UTC", progress_folder: str = "", reads_topics: bool = True
+) -> DataFrame:
     """Read and parse the planned bytes, lazily; `zone` is the IANA name of the zone of the logs' timestamps.
 
     Returns:
-        Rows with the struct columns `request`, `rejected`, `failed` and `file`, one of which is not null.
+        Rows with the struct columns `request`, `rejected`, `failed`, `mention` and `file`, one of which is not null.
     """
     bins = plan.splits
 
@@ -46,7 +48,7 @@ def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_fold
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 with closing(TaskCounter(progress_folder, number)) as counter:
-                    yield from read_splits(bins[number], zone, counter.add)
+                    yield from read_splits(bins[number], zone, counter.add, reads_topics)
 
     # One row per task and one task per row: a shuffle by hash could put two rows into one task.
     numbers = spark.range(0, len(bins), 1, max(1, len(bins)))
@@ -64,7 +66,7 @@ def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFr
     ends = {split["file_id"]: split["end_offset"] for split in statistics if split["error"] is not None}
     if not ends:
         return parsed
-    columns = ("request", "rejected", "failed")
+    columns = ("request", "rejected", "failed", "mention")
     file_id = F.coalesce(*(F.col(f"{name}.file_id") for name in columns))
     offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
     end = looked_up(ends, file_id)

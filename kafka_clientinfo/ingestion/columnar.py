@@ -15,18 +15,20 @@ tests/ingestion/test_columnar.py compares the rows of the two ways.
 
 import re
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..logs.apis import TOPIC_APIS
 from ..logs.clock import LogClock
 from ..logs.connection import remote_end
 from ..logs.duplicates import RecentRequests
 from ..logs.framing import MAX_RECORD
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID
-from ..logs.generations.json import read_bodies
+from ..logs.generations.json import body_places, read_bodies
 from ..logs.generations.plain_json import (
     CONNECTION,
     HEAD,
@@ -44,6 +46,8 @@ from ..logs.parser import INSTANTS
 from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RequestEvent
 from ..logs.text_tail import Times
+from ..logs.topics.mentions import NOTHING, Mentions
+from ..logs.topics.plain import json_record_mentions
 from ..spark.arrow_rows import TIMESTAMP
 from .arrow_schema import EVENT_SCHEMA, arrays_of
 from .batch_duplicates import BatchDuplicates
@@ -94,8 +98,9 @@ class _Pieces(dict[bytes, int]):
 class RequestRows:
     """The requests of a split since its last batch. Both ways to read share the clock and the recent requests."""
 
-    def __init__(self, clock: LogClock, recent: RecentRequests) -> None:
+    def __init__(self, clock: LogClock, recent: RecentRequests, reads_topics: bool = False) -> None:
         self._clock = clock
+        self._reads_topics = reads_topics
         self._duplicates = BatchDuplicates(recent)
         self._clear()
 
@@ -110,6 +115,7 @@ class RequestRows:
         self._rows: list[Any] = []
         self._times: list[bytes] = []
         self._kept: list[tuple[int, str | None, str | None, str | None]] = []
+        self._mentions: list[tuple[int, Mentions]] = []
 
     def __len__(self) -> int:
         """Return the number of requests held."""
@@ -120,9 +126,11 @@ class RequestRows:
         """The approximate number of bytes of the texts that are held."""
         return self._text_bytes + self._clients.size + self._connections.size + self._ends.size
 
-    def add(self, event: RequestEvent) -> None:
-        """Add a request that the record parser read."""
+    def add(self, event: RequestEvent, mentions: Mentions = NOTHING) -> None:
+        """Add a request that the record parser read, with what it says of topics."""
         self._events.append(event)
+        if mentions is not NOTHING:
+            self._mentions.append((event.byte_offset, mentions))
         self._text_bytes += sum(len(value) for value in event if type(value) is str)
 
     def take(self, buffer: bytes, start: int, offset: int, limit: int | None) -> tuple[int, int]:
@@ -176,11 +184,16 @@ class RequestRows:
             return False
         key = self._apis.read_values[api].api_key
         error_code, request, response, replica_id = read_bodies(buffer, at_request, at_connection, key)
+        mentions = (
+            _mentions(buffer, at_request, at_connection, key) if self._reads_topics and key in TOPIC_APIS else None
+        )
         if request is not None or response is not None:
             self._keep(key, request, response)
         numbers = (start + shift, logged_at, int(correlation_id), error_code, replica_id)
         self._rows += (*numbers, level, api, client, connection, last)
         self._times += times.groups()
+        if mentions is not None:
+            self._mentions.append((start + shift, mentions))
         self._count += 1
         return True
 
@@ -204,15 +217,22 @@ class RequestRows:
         self._kept.append((self._count, request, response, group_payloads(key, request, response)))
         self._text_bytes += len(request or "") + len(response or "")
 
-    def events(self) -> pa.RecordBatch:
-        """Remove the requests held, one at least, and return them in their order."""
+    def events(self) -> tuple[pa.RecordBatch, list[tuple[int, Mentions]]]:
+        """Remove the requests held, one at least.
+
+        Returns:
+            The requests in their order, and what they say of topics, with their byte offsets.
+        """
+        mentions = self._mentions
+        if self._events and self._count:
+            mentions.sort(key=itemgetter(0))
         columns = self._plain_columns() if self._count else {}
         if self._events:
             others = dict(zip(_TYPES, arrays_of(self._events, EVENT_SCHEMA), strict=True))
             columns = _merged(columns, others) if columns else others
         self._clear()
         columns["is_duplicate"] = self._duplicates.flags(columns)
-        return pa.RecordBatch.from_arrays(list(columns.values()), schema=EVENT_SCHEMA)
+        return pa.RecordBatch.from_arrays(list(columns.values()), schema=EVENT_SCHEMA), mentions
 
     def _plain_columns(self) -> Columns:
         """Return the rows of plain records as arrays by the names of `RequestEvent`."""
@@ -245,6 +265,10 @@ class RequestRows:
         for at, name in enumerate(("request", "response", "group_payloads"), 1):
             columns[name] = pa.array([kept[at] for kept in self._kept], pa.string()).take(where)
         return columns
+
+
+def _mentions(buffer: bytes, at_request: int, at_connection: int, key: int) -> Mentions:
+    return json_record_mentions(buffer, *body_places(buffer, at_request, at_connection), at_connection, key)
 
 
 def _doubles(texts: Sequence[bytes]) -> pa.Array:

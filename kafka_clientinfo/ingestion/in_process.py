@@ -93,7 +93,7 @@ class Reading:
             InputError: a file's rows cannot be made; it names the file and the offset.
         """
         for split in self._work:
-            self._reader = SplitReader(split, self._settings.log_zone, self.on_read)
+            self._reader = SplitReader(split, self._settings.log_zone, self.on_read, self._settings.topics)
             yield from self._reader.parts()
             if self._beginning is not None and (kind := _kind_of_problem(self._beginning, self._reader)):
                 self.problems.append(Problem(NAME, kind, "no record in it has a time and a level, as in a request log"))
@@ -103,6 +103,7 @@ class Reading:
         """Yield the rows of the current file that were read and not yet yielded; for `waiting`."""
         if self._reader is not None:
             yield from self._reader.flush()
+            yield from self._reader.mentions()
 
     def end(self) -> None:
         """End the reading of standard input; for `waiting`."""

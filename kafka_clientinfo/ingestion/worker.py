@@ -50,6 +50,7 @@ from .problems import REPLACED
 from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
 from .storage import HeldFile
+from .topic_mentions import TopicCounts
 
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
@@ -82,14 +83,19 @@ class Tail:
 class SplitReader:
     """Reads one split and counts its records; `on_read` is called with the bytes on disk of every read."""
 
-    def __init__(self, split: Split, zone: str, on_read: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, split: Split, zone: str, on_read: Callable[[int], None] = lambda _: None, reads_topics: bool = True
+    ) -> None:
         self.split = split
         self.on_read = on_read
         self.file = split.file.file
         self.framing = framing_of(self.file)
         self.is_server_log = is_server_log(self.file)
-        self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone)
-        self.requests = RequestRows(self.parser.clock, self.parser.recent)
+        self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone, reads_topics)
+        self.requests = RequestRows(self.parser.clock, self.parser.recent, reads_topics)
+        self.topics = TopicCounts()
+        self.topics_begin = split.start
+        self.mention_rows = 0
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0
@@ -139,6 +145,7 @@ class SplitReader:
             self.pending, self.waiting = 0, None
             self._stopped(f"cannot be read on: {error.strerror or error}")
         yield from self.flush()
+        yield from self.mentions()
 
     def _read(self, file: HeldFile) -> Iterator[Part]:
         self._check_identity(file)
@@ -319,7 +326,7 @@ class SplitReader:
         if self.requests_read < self.start_window:
             self.first_requests.append(event)
         self.requests_read += 1
-        self.requests.add(event)
+        self.requests.add(event, self.parser.mentions)
 
     def _stopped(self, why: str) -> None:
         """Add one rejected record for all that could not be read; a later run that reads it takes the record back."""
@@ -332,7 +339,8 @@ class SplitReader:
         """Yield the rows that are held, and hold them no longer; also called while the reading waits for bytes."""
         file_key = (self.split.file.cluster, self.split.file.broker, self.split.file.file_id)
         if len(self.requests):
-            events = self.requests.events()
+            events, mentions = self.requests.events()
+            self.topics.note(events, mentions)
             self.times.note(events["logged_at"])
             self.debug_runs.note(events, evidence(events, self.omissions))
             self.restarts.note(events)
@@ -346,6 +354,15 @@ class SplitReader:
                 "failed", arrays_of([(*file_key, *astuple(failed)) for failed in self.failed], list(FAILED_TYPE))
             )
         self.rejected, self.failed, self.held = [], [], 0
+
+    def mentions(self) -> Iterator[Part]:
+        """Yield what the requests since the last call say of topics, of which no rows are held."""
+        file = self.split.file
+        rows = self.topics.rows((file.cluster, file.broker, file.file_id), self.topics_begin)
+        self.topics_begin = self.end
+        if rows is not None:
+            self.mention_rows += len(rows.rows)
+            yield rows
 
     def _resume_hash(self) -> str | None:
         """Return the hash for resuming; None if nothing was read up to the resume offset: the old hash then stays."""
@@ -370,6 +387,7 @@ class SplitReader:
             self.requests_read,
             self.rejected_read,
             list(self.ignored.items()),
+            self.mention_rows,
             self.times.first,
             self.times.earliest,
             self.times.latest,
@@ -386,14 +404,16 @@ class SplitReader:
 
 
 def read_splits(
-    splits: Iterable[Split], zone: str, on_read: Callable[[int], None] = lambda _: None
+    splits: Iterable[Split], zone: str, on_read: Callable[[int], None] = lambda _: None, reads_topics: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Yield Arrow batches of `SCHEMA` for some splits, in order; `on_read` gets the bytes on disk of every read.
+
+    `reads_topics` says whether to count what requests say of topics.
 
     Raises:
         InputError: a file's rows cannot be made; it names the file and the offset.
     """
     for split in splits:
-        reader = SplitReader(split, zone, on_read)
+        reader = SplitReader(split, zone, on_read, reads_topics)
         yield from map(as_batch, reader.parts())
         yield as_batch(reader.statistics())

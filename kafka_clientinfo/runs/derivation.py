@@ -110,6 +110,7 @@ class Derivation:
         self.whole_tables |= {
             "ingested_files": self.whole("ingested_files"),
             "failed_requests": self.whole("failed_requests").where(self.is_committed),
+            "topic_mentions": self.whole("topic_mentions").where(self.is_committed),
             "settings": self.settings,
         }
         of_increment = {"requests": self.increment.requests, "judged_before": self.increment.before}

@@ -39,7 +39,7 @@ from ..tables.spec import table_spec, table_specs
 from ..warehouse.progress import Progress, ProgressLine, Stages
 from ..warehouse.repair import refuse_lost
 from ..warehouse.staging import cache
-from ..warehouse.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
+from ..warehouse.state import APPENDED, FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
 
 _FEW_FILES = 1000
@@ -128,7 +128,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
                 for file in plan.files:
                     if file.was_damaged:
                         lake.delete("rejected_records", _from(file.file_id, file.resume_at))
-            with lake.creating(dict.fromkeys((LEDGER, *SOURCES, *table_specs()))):
+            with lake.creating(dict.fromkeys((LEDGER, *APPENDED, *table_specs()))):
                 return _read(lake, plan, ledger, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
@@ -164,7 +164,7 @@ def _remove_leftovers(lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]]) 
     if last in {row["batch_id"] for row in ledger.values()} or (last is None and not ledger):
         return
     files = lake.read(LEDGER).select("file_id", "bytes_ingested", "damage")
-    for name in SOURCES:
+    for name in APPENDED:
         joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
         unread = joined.select("file_id", "byte_offset", F.expr(FIRST_UNREAD[name]).alias("first"))
         for row in unread.where("byte_offset >= first").select("file_id", "first").distinct().collect():
@@ -188,11 +188,13 @@ def _read(
         readable = readable_rows(parsed, statistics)
     counts = [counted_rows(split) for split in statistics]
     numbers = {name: sum(count[name] for count in counts) for name in SOURCES}
+    numbers["topic_mentions"] = sum(split["mentions"] for split in statistics)
     ingested_at = F.lit(now).alias("ingested_at")
     tables = {
         "requests": readable.where("request IS NOT NULL").select("request.*", ingested_at),
         "rejected_records": readable.where("rejected IS NOT NULL").select("rejected.*"),
         "failed_requests": readable.where("failed IS NOT NULL").select("failed.*", ingested_at),
+        "topic_mentions": readable.where("mention IS NOT NULL").select("mention.*", ingested_at),
     }
     files = [file for file in plan.files if was_read(file, statistics)]
     rows: list[Mapping[str, Any]] = [file_row(file, statistics, plan.batch_id, now) for file in files]
@@ -251,7 +253,7 @@ def _parsed(
     """Return the cached rows that the workers make of a plan, and the statistics of its splits."""
     say = report.on_stage.detail if isinstance(report.on_stage, ProgressLine) else None
     with watched(plan.size_on_disk, say) as folder:
-        parsed = cache(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
+        parsed = cache(parse_logs(lake.spark, plan, settings.log_zone, folder, settings.topics), lake.staging)
         return parsed, statistics_of(parsed)
 
 

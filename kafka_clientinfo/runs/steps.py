@@ -22,7 +22,7 @@ from ..errors import UnknownRelationError
 from ..tables.spec import table_specs
 
 GIVEN_RELATIONS = frozenset(
-    {"requests", "new_requests", "judged_before", "ingested_files", "failed_requests", "settings"}
+    {"requests", "new_requests", "judged_before", "ingested_files", "failed_requests", "topic_mentions", "settings"}
 )
 """Relations that no step makes; `judged_before` is a `JudgedBefore` or None."""
 _GIVEN_WHOLE = GIVEN_RELATIONS - {"requests", "new_requests", "judged_before"}

@@ -30,7 +30,7 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
     by_name = steps()
     with running_on(DUCKDB):
         relations: dict[str, Any] = {
-            name: session.table(name) for name in ("requests", "ingested_files", "failed_requests")
+            name: session.table(name) for name in ("requests", "ingested_files", "failed_requests", "topic_mentions")
         }
         relations |= {"new_requests": relations["requests"], "judged_before": None, "settings": settings}
         for name in TopologicalSorter(needed(by_name if wanted is None else wanted)).static_order():

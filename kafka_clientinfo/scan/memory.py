@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..config.settings import Settings
-from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, Part
+from ..ingestion.arrow_schema import FAILED_TYPE, MENTION_TYPE, REQUEST_TYPE, Part
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, bind, in_utc
 from ..spark.arrow_rows import TIMESTAMP, arrow_table
@@ -17,7 +17,11 @@ from ..tables.spec import table_spec
 from ..tables.types import duckdb_type, quoted_text
 from .derive import derive
 
-_TABLES = {"request": ("requests", REQUEST_TYPE), "failed": ("failed_requests", FAILED_TYPE)}
+_TABLES = {
+    "request": ("requests", REQUEST_TYPE),
+    "failed": ("failed_requests", FAILED_TYPE),
+    "mention": ("topic_mentions", MENTION_TYPE),
+}
 """The table for each kind of rows, and the type of its rows."""
 
 _NEVER = "TIMESTAMP '1970-01-01'"
@@ -38,14 +42,14 @@ class MemoryTables:
         for setting in (*DUCKDB_SETTINGS, *own):
             self._database.execute(f"SET {setting}")
         for name, kind in _TABLES.values():
-            self._take(pa.schema(list(kind)).empty_table(), f"CREATE TABLE {name} AS", _without_zones(kind))
+            self._take(pa.schema(list(kind)).empty_table(), f"CREATE TABLE {name} AS", _without_zones(name, kind))
         self.set_files([])
 
     def add(self, part: Part) -> None:
         """Append rows to their table; rejected records are dropped."""
         if part.kind in _TABLES:
             name, kind = _TABLES[part.kind]
-            self._take(pa.Table.from_batches([part.rows]), f"INSERT INTO {name}", _without_zones(kind))
+            self._take(pa.Table.from_batches([part.rows]), f"INSERT INTO {name}", _without_zones(name, kind))
 
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replace the table ingested_files, and correct times in a repeated hour, for which all files are needed."""
@@ -102,9 +106,12 @@ class MemoryTables:
         pq.write_table(rows.cast(pa.schema(kinds)), path)
 
 
-def _without_zones(kind: pa.StructType) -> str:
-    """Return the SELECT list for rows that were read: times without a zone, and a constant ingested_at."""
+def _without_zones(name: str, kind: pa.StructType) -> str:
+    """Return the SELECT list for rows of a table that were read: times without a zone, and a constant ingested_at."""
+    read = {field.name for field in kind}
     times = (
-        f'CAST("{field.name}" AS TIMESTAMP) AS "{field.name}"' for field in kind if pa.types.is_timestamp(field.type)
+        f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"'
+        for column in table_spec(name).columns
+        if "timestamp" in column.type and column.name in read
     )
     return f"* REPLACE ({', '.join(times)}), {_NEVER} AS ingested_at"

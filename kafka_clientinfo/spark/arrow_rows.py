@@ -29,6 +29,7 @@ _SCALARS = {
     "bigint": pa.int64(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
+    "date": pa.date32(),
     "timestamp": TIMESTAMP,
     "binary": pa.binary(),
 }

@@ -23,7 +23,9 @@ LEDGER = "ingested_files"
 """The table that a run commits last; it carries the state."""
 SOURCES = ("requests", "rejected_records", "failed_requests")
 """The tables of a log's records; the ledger counts their rows per file, and retention deletes from them."""
-FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {
+APPENDED = (*SOURCES, "topic_mentions")
+"""The tables to which reading appends. The number of rows of topic_mentions depends on how a log is cut into parts."""
+FIRST_UNREAD = dict.fromkeys(APPENDED, "coalesce(bytes_ingested, 0)") | {
     "rejected_records": "coalesce(bytes_ingested + CASE WHEN damage IS NULL THEN 0 ELSE 1 END, 0)"
 }
 """SQL, per table, for the first offset of a file that is not ingested yet; rows from there on are left by a failed run.

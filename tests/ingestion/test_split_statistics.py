@@ -26,7 +26,7 @@ NOW = NOON + timedelta(hours=5)
 EARLIER = NOON + timedelta(hours=4)
 EMPTY: Statistics = {
     "file_id": "f", "start_offset": 0, "end_offset": 100, "pending_bytes": 0, "resume_hash": None, "records": 0,
-    "requests": 0, "rejected": 0, "ignored": [], "first_logged_at": None, "earliest_logged_at": None,
+    "requests": 0, "rejected": 0, "ignored": [], "mentions": 0, "first_logged_at": None, "earliest_logged_at": None,
     "last_logged_at": None, "step_back_ms": 0, "info_requests": 0, "debug_runs": [], "covers_broker_start": None,
     "broker_events": [], "error": None, "misread_at": None, "shown_at": None,
 }  # fmt: skip

@@ -24,7 +24,7 @@ from kafka_clientinfo.warehouse.staging import Staging
 from kafka_clientinfo.warehouse.state import State
 from tests.frames import at
 
-EXTRACTED = {"requests", "rejected_records", "failed_requests", "ingested_files"}
+EXTRACTED = {"requests", "rejected_records", "failed_requests", "topic_mentions", "ingested_files"}
 
 
 def concern_of(transform: Callable[..., Any]) -> Concern:
@@ -352,6 +352,7 @@ def test_steps_are_given_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> N
     whole = {
         "ingested_files": Noted("stored ingested_files"),
         "failed_requests": Noted("stored failed_requests where is committed"),
+        "topic_mentions": Noted("stored topic_mentions where is committed"),
         "settings": "settings",
     }
     assert derived.whole_tables == whole

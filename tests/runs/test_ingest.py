@@ -66,6 +66,7 @@ LEFT = {
     "requests": [("whole", 0), ("whole", 99), ("whole", 100), ("whole", 150), ("damaged", 99), ("not read", 0)],
     "rejected_records": [("whole", 99), ("damaged", 100), ("damaged", 101)],  # one stands for the rest that is damaged
     "failed_requests": [("whole", 99), ("not read", 7)],
+    "topic_mentions": [("whole", 0), ("whole", 100), ("damaged", 0)],
 }
 """File and offset of the rows of each table; 100 bytes of two files are ingested."""
 
@@ -89,6 +90,7 @@ def test_rows_that_a_failed_run_has_left_are_deleted(spark: Any) -> None:
         ("rejected_records", "file_id = 'damaged' AND byte_offset >= 101"),
         ("requests", "file_id = 'not read' AND byte_offset >= 0"),
         ("requests", "file_id = 'whole' AND byte_offset >= 100"),
+        ("topic_mentions", "file_id = 'whole' AND byte_offset >= 100"),
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_clientinfo.ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, Part
+from kafka_clientinfo.ingestion.arrow_schema import FAILED_TYPE, MENTION_TYPE, REQUEST_TYPE, Part
 from kafka_clientinfo.logs.group_bodies import group_payloads
 from kafka_clientinfo.protocol import request_header_version
 from tests.concerns.group_protocols.messages import METADATA_OWNED, METADATA_V3, T1
@@ -58,7 +58,7 @@ RESTART = [
 
 
 def parts() -> tuple[list[Part], list[dict[str, Any]]]:
-    """Return the log's requests and refused requests, and the ledger's rows of its files."""
+    """Return the log's requests, refused requests and mentions of topics, and the ledger's rows of its files."""
     dice = Random(1313)
     clients = [_client(dice, number) for number in range(CONNECTIONS)]
     seconds = sorted(30 * dice.randrange(120) for _ in range(REQUESTS))
@@ -70,7 +70,59 @@ def parts() -> tuple[list[Part], list[dict[str, Any]]]:
             _request(dice, client, second + dice.choice([0, 0, 0, 0, 0, 0, -30, 600]) * (place % 7 == 0), place)
         )
     failed = [_failed(dice, place) for place in range(60)]
-    return [part_of("request", rows, REQUEST_TYPE), part_of("failed", failed, FAILED_TYPE)], files_of(rows)
+    files = files_of(rows)
+    mentions = [row for file in files for row in _mentions(dice, file)]
+    made = ("request", rows, REQUEST_TYPE), ("failed", failed, FAILED_TYPE), ("mention", mentions, MENTION_TYPE)
+    return [part_of(*part) for part in made], files
+
+
+def _mentions(dice: Random, file: dict[str, Any]) -> list[dict[str, Any]]:
+    """Uses and names of few topics and ids, and parts of few sessions, which files of one broker hold in turn."""
+    where = {name: file[name] for name in ("cluster", "broker", "file_id")}
+    span = {"first_at": file["first_logged_at"], "last_at": file["last_logged_at"]}
+    rows: list[dict[str, Any]] = []
+    for _ in range(30):
+        kind = dice.choice(["use", "use", "name", "deletion", "session"])
+        named = {"topic": dice.choice(["t", "u", None]), "topic_id": dice.choice([BASE64, OTHER, None])}
+        row = (
+            where
+            | span
+            | named
+            | {"kind": kind, "byte_offset": 0, "row_number": len(rows), "requests": dice.randrange(1, 4)}
+        )
+        name, version = dice.choice(SOFTWARE)
+        who = {
+            "principal": dice.choice(PRINCIPALS), "client_id": dice.choice(CLIENT_IDS), "client_software_name": name,
+            "client_software_version": version, "operation": "fetch", "day": START.date(),
+        }  # fmt: skip
+        if kind == "use":
+            row |= who | {"bytes": dice.choice([None, 5]), "groups": dice.choice([[], ["g"], ["f", "g"]])}
+            row |= {"errors": dice.choice([None, [], [(3, 1)], [(3, 2), (6, 1)]])}
+        if kind == "session":
+            first = dice.randrange(3)
+            session = {
+                "session": dice.choice("78"), "session_number": len(rows), "first_epoch": first,
+                "last_epoch": first + dice.randrange(2), "is_start": first == 0 and dice.random() < 0.5,
+                "is_cut": dice.random() < 0.1, "is_over": dice.random() < 0.1,
+            }  # fmt: skip
+            who |= {
+                "principal": None,
+                "client_id": "app",
+                "client_software_name": "kgo",
+                "client_software_version": "1",
+            }
+            row |= who | session | {"topic": None, "topic_id": None}
+            held = [
+                (0, dice.random() < 0.8, dice.randrange(3), None),
+                (1, dice.random() < 0.8, dice.randrange(3), span["last_at"]),
+            ]
+            of_topic = {"kind": "session_topic", "topic": "t", "topic_id": None, "requests": 1, "partitions": [
+                dict(zip(("partition", "is_held", "uncounted", "uncounted_at"), one, strict=True)) for one in held
+            ]}  # fmt: skip
+            rows.append(row | of_topic)
+            row |= {"row_number": len(rows)}
+        rows.append(row)
+    return rows
 
 
 def part_of(kind: str, rows: list[dict[str, Any]], kinds: pa.StructType) -> Part:

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from kafka_clientinfo.ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, Part
+from kafka_clientinfo.ingestion.arrow_schema import FAILED_TYPE, MENTION_TYPE, REQUEST_TYPE, Part
 from kafka_clientinfo.scan import MemoryTables
 from tests.frames import START, at
 
@@ -23,13 +23,13 @@ Log = tuple[list[Part], list[dict[str, Any]]]
 
 def in_cluster(row: dict[str, Any], cluster: str, later: timedelta) -> dict[str, Any]:
     """A row of another cluster, with another file and perhaps later; brokers, connections and clients are the same."""
-    times = {name: row[name] + later for name in ("logged_at", "started_at") if name in row}
+    times = {name: row[name] + later for name in ("logged_at", "started_at", "first_at", "last_at") if name in row}
     return row | {"cluster": cluster, "file_id": f"{cluster} {row['file_id']}", "ingested_at": START} | times
 
 
 def log_in(parts: list[Part], cluster: str, later: timedelta = timedelta()) -> Log:
     """The log of a cluster; the brokers of a later one say other things of themselves, in all of their files."""
-    requests, failed = ([in_cluster(row, cluster, later) for row in part.rows.to_pylist()] for part in parts)
+    requests, failed, mentions = ([in_cluster(row, cluster, later) for row in part.rows.to_pylist()] for part in parts)
     files = files_of(requests)
     if later:
         event = {"at": at(1230), "ingested_at": at(0)}
@@ -41,7 +41,8 @@ def log_in(parts: list[Part], cluster: str, later: timedelta = timedelta()) -> L
             | {"debug_runs": [run | {"omission": at(0)} for run in file["debug_runs"]]}
             for file in files
         ]
-    return [part_of("request", requests, REQUEST_TYPE), part_of("failed", failed, FAILED_TYPE)], files
+    made = ("request", requests, REQUEST_TYPE), ("failed", failed, FAILED_TYPE), ("mention", mentions, MENTION_TYPE)
+    return [part_of(*part) for part in made], files
 
 
 @pytest.fixture(scope="module")

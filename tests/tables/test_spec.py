@@ -43,7 +43,7 @@ def test_a_connection_is_one_use_of_a_connection_id() -> None:
 
 def test_what_is_appended_cannot_be_made_again() -> None:
     appended = {name for name, spec in table_specs().items() if not spec.derived}
-    assert appended == {"requests", "rejected_records", "failed_requests", "ingested_files"}
+    assert appended == {"requests", "rejected_records", "failed_requests", "topic_mentions", "ingested_files"}
 
 
 def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_more() -> None:

@@ -1,0 +1,280 @@
+"""Follows fetch sessions (KIP-227; share sessions: KIP-932): which topics a fetch asks for that names nothing.
+
+A full fetch begins a session and names its topics; the incremental ones after it name only what changes, and ask for
+all that the session holds. A part of a log may begin in the middle of a session. Then only what the part names itself is
+known to be in the session, and `SessionPart` tells enough for another part to complete it:
+
+    of each fetch of the part        | is counted
+    ---------------------------------|---------------------------------------------------------------------------------
+    topics that the part shows to be | here, as uses (`SessionUse`)
+    in the session                   |
+    topics that it held before, and  | by `concerns.topics.sessions`, from the parts before: in `SessionPart.fetches`, less
+    the part does not name           | what is counted here
+    a topic with some partitions     | by both: for each partition that the part names, `Named.uncounted` is the number of
+    named later                      | fetches before that in which the topic is not counted here
+
+A session's epochs count its fetches, so a missing one shows, as does another client: what was held before is then no longer
+known. What lies between
+two such holes of one part of a log needs nothing from other parts, so that it is counted at once, and the number of parts of
+sessions grows with the sessions and not with the holes.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..logs.topics.mentions import FetchSession, TopicUse
+
+MOST_SESSIONS = 10_000
+"""Sessions that are followed at once; a broker holds 1,000 unless it is configured otherwise."""
+_MOST_CUT = 100_000
+"""Sessions of which it is remembered that some of their fetches were counted at once."""
+MOST_PARTITIONS = 100_000
+"""Partitions of one session that are followed; topics beyond count only where a request or response names them."""
+
+Topic = tuple[str | None, str | None]
+NO_TOPIC: Topic = (None, None)
+"""What unresolved fetches count for: those of a session with topics that no part of the log shows."""
+Key = tuple[str | None, str | None, str, str, str, int]
+"""A client on a day: principal, client id, software name and version, operation, and the day as days since 1970."""
+
+
+class SessionUse(NamedTuple):
+    """Fetches that ask for a topic because it is in their session."""
+
+    key: Key
+    topic: Topic
+    requests: int
+    first_at: int
+    last_at: int
+
+
+@dataclass(slots=True)
+class Named:
+    """A partition that a part names.
+
+    Attributes:
+        is_held: whether it is in the session at the part's end.
+        uncounted: fetches before the part first named it in which the part does not count its topic.
+        uncounted_at: the time of the last of these; None if there are none.
+    """
+
+    is_held: bool
+    uncounted: int
+    uncounted_at: int | None
+
+
+@dataclass(slots=True)
+class _HeldTopic:
+    """What a part knows of a topic; `since` is the number of fetches before it was held, None if it is not."""
+
+    partitions: dict[int, Named] = field(default_factory=dict)
+    held: int = 0
+    since: int | None = None
+    first_at: int = 0
+    counted: int = 0
+    uncounted_at: int | None = None
+
+    def counted_in(self, fetches: int) -> int:
+        """Return in how many of the first fetches of the part the topic is counted."""
+        return self.counted + (fetches - self.since if self.since is not None else 0)
+
+
+@dataclass(slots=True)
+class SessionPart:
+    """A session as one part of a log shows it.
+
+    Attributes:
+        session: the session's id.
+        key: whose fetches these are.
+        is_start: whether the part holds the session's beginning, so that all that it holds is known.
+        is_cut: whether fetches of the session before the part are missing, or were counted at once.
+        first_epoch: the epoch of the first fetch.
+        last_epoch: that of the last.
+        is_over: whether the session has ended in the part.
+        fetches: the number of fetches.
+        first_at: the time of the first.
+        last_at: the time of the last.
+        topics: what it knows of topics.
+    """
+
+    session: str
+    key: Key
+    is_start: bool
+    first_epoch: int
+    last_epoch: int
+    first_at: int
+    last_at: int
+    is_cut: bool = False
+    is_over: bool = False
+    fetches: int = 0
+    topics: dict[Topic, _HeldTopic] = field(default_factory=dict)
+    named: int = 0
+
+    def goes_on_with(self, key: Key, at: int, epoch: int) -> bool:
+        """Return whether a fetch belongs to this part; a part's times ascend, so that its first and last are its bounds."""
+        return self.key == key and self.last_epoch + 1 == epoch and self.last_at <= at
+
+    def uses(self) -> Iterator[SessionUse]:
+        """Yield the uses of the topics that are held at the end; those of others have been returned before."""
+        for topic, known in self.topics.items():
+            if known.since is not None and self.fetches > known.since:
+                yield SessionUse(self.key, topic, self.fetches - known.since, known.first_at, self.last_at)
+
+
+class FetchSessions:
+    """The sessions of one broker, in a part of its log."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, SessionPart] = OrderedDict()
+        self._done: list[SessionPart] = []
+        self._cut: OrderedDict[str, None] = OrderedDict()
+
+    def fetch(
+        self, key: Key, at: int, session: FetchSession, uses: Sequence[TopicUse]
+    ) -> tuple[list[SessionUse], bool]:
+        """Note a fetch.
+
+        Args:
+            key: whose fetch it is.
+            at: its time in microseconds.
+            session: its session.
+            uses: the topics that the request and the response name.
+
+        Returns:
+            Uses that are counted now, as their topics have left a session; and whether the topics of this fetch are
+            counted by its session, and not by themselves.
+        """
+        ended: list[SessionUse] = []
+        if session.epoch <= 0:
+            if session.named:
+                ended += self._end(session.named)
+            if not session.goes_on:
+                return ended, False
+            ended += self._end(session.goes_on)
+            part = self._begin(session.goes_on, key, True, 0, at)
+        elif session.goes_on not in ("", session.named):
+            return self._end(session.named), False
+        else:
+            known = self._open.get(session.named)
+            if known is not None and not known.goes_on_with(key, at, session.epoch):
+                is_broken = known.last_epoch + 1 != session.epoch or known.key[:-1] != key[:-1]
+                ended += self._close(session.named, is_broken=is_broken)
+                if is_broken:
+                    self._note_cut(session.named)
+                known = None
+            part = known or self._begin(session.named, key, False, session.epoch, at)
+        self._open.move_to_end(part.session)
+        ended += self._note(part, at, session, uses)
+        if not session.goes_on:  # refused, as the broker has dropped the session
+            ended += self._end(part.session)
+        if len(self._open) > MOST_SESSIONS:
+            ended += self._close(next(iter(self._open)))
+        return ended, True
+
+    def _begin(self, session: str, key: Key, is_start: bool, epoch: int, at: int) -> SessionPart:
+        is_cut = session in self._cut and not is_start
+        self._cut.pop(session, None)
+        self._open[session] = SessionPart(session, key, is_start, epoch, epoch, at, at, is_cut)
+        return self._open[session]
+
+    def _note(self, part: SessionPart, at: int, session: FetchSession, uses: Sequence[TopicUse]) -> list[SessionUse]:
+        before, before_at = part.fetches, part.last_at
+        topics = [(use.topic, use.topic_id) for use in uses]
+        for topic, use in zip(topics, uses, strict=True):
+            self._hold(part, topic, use.partitions, at)
+        left = []
+        for name, topic_id, partitions in session.forgotten:
+            if (gone := self._release(part, (name, topic_id), partitions, before, before_at)) is not None:
+                left.append(gone)
+        for topic in topics:  # named without a partition, or with too many, or forgotten at once
+            known = part.topics.get(topic)
+            if known is None or known.since is None:
+                part.topics.setdefault(topic, _HeldTopic()).counted += 1
+                left.append(SessionUse(part.key, topic, 1, at, at))
+        part.fetches, part.last_at, part.last_epoch = before + 1, at, max(session.epoch, 0)
+        return left
+
+    @staticmethod
+    def _hold(part: SessionPart, topic: Topic, partitions: Iterable[int], at: int) -> None:
+        known = part.topics.get(topic)
+        for number in partitions:
+            if known is None:
+                known = part.topics[topic] = _HeldTopic()
+            named = known.partitions.get(number)
+            if named is None:
+                if part.named >= MOST_PARTITIONS:
+                    continue
+                part.named += 1
+                known.partitions[number] = Named(True, *_uncounted(part, known))
+                known.held += 1
+            elif not named.is_held:
+                named.is_held = True
+                known.held += 1
+        if known is not None and known.held and known.since is None:
+            known.uncounted_at = part.last_at if part.fetches else None
+            known.since, known.first_at = part.fetches, at
+
+    @staticmethod
+    def _release(
+        part: SessionPart, topic: Topic, partitions: Iterable[int], fetches: int, last_at: int
+    ) -> SessionUse | None:
+        known = part.topics.get(topic)
+        if known is None:
+            if part.is_start:
+                return None
+            known = part.topics[topic] = _HeldTopic()
+        for number in partitions:
+            named = known.partitions.get(number)
+            if named is None:
+                if part.is_start or part.named >= MOST_PARTITIONS:
+                    continue
+                part.named += 1
+                known.partitions[number] = Named(False, *_uncounted(part, known))
+            elif named.is_held:
+                named.is_held = False
+                known.held -= 1
+        if known.held or known.since is None:
+            return None
+        requests, known.since = fetches - known.since, None
+        known.counted += requests
+        return SessionUse(part.key, topic, requests, known.first_at, last_at) if requests else None
+
+    def _end(self, session: str) -> list[SessionUse]:
+        """End a session; a part that holds its beginning says nothing more of it."""
+        return self._close(session, is_over=True)
+
+    def _close(self, session: str, is_over: bool = False, is_broken: bool = False) -> list[SessionUse]:
+        """Close a part; without a need for other parts, it is counted at once and says nothing more of its session."""
+        part = self._open.pop(session, None)
+        if part is None:
+            return []
+        part.is_over = is_over
+        uses = list(part.uses())
+        if not ((is_over or is_broken) and (part.is_start or part.is_cut)):
+            self._done.append(part)
+            return uses
+        self._note_cut(session)
+        if not part.is_start:
+            uses.append(SessionUse(part.key, NO_TOPIC, part.fetches, part.first_at, part.last_at))
+        return uses
+
+    def _note_cut(self, session: str) -> None:
+        self._cut[session] = None
+        if len(self._cut) > _MOST_CUT:
+            self._cut.popitem(last=False)
+
+    def end(self) -> tuple[list[SessionUse], list[SessionPart]]:
+        """Return the uses that are left, and the parts of sessions that began before or go on after, in their order."""
+        uses = [use for session in list(self._open) for use in self._close(session)]
+        done, self._done = self._done, []
+        return uses, done
+
+
+def _uncounted(part: SessionPart, known: _HeldTopic) -> tuple[int, int | None]:
+    """Return `Named.uncounted` and `Named.uncounted_at` for a partition that the next fetch is the first to name."""
+    uncounted = part.fetches - known.counted_in(part.fetches)
+    if not uncounted:
+        return 0, None
+    return uncounted, part.last_at if known.since is None else known.uncounted_at

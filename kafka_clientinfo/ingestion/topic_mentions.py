@@ -1,0 +1,225 @@
+"""Counts what the requests of a part of a log say of topics, so that rows grow with clients and topics, not requests.
+
+A row of the table `topic_mentions` is of one kind:
+
+    kind           | says
+    ---------------|--------------------------------------------------------------------------------------------
+    use            | how often a client names a topic for an operation on a day
+    name           | that a topic exists, and its id where that was shown
+    deletion       | that it was deleted, likewise
+    session        | that a part shows a fetch session without its beginning, or without its end (`fetch_sessions`)
+    session_topic  | what such a part knows of one topic of the session
+
+Forwarded copies of requests are left out, as the client's own connection has logged them, and so are duplicates.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..logs.topics.mentions import Mentions
+from .arrow_schema import MENTION_TYPE, Part, arrays_of, part
+from .fetch_sessions import FetchSessions, Key, SessionPart, SessionUse, Topic
+
+MOST_TOPICS = 10_000
+"""Topics per client, operation and day that are counted one by one: the first in the order of their names."""
+MOST_NAMES = 200_000
+"""Topics without use that a part of a log may name."""
+MOST_GROUPS = 1_000
+"""Group ids per client, operation, topic and day: the first in their order."""
+_MOST_OTHERS = 100_000
+"""Further topics that are told apart."""
+_DAY = 86_400_000_000
+_EPOCH = date(1970, 1, 1).toordinal()
+_NOBODY, _NO_SESSION = (None,) * 5, (None,) * 8
+_UNKNOWN = "unknown"
+_COLUMNS = ("logged_at", "principal", "client_id", "client_software_name", "client_software_version", "replica_id")
+
+Errors = dict[int, int]
+
+
+class _Count:
+    """The requests that were counted for one topic; `errors` is None until a response is logged."""
+
+    __slots__ = ("bytes", "errors", "first_at", "groups", "last_at", "requests")
+
+    def __init__(self, at: int) -> None:
+        self.requests = 0
+        self.bytes: int | None = None
+        self.errors: Errors | None = None
+        self.groups: set[str] = set()
+        self.first_at = self.last_at = at
+
+    def add(self, requests: int, first_at: int, last_at: int) -> None:
+        self.requests += requests
+        self.first_at = min(self.first_at, first_at)
+        self.last_at = max(self.last_at, last_at)
+
+    def add_answer(self, size: int | None, errors: Mapping[int, int] | None, code: int) -> None:
+        if size is not None:
+            self.bytes = (self.bytes or 0) + size
+        if errors is not None:
+            self.errors = self.errors or {}
+            for error, number in errors.items():
+                self.errors[error] = self.errors.get(error, 0) + number
+            if code:
+                self.errors[code] = self.errors.get(code, 0) + 1
+
+    def add_group(self, group: str) -> None:
+        self.groups.add(group)
+        if len(self.groups) > 2 * MOST_GROUPS:
+            self.groups = set(sorted(self.groups)[:MOST_GROUPS])
+
+
+class _Topics:
+    """The topics of one client, operation and day."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Topic, _Count] = {}
+        self.rest: _Count | None = None
+        self.others: set[int] = set()
+
+    def of(self, topic: Topic, at: int) -> _Count:
+        """Return the count of a topic."""
+        count = self.counts.get(topic)
+        if count is None:
+            if len(self.counts) >= 2 * MOST_TOPICS:
+                self._shorten()
+            count = self.counts[topic] = _Count(at)
+        return count
+
+    def _shorten(self) -> None:
+        """Keep the first topics in the order of their names: of parts of a log, and of the whole, these are the same."""
+        for topic in sorted(self.counts, key=_name_order)[MOST_TOPICS:]:
+            count = self.counts.pop(topic)
+            if self.rest is None:
+                self.rest = _Count(count.first_at)
+            self.rest.add(count.requests, count.first_at, count.last_at)
+            self.rest.add_answer(count.bytes, count.errors, 0)
+            if len(self.others) < _MOST_OTHERS:
+                self.others.add(hash(topic))
+
+    def end(self) -> Iterator[tuple[Topic, _Count, int | None]]:
+        """Yield the topics, and a row for the rest with the number of its topics, as far as they were told apart."""
+        if len(self.counts) > MOST_TOPICS:
+            self._shorten()
+        for topic, count in self.counts.items():
+            yield topic, count, None
+        if self.rest is not None:
+            yield (None, None), self.rest, len(self.others)
+
+
+def _name_order(topic: Topic) -> tuple[str, str]:
+    return topic[0] or "", topic[1] or ""
+
+
+class TopicCounts:
+    """What a split says of topics, since its last rows."""
+
+    def __init__(self) -> None:
+        self._uses: dict[Key, _Topics] = {}
+        self._names: dict[tuple[str, str, str | None], _Count] = {}
+        self._sessions = FetchSessions()
+
+    def note(self, events: pa.RecordBatch, mentions: Sequence[tuple[int, Mentions]]) -> None:
+        """Count the mentions of some of these requests; each has its request's byte offset, in ascending order."""
+        offsets = pa.array([offset for offset, _ in mentions], pa.int64())
+        rows = pc.index_in(events["byte_offset"], offsets)
+        chosen = events.filter(rows.is_valid())
+        columns = [chosen["is_forwarded"], chosen["is_duplicate"], *(chosen[name] for name in _COLUMNS)]
+        micros = chosen["logged_at"].cast(pa.int64())
+        columns[2] = micros
+        for (_, said), is_forwarded, is_duplicate, at, *who, replica_id in zip(
+            mentions, *(column.to_pylist() for column in columns), strict=True
+        ):
+            if not (is_forwarded or is_duplicate):
+                self._note(said, at, who, replica_id)
+
+    def _note(self, said: Mentions, at: int, who: Sequence[str | None], replica_id: int | None) -> None:
+        for kind, topics in (("name", said.named), ("deletion", said.deleted)):
+            for topic in topics:
+                if (kind, *topic) in self._names or len(self._names) < MOST_NAMES:
+                    self._names.setdefault((kind, *topic), _Count(at)).add(1, at, at)
+        if said.operation is None:
+            return
+        operation = "replicate" if said.operation == "fetch" and replica_id is not None else said.operation
+        principal, client_id, name, version = who
+        key = (principal, client_id, name or _UNKNOWN, version or _UNKNOWN, operation, at // _DAY)
+        by_session = False
+        if said.session is not None:
+            ended, by_session = self._sessions.fetch(key, at, said.session, said.uses)
+            self._add(ended)
+        self._count(key, at, said, by_session)
+
+    def _count(self, key: Key, at: int, said: Mentions, by_session: bool) -> None:
+        topics = self._uses.setdefault(key, _Topics()) if said.uses else _Topics()
+        for use in said.uses:
+            count = topics.of((use.topic, use.topic_id), at)
+            if not by_session:
+                count.add(1, at, at)
+            count.add_answer(use.bytes, use.errors, said.error_code)
+            if said.group is not None:
+                count.add_group(said.group)
+
+    def _add(self, uses: Iterable[SessionUse]) -> None:
+        for use in uses:
+            topics = self._uses.setdefault(use.key, _Topics())
+            topics.of(use.topic, use.first_at).add(use.requests, use.first_at, use.last_at)
+
+    def __len__(self) -> int:
+        """Return the number of counts that are held."""
+        return sum(len(topics.counts) for topics in self._uses.values()) + len(self._names)
+
+    def rows(self, file_key: tuple[str, str, str], begin: int) -> Part | None:
+        """Return what was counted as rows, and count anew; None if nothing was.
+
+        Args:
+            file_key: cluster, broker and file_id.
+            begin: the offset at which these counts begin.
+        """
+        ended, sessions = self._sessions.end()
+        self._add(ended)
+        values = [*self._use_rows(), *self._name_rows(), *_session_rows(sessions)]
+        self._uses, self._names = {}, {}
+        if not values:
+            return None
+        rows = [(*file_key, begin, number, *row) for number, row in enumerate(values)]
+        return part("mention", arrays_of(rows, list(MENTION_TYPE)))
+
+    def _use_rows(self) -> Iterator[tuple[Any, ...]]:
+        for (*who, day), topics in self._uses.items():
+            for topic, count, more in topics.end():
+                errors = None if count.errors is None else sorted(count.errors.items())
+                groups = sorted(count.groups)[:MOST_GROUPS]
+                counts = (count.requests, count.bytes, errors, groups, more, count.first_at, count.last_at)
+                yield "use", *who, *topic, _date(day), *counts, *_NO_SESSION
+
+    def _name_rows(self) -> Iterator[tuple[Any, ...]]:
+        for (kind, *topic), count in self._names.items():
+            counts = (count.requests, None, None, None, None, count.first_at, count.last_at)
+            yield kind, *_NOBODY, *topic, None, *counts, *_NO_SESSION
+
+
+def _date(day: int) -> date:
+    return date.fromordinal(_EPOCH + day)
+
+
+def _session_rows(parts: Iterable[SessionPart]) -> Iterator[tuple[Any, ...]]:
+    for number, session in enumerate(parts):
+        *who, day = session.key
+        head = (session.session, number)
+        epochs = (session.first_epoch, session.last_epoch, session.is_start, session.is_cut)
+        counts = (session.fetches, None, None, None, None, session.first_at, session.last_at)
+        yield "session", *who, None, None, _date(day), *counts, *head, *epochs, session.is_over, None
+        for topic, known in session.topics.items():
+            partitions = [
+                (of, named.is_held, None if session.is_start else named.uncounted, named.uncounted_at)
+                for of, named in known.partitions.items()
+                if named.is_held or not session.is_start
+            ]
+            if partitions:
+                counted = (known.counted_in(session.fetches), *counts[1:])
+                yield "session_topic", *who, *topic, _date(day), *counted, *head, *epochs, session.is_over, partitions

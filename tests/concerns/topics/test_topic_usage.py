@@ -1,0 +1,166 @@
+"""Who uses a topic, under the names that any record shows; and which topics exist, over which time the logs cover."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.config.settings import Settings
+from tests.builders import json_record
+from tests.scanned import scanned
+
+ID, OTHER = "PVlvszJsSRewxzuV4ENRhw", "r7elD1SMQieeYwqG22BN0g"
+HOUR = 3600.0
+
+
+def fetch(at: float, topic_id: str | None = None, topic: str | None = None, error: int = 0, **given: Any) -> bytes:
+    name = {"topicId": topic_id} if topic is None else {"topic": topic}
+    request = {
+        "replicaId": -1,
+        "sessionId": 0,
+        "sessionEpoch": -1,
+        "topics": [{**name, "partitions": []}],
+        "forgottenTopicsData": [],
+    }
+    rows = [{**name, "partitions": [{"partitionIndex": 0, "errorCode": error, "recordsSizeInBytes": 5}]}]
+    response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 0, "responses": rows}
+    return json_record(
+        at=at, api="FETCH", version=13, request=request, response=response, correlation_id=int(at * 10), **given
+    )
+
+
+def metadata(at: float, *topics: tuple[str, str | None], error: int = 0) -> bytes:
+    listed = [
+        {"errorCode": error, "name": name} | ({"topicId": topic_id} if topic_id else {}) | {"partitions": []}
+        for name, topic_id in topics
+    ]
+    return json_record(
+        at=at, api="METADATA", version=12, request={}, response={"topics": listed}, correlation_id=int(at * 10)
+    )
+
+
+def deletion(at: float, name: str) -> bytes:
+    answer = {"responses": [{"name": name, "errorCode": 0}]}
+    return json_record(at=at, api="DELETE_TOPICS", version=4, request={"topicNames": [name]}, response=answer)
+
+
+def tables(folder: Path, **logs: list[bytes]) -> Any:
+    """The tables of the logs of brokers by name; a name after two underscores makes another file of the broker."""
+    for name, records in logs.items():
+        broker, _, file = name.partition("__")
+        (folder / broker).mkdir(exist_ok=True)
+        (folder / broker / f"kafka-request.log{file and '.' + file}").write_bytes(b"".join(records))
+    return scanned([folder], Settings(), "topic_usage", "known_topics", "client_inventory")
+
+
+def used(found: Any) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = found.query(
+        "SELECT broker, topic, topic_id, requests FROM {topic_usage} ORDER BY ALL"
+    ).rows
+    return rows
+
+
+@pytest.mark.parametrize("first", ["b1", "b2"])
+def test_an_id_has_the_name_that_any_broker_shows_at_any_time(tmp_path: Path, first: str) -> None:
+    other = "b2" if first == "b1" else "b1"
+    found = tables(tmp_path, **{first: [fetch(0, ID)], other: [metadata(5 * HOUR, ("t", ID))]})
+    assert used(found) == [(first, "t", ID, 1)]
+
+
+def test_an_id_that_is_never_named_keeps_its_id(tmp_path: Path) -> None:
+    assert used(tables(tmp_path, b1=[fetch(0, ID), metadata(1, ("t", OTHER))])) == [("b1", None, ID, 1)]
+
+
+def test_a_refused_name_is_no_name(tmp_path: Path) -> None:
+    assert used(tables(tmp_path, b1=[fetch(0, ID), metadata(1, ("t", ID), error=3)])) == [("b1", None, ID, 1)]
+
+
+def test_errors_of_all_parts_of_a_log_are_added(tmp_path: Path) -> None:
+    found = tables(
+        tmp_path, b1__1=[fetch(0, ID, error=3), fetch(1, ID, error=6)], b1__2=[fetch(2, ID, error=3), fetch(3, ID)]
+    )
+    ((errors, size),) = found.query("SELECT errors, bytes FROM {topic_usage}").rows
+    assert (errors, size) == ({3: 2, 6: 1}, 20)
+
+
+def test_errors_are_null_where_no_response_is_logged(tmp_path: Path) -> None:
+    request = {"topicData": [{"name": "t", "partitionData": [{"index": 0, "recordsSizeInBytes": 5}]}]}
+    found = tables(tmp_path, b1=[json_record(api="PRODUCE", version=8, request=request)])
+    assert found.query("SELECT errors, bytes FROM {topic_usage}").rows == [(None, 5)]
+
+
+def known(found: Any) -> dict[str, Any]:
+    columns = "topic, deleted_at IS NOT NULL AS is_deleted, brokers_read, covered_from, covered_until"
+    return {row["topic"]: row for row in found.query(f"SELECT {columns} FROM {{known_topics}}").dicts()}
+
+
+BUSY = [fetch(second, topic="used", client_id="c") for second in range(0, 7200, 60)]
+
+
+def test_the_logs_of_all_brokers_must_cover_a_time(tmp_path: Path) -> None:
+    begins_later = [*BUSY[30:], metadata(7200, ("t", ID))]
+    row = known(tables(tmp_path, b1=BUSY, b2=begins_later))["t"]
+    assert row["brokers_read"] == 2
+    assert (row["covered_until"] - row["covered_from"]).total_seconds() == pytest.approx(7140 - 1800, abs=61)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [fetch(0, topic="used", level="INFO")],
+        [fetch(-5 * HOUR, topic="used"), fetch(-5 * HOUR + 1, topic="used")],
+    ],
+    ids=["at INFO", "of another time"],
+)
+def test_a_broker_whose_log_does_not_cover_leaves_no_common_time(tmp_path: Path, other: list[bytes]) -> None:
+    row = known(tables(tmp_path, b1=[*BUSY, metadata(7200, ("t", ID))], b2=other))["t"]
+    assert row["covered_from"] is None
+
+
+def test_only_the_time_after_a_hole_is_covered(tmp_path: Path) -> None:
+    later = [fetch(5 * HOUR + second, topic="used") for second in range(0, 600, 60)]
+    row = known(tables(tmp_path, b1=[*BUSY, *later, metadata(5 * HOUR + 600, ("t", ID))]))["t"]
+    assert (row["covered_until"] - row["covered_from"]).total_seconds() == pytest.approx(600, abs=1)
+
+
+def unused(found: Any) -> list[str]:
+    from kafka_clientinfo.questions.filters import Scope
+
+    return [
+        row[0]
+        for row in Scope(found).query("SELECT topic FROM {who_uses_topics} AS w WHERE operation IS NULL ORDER BY topic")
+    ]
+
+
+def test_topics_that_nobody_used_in_the_covered_time_are_unused(tmp_path: Path) -> None:
+    names = [
+        ("never", ID),
+        ("used", None),
+        ("__consumer_offsets", None),
+        ("gone", None),
+        ("back", None),
+        ("long ago", None),
+    ]
+    records = [
+        fetch(-9 * HOUR, topic="long ago"), *BUSY, metadata(7140, *names),
+        deletion(7141, "gone"), deletion(7142, "back"), metadata(7200, ("back", OTHER)),
+    ]  # fmt: skip
+    assert unused(tables(tmp_path, b1=records)) == ["back", "long ago", "never"]
+
+
+def test_a_topic_that_is_only_replicated_or_changed_is_unused(tmp_path: Path) -> None:
+    follower = json_record(
+        at=7141, api="FETCH", version=11, request={"replicaId": 2, "topics": [{"topic": "t", "partitions": []}]},
+        response={"responses": []}, client_id="broker-2-fetcher-0",
+    )  # fmt: skip
+    changed = json_record(
+        at=7142, api="CREATE_PARTITIONS", version=1, request={"topics": [{"name": "t", "count": 3}]},
+        response={"results": [{"name": "t", "errorCode": 0}]}, correlation_id=77,
+    )  # fmt: skip
+    assert unused(tables(tmp_path, b1=[*BUSY, follower, changed, metadata(7200, ("t", ID))])) == ["t"]
+
+
+def test_where_the_logs_do_not_cover_nothing_is_unused(tmp_path: Path) -> None:
+    assert (
+        unused(tables(tmp_path, b1=[*BUSY, metadata(7200, ("t", ID))], b2=[fetch(0, topic="used", level="INFO")])) == []
+    )
