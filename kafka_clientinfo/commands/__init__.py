@@ -5,7 +5,7 @@ from importlib import import_module
 COMMANDS = {
     name: import_module(f"{__name__}.{name}")
     for name in (
-        "run", "ingest", "build", "scan", "parse", "summary", "clients", "connection", "upgrade", "violations", "diff",
+        "run", "ingest", "build", "scan", "parse", "summary", "clients", "topics", "connection", "upgrade", "violations", "diff",
         "report", "tables", "sql", "maintain", "forget", "verify", "completion",
     )
 }  # fmt: skip

@@ -1,14 +1,17 @@
 """The command `clients`: lists who connects, from the table `client_inventory`."""
 
 import argparse
+from dataclasses import replace
 
 from ..questions.absence import nobody
-from ..questions.filters import add_filters
+from ..questions.filters import Scope, add_filters
+from ..questions.topics import topics_of_clients
+from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
-from .output import add_formats, ask, is_text, limit_of, limits, show
+from .output import Table, add_formats, ask, is_text, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
-HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
+HELP = "list who connects: principal, client id, software, hosts, APIs, groups, topics"
 EXAMPLES = (
     "clients --warehouse /data/clientinfo --principal 'User:payments*'",
     "clients --warehouse /data/clientinfo --since 2026-11-01 --csv > clients.csv",
@@ -26,7 +29,7 @@ _ORDER = "connections DESC, cluster, principal, client_id, client_software_name,
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client", counts="a client's figures")
-    add_owners(parser)
+    add_owners(parser, "owner")
     add_formats(parser, _LIMIT)
 
 
@@ -41,6 +44,7 @@ def execute(context: Context) -> int:
         columns = ", ".join(_SHOWN) if is_text(arguments) else "*"
         statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
         table = ask(scope, "", statement, None, limit)
+        table = _with_topics(scope, table)
         if owners.rules:
             table = Ownership(owners, scope).with_owners(table)
     if table.rows:
@@ -49,3 +53,10 @@ def execute(context: Context) -> int:
         notes = [f"{nobody(scope, 'No client')}.", *notes]
     show(arguments, [table], notes)
     return 0
+
+
+def _with_topics(scope: Scope, table: Table) -> Table:
+    """Add the topics of each client to a table of clients."""
+    topics, places = topics_of_clients(scope), [table.columns.index(name) for name in CLIENT]
+    rows = [(*row, topics.get(tuple(row[place] for place in places), [])) for row in table.rows]
+    return replace(table, columns=(*table.columns, "topics"), rows=rows)

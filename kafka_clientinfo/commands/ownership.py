@@ -1,6 +1,6 @@
 """The owners of the clients of a warehouse, and the tables that commands show by owner.
 
-Rules on principals, client ids, hosts, groups and software give each endpoint at most one owner.
+Rules on principals, client ids, hosts, groups, topics and software give each endpoint at most one owner.
 
 | word | columns | owners |
 |---|---|---|
@@ -24,6 +24,7 @@ from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import judged
 from ..questions.queries import grouped, same
+from ..questions.topics import topics_of_clients
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST
 from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
 from .output import Table
@@ -44,12 +45,12 @@ USE = (*CLIENT, "api_name", "api_version")
 """The columns that identify a client's use of a version."""
 
 
-def add_owners(parser: argparse.ArgumentParser, by: bool = True) -> None:
-    """Declare --owners and, with `by`, --by for commands that aggregate by owner."""
+def add_owners(parser: argparse.ArgumentParser, *by: str) -> None:
+    """Declare --owners, and --by for commands that aggregate by owner, or by something else too."""
     group = parser.add_argument_group("owners")
     group.add_argument("--owners", metavar="FILE", help="who owns which clients, in TOML; see conf/owners.toml")
     if by:
-        group.add_argument("--by", choices=("owner",), help="aggregate by owner")
+        group.add_argument("--by", choices=by, help=f"aggregate by {' or by '.join(by)}")
 
 
 def given_owners(context: "Context") -> Owners:
@@ -60,7 +61,7 @@ def given_owners(context: "Context") -> Owners:
     """
     arguments = context.arguments
     owners = load_owners(context.settings(owners=arguments.owners).owners)
-    if getattr(arguments, "by", None) and not owners.rules:
+    if getattr(arguments, "by", None) == "owner" and not owners.rules:
         raise ConfigError("--by owner needs owners; name a file with --owners, or with the setting owners")
     return owners
 
@@ -83,10 +84,11 @@ class Ownership:
     """The owners of the endpoints and clients of a warehouse, by the rules of an owners file."""
 
     def __init__(self, owners: Owners, scope: Scope) -> None:
-        """Read the groups of each endpoint, if a rule needs them."""
+        """Read the groups of each endpoint and the topics of each client, if a rule needs them."""
         self._owners, self._scope = owners, scope
         self._groups: dict[tuple[Any, ...], list[str]] = {}
-        if owners.ask_groups:
+        self._topics = topics_of_clients(scope) if owners.ask("topics") else {}
+        if owners.ask("groups"):
             rows = scope.tables.query(
                 f"SELECT DISTINCT {_OF_CONNECTION}, t.group_id FROM {{connection_groups}} AS t "
                 f"JOIN {{connections}} AS c ON {SAME_CONNECTION} WHERE t.takes_part AND c.role = 'client'"
@@ -96,9 +98,10 @@ class Ownership:
 
     def of(self, row: Mapping[str, Any]) -> Owner | None:
         """Return the owner of an endpoint; `row` has the columns of `ENDPOINT`."""
-        groups = self._groups.get(tuple(row[name] for name in ENDPOINT), ())
+        endpoint = tuple(row[name] for name in ENDPOINT)
+        groups, topics = self._groups.get(endpoint, ()), self._topics.get(endpoint[: len(CLIENT)], ())
         return self._owners.of(
-            row["principal"], row["client_id"], row["remote_host"], groups, row["client_software_name"]
+            row["principal"], row["client_id"], row["remote_host"], groups, row["client_software_name"], topics
         )
 
     def of_violation(self, row: Mapping[str, Any]) -> Owner | None:

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", counts="requests of a client and its lists (hosts, APIs)")
-    add_owners(parser, by=False)
+    add_owners(parser)
 
 
 def execute(context: Context) -> int:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ..config.settings import Settings
 from ..config.toml_files import shown
 from ..errors import ConfigError, pip_install
+from ..printable import argument, safe
+from ..questions import topics
 from ..questions.filters import Scope
 from ..questions.impact import Impact, clients_by_verdict, impact
 from ..questions.presenter import files
@@ -59,7 +61,10 @@ _WHO = (
     "SELECT * FROM {who_connects} AS w "
     "ORDER BY connections DESC, cluster, client_software_name, client_software_version, principal, client_id"
 )
-_ANSWERED_BY = ("connections", "violations", "api_usage", "upgrade_impact", "broker_api_versions")
+_ANSWERED_BY = (
+    "connections", "violations", "api_usage", "upgrade_impact", "broker_api_versions", "topic_usage", "known_topics",
+    "client_inventory",
+)  # fmt: skip
 """The tables that the answers need."""
 
 
@@ -68,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--upgrade", "--target", metavar="RELEASE", help="also list who would break at this release of Kafka"
     )
+    parser.add_argument("--topic", metavar="TOPIC", help="also list the clients of this topic, by its name or id")
     parser.add_argument("--follow", action="store_true", help="answer again and again while standard input goes on")
     parser.add_argument(
         "--every",
@@ -90,6 +96,8 @@ def execute(context: Context) -> int:
     arguments = context.arguments
     if arguments.follow and arguments.logs != ["-"]:
         raise ConfigError("--follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`")
+    if arguments.topic is not None:
+        argument("--topic", arguments.topic)
     settings = context.settings(cluster=arguments.cluster)
     try:
         import duckdb
@@ -215,7 +223,23 @@ class _Scan:
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
         scope = Scope(self._tables)
         clients = ask(scope, "Who connects", _WHO, None, limit, "clients")
-        return [Table("", _OF_FILE, rows, name="files"), clients, *findings(scope, limit)]
+        return [
+            Table("", _OF_FILE, rows, name="files"),
+            clients,
+            *findings(scope, limit),
+            *self._of_topics(scope, limit),
+        ]
+
+    def _of_topics(self, scope: Scope, limit: int) -> list[Table]:
+        """Return the topics, those that nobody uses, and with --topic the clients of one."""
+        tables = [ask(scope, "Topics", topics.ALL, None, limit, "topics")]
+        if (unused := ask(scope, "Topics that nobody wrote or read", topics.UNUSED, None, limit, "unused_topics")).rows:
+            tables.append(unused)
+        if self._arguments.topic is not None:
+            statement, parameters = topics.clients_of(scope, self._arguments.topic)
+            title = f"Clients of the topic {safe(self._arguments.topic)}"
+            tables.append(ask(scope, title, statement, parameters, limit, "topic"))
+        return tables
 
     def _document(self, of_log: list[Table], verdict: Impact | None) -> dict[str, Any]:
         assert self._reading is not None

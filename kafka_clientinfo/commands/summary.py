@@ -47,7 +47,7 @@ _FINDINGS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
-    add_owners(parser)
+    add_owners(parser, "owner")
     add_formats(parser, SHOWN)
 
 

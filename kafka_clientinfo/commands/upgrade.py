@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
-from ..questions.filters import add_filters
+from ..questions.filters import Scope, add_filters
 from ..questions.impact import MARKS, Impact, impact
 from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, clients, explained, hosts, rows, verdicts, who, why
+from ..questions.topics import losses
 from ..releases.broker_releases import REFUSED, WORST_FIRST, release
 from ..releases.client_libraries import client_libraries
 from ..tables.spec import CLIENT
@@ -24,6 +25,7 @@ EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo",
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner",
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner --messages ./to-send",
+    "upgrade --target 4.0.1 --warehouse /data/clientinfo --by topic",
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _SHOWN = 50
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-targets", action="store_true", help="every known release as a matrix")
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client", counts="a client's figures")
-    add_owners(parser)
+    add_owners(parser, "owner", "topic")
     sent = parser.add_argument_group("messages, with --by owner")
     sent.add_argument(
         "--messages", metavar="DIR", help="write one message in Markdown per owner of clients that are not fine"
@@ -61,17 +63,18 @@ def execute(context: Context) -> int:
     if arguments.target is None and not arguments.all_targets:
         raise ConfigError("no target is given; name one with --target, or use --all-targets")
     if arguments.by and arguments.target is None:
-        raise ConfigError("--by owner needs a release; name one with --target")
+        raise ConfigError(f"--by {arguments.by} needs a release; name one with --target")
     if arguments.messages is not None and not arguments.messages.strip():
         raise ConfigError(f"--messages is {arguments.messages!r}; name a folder, or . for this one")
     for option in ("messages", "webhook"):
-        if getattr(arguments, option) is not None and not arguments.by:
+        if getattr(arguments, option) is not None and arguments.by != "owner":
             raise ConfigError(f"--{option} needs --by owner")
     owners = given_owners(context)
     webhook = None if arguments.webhook is None else Webhook(arguments.webhook)
     scope, notes = context.scope("upgrade_impact")
     result = impact(scope, arguments.target, arguments.all_targets, bool(notes), limit_of(arguments))
-    by_owner, done = None, []
+    by: Table | None = None
+    done: list[str] = []
     ownership = Ownership(owners, scope)
     if owners.rules and result.matrix:
         owners_by_client = ownership.names_of_clients()
@@ -82,13 +85,21 @@ def execute(context: Context) -> int:
         owners_by_use = owners_of_uses(impacts)
         for row in result.rows:
             row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
-        if arguments.by:
-            by_owner = owners_table(impacts, arguments.target, limit_of(arguments))
+        if arguments.by == "owner":
+            by = owners_table(impacts, arguments.target, limit_of(arguments))
             done = send(messages(impacts, arguments.target, result.cannot_tell), arguments.messages, webhook)
-    document = vars(result) | ({"by_owner": by_owner.dicts()} if by_owner else {})
-    parts = [by_owner] if by_owner else as_tables(result)
-    show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by_owner), *map(folded, done)]))
+    if arguments.by == "topic":
+        by = by_topic(scope, result.target, limit_of(arguments))
+    document = vars(result) | ({f"by_{arguments.by}": by.dicts()} if by else {})
+    parts = [by] if by else as_tables(result)
+    show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by), *map(folded, done)]))
     return WOULD_BREAK if result.breaks else 0
+
+
+def by_topic(scope: Scope, target: str | None, limit: int) -> Table:
+    """Return the topics that lose a producer or a consumer at a release."""
+    rows = losses(scope, str(target))
+    return Table(f"Topics that lose a producer or a consumer, Kafka {target}", rows.names, rows.rows).first(limit)
 
 
 def as_tables(result: Impact) -> list[Table]:
@@ -108,17 +119,17 @@ def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
     return Table(title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
-def as_text(result: Impact, by_owner: Table | None = None) -> str:
-    """Return the verdict as text for a terminal; with `by_owner`, that table replaces the lists of uses."""
+def as_text(result: Impact, by: Table | None = None) -> str:
+    """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses."""
     parts = []
     if result.target is not None:
         parts.append(folded(headline(result.target, result.clients)))
-        if by_owner is not None:
-            in_words = tuple(IN_WORDS.get(name, name) for name in by_owner.columns)
-            parts.append(table_text([replace(by_owner, columns=in_words)]))
+        if by is not None:
+            in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
+            parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
         elif sections := [section for verdict in WORST_FIRST if (section := _section(result, verdict)).rows]:
             parts.append(table_text(sections, rest=_REST))
-        if result.reasons and by_owner is None:
+        if result.reasons and by is None:
             reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
             parts.append(folded("\n".join(["Why", *reasons])))
         if result.clients.get(REFUSED):

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client")
-    add_owners(parser)
+    add_owners(parser, "owner")
     add_formats(parser, LIMIT)
 
 

@@ -1,6 +1,6 @@
 """Owners of clients, by patterns on what a log shows of a client: the first rule of a file that fits names the owner.
 
-A rule fits if each kind of pattern in it fits (principals, client ids, hosts, groups, software); of one kind, any
+A rule fits if each kind of pattern in it fits (principals, client ids, hosts, groups, topics, software); of one kind, any
 pattern may fit. Patterns are regular expressions on whole texts; a host may be given as a network too. A null in the
 log is an empty text here.
 """
@@ -16,7 +16,7 @@ from ..errors import ConfigError
 from .patterns import LONGEST_TEXT, check_pattern
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
-KINDS = ("principals", "client_ids", "hosts", "groups", "software")
+KINDS = ("principals", "client_ids", "hosts", "groups", "topics", "software")
 _KEYS = ("owner", "contact", *KINDS)
 _LONGEST_NAME = 200
 _ADDRESS = re.compile(r"[0-9a-fA-F:.%]+(?:/[^/]*)?")
@@ -45,10 +45,9 @@ class Owners:
 
     rules: tuple[OwnerRule, ...] = ()
 
-    @property
-    def ask_groups(self) -> bool:
-        """Whether a rule has patterns of groups."""
-        return any(rule.patterns["groups"] for rule in self.rules)
+    def ask(self, kind: str) -> bool:
+        """Return whether a rule has patterns of this kind."""
+        return any(rule.patterns[kind] for rule in self.rules)
 
     def of(
         self,
@@ -57,12 +56,14 @@ class Owners:
         host: str | None = None,
         groups: Sequence[str] = (),
         software: str | None = None,
+        topics: Sequence[str] = (),
     ) -> Owner | None:
         """Return the owner of a client on a host; None if no rule fits.
 
-        `host` is the address from which it connects; one fitting group of its connections is enough.
+        `host` is the address from which it connects; one fitting group of its connections is enough, and one fitting
+        topic that it uses.
         """
-        values_by_kind = dict(zip(KINDS, ([principal], [client_id], [host], groups, [software]), strict=True))
+        values_by_kind = dict(zip(KINDS, ([principal], [client_id], [host], groups, topics, [software]), strict=True))
         texts = {kind: [text or "" for text in values] for kind, values in values_by_kind.items()}
         return next((rule.owner for rule in self.rules if _fits(rule, texts)), None)
 

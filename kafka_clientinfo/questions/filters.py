@@ -46,6 +46,7 @@ _SPANS: Mapping[str, tuple[str, str]] = {
     "client_instances": ("first_seen", "last_seen"),
     "client_inventory": ("first_seen", "last_seen"),
     "upgrade_impact": ("first_seen", "last_seen"),
+    "topic_usage": ("first_at", "last_at"),
 }
 """The first and the last time of each table's rows."""
 _CLIENT_TABLES = ("client_inventory", "upgrade_impact")

@@ -12,6 +12,7 @@ from ..questions.filters import Scope
 from ..questions.impact import verdict_rank, verdict_reason
 from ..questions.presenter import FEW_HOSTS, IN_WORDS, explained, identity, software
 from ..questions.queries import same
+from ..questions.topics import topics_of_clients
 from ..releases.broker_releases import FINE, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .buckets import Buckets
@@ -19,6 +20,8 @@ from .table import TEXT, cell, declared, select
 
 OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
 """Names and contacts of owners by the values of `CLIENT`; clients without a known owner are missing."""
+TOPICS = 50
+"""The largest number of topics of a client that are read."""
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
 
 
@@ -48,6 +51,7 @@ class Inventory:
     def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets, owners: OwnersOfClients) -> None:
         self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
         self._owners = owners
+        self.topics = topics_of_clients(scope, TOPICS)
         self.rows_by_client: dict[tuple[Any, ...], int] = {}
         self.table, self.connections = declared("clients"), declared("connections_of_client").columns
         self.details: list[dict[str, Any]] = []
@@ -76,8 +80,9 @@ class Inventory:
             )  # fmt: skip
             if len(self.details) < self._limits.detailed:
                 self._detailed[hashed] = _facts(lists, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
-                if owners := self._owners.get(client):
-                    self._detailed[hashed]["facts"]["owners"] = cell(owners, "texts")
+                for fact, texts in (("owners", self._owners.get(client)), ("topics", self.topics.get(client))):
+                    if texts:
+                        self._detailed[hashed]["facts"][fact] = cell(texts, "texts")
                 self.details.append(self._detailed[hashed])
 
     def _ranked(self) -> str:

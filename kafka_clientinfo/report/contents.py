@@ -4,7 +4,6 @@ A page is too long if its data has more than `MOST_BYTES`: then the clients, the
 halved until it fits.
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +16,7 @@ from ..questions.filters import Scope
 from ..questions.impact import Impact
 from ..questions.presenter import IN_WORDS, advice, clients, explained, identity, software, why
 from ..questions.queries import grouped
+from ..questions.topics import coverage, unresolved
 from ..questions.trust import unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
@@ -87,6 +87,7 @@ class _Contents:
     def page(self) -> str:
         sections = [
             self._who_breaks(),
+            self._topics(),
             self._software(),
             self._over_time(),
             self._negotiation(),
@@ -148,12 +149,16 @@ class _Contents:
         drawn = plots.stacked_by_release(counts, IN_WORDS, _COLOURS, self.target, label)
         return self._section(
             "who_breaks",
-            _who_breaks(self.verdict, self.inventory.rows_by_client, self.owners),
+            _who_breaks(self.verdict, self.inventory, self.owners),
             releases,
             notes=notes,
             figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in IN_WORDS.items()],
             plots=[(releases.caption, drawn)],
         )
+
+    def _topics(self) -> Section:
+        notes = [*filter(None, [unresolved(self.scope)]), *coverage(self.scope)]
+        return self._section("who_uses_topics", notes=notes)
 
     def _software(self) -> Section:
         table = read(self.scope, "software")
@@ -227,10 +232,10 @@ class _Contents:
         return self._section("who_connects", self.inventory.table, notes=notes)
 
 
-def _who_breaks(verdict: Impact, rows_by_client: Mapping[tuple[Any, ...], int], owners: OwnersOfClients) -> Table:
+def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) -> Table:
     """Return the table of clients that are not fine at the target, each with the versions it uses and why they are refused.
 
-    `rows_by_client` (the row of a client in the inventory) and `owners` are by the values of `CLIENT`.
+    `owners` are by the values of `CLIENT`.
     """
     table = declared("who_breaks", target=str(verdict.target))
     for client, uses in grouped(verdict.rows, CLIENT).items():
@@ -245,7 +250,8 @@ def _who_breaks(verdict: Impact, rows_by_client: Mapping[tuple[Any, ...], int], 
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
             IN_WORDS[WORST_FIRST[worst]], identity(own_id), principal, software(*of_software), lines,
-            sum(use["requests"] for use in uses), hosts, seen, owners.get(client, ()), cluster, rows_by_client.get(client),
+            sum(use["requests"] for use in uses), inventory.topics.get(client, ()), hosts, seen, owners.get(client, ()),
+            cluster, inventory.rows_by_client.get(client),
         )  # fmt: skip
     table.total = sum(number for name, number in verdict.clients.items() if name != ACCEPTED)
     breaking = IN_WORDS[REFUSED]

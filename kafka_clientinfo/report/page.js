@@ -235,7 +235,7 @@ function timeline(open) {
   ];
 }
 
-const FACTS = { owners: "Owners", hosts: "Hosts", brokers: "Brokers", listeners: "Listeners", security_protocols: "Security", groups: "Groups", apis: "APIs" };
+const FACTS = { owners: "Owners", hosts: "Hosts", brokers: "Brokers", listeners: "Listeners", security_protocols: "Security", groups: "Groups", topics: "Topics", apis: "APIs" };
 
 function fill(details, row) {
   const client = data.details[row.index];

@@ -99,7 +99,7 @@ def test_what_is_asked_wrongly_is_refused(
 
 def test_json_has_all_answers(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(scanned(capsys, OLD, "--json", "--upgrade", "4.0.1", code=3))
-    assert set(found) == {"files", "clients", "software", "outcomes", "violations", "problems", "upgrade"}
+    assert set(found) == {"files", "clients", "software", "outcomes", "violations", "topics", "problems", "upgrade"}
     assert found["upgrade"]["breaks"] is True
     assert sum(row["connections"] for row in found["clients"]) == sum(row["connections"] for row in found["outcomes"])
 

@@ -63,15 +63,24 @@ def test_no_file_owns_nothing() -> None:
     assert load_owners("") == Owners()
     assert load_owners("").of("User:alice") is None
     assert load_settings().owners == ""
-    assert not load_owners("").ask_groups
+    assert not load_owners("").ask("groups")
 
 
 def test_the_example_is_valid() -> None:
     found = load_owners(str(CONF / "owners.toml"))
     assert found.of("User:payments-eu") == Owner("Payments", "payments@example.org")
     assert found.of("User:x", host="10.1.2.3") == Owner("Payments", "payments@example.org")
-    assert found.ask_groups
-    assert parse_owners(RULES, "x").ask_groups
+    assert found.ask("groups")
+    assert parse_owners(RULES, "x").ask("groups")
+    assert not found.ask("topics")
+
+
+def test_a_topic_names_an_owner() -> None:
+    owners = parse_owners("[[owners]]\nowner = 'Orders'\ntopics = ['orders\\..*']", "x")
+    assert owners.ask("topics")
+    assert owners.of("User:x", topics=["audit", "orders.eu"]) == Owner("Orders")
+    assert owners.of("User:x", topics=["orders"]) is None
+    assert owners.of("User:x") is None
 
 
 def test_a_name_may_have_200_characters() -> None:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -65,8 +66,10 @@ def test_a_client_has_the_worst_verdict_of_its_uses() -> None:
         ])
     ]  # fmt: skip
     clients = {"refused": 1, "deprecated": 2, "undecided": 3, "accepted": 9}
-    table = contents._who_breaks(Impact("4.0.1", clients=clients, rows=uses), {}, {})
-    ((verdict, _, _, _, lines, requests, hosts, seen, *_),) = table.rows
+    table = contents._who_breaks(
+        Impact("4.0.1", clients=clients, rows=uses), SimpleNamespace(topics={}, rows_by_client={}), {}
+    )
+    ((verdict, _, _, _, lines, requests, _, hosts, seen, *_),) = table.rows
     assert (verdict, requests, seen) == ("would break", 6, at(2).timestamp())
     assert hosts == [*"abcdefg", "h1", "h3", "h5", "h9"]
     assert [line.partition(":")[0] for line in lines] == ["FETCH v0", "FETCH v1", "FETCH v2"]

@@ -23,12 +23,13 @@ QUESTIONS = (
     "why_unknown",
     "client_processes",
     "client_id_caching",
+    "who_uses_topics",
     "client_verdicts",
     "what_the_log_shows",
     "requests_of_connections",
     "error_codes",
 )
-"""In the README's order, the answers to its seven questions first."""
+"""In the README's order, the answers to its questions first."""
 
 
 def test_there_is_a_view_for_each_question() -> None:

@@ -1,4 +1,4 @@
-"""Each of the seven questions has a documented query, a command and a place in the report; all three give the same figures."""
+"""Each question has a documented query, a command and a place in the report; all three give the same figures."""
 
 import json
 import re
@@ -66,6 +66,10 @@ BREAKING = (
     f"SELECT count(*) FROM (SELECT DISTINCT {CLIENT} FROM who_breaks WHERE refused_by['{TARGET}'] IS NOT NULL) AS a"
 )
 SAVED = "SELECT CAST(sum(client_id_redundant_bytes) AS BIGINT) AS n FROM connections WHERE role = 'client'"
+TOPIC_BYTES = (
+    "SELECT CAST(sum(bytes) AS BIGINT) AS n FROM who_uses_topics WHERE operation IN ('produce', 'fetch') "
+    "AND coalesce(topic, topic_id) IS NOT NULL"
+)
 FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Callable[[Asked], Any]]] = {
     "who_connects": (
         "connections",
@@ -110,6 +114,14 @@ FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Ca
         by_view("client_id_caching", "bytes_sent_again"),
         lambda asked: asked.query(SAVED),
         lambda asked: summed(asked.table("savings"), 1),
+    ),
+    "who_uses_topics": (
+        "bytes that were produced and fetched",
+        lambda asked: asked.query(TOPIC_BYTES),
+        lambda asked: sum(
+            (row[name] or 0) for row in asked.command("topics") for name in ("produced_bytes", "fetched_bytes")
+        ),
+        lambda asked: sum((row[column] or 0) for row in asked.table("topics") for column in (3, 4)),
     ),
 }
 

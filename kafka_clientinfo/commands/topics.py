@@ -1,0 +1,68 @@
+"""The command `topics`: lists topics, the clients of one topic, and topics that nobody uses."""
+
+import argparse
+from dataclasses import replace
+
+from ..errors import ConfigError
+from ..printable import argument
+from ..questions.filters import Scope, add_filters
+from ..questions.topics import ALL, UNUSED, clients_of, coverage, unresolved
+from .context import Context, add_warehouse
+from .output import Table, add_formats, ask, is_text, limit_of, show
+from .ownership import Ownership, add_owners, given_owners
+
+HELP = "list topics with their producers and consumers, the clients of one topic, or topics that nobody uses"
+EXAMPLES = (
+    "topics --warehouse /data/clientinfo --since 7d",
+    "topics orders --warehouse /data/clientinfo --owners owners.toml",
+    "topics --unused --warehouse /data/clientinfo",
+)
+_LIMIT = 50
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topic", nargs="?", metavar="TOPIC", help="a topic's name or id: list its clients")
+    parser.add_argument(
+        "--unused", action="store_true", help="topics that exist and were neither written nor read while the logs cover"
+    )
+    add_warehouse(parser)
+    add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_owners(parser)
+    add_formats(parser, _LIMIT)
+
+
+def execute(context: Context) -> int:
+    arguments = context.arguments
+    if arguments.unused:
+        given = ("since", "until", "principal", "client")
+        if arguments.topic is not None or any(getattr(arguments, name) for name in given):
+            raise ConfigError("--unused takes no topic and no filter but --cluster: nobody uses these topics")
+    owners = given_owners(context)
+    scope, notes = context.scope("topic_usage")
+    table = _answer(scope, arguments, limit_of(arguments))
+    if owners.rules:
+        ownership = Ownership(owners, scope)
+        if arguments.topic is not None:
+            table = ownership.with_owners(table)
+        else:
+            at = table.columns.index("topic")
+            names = [owner.name if (owner := owners.of(topics=[row[at]])) else None for row in table.rows]
+            rows = [(*row, name) for row, name in zip(table.rows, names, strict=True)]
+            table = replace(table, columns=(*table.columns, "owner"), rows=rows)
+    if is_text(arguments):
+        notes = [*notes, *(coverage(scope) if arguments.unused else filter(None, [unresolved(scope)]))]
+    show(arguments, [table], notes)
+    return 0
+
+
+def _answer(scope: Scope, arguments: argparse.Namespace, limit: int) -> Table:
+    if arguments.unused:
+        return ask(scope, "", UNUSED if scope.filters.cluster is None else _of_cluster(UNUSED), None, limit)
+    if arguments.topic is None:
+        return ask(scope, "", ALL, None, limit)
+    statement, parameters = clients_of(scope, argument("TOPIC", arguments.topic))
+    return ask(scope, "", statement, parameters, limit)
+
+
+def _of_cluster(statement: str) -> str:
+    return statement.replace("WHERE ", "WHERE cluster = {cluster} AND ", 1)

@@ -1,0 +1,164 @@
+"""The questions about topics: who uses each, which are unused, and which lose a client at a release of Kafka.
+
+A topic whose name no record shows stands under its id. Fetches of sessions that began before the log name no topic; they
+are left out here, and `unresolved` counts them.
+"""
+
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import ConfigError
+from ..printable import listed, safe
+from ..tables.spec import CLIENT
+from .filters import Scope
+from .impact import judged
+from .queries import Rows, same
+
+TOPIC = "coalesce(u.topic, u.topic_id)"
+"""SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
+_CLIENT = ", ".join(f"u.{name}" for name in CLIENT)
+_OF_CLIENT = ", ".join(CLIENT[1:])
+_IS = {name: f"operation = '{name}'" for name in ("produce", "fetch", "commit")}
+_BY_CLIENT = (
+    f"SELECT u.cluster, {TOPIC} AS topic, {', '.join(f'u.{name}' for name in CLIENT[1:])}, "
+    + ", ".join(
+        f"CAST(sum(CASE WHEN {condition} THEN requests END) AS BIGINT) AS {name}_requests, "
+        f"CAST(sum(CASE WHEN {condition} THEN bytes END) AS BIGINT) AS {name}_bytes, "
+        f"max(CASE WHEN {condition} THEN last_at END) AS {name}_at"
+        for name, condition in _IS.items()
+    )
+    + ", max(last_at) AS last_at "
+    f"FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL GROUP BY {_CLIENT}, {TOPIC}"
+)
+"""SQL for what each client does with each topic."""
+_DAYS = (
+    f"SELECT u.cluster, {TOPIC} AS topic, count(DISTINCT day) AS days FROM {{topic_usage}} AS u "
+    f"WHERE operation = 'produce' GROUP BY u.cluster, {TOPIC}"
+)
+"""SQL for the number of days on which something was produced to each topic."""
+ALL = (
+    "SELECT cluster, topic, count(produce_requests) AS producers, count(coalesce(fetch_requests, commit_requests)) AS "
+    "consumers, CAST(sum(produce_bytes) AS BIGINT) AS produced_bytes, CAST(sum(fetch_bytes) AS BIGINT) AS fetched_bytes, "
+    "CAST(sum(produce_bytes) / max(days) AS BIGINT) AS produced_bytes_a_day, "
+    "max(produce_at) AS last_produced, max(fetch_at) AS last_fetched "
+    f"FROM (SELECT c.*, d.days FROM ({_BY_CLIENT}) AS c LEFT JOIN ({_DAYS}) AS d "
+    "ON d.cluster = c.cluster AND d.topic = c.topic) AS c GROUP BY cluster, topic "
+    "ORDER BY coalesce(produced_bytes, 0) + coalesce(fetched_bytes, 0) DESC, cluster, topic"
+)
+"""SQL for all topics that are used: the number of their producers and consumers, and their bytes, most first."""
+_OF_TOPIC = (
+    f"SELECT u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count AS hosts, "
+    "CAST(sum(u.requests) AS BIGINT) AS requests, CAST(sum(u.bytes) AS BIGINT) AS bytes, "
+    "CAST(sum(u.bytes) / count(DISTINCT u.day) AS BIGINT) AS bytes_a_day, min(u.first_at) AS first_seen, "
+    "max(u.last_at) AS last_seen "
+    f"FROM {{topic_usage}} AS u LEFT JOIN {{client_inventory}} AS i ON {same('i', 'u')} "
+    f"WHERE {TOPIC} = {{topic}} GROUP BY u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count "
+    "ORDER BY u.cluster, CASE u.operation WHEN 'produce' THEN 0 WHEN 'fetch' THEN 1 WHEN 'commit' THEN 2 "
+    f"WHEN 'administer' THEN 3 ELSE 4 END, bytes DESC, requests DESC, {', '.join(f'u.{name}' for name in CLIENT[1:])}"
+)
+UNUSED = (
+    "SELECT cluster, topic, unused_since, covered_until, last_at AS last_used FROM {who_uses_topics} AS w "
+    "WHERE operation IS NULL ORDER BY cluster, topic"
+)
+"""SQL for topics that exist and that nobody wrote or read while the logs cover."""
+_COVERED = (
+    "SELECT cluster, max(brokers_read) AS brokers, max(covered_from) AS covered_from, max(covered_until) AS covered_until "
+    "FROM {known_topics} AS k WHERE true{of_cluster} GROUP BY cluster ORDER BY cluster"
+)
+_NEAR = 3
+
+
+def clients_of(scope: Scope, topic: str) -> tuple[str, dict[str, str]]:
+    """Return the statement, and its parameters, for the clients of a topic, given by its name or its id.
+
+    Raises:
+        ConfigError: no record names the topic.
+    """
+    names = [name for (name,) in scope.tables.query(
+        f"SELECT DISTINCT {TOPIC} FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL "
+        "UNION SELECT DISTINCT topic FROM {known_topics} AS k"
+    )]  # fmt: skip
+    if topic not in names:
+        near = get_close_matches(topic, names, _NEAR)
+        advice = f"did you mean {' or '.join(safe(name) for name in near)}?" if near else _known(names)
+        raise ConfigError(f"no log of {scope.tables.root} names the topic {topic!r}; {advice}")
+    return _OF_TOPIC, {"topic": topic}
+
+
+def _known(names: list[str]) -> str:
+    return f"they name {listed(sorted(names))}" if names else "they name none, as where the setting topics is false"
+
+
+def coverage(scope: Scope) -> list[str]:
+    """Return a sentence per cluster on the time over which its logs would have shown any use of a topic."""
+    cluster = scope.filters.cluster
+    of_cluster = "" if cluster is None else " AND cluster = {cluster}"
+    rows = scope.tables.query(_COVERED.replace("{of_cluster}", of_cluster), dict(scope.filters.parameters)).dicts()
+    sentences = []
+    for row in rows:
+        name = safe(row["cluster"], 80)
+        if row["covered_from"] is None:
+            sentences.append(
+                f"Cluster {name}: not all of the logs hold every request over a common time, so that no topic can be said "
+                "to be unused."
+            )
+        else:
+            brokers = f"{row['brokers']} broker{'' if row['brokers'] == 1 else 's'}"
+            sentences.append(
+                f"Cluster {name}: the logs of {brokers} hold every request from {row['covered_from']:%Y-%m-%d %H:%M:%S} to "
+                f"{row['covered_until']:%Y-%m-%d %H:%M:%S} UTC; what happened before, or on other brokers, they do not show."
+            )
+    return sentences
+
+
+def unresolved(scope: Scope) -> str | None:
+    """Return a sentence on fetches that name no topic; None if there are none."""
+    ((fetches, clients),) = scope.query(
+        "SELECT CAST(sum(requests) AS BIGINT), count(DISTINCT client_id) FROM {topic_usage} AS u "
+        "WHERE topic IS NULL AND topic_id IS NULL AND more_topics IS NULL"
+    )
+    if not fetches:
+        return None
+    ids = f"{clients} client id{'' if clients == 1 else 's'}"
+    number = f"1 fetch of {ids} belongs" if fetches == 1 else f"{fetches:,} fetches of {ids} belong"
+    return (
+        f"{number} to fetch sessions that began before the log (KIP-227): which topics are asked for, besides those that "
+        "are named, is not known."
+    )
+
+
+def topics_of_clients(scope: Scope, most: int = 0) -> dict[tuple[Any, ...], list[str]]:
+    """Return the sorted topics of each client that uses any, by the columns of `CLIENT`; filters do not apply.
+
+    `most` is the largest number of topics of a client; 0 is no limit.
+    """
+    used = (
+        f"SELECT DISTINCT {_CLIENT}, {TOPIC} AS name FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL "
+        "AND operation <> 'replicate'"
+    )
+    numbered = (
+        f"SELECT *, row_number() OVER (PARTITION BY {', '.join(CLIENT)} ORDER BY name) AS number FROM ({used}) AS u"
+    )
+    few = f" WHERE number <= {most}" if most else ""
+    rows = scope.tables.query(f"SELECT {', '.join(CLIENT)}, name FROM ({numbered}) AS n{few} ORDER BY name")
+    by_client: dict[tuple[Any, ...], list[str]] = {}
+    for *client, topic in rows:
+        by_client.setdefault(tuple(client), []).append(topic)
+    return by_client
+
+
+def losses(scope: Scope, target: str) -> Rows:
+    """Return the topics that lose a producer or a consumer at a measured release, the most losses first."""
+    worst = f"SELECT {', '.join(CLIENT)}, min(rank) AS rank FROM judged GROUP BY {', '.join(CLIENT)}"
+    breaks = "coalesce(j.rank, 9) = 0"
+    return scope.query(
+        f"{judged(target)}SELECT c.cluster, c.topic, "
+        f"count(CASE WHEN {breaks} THEN c.produce_requests END) AS producers_that_break, count(c.produce_requests) AS producers, "
+        f"count(CASE WHEN {breaks} THEN coalesce(c.fetch_requests, c.commit_requests) END) AS consumers_that_break, "
+        "count(coalesce(c.fetch_requests, c.commit_requests)) AS consumers, "
+        f"CAST(sum(CASE WHEN {breaks} THEN coalesce(c.produce_bytes, 0) + coalesce(c.fetch_bytes, 0) END) AS BIGINT) AS bytes, "
+        "max(c.last_at) AS last_seen "
+        f"FROM ({_BY_CLIENT}) AS c LEFT JOIN ({worst}) AS j ON {same('j', 'c')} GROUP BY c.cluster, c.topic "
+        f"HAVING count(CASE WHEN {breaks} THEN coalesce(c.produce_requests, c.fetch_requests, c.commit_requests) END) > 0 "
+        "ORDER BY producers_that_break + consumers_that_break DESC, bytes DESC, c.cluster, c.topic"
+    )

@@ -1,0 +1,26 @@
+-- Who uses which topic: per topic each client that produces to it, reads it, commits or changes it; and topics that nobody wrote or read while the logs cover (unused_since).
+SELECT u.cluster, u.topic, u.topic_id, u.operation, u.principal, u.client_id, u.client_software_name, u.client_software_version,
+       i.host_count, u.requests, u.bytes, CAST(u.bytes / u.days AS BIGINT) AS bytes_per_day, u.first_at, u.last_at,
+       CAST(NULL AS TIMESTAMP) AS unused_since, CAST(NULL AS TIMESTAMP) AS covered_until
+FROM (
+    SELECT cluster, topic, CASE WHEN topic IS NULL THEN topic_id END AS topic_id, operation, principal, client_id,
+           client_software_name, client_software_version, CAST(sum(requests) AS BIGINT) AS requests,
+           CAST(sum(bytes) AS BIGINT) AS bytes, count(DISTINCT day) AS days, min(first_at) AS first_at, max(last_at) AS last_at
+    FROM {topic_usage} GROUP BY ALL
+) AS u
+LEFT JOIN {client_inventory} AS i ON i.cluster = u.cluster AND i.principal IS NOT DISTINCT FROM u.principal
+     AND i.client_id IS NOT DISTINCT FROM u.client_id AND i.client_software_name = u.client_software_name
+     AND i.client_software_version = u.client_software_version
+UNION ALL
+SELECT k.cluster, k.topic, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, used.last_at, k.covered_from, k.covered_until
+FROM (
+    SELECT cluster, topic, max(covered_from) AS covered_from, max(covered_until) AS covered_until
+    FROM {known_topics} WHERE NOT is_internal
+    GROUP BY cluster, topic
+    HAVING max(deleted_at) IS NULL OR max(deleted_at) < max(last_named_at)
+) AS k
+LEFT JOIN (
+    SELECT cluster, topic, max(last_at) AS last_at
+    FROM {topic_usage} WHERE operation IN ('produce', 'fetch', 'commit') GROUP BY cluster, topic
+) AS used ON used.cluster = k.cluster AND used.topic = k.topic
+WHERE k.covered_from IS NOT NULL AND (used.last_at IS NULL OR used.last_at < k.covered_from)

@@ -1,0 +1,159 @@
+"""Questions about topics of the sample logs: all topics, one topic, unused ones, and losses at a release."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.questions import topics
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.tables.spec import CLIENT
+from tests.builders import json_record
+from tests.concerns.topics.test_topic_usage import BUSY, ID, fetch, metadata, tables
+
+TARGET = "4.0.1"
+
+
+@pytest.fixture(scope="module")
+def scope(sample_warehouse: Path) -> Scope:
+    found = local_tables(str(sample_warehouse))
+    assert found is not None
+    return Scope(found)
+
+
+def answer(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> Any:
+    capsys.readouterr()
+    assert cli.main(["topics", *words, "--warehouse", str(root), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_topics_have_their_producers_consumers_and_bytes(scope: Scope) -> None:
+    rows = scope.query(topics.ALL).dicts()
+    assert [row["topic"] for row in rows[:1]] == ["t1"]
+    sizes = [(row["produced_bytes"] or 0) + (row["fetched_bytes"] or 0) for row in rows]
+    assert sizes == sorted(sizes, reverse=True)
+    [t1] = [row for row in rows if row["topic"] == "t1"]
+    statement, parameters = topics.clients_of(scope, "t1")
+    clients = scope.query(statement, parameters).dicts()
+    by_operation = {name: {tuple(row[c] for c in CLIENT) for row in clients if row["operation"] == name} for name in
+                    ("produce", "fetch", "commit")}  # fmt: skip
+    assert t1["producers"] == len(by_operation["produce"])
+    assert t1["consumers"] == len(by_operation["fetch"] | by_operation["commit"])
+    assert t1["produced_bytes"] == sum(row["bytes"] for row in clients if row["operation"] == "produce")
+
+
+def test_a_topic_that_no_log_names_is_answered_with_the_nearest(scope: Scope) -> None:
+    with pytest.raises(ConfigError, match=r"names the topic 'tt1'; did you mean t1"):
+        topics.clients_of(scope, "tt1")
+    with pytest.raises(ConfigError, match=r"they name .*__consumer_offsets"):
+        topics.clients_of(scope, "nothing like it at all")
+
+
+def test_a_topic_is_found_by_its_id(tmp_path: Path) -> None:
+    found = Scope(tables(tmp_path, b1=[fetch(0, ID)]))
+    statement, parameters = topics.clients_of(found, ID)
+    assert [row["requests"] for row in found.query(statement, parameters).dicts()] == [1]
+
+
+def test_filters_choose_clients(scope: Scope) -> None:
+    part = Scope(scope.tables, Filters(client="kgo"))
+    rows = part.query(topics.ALL).dicts()
+    assert rows
+    assert all(row["producers"] <= 1 for row in rows)
+
+
+def test_topics_of_clients_are_sorted_and_may_be_few(scope: Scope) -> None:
+    every, few = topics.topics_of_clients(scope), topics.topics_of_clients(scope, 1)
+    assert set(every) == set(few)
+    assert any(len(names) > 1 for names in every.values())
+    assert all(names == sorted(names) and few[client] == names[:1] for client, names in every.items())
+
+
+def test_a_topic_loses_the_clients_that_the_target_refuses(scope: Scope) -> None:
+    rows = topics.losses(scope, TARGET).dicts()
+    assert rows
+    for row in rows:
+        assert row["producers_that_break"] + row["consumers_that_break"] > 0
+        assert row["producers_that_break"] <= row["producers"]
+        assert row["consumers_that_break"] <= row["consumers"]
+
+
+def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
+    (sentence,) = topics.coverage(scope)  # the sample's brokers ran at different times
+    assert "no topic can be said to be unused" in sentence
+    (sentence,) = topics.coverage(Scope(tables(tmp_path, b1=[*BUSY, metadata(7200, ("t", ID))])))
+    assert "the logs of 1 broker hold every request from" in sentence
+
+
+def test_unresolved_fetches_are_counted_in_a_sentence(tmp_path: Path) -> None:
+    request = {"sessionId": 7, "sessionEpoch": 5, "topics": [], "forgottenTopicsData": []}
+    response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 7, "responses": []}
+    found = Scope(tables(tmp_path, b1=[json_record(api="FETCH", version=11, request=request, response=response)]))
+    assert str(topics.unresolved(found)).startswith("1 fetch of 1 client id belongs to fetch sessions")
+    (tmp_path / "b1" / "kafka-request.log").unlink()
+    assert topics.unresolved(Scope(tables(tmp_path, b1=BUSY))) is None
+
+
+def test_the_command_answers_the_same(scope: Scope, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [row["topic"] for row in answer(capsys, sample_warehouse)] == [
+        row["topic"] for row in scope.query(topics.ALL).dicts()
+    ]
+    assert {row["operation"] for row in answer(capsys, sample_warehouse, "t1")} >= {"produce", "fetch", "commit"}
+    assert answer(capsys, sample_warehouse, "--unused") == []
+    assert answer(capsys, sample_warehouse, "--unused", "--cluster", "default") == []
+
+
+@pytest.mark.parametrize("words", [["--unused", "t1"], ["--unused", "--since", "7d"], ["no such topic"]])
+def test_wrong_usage_is_refused(words: list[str], sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["topics", *words, "--warehouse", str(sample_warehouse)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_upgrade_by_topic_lists_losses(
+    scope: Scope, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["upgrade", "--target", TARGET, "--by", "topic", "--warehouse", str(sample_warehouse)]
+    assert cli.main([*words, "--json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert [row["topic"] for row in document["by_topic"]] == [
+        row["topic"] for row in topics.losses(scope, TARGET).dicts()
+    ]
+    assert cli.main(words) == 3
+    assert "Topics that lose a producer or a consumer" in capsys.readouterr().out
+
+
+def test_owners_are_matched_by_topic(
+    sample_warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owners = tmp_path / "owners.toml"
+    owners.write_text("[[owners]]\nowner = 'One'\ntopics = ['t1']\n")
+    rows = answer(capsys, sample_warehouse, "--owners", str(owners))
+    assert {row["topic"]: row["owner"] for row in rows}["t1"] == "One"
+    assert [row["owner"] for row in rows if row["topic"] != "t1"] == [None] * (len(rows) - 1)
+    clients = answer(capsys, sample_warehouse, "t1", "--owners", str(owners))
+    assert any(row["owners"] == ["One"] for row in clients)
+
+
+def test_hostile_names_of_topics_have_no_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [
+        "\x1b[2J",
+        "'; DROP TABLE topic_usage; --",
+        "</script><script>alert(1)</script>",
+        "a\nb",
+        "\u202e",
+        "{x}",
+        "=1+1",
+    ]
+    log = tmp_path / "b1" / "kafka-request.log"
+    log.parent.mkdir()
+    log.write_bytes(b"".join(fetch(number, topic=name) for number, name in enumerate(names)))
+    assert cli.main(["scan", str(log), "--topic", names[1]]) == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert cli.main(["scan", str(log), "--json"]) == 0
+    assert sorted(row["topic"] for row in json.loads(capsys.readouterr().out)["topics"]) == sorted(names)
