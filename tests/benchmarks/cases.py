@@ -13,7 +13,7 @@ from .logs import REAL_LOG, SAMPLE_LOGS, Log, later_log, link, mixed_log, short_
 from .measure import Run
 from .results import Entry, middle
 
-SECTIONS = ("extraction", "pipeline", "startup", "growth", "increments", "hours")
+SECTIONS = ("extraction", "pipeline", "topics", "startup", "growth", "increments", "hours")
 APPENDED = 20_000_000
 """Bytes that are appended to a log in `increments`."""
 MOST_OF_LAST = 1.3
@@ -94,6 +94,7 @@ def cases(section: str, choice: Choice) -> list[Case]:
     made = {
         "extraction": _extraction,
         "pipeline": _pipeline,
+        "topics": _topics,
         "startup": _startup,
         "growth": _growth,
         "increments": _increments,
@@ -123,6 +124,19 @@ def _pipeline(choice: Choice) -> list[Case]:
         _requests_only("Spark from_json of head and tail, requests only", "sliced"),
     ]
     return [Case("pipeline", log, ways) for log in logs]
+
+
+def _topics(choice: Choice) -> list[Case]:
+    """What it costs to count who uses which topic."""
+    ways = [
+        Way(
+            "all tables, without topics",
+            _without_topics,
+            lambda turn, run: checks.warehouse_problems(turn.scratch / "without", [turn.truth]),
+        ),
+        Way("all tables, with topics", _run_on_logs, _all_tables_right),
+    ]
+    return [Case("topics", log, ways) for log in (_short(choice), REAL_LOG) if log]
 
 
 def _startup(choice: Choice) -> list[Case]:
@@ -213,6 +227,12 @@ def _run(turn: Turn, logs: Path, warehouse: str = "warehouse") -> list[str]:
 
 def _run_on_logs(turn: Turn) -> list[str]:
     return _run(turn, turn.logs)
+
+
+def _without_topics(turn: Turn) -> list[str]:
+    conf = turn.scratch / "without_topics.toml"
+    conf.write_text("topics = false\n")
+    return [*_run(turn, turn.logs, "without"), "--conf", str(conf)]
 
 
 def _first_run(turn: Turn) -> list[str]:

@@ -14,6 +14,7 @@ compilers are warm. CPU and memory are of the whole process with both readings. 
 (`conf/local.toml`), but for the one that says otherwise.""",
     "pipeline": """From log files to Delta tables, session start included, each way in a process of its own. This package writes all its tables; the others write
 one, the requests, and know nothing of connections. On `sample_logs` they find only what brokers from 2.8 on wrote.""",
+    "topics": """What it costs to count who uses which topic: the same run with `topics = false` and with `topics = true`, which is the default.""",
     "startup": """What a session costs before it has read anything, by parts, and three runs of one warehouse: the first, one with nothing new,
 and one after 20 MB of another day's log were added.""",
     "growth": """The same three runs for growing logs: by bytes at a fixed number of connections, and by connections at a fixed number of requests (each connection
@@ -25,13 +26,14 @@ beside a first run over the same 20 MB alone.""",
 _PARTS = {
     "extraction": ("start", "read", "read again"),
     "pipeline": (),
+    "topics": (),
     "startup": startup.PARTS,
     "growth": (),
     "increments": (),
     "hours": (),
 }
 _WITH_SPEED = ("extraction", "pipeline")
-_COMPARED = (*_WITH_SPEED, "increments", "hours")
+_COMPARED = (*_WITH_SPEED, "topics", "increments", "hours")
 
 
 def write(entries: Sequence[Entry], docs: Path) -> None:
