@@ -1,6 +1,6 @@
 """A real single-node broker from Maven Central, with its request log, for the length of a with block.
 
-2.8.2 runs beside a ZooKeeper from the same jars (its KRaft was a preview), 4.0.1 as broker and controller in one.
+Releases before 4 run beside a ZooKeeper from the same jars, later ones as broker and controller in one.
 Both listen on 127.0.0.1 only, in small heaps; all that they write is in the folder given. Needs `mvn` and a JDK 17.
 """
 
@@ -21,16 +21,17 @@ CACHE = Path(os.environ.get("KAFKA_CLIENTINFO_ORACLE_CACHE") or "~/.cache/kafka-
 HOST = "127.0.0.1"
 PATTERN = "[%d] %p %m (%c)%n"
 REQUEST_LOGGER = "kafka.request.logger"
-BACKENDS = {"2.8.2": "log4j1", "4.0.1": "log4j2"}
+BACKENDS = {"2.8.2": "log4j1", "3.9.1": "log4j1", "4.0.1": "log4j2", "4.4.0": "log4j2"}
 CLUSTER_ID = "dXBncmFkZS1vcmFjbGUtMQ"
 
 
 class Broker(NamedTuple):
-    """A broker that answers: `address` for clients, and its two logs."""
+    """A broker that answers: `address` for clients, its two logs, and the port of its metrics (JMX)."""
 
     address: str
     request_log: Path
     server_log: Path
+    metrics_port: int
 
 
 def ready_made(name: str, command: Sequence[str | Path], folder: Path = HERE, fetches: bool = True) -> Path:
@@ -65,8 +66,9 @@ def jars(release: str) -> Path:
 def running(release: str, folder: Path) -> Iterator[Broker]:
     """A broker of this release, which keeps its data and logs in the folder."""
     folder.mkdir(parents=True)
-    with socket.create_server((HOST, 0)) as first, socket.create_server((HOST, 0)) as second:
-        port, other = first.getsockname()[1], second.getsockname()[1]
+    with contextlib.ExitStack() as taken:
+        ports = [taken.enter_context(socket.create_server((HOST, 0))).getsockname()[1] for _ in range(3)]
+    port, other, metrics = ports
     server = folder / "server.properties"
     server.write_text(properties(release, folder, port, other))
     java = ["java", "-Djava.awt.headless=true", "-XX:+UseSerialGC", "-cp", f"{jars(release)}/*"]
@@ -79,12 +81,33 @@ def running(release: str, folder: Path) -> Iterator[Broker]:
         else:
             format_ = [*java, "-Xmx96m", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", server]
             subprocess.run(format_, check=True, capture_output=True)
-        command = [*java, "-Xmx384m", logging_option(release, folder), "kafka.Kafka", server]
+        command = [*java, "-Xmx384m", *metrics_options(metrics), logging_option(release, folder), "kafka.Kafka", server]
         log = folder / "server.log"
         processes.enter_context(
             process(command, folder / "broker.out", lambda: " started (kafka.server" in read(log) and answers(port))
         )
-        yield Broker(f"{HOST}:{port}", folder / "kafka-request.log", log)
+        yield Broker(f"{HOST}:{port}", folder / "kafka-request.log", log, metrics)
+
+
+def metrics_options(port: int) -> list[str]:
+    """Let a broker answer questions for its metrics on this port, to this machine only."""
+    prefix = "-Dcom.sun.management.jmxremote"
+    hosts = [f"{prefix}.host={HOST}", f"-Djava.rmi.server.hostname={HOST}"]
+    return [
+        f"{prefix}.port={port}",
+        f"{prefix}.rmi.port={port}",
+        f"{prefix}.authenticate=false",
+        f"{prefix}.ssl=false",
+        *hosts,
+    ]
+
+
+def topic_bytes(broker: Broker) -> dict[tuple[str, str], int]:
+    """The broker's own counts of bytes: by metric (BytesInPerSec or BytesOutPerSec) and topic."""
+    command = ["java", str(HERE / "broker" / "TopicBytes.java"), HOST, str(broker.metrics_port)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return {(metric, topic): int(count) for metric, topic, count in rows}
 
 
 def properties(release: str, folder: Path, port: int, other: int) -> str:

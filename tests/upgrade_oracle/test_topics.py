@@ -1,0 +1,118 @@
+"""Topics of real clients on real brokers: requests and bytes are those of an independent count, and of the broker's metrics.
+
+The fleet of test_real_upgrade plays its roles: Java from 0.10 to 3.3, librdkafka, sarama, franz-go, kafka-python, aiokafka,
+KafkaJS and kafka-go produce, consume in groups, write in transactions, create and delete topics. On 4.4.0 a share group
+(KIP-932) reads too. Needs what test_real_upgrade needs.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafka_clientinfo.config.settings import Settings
+from tests.scanned import scanned
+from tests.topic_count import counted
+
+from . import fleet, real_broker
+
+pytestmark = pytest.mark.oracle
+
+TOPIC = fleet.TOPIC
+SHARES = fleet.Program(
+    "java-4.4.0", "kafka-clients", "4.4.0", "j440", ("apache-kafka-java", "4.4.0"), ("Shares=j440-share",)
+)
+USES = "SELECT client_id, operation, topic, topic_id, requests, bytes, groups FROM {topic_usage}"
+
+
+class Played(NamedTuple):
+    """What went wrong per operation, the tables of the broker's log, the log, and the broker's own counts of bytes."""
+
+    outcomes: dict[fleet.Operation, str | None]
+    tables: Any
+    request_log: Path
+    metrics: dict[tuple[str, str], int]
+
+
+@pytest.fixture(scope="module", params=["3.9.1", "4.4.0"])
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    fleet.install()
+    fleet.command(SHARES, "")
+    real_broker.jars(request.param)
+    with real_broker.running(request.param, tmp_path_factory.mktemp("topics") / "broker") as broker:
+        outcomes = fleet.played(broker.address)
+        if request.param >= "4":
+            outcomes.update(fleet.outcome(SHARES, broker.address))
+        metrics = real_broker.topic_bytes(broker)
+    return Played(
+        outcomes, scanned([broker.request_log], Settings(), "topic_usage", "known_topics"), broker.request_log, metrics
+    )
+
+
+def named_once(counts: Counter[Any], names: dict[str, str]) -> Counter[Any]:
+    """Counts by name, where the record that was counted had an id only."""
+    found = Counter[Any]()
+    for (client, operation, topic), number in counts.items():
+        found[client, operation, names.get(topic, topic)] += number
+    return found
+
+
+def test_requests_and_bytes_are_those_of_an_independent_count(played: Played) -> None:
+    names = dict(played.tables.query("SELECT topic_id, topic FROM {known_topics} WHERE topic_id IS NOT NULL").rows)
+    requests, sizes = Counter[Any](), Counter[Any]()
+    for client, operation, topic, topic_id, number, size, _ in played.tables.query(USES).rows:
+        requests[client, operation, topic or topic_id] += number
+        sizes[client, operation, topic or topic_id] += size or 0
+    expected, bytes_ = (named_once(counts, names) for counts in counted(played.request_log))
+    assert {use[1] for use in expected} >= {"produce", "fetch", "commit", "administer"}
+    assert requests == expected
+    assert +sizes == +bytes_
+
+
+def test_bytes_are_those_of_the_brokers_metrics(played: Played) -> None:
+    rows = played.tables.query(
+        "SELECT operation, CAST(sum(bytes) AS BIGINT) FROM {topic_usage} WHERE topic = {topic} GROUP BY operation",
+        {"topic": TOPIC},
+    ).rows
+    sizes = dict(rows)
+    assert sizes["produce"] == pytest.approx(played.metrics["BytesInPerSec", TOPIC], rel=0.02)
+    assert sizes["fetch"] == pytest.approx(played.metrics["BytesOutPerSec", TOPIC], rel=0.02)
+
+
+def test_who_succeeded_is_named_for_what_it_did(played: Played) -> None:
+    rows = played.tables.query(USES).rows
+    done = {(client, operation) for client, operation, topic, *_ in rows if topic == TOPIC}
+    roles = {"produce": "produce", "consume": "fetch"}
+    missing = [
+        operation
+        for operation, error in played.outcomes.items()
+        if error is None and operation.name in roles and operation.program != "hand-made"
+        and (operation.client[0], roles[operation.name]) not in done
+    ]  # fmt: skip
+    assert missing == []
+    assert all(groups for _, operation, _, _, _, _, groups in rows if operation == "commit")
+
+
+def test_a_share_group_fetches_and_acknowledges(played: Played) -> None:
+    shares = [error for operation, error in played.outcomes.items() if operation.program == SHARES.label]
+    if not shares:
+        pytest.skip("only 4.4.0 has share groups")
+    rows = [row for row in played.tables.query(USES).rows if row[0] == "j440-share" and row[2] == TOPIC]
+    assert shares == [None]
+    assert {"fetch"} <= {operation for _, operation, *_ in rows}
+    assert {tuple(groups) for *_, groups in rows if groups} == {("share-j440",)}
+
+
+def test_topics_that_were_deleted_are_not_unused(played: Played) -> None:
+    from kafka_clientinfo.questions.filters import Scope
+
+    played.tables.derive(["client_inventory"])
+    unused = {
+        row[0] for row in Scope(played.tables).query("SELECT topic FROM {who_uses_topics} AS w WHERE operation IS NULL")
+    }
+    deleted = {
+        row[0] for row in played.tables.query("SELECT topic FROM {known_topics} WHERE deleted_at >= last_named_at").rows
+    }
+    assert deleted
+    assert not unused & deleted
