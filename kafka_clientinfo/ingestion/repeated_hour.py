@@ -28,8 +28,13 @@ _MICROSECOND = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
 _NONE = timedelta()
 
-TIMES = {"requests": ("logged_at", "started_at"), "failed_requests": ("logged_at",)}
-"""Per table, the columns of a row that depend on the time of its record."""
+TIMES = {
+    "requests": ("logged_at", "started_at"),
+    "failed_requests": ("logged_at",),
+    "topic_mentions": ("first_at", "last_at"),
+}
+"""Per table, the columns of a row that depend on the time of its record; of `_BOUNDS`, each on that of another record."""
+_BOUNDS = ("topic_mentions",)
 
 
 class Move(NamedTuple):
@@ -48,16 +53,22 @@ class Move(NamedTuple):
     by: timedelta
     until: int | None = None
 
-    @property
-    def condition(self) -> str:
-        """The condition for the rows in SQL; a file_id is a hash, and needs no quoting."""
-        begin, end = (f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}'" for time in (self.begin, self.end))
+    def condition(self, table: str) -> str:
+        """Return the condition for the rows of a table in SQL; a file_id is a hash, and needs no quoting."""
         before = "" if self.until is None else f" AND byte_offset < {self.until}"
-        return f"file_id = '{self.file_id}' AND logged_at >= {begin} AND logged_at < {end}{before}"
+        times = TIMES[table] if table in _BOUNDS else ("logged_at",)
+        return f"file_id = '{self.file_id}' AND ({' OR '.join(map(self._holds, times))}){before}"
 
     def values(self, table: str) -> dict[str, str]:
         """Return the columns of a table that change, each with its new value in SQL."""
-        return {name: f"{name} + INTERVAL '{round(self.by.total_seconds())}' SECOND" for name in TIMES[table]}
+        moved = {name: f"{name} + INTERVAL '{round(self.by.total_seconds())}' SECOND" for name in TIMES[table]}
+        if table not in _BOUNDS:
+            return moved
+        return {name: f"CASE WHEN {self._holds(name)} THEN {value} ELSE {name} END" for name, value in moved.items()}
+
+    def _holds(self, column: str) -> str:
+        begin, end = (f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}'" for time in (self.begin, self.end))
+        return f"{column} >= {begin} AND {column} < {end}"
 
     def back(self) -> "Move":
         """Return the move that undoes this one."""

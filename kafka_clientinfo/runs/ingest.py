@@ -238,7 +238,7 @@ def _move(
     for move in moves(files.values(), resumed, zone):
         for name in TIMES:
             lake.create_missing([name])
-            rows = lake.read(name).where(move.condition)
+            rows = lake.read(name).where(move.condition(name))
             if not rows.isEmpty():  # a run that failed before it committed the file's row may have moved them
                 values = {column: F.expr(value) for column, value in move.values(name).items()}
                 lake.upsert(name, rows.withColumns(values), batch_id)

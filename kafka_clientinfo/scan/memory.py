@@ -67,7 +67,7 @@ class MemoryTables:
         for move in moves(files.values(), (), self._settings.log_zone):
             for name in TIMES:
                 changes = ", ".join(f"{column} = {value}" for column, value in move.values(name).items())
-                self._database.execute(f"UPDATE {name} SET {changes} WHERE {move.condition}")
+                self._database.execute(f"UPDATE {name} SET {changes} WHERE {move.condition(name)}")
             files[move.file_id] = moved_row(files[move.file_id], move)
         return list(files.values())
 

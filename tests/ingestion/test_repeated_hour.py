@@ -181,7 +181,7 @@ def test_a_move_takes_the_rows_of_its_times_and_bytes(until: int | None, expecte
     times = [begin - instant, begin, end - instant, end]
     rows = ", ".join(f"({n}, 'f', TIMESTAMP '{time:%Y-%m-%d %H:%M:%S.%f}', {n}00)" for n, time in enumerate(times))
     table = f"(VALUES {rows}, (9, 'g', TIMESTAMP '2026-10-25 00:30:00', 0)) AS rows(n, file_id, logged_at, byte_offset)"
-    moved = duckdb.sql(f"SELECT n FROM {table} WHERE {move.condition} ORDER BY n").fetchall()
+    moved = duckdb.sql(f"SELECT n FROM {table} WHERE {move.condition('requests')} ORDER BY n").fetchall()
     assert [n for (n,) in moved] == expected
     assert move.back().back() == move
 
@@ -191,11 +191,11 @@ def test_a_move_takes_the_rows_of_its_times_and_bytes(until: int | None, expecte
 def test_a_move_adds_its_time_to_every_time_of_a_row(table: str, hours: float) -> None:
     by = timedelta(hours=hours)
     move = Move("f", FIRST, FIRST + timedelta(hours=1), by)
-    names = ("logged_at", "started_at")
+    names = ("logged_at", "started_at", "first_at", "last_at")
     row = {name: FIRST.replace(tzinfo=None) + timedelta(microseconds=7 * number) for number, name in enumerate(names)}
     with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE t (logged_at TIMESTAMP, started_at TIMESTAMP)")
-        connection.execute("INSERT INTO t VALUES (?, ?)", [*row.values()])
+        connection.execute(f"CREATE TABLE t ({', '.join(f'{name} TIMESTAMP' for name in names)})")
+        connection.execute("INSERT INTO t VALUES (?, ?, ?, ?)", [*row.values()])
         connection.execute(f"UPDATE t SET {', '.join(f'{name} = {new}' for name, new in move.values(table).items())}")
         (moved,) = connection.execute("SELECT * FROM t").fetchall()
     assert moved == tuple(time + by if name in TIMES[table] else time for name, time in row.items())
@@ -243,4 +243,22 @@ def test_the_tables_of_scan_move_what_other_files_show(log: tuple[Path, list[int
     for _ in range(2):
         found = tables.query("SELECT logged_at, logged_at - started_at AS took FROM {requests} ORDER BY logged_at").rows
         assert found == [(instant, timedelta(microseconds=1500)) for instant in INSTANTS]
+        tables.set_files(reading.files)
+
+
+def test_the_bounds_of_topics_move_too(tmp_path: Path) -> None:
+    request = {"topicData": [{"name": "t", "partitionData": [{"index": 0, "recordsSizeInBytes": 1}]}]}
+    local = [instant.astimezone(ZoneInfo(BERLIN)) for instant in INSTANTS]
+    records = [
+        json_record(at=f"{time:%Y-%m-%d %H:%M:%S},000", correlation_id=n, api="PRODUCE", version=9, request=request)
+        for n, time in enumerate(local)
+    ]
+    parts = [records[:40], records[40:50], records[50:]]  # the second one lies inside the repeated hour
+    for number, part in enumerate(parts):
+        (tmp_path / f"kafka-request.log.{number}").write_bytes(b"".join(part))
+    tables, reading = read(sorted(tmp_path.iterdir()), Settings(log_zone=BERLIN), with_servers=False)
+    statement = "SELECT min(first_at), max(last_at) FROM {topic_mentions} GROUP BY file_id ORDER BY ALL"
+    ends = [(INSTANTS[a], INSTANTS[b]) for a, b in ((0, 39), (40, 49), (50, 89))]
+    for _ in range(2):
+        assert tables.query(statement).rows == ends
         tables.set_files(reading.files)
