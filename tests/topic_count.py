@@ -92,6 +92,8 @@ def _shared(sessions: dict[Any, Any], request: dict[str, Any], response: dict[st
         if epoch == 0 and is_kept:
             sessions[session] = _partitions(request["topics"], "partitionIndex")
         return set()
+    if "forgottenTopicsData" not in request:  # an acknowledgement asks for nothing
+        return set()
     return _changed(sessions, session, request, "partitionIndex", is_kept)
 
 

@@ -157,14 +157,8 @@ class FetchSessions:
         elif session.goes_on not in ("", session.named):
             return self._end(session.named), False
         else:
-            known = self._open.get(session.named)
-            if known is not None and not known.goes_on_with(key, at, session.epoch):
-                is_broken = known.last_epoch + 1 != session.epoch or known.key[:-1] != key[:-1]
-                ended += self._close(session.named, is_broken=is_broken)
-                if is_broken:
-                    self._note_cut(session.named)
-                known = None
-            part = known or self._begin(session.named, key, False, session.epoch, at)
+            part, broken = self._part(session, key, at)
+            ended += broken
         self._open.move_to_end(part.session)
         ended += self._note(part, at, session, uses)
         if not session.goes_on:  # refused, as the broker has dropped the session
@@ -172,6 +166,30 @@ class FetchSessions:
         if len(self._open) > MOST_SESSIONS:
             ended += self._close(next(iter(self._open)))
         return ended, True
+
+    def acknowledge(self, key: Key, at: int, session: FetchSession) -> list[SessionUse]:
+        """Note an acknowledgement of a share session: the session's epoch counts it, but it asks for nothing (KIP-932).
+
+        The arguments are those of `fetch`; returns uses that are counted now.
+        """
+        if session.epoch <= 0 or not session.goes_on:
+            return self._end(session.named)
+        part, broken = self._part(session, key, at)
+        part.last_epoch = session.epoch
+        return broken
+
+    def _part(self, session: FetchSession, key: Key, at: int) -> tuple[SessionPart, list[SessionUse]]:
+        """Return the part to which a request within a session belongs, and the uses of one that it does not go on."""
+        known = self._open.get(session.named)
+        if known is not None and known.goes_on_with(key, at, session.epoch):
+            return known, []
+        ended: list[SessionUse] = []
+        if known is not None:
+            is_broken = known.last_epoch + 1 != session.epoch or known.key[:-1] != key[:-1]
+            ended = self._close(session.named, is_broken=is_broken)
+            if is_broken:
+                self._note_cut(session.named)
+        return self._begin(session.named, key, False, session.epoch, at), ended
 
     def _begin(self, session: str, key: Key, is_start: bool, epoch: int, at: int) -> SessionPart:
         is_cut = session in self._cut and not is_start
@@ -193,6 +211,8 @@ class FetchSessions:
             if known is None or known.since is None:
                 part.topics.setdefault(topic, _HeldTopic()).counted += 1
                 left.append(SessionUse(part.key, topic, 1, at, at))
+        if not before:  # an acknowledgement may have begun the part
+            part.first_at = at
         part.fetches, part.last_at, part.last_epoch = before + 1, at, max(session.epoch, 0)
         return left
 
@@ -256,7 +276,7 @@ class FetchSessions:
             self._done.append(part)
             return uses
         self._note_cut(session)
-        if not part.is_start:
+        if part.fetches and not part.is_start:
             uses.append(SessionUse(part.key, NO_TOPIC, part.fetches, part.first_at, part.last_at))
         return uses
 

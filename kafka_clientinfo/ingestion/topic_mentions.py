@@ -149,7 +149,9 @@ class TopicCounts:
         principal, client_id, name, version = who
         key = (principal, client_id, name or _UNKNOWN, version or _UNKNOWN, operation, at // _DAY)
         by_session = False
-        if said.session is not None:
+        if said.session is not None and not said.session.is_fetch:
+            self._add(self._sessions.acknowledge((*key[:4], "fetch", key[5]), at, said.session))
+        elif said.session is not None:
             ended, by_session = self._sessions.fetch(key, at, said.session, said.uses)
             self._add(ended)
         self._count(key, at, said, by_session)

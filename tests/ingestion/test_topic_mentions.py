@@ -154,3 +154,34 @@ def test_a_session_of_very_many_partitions_counts_what_is_named(monkeypatch: pyt
     for use in (*now, *later, *left):
         requests[use.topic[0]] += use.requests
     assert requests == {"t0": 2, "t1": 2, "t2": 1, "t3": 1}
+
+
+def share(api: str, epoch: int, *topics: str, error: int = 0) -> bytes:
+    listed = [{"topicId": topic, "partitions": [{"partitionIndex": 0}]} for topic in topics]
+    request = {"groupId": "g", "memberId": "m", "shareSessionEpoch": epoch, "topics": listed}
+    if api == "SHARE_FETCH":
+        request["forgottenTopicsData"] = []
+    return json_record(
+        api=api, version=1, request=request, response={"errorCode": error, "responses": []}, correlation_id=epoch
+    )
+
+
+ID = "PVlvszJsSRewxzuV4ENRhw"
+
+
+def test_acknowledgements_belong_to_a_share_session_and_ask_for_nothing(tmp_path: Path) -> None:
+    records = [
+        share("SHARE_FETCH", 0, ID), share("SHARE_FETCH", 1), share("SHARE_ACKNOWLEDGE", 2, ID), share("SHARE_FETCH", 3),
+        share("SHARE_ACKNOWLEDGE", -1, ID),
+    ]  # fmt: skip
+    rows = {row["operation"]: row for row in mentioned(tmp_path, *records)}
+    assert {name: (row["topic_id"], row["requests"], row["groups"]) for name, row in rows.items()} == {
+        "fetch": (ID, 3, ["g"]),
+        "commit": (ID, 2, ["g"]),
+    }
+
+
+def test_a_part_that_begins_with_an_acknowledgement_goes_on_with_its_session(tmp_path: Path) -> None:
+    rows = mentioned(tmp_path, share("SHARE_ACKNOWLEDGE", 4, ID), share("SHARE_FETCH", 5))
+    (session,) = [row for row in rows if row["kind"] == "session"]
+    assert (session["first_epoch"], session["last_epoch"], session["requests"]) == (4, 5, 1)

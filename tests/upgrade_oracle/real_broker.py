@@ -133,6 +133,9 @@ def properties(release: str, folder: Path, port: int, other: int) -> str:
             f"controller.quorum.voters=1@{HOST}:{other}",
             f"listeners=PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{other}",
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "share.coordinator.state.topic.num.partitions=3",
+            "share.coordinator.state.topic.replication.factor=1",
+            "share.coordinator.state.topic.min.isr=1",
         ]
     return "\n".join(lines) + "\n"
 

@@ -42,9 +42,9 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     real_broker.jars(request.param)
     with real_broker.running(request.param, tmp_path_factory.mktemp("topics") / "broker") as broker:
         outcomes = fleet.played(broker.address)
+        metrics = real_broker.topic_bytes(broker)  # before the share group, as no log states the bytes that it gets
         if request.param >= "4":
             outcomes.update(fleet.outcome(SHARES, broker.address))
-        metrics = real_broker.topic_bytes(broker)
     return Played(
         outcomes, scanned([broker.request_log], Settings(), "topic_usage", "known_topics"), broker.request_log, metrics
     )

@@ -26,7 +26,7 @@ USE = ("cluster", "broker", *_WHO, *_TOPIC, "requests", "first_at", "last_at")
 def uses_by_sessions(topic_mentions: DataFrame, log_positions: DataFrame) -> DataFrame:
     """Return the uses of topics that a session held before a part of the log, and the unresolved fetches."""
     parts = _parts(topic_mentions, log_positions)
-    unresolved = parts.where(~F.col("is_start") & ~F.col("is_known"))
+    unresolved = parts.where(~F.col("is_start") & ~F.col("is_known") & (F.col("requests") > 0))
     nothing = F.lit(None).cast("string")
     rows = unresolved.withColumns({"topic": nothing, "topic_id": nothing}).select(*USE)
     return rows.unionByName(_uses(parts, topic_mentions))

@@ -20,7 +20,7 @@ from ...printable import encodable
 from ..apis import FETCH, METADATA, PRODUCE, TOPIC_OPERATIONS
 from .mentions import FINAL_EPOCH, LIMIT, NO_ID, FetchSession, Mentions, TopicUse, merged, of_one_name
 
-_SHARE_FETCH = 78
+_SHARE_FETCH, _SHARE_ACKNOWLEDGE = 78, 79
 _CREATE_TOPICS, _DELETE_TOPICS, _DESCRIBE_TOPIC_PARTITIONS = 19, 20, 75
 _LISTING = {METADATA, _CREATE_TOPICS, _DELETE_TOPICS, _DESCRIBE_TOPIC_PARTITIONS}
 """APIs with answers that list topics, those that exist or have existed without an error."""
@@ -149,7 +149,7 @@ def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) 
         if not all(type(number) is int and 0 <= number < LIMIT for number in ids):
             return None
         named, goes_on = (str(number) if number else "" for number in ids)
-    elif key == _SHARE_FETCH:
+    elif key in (_SHARE_FETCH, _SHARE_ACKNOWLEDGE):
         epoch = request.get("shareSessionEpoch")
         named = goes_on = json.dumps([request.get("groupId"), request.get("memberId")])
         named = "" if epoch == 0 else named
@@ -163,7 +163,7 @@ def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) 
         for entry in request.get("forgottenTopicsData") or ()
         if isinstance(entry, dict)
     ]
-    return FetchSession(encodable(named), epoch, encodable(goes_on), tuple(forgotten))
+    return FetchSession(encodable(named), epoch, encodable(goes_on), tuple(forgotten), key != _SHARE_ACKNOWLEDGE)
 
 
 def _named_in(key: int, response: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:

@@ -23,7 +23,7 @@ class TopicUse(NamedTuple):
 
 
 class FetchSession(NamedTuple):
-    """The session of a fetch (KIP-227; of a share group's member: KIP-932).
+    """The session of a fetch (KIP-227), or of a share group's member (KIP-932), whose acknowledgements belong to it too.
 
     Attributes:
         named: the session that the request names; empty if none.
@@ -31,12 +31,14 @@ class FetchSession(NamedTuple):
             the number of an incremental fetch.
         goes_on: the session in which the next fetch goes on; empty if there is none.
         forgotten: topics and partitions that leave the session with this fetch.
+        is_fetch: whether the request asks for what the session holds; an acknowledgement only counts on.
     """
 
     named: str
     epoch: int
     goes_on: str
     forgotten: tuple[tuple[str | None, str | None, tuple[int, ...]], ...] = ()
+    is_fetch: bool = True
 
 
 class Mentions(NamedTuple):
