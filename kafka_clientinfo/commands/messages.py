@@ -16,7 +16,7 @@ from ..config.owners import Owner
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
-from ..questions.presenter import IN_WORDS, clients, explained, held_down_by, hosts, least_release, verdicts, who, why
+from ..questions.presenter import IN_WORDS, counted, explained, held_down_by, hosts, least_release, verdicts, who, why
 from ..questions.queries import grouped
 from ..releases.broker_releases import DEPRECATED, REFUSED, UNDECIDED, release
 from ..tables.spec import CLIENT
@@ -104,9 +104,9 @@ def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
     total = sum(impact.clients.values())
     sections = [
-        f"# Kafka {target}: {breaking:,} of {clients(total)} {of_owner} would break",
+        f"# Kafka {target}: {breaking:,} of {counted(total, 'client')} {of_owner} would break",
         *([f"For {_text(owner.name)}, {_text(owner.contact)}"] if owner and owner.contact else []),
-        f"{verdicts(impact.clients, clients(breaking))}, by the requests in the brokers' logs. "
+        f"{verdicts(impact.clients, counted(breaking, 'client'))}, by the requests in the brokers' logs. "
         "A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host may be that of "
         "others too. All times are UTC.",
         *_table_of(impact.uses, REFUSED),
@@ -155,7 +155,7 @@ def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
         for client_uses in by_client.values()
     ]
     more = len(lines) - _MOST
-    lines[_MOST:] = [f"- … and {clients(more)} more."] if more > 0 else []
+    lines[_MOST:] = [f"- … and {counted(more, 'client')} more."] if more > 0 else []
     lead = (
         "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
         f"versions that Kafka {target} accepts."

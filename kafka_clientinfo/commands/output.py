@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from ..config.toml_files import shown
 from ..errors import ClientInfoError
 from ..printable import safe
-from ..questions.presenter import identity
+from ..questions.presenter import counted, identity
 from ..questions.trust import limits_of_logs
 from . import text_layout, text_tables
 
@@ -333,7 +333,7 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
                 lines.append("(no rows)")
             if table.more:
                 indent = "  " if table.title else ""
-                others = f"{table.more:,} more row{'' if table.more == 1 else 's'}"
+                others = counted(table.more, "more row")
                 more = text_tables.fold(f"{indent}… and {others}; {rest} have all", width)
                 lines += ["", more] if layout.in_blocks else [more]
             parts.append("\n".join(lines))

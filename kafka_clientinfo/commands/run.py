@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..printable import safe
 from ..questions.filters import Scope
-from ..questions.presenter import files
+from ..questions.presenter import counted
 from ..questions.trust import limits_of_logs
 from . import text_tables
 from .context import COMMITTED, Context, add_common
@@ -89,7 +89,7 @@ def _files(report: "RunReport", elapsed: float) -> str:
     (requests,) = totals(report.files, "requests")
     late = {problem.path for problem in report.problems if problem.kind == "late"}
     lines = [
-        f"Read {files(len(report.files))}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
+        f"Read {counted(len(report.files), 'file')}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
         f"{_unchanged(len(set(report.unchanged) - late))}."
     ]
     rows: list[Sequence[Any]] = [
@@ -105,7 +105,7 @@ def _unchanged(number: int) -> str:
     """Return the end of the sentence on what was read; empty if every file had something new."""
     if not number:
         return ""
-    return f"; {files(number)} {'was read before and has' if number == 1 else 'were read before and have'} nothing new"
+    return f"; {counted(number, 'file')} {'was read before and has' if number == 1 else 'were read before and have'} nothing new"
 
 
 def totals(reports: Iterable[Mapping[str, Any]], *names: str) -> list[str]:

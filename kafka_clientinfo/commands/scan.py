@@ -22,7 +22,7 @@ from ..printable import argument, safe
 from ..questions import topics
 from ..questions.filters import Scope
 from ..questions.impact import Impact, clients_by_verdict, impact
-from ..questions.presenter import files
+from ..questions.presenter import counted
 from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
 from . import text_tables, upgrade
@@ -268,7 +268,7 @@ class _Scan:
             reports, "to_offset", "records", "requests", "rejected", "pending_bytes"
         )
         lines = [
-            f"Read {files(len(reports))}, {read} bytes of log, {records} records: {requests} requests, {rejected} rejected,"
+            f"Read {counted(len(reports), 'file')}, {read} bytes of log, {records} records: {requests} requests, {rejected} rejected,"
             f" in {time.monotonic() - self._started:.1f} s"
         ]
         lines += [f"  {line}" for line in not_read(self._reading.problems, reports)]

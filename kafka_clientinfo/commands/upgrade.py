@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
 from ..questions.impact import MARKS, Impact, impact
-from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, clients, explained, hosts, rows, verdicts, who, why
+from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, counted, explained, hosts, verdicts, who, why
 from ..questions.topics import losses
 from ..releases.broker_releases import REFUSED, WORST_FIRST, release
 from ..releases.client_libraries import client_libraries
@@ -143,7 +143,7 @@ def as_text(result: Impact, by: Table | None = None) -> str:
 
 def headline(target: str, by_verdict: Mapping[str, int]) -> str:
     """Return the sentence with the number of clients per verdict at a release."""
-    return f"Kafka {target}: of {clients(sum(by_verdict.values()))} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}."
+    return f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}."
 
 
 def _section(result: Impact, verdict: str) -> Table:
@@ -171,8 +171,8 @@ def _title(result: Impact, verdict: str) -> str:
 
     A row is a client's request of one API and version, so that a client with a worse verdict may have rows here too.
     """
-    number, number_of_rows = result.clients[verdict], rows(result.found.get(verdict, 0))
-    of_clients = f"{clients(number)}, {number_of_rows}" if number else f"{number_of_rows} of clients above"
+    number, number_of_rows = result.clients[verdict], counted(result.found.get(verdict, 0), "row")
+    of_clients = f"{counted(number, 'client')}, {number_of_rows}" if number else f"{number_of_rows} of clients above"
     return f"{IN_WORDS[verdict].capitalize()}: {of_clients}"
 
 

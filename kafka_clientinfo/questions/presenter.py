@@ -39,19 +39,9 @@ def software(name: str | None, version: str | None) -> str:
     return str(name) if version in (None, UNKNOWN) else f"{name} {version}"
 
 
-def clients(number: int) -> str:
-    """Return a number of clients, such as `1 client` or `1,200 clients`."""
-    return f"{number:,} client{'' if number == 1 else 's'}"
-
-
-def rows(number: int) -> str:
-    """Return a number of rows, such as `1 row` or `1,200 rows`."""
-    return f"{number:,} row{'' if number == 1 else 's'}"
-
-
-def files(number: int) -> str:
-    """Return a number of files, such as `1 file` or `1,200 files`."""
-    return f"{number:,} file{'' if number == 1 else 's'}"
+def counted(number: int, what: str) -> str:
+    """Return a number of things, such as `1 client` or `1,200 clients`; `what` is their name in the singular."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:

@@ -1,6 +1,6 @@
 """The questions about topics: who uses each, which are unused, and which lose a client at a release of Kafka.
 
-A topic whose name no record shows stands under its id. Fetches of sessions that began before the log name no topic; they
+A topic stands under its id if no record shows its name. Fetches of sessions that began before the log name no topic; they
 are left out here, and `unresolved` counts them.
 """
 
@@ -9,15 +9,16 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..printable import listed, safe
+from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from .filters import Scope
 from .impact import judged
+from .presenter import counted
 from .queries import Rows, same
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
 _CLIENT = ", ".join(f"u.{name}" for name in CLIENT)
-_OF_CLIENT = ", ".join(CLIENT[1:])
 _IS = {name: f"operation = '{name}'" for name in ("produce", "fetch", "commit")}
 _BY_CLIENT = (
     f"SELECT u.cluster, {TOPIC} AS topic, {', '.join(f'u.{name}' for name in CLIENT[1:])}, "
@@ -63,7 +64,7 @@ UNUSED = (
 """SQL for topics that exist and that nobody wrote or read while the logs cover."""
 _COVERED = (
     "SELECT cluster, max(brokers_read) AS brokers, max(covered_from) AS covered_from, max(covered_until) AS covered_until "
-    "FROM {known_topics} AS k WHERE true{of_cluster} GROUP BY cluster ORDER BY cluster"
+    "FROM {known_topics} AS k GROUP BY cluster ORDER BY cluster"
 )
 _NEAR = 3
 
@@ -91,11 +92,8 @@ def _known(names: list[str]) -> str:
 
 def coverage(scope: Scope) -> list[str]:
     """Return a sentence per cluster on the time over which its logs would have shown any use of a topic."""
-    cluster = scope.filters.cluster
-    of_cluster = "" if cluster is None else " AND cluster = {cluster}"
-    rows = scope.tables.query(_COVERED.replace("{of_cluster}", of_cluster), dict(scope.filters.parameters)).dicts()
     sentences = []
-    for row in rows:
+    for row in scope.query(_COVERED).dicts():
         name = safe(row["cluster"], 80)
         if row["covered_from"] is None:
             sentences.append(
@@ -103,9 +101,8 @@ def coverage(scope: Scope) -> list[str]:
                 "to be unused."
             )
         else:
-            brokers = f"{row['brokers']} broker{'' if row['brokers'] == 1 else 's'}"
             sentences.append(
-                f"Cluster {name}: the logs of {brokers} hold every request from {row['covered_from']:%Y-%m-%d %H:%M:%S} to "
+                f"Cluster {name}: the logs of {counted(row['brokers'], 'broker')} hold every request from {row['covered_from']:%Y-%m-%d %H:%M:%S} to "
                 f"{row['covered_until']:%Y-%m-%d %H:%M:%S} UTC; what happened before, or on other brokers, they do not show."
             )
     return sentences
@@ -119,7 +116,7 @@ def unresolved(scope: Scope) -> str | None:
     )
     if not fetches:
         return None
-    ids = f"{clients} client id{'' if clients == 1 else 's'}"
+    ids = counted(clients, "client id")
     number = f"1 fetch of {ids} belongs" if fetches == 1 else f"{fetches:,} fetches of {ids} belong"
     return (
         f"{number} to fetch sessions that began before the log (KIP-227): which topics are asked for, besides those that "
@@ -150,7 +147,7 @@ def topics_of_clients(scope: Scope, most: int = 0) -> dict[tuple[Any, ...], list
 def losses(scope: Scope, target: str) -> Rows:
     """Return the topics that lose a producer or a consumer at a measured release, the most losses first."""
     worst = f"SELECT {', '.join(CLIENT)}, min(rank) AS rank FROM judged GROUP BY {', '.join(CLIENT)}"
-    breaks = "coalesce(j.rank, 9) = 0"
+    breaks = f"j.rank = {WORST_FIRST.index(REFUSED)}"
     return scope.query(
         f"{judged(target)}SELECT c.cluster, c.topic, "
         f"count(CASE WHEN {breaks} THEN c.produce_requests END) AS producers_that_break, count(c.produce_requests) AS producers, "

@@ -14,7 +14,7 @@ from ..errors import WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
-from ..questions.presenter import IN_WORDS, advice, clients, explained, identity, software, why
+from ..questions.presenter import IN_WORDS, advice, counted, explained, identity, software, why
 from ..questions.queries import grouped
 from ..questions.topics import coverage, unresolved
 from ..questions.trust import unseen_starts
@@ -76,7 +76,7 @@ class _Contents:
         self.words = {
             "target": self.target,
             "breaking": f"{breaking:,}" if breaking else "None",
-            "clients": clients(sum(verdict.clients.values())),
+            "clients": counted(sum(verdict.clients.values()), "client"),
             "connections": f"{self.connections:,}",
             "observed": "all" if observed == self.connections else f"{observed:,}",
             "brokers": f"{self.brokers:,}",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.questions.presenter import advice, identity, least_release, rows, verdicts
+from kafka_clientinfo.questions.presenter import advice, counted, identity, least_release, verdicts
 from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 
 
@@ -25,8 +25,8 @@ def test_the_clients_of_each_verdict_are_set_apart(numbers: tuple[int, ...], bre
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")])
-def test_rows_are_counted(number: int, text: str) -> None:
-    assert rows(number) == text
+def test_things_are_counted_in_words(number: int, text: str) -> None:
+    assert counted(number, "row") == text
 
 
 @pytest.mark.parametrize(("text", "shown"), [(None, "(none)"), ("", "(empty)"), ("app", "app"), (" ", " ")])
