@@ -57,12 +57,8 @@ def execute(context: Context) -> int:
 
 def _answer(scope: Scope, arguments: argparse.Namespace, limit: int) -> Table:
     if arguments.unused:
-        return ask(scope, "", UNUSED if scope.filters.cluster is None else _of_cluster(UNUSED), None, limit)
+        return ask(scope, "", UNUSED, None, limit)
     if arguments.topic is None:
         return ask(scope, "", ALL, None, limit)
     statement, parameters = clients_of(scope, argument("TOPIC", arguments.topic))
     return ask(scope, "", statement, parameters, limit)
-
-
-def _of_cluster(statement: str) -> str:
-    return statement.replace("WHERE ", "WHERE cluster = {cluster} AND ", 1)

@@ -51,6 +51,8 @@ _SPANS: Mapping[str, tuple[str, str]] = {
 """The first and the last time of each table's rows."""
 _CLIENT_TABLES = ("client_inventory", "upgrade_impact")
 """The tables in which a row's times span all connections of a client, also if it was away between two of them."""
+_OF_CLUSTERS = ("known_topics",)
+"""The tables that only the filter of the cluster applies to: what they say is about no client, and about all times."""
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 NAMED_DAYS = {"today": 0, "yesterday": 1}
 """Days by name, with the number of days before today."""
@@ -129,6 +131,8 @@ class Filters:
 
         If a time begins and ends, a client must have a connection in it: it may have come before and after it only.
         """
+        if table in _OF_CLUSTERS:
+            return f"SELECT * FROM {{{table}}} AS chosen WHERE {Filters(cluster=self.cluster).where()}"
         begin, end = _SPANS[table]
         rows = f"SELECT * FROM {{{table}}} AS chosen WHERE {self.where(begin, end)}"
         if table in _CLIENT_TABLES and self.since is not None and self.until is not None:
@@ -161,7 +165,7 @@ class Scope:
     def query(self, statement: str, parameters: "Parameters | None" = None) -> "Rows":
         """Answer SQL as `Tables.query` does, on the rows in scope; views and `severity_order` may be in braces too."""
         names = _Names(severity_order=SEVERITY_ORDER)
-        names |= {name: f"({self.filters.rows_of(name)})" for name in _SPANS}
+        names |= {name: f"({self.filters.rows_of(name)})" for name in (*_SPANS, *_OF_CLUSTERS)}
         names |= {name: f"({view.sql.format_map(names)})" for name, view in views().items()}
         return self.tables.query(statement.format_map(names), {**self.filters.parameters, **(parameters or {})})
 

@@ -12,15 +12,9 @@ LEFT JOIN {client_inventory} AS i ON i.cluster = u.cluster AND i.principal IS NO
      AND i.client_id IS NOT DISTINCT FROM u.client_id AND i.client_software_name = u.client_software_name
      AND i.client_software_version = u.client_software_version
 UNION ALL
-SELECT k.cluster, k.topic, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, used.last_at, k.covered_from, k.covered_until
-FROM (
-    SELECT cluster, topic, max(covered_from) AS covered_from, max(covered_until) AS covered_until
-    FROM {known_topics} WHERE NOT is_internal
-    GROUP BY cluster, topic
-    HAVING max(deleted_at) IS NULL OR max(deleted_at) < max(last_named_at)
-) AS k
-LEFT JOIN (
-    SELECT cluster, topic, max(last_at) AS last_at
-    FROM {topic_usage} WHERE operation IN ('produce', 'fetch', 'commit') GROUP BY cluster, topic
-) AS used ON used.cluster = k.cluster AND used.topic = k.topic
-WHERE k.covered_from IS NOT NULL AND (used.last_at IS NULL OR used.last_at < k.covered_from)
+SELECT cluster, topic, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, max(last_used_at), max(covered_from),
+       max(covered_until)
+FROM {known_topics} WHERE NOT is_internal
+GROUP BY cluster, topic
+HAVING (max(deleted_at) IS NULL OR max(deleted_at) < max(last_named_at))
+   AND max(covered_from) IS NOT NULL AND (max(last_used_at) IS NULL OR max(last_used_at) < max(covered_from))

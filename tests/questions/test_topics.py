@@ -1,6 +1,7 @@
 """Questions about topics of the sample logs: all topics, one topic, unused ones, and losses at a release."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import json_record
-from tests.concerns.topics.test_topic_usage import BUSY, ID, fetch, metadata, tables
+from tests.concerns.topics.test_topic_usage import BUSY, ID, OTHER, fetch, metadata, tables
 
 TARGET = "4.0.1"
 
@@ -87,6 +88,14 @@ def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
     assert "no topic can be said to be unused" in sentence
     (sentence,) = topics.coverage(Scope(tables(tmp_path, b1=[*BUSY, metadata(7200, ("t", ID))])))
     assert "the logs of 1 broker hold every request from" in sentence
+
+
+@pytest.mark.parametrize("filters", [Filters(since=datetime(2100, 1, 1, tzinfo=UTC)), Filters(client="nobody")])
+def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(tmp_path: Path, filters: Filters) -> None:
+    found = tables(tmp_path, b1=[*BUSY, metadata(7200, ("used", ID), ("t", OTHER))])
+    assert [row["topic"] for row in Scope(found, filters).query(topics.UNUSED).dicts()] == ["t"]
+    assert Scope(found, filters).query(topics.ALL).dicts() == []
+    assert topics.coverage(Scope(found, filters)) == topics.coverage(Scope(found))
 
 
 def test_unresolved_fetches_are_counted_in_a_sentence(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", 
 """Topics that brokers write and read without requests."""
 
 
-def transform(topic_mentions: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def transform(
+    topic_mentions: DataFrame, topic_usage: DataFrame, ingested_files: DataFrame, settings: Settings
+) -> DataFrame:
     """Return one row per topic and id that brokers have named in their answers."""
     is_deletion = F.col("kind") == "deletion"
     named = topic_mentions.where(F.col("kind").isin("name", "deletion"))
@@ -19,8 +21,11 @@ def transform(topic_mentions: DataFrame, ingested_files: DataFrame, settings: Se
         F.max("last_at").alias("last_named_at"),
         F.max(F.when(is_deletion, F.col("last_at"))).alias("deleted_at"),
     )
+    used = topic_usage.where(F.col("operation").isin("produce", "fetch", "commit") & F.col("topic").isNotNull())
+    last_used = used.groupBy("cluster", "topic").agg(F.max("last_at").alias("last_used_at"))
     covered = _covered(newest_periods(ingested_files, settings))
-    return topics.join(covered, on="cluster", how="left").withColumn("is_internal", F.col("topic").isin(*INTERNAL))
+    with_use = topics.join(last_used, on=["cluster", "topic"], how="left").join(covered, on="cluster", how="left")
+    return with_use.withColumn("is_internal", F.col("topic").isin(*INTERNAL))
 
 
 def _covered(periods: DataFrame) -> DataFrame:
