@@ -21,8 +21,6 @@ CONTROL_APIS = _keys(
 
 SaslAuthenticate is not one of them, because its body holds credentials."""
 
-PRODUCE, FETCH, METADATA = (_KEYS[name] for name in ("PRODUCE", "FETCH", "METADATA"))
-
 TOPIC_OPERATIONS = {
     key: operation
     for operation, names in {
@@ -34,13 +32,15 @@ TOPIC_OPERATIONS = {
     }.items()
     for key in _keys(names)
 }
-"""What the requests of an API do with the topics that they name, by API key."""
+"""What the requests of an API do with the topics that they name, by API key.
+
+A follower's Fetch counts as replicate (see `ingestion.topic_mentions`), and the APIs of configs count only where they
+name a topic."""
 
 NAMING_APIS = _keys(
-    """METADATA DESCRIBE_TOPIC_PARTITIONS CONSUMER_GROUP_DESCRIBE SHARE_GROUP_DESCRIBE DESCRIBE_SHARE_GROUP_OFFSETS
-    LEADER_AND_ISR UPDATE_METADATA"""
+    """METADATA DESCRIBE_TOPIC_PARTITIONS CONSUMER_GROUP_DESCRIBE SHARE_GROUP_DESCRIBE DESCRIBE_SHARE_GROUP_OFFSETS"""
 )
-"""APIs with answers or requests that show which topics exist, and their ids, and that use none."""
+"""APIs with answers that show which topics exist, and their ids (KIP-516), and that use none."""
 
 TOPIC_APIS = frozenset(TOPIC_OPERATIONS) | NAMING_APIS
 """APIs with topics in their bodies that are counted."""

@@ -12,6 +12,7 @@ from kafka_clientinfo.resources import enum_name
 class ApiKey(IntEnum):
     """Keys of the APIs that this package refers to by name; the names are those of Kafka's ApiKeys enum."""
 
+    PRODUCE = 0
     FETCH = 1
     METADATA = 3
     OFFSET_COMMIT = 8
@@ -22,11 +23,16 @@ class ApiKey(IntEnum):
     DESCRIBE_GROUPS = 15
     SASL_HANDSHAKE = 17
     API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
     ADD_PARTITIONS_TO_TXN = 24
     CONSUMER_GROUP_HEARTBEAT = 68
     GET_TELEMETRY_SUBSCRIPTIONS = 71
     PUSH_TELEMETRY = 72
+    DESCRIBE_TOPIC_PARTITIONS = 75
     SHARE_GROUP_HEARTBEAT = 76
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
     STREAMS_GROUP_HEARTBEAT = 88
 
 

@@ -1,15 +1,4 @@
-"""Any body with topics, read from its parsed JSON.
-
-    operation   | APIs
-    ------------|-------------------------------------------------------------------------------------------------
-    produce     | Produce
-    fetch       | Fetch, ShareFetch; a follower's Fetch counts as replicate (see `ingestion.topic_mentions`)
-    commit      | OffsetCommit, TxnOffsetCommit, ShareAcknowledge
-    administer  | CreateTopics, DeleteTopics, CreatePartitions, DeleteRecords, ElectLeaders,
-                | AlterPartitionReassignments; AlterConfigs and IncrementalAlterConfigs, where they name a topic
-
-Answers to Metadata and some others use no topic, but show which topics exist, and their ids (KIP-516).
-"""
+"""Any body with topics, read from its parsed JSON; `apis.TOPIC_OPERATIONS` and `apis.NAMING_APIS` list the APIs."""
 
 import json
 import re
@@ -17,19 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...printable import encodable
-from ..apis import FETCH, METADATA, PRODUCE, TOPIC_OPERATIONS
-from .mentions import FINAL_EPOCH, LIMIT, NO_ID, FetchSession, Mentions, TopicUse, merged, of_one_name
+from ...protocol import ApiKey
+from ..apis import TOPIC_OPERATIONS
+from ..generations.fields import INT16, INT32
+from .mentions import FINAL_EPOCH, NO_ID, FetchSession, Mentions, TopicUse, merged, of_one_name
 
-_SHARE_FETCH, _SHARE_ACKNOWLEDGE = 78, 79
-_CREATE_TOPICS, _DELETE_TOPICS, _DESCRIBE_TOPIC_PARTITIONS = 19, 20, 75
-_LISTING = {METADATA, _CREATE_TOPICS, _DELETE_TOPICS, _DESCRIBE_TOPIC_PARTITIONS}
+_LISTING = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS}
 """APIs with answers that list topics, those that exist or have existed without an error."""
-_UNNAMING = {PRODUCE, FETCH, _SHARE_FETCH}
+_UNNAMING = {ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH}
 """APIs with answers that name topics by name or by id, and never by both."""
 _TOPIC_RESOURCE = 2
 _USES = {"topics", "topicData", "topicNames", "responses", "resources", "topicPartitions", "results",
-         "replicaElectionResults", "createTopicRequests", "topicPartitionsList", "topicErrors",
-         "topicErrorCodes"}  # fmt: skip
+         "replicaElectionResults", "createTopicRequests", "topicErrors", "topicErrorCodes"}  # fmt: skip
 """Names of the arrays of topics in requests and responses, today's and earlier ones; all stand at the top of a body."""
 _TOPIC_NAMES = ("name", "topic", "topicName", "resourceName")
 _PARTITIONS = ("partitions", "partitionResponses", "partitionData", "partitionResult", "partitionResults",
@@ -60,7 +48,7 @@ def mentions(key: int, request: Any, response: Any) -> Mentions:
     if session is None:
         uses = [use._replace(partitions=()) for use in uses]
     group = _text((request or {}).get("groupId"))
-    deleted = named if key == _DELETE_TOPICS else ()
+    deleted = named if key == ApiKey.DELETE_TOPICS else ()
     return Mentions(
         operation, merged(of_one_name(uses)), group, session, _code(response), () if deleted else named, deleted
     )
@@ -71,10 +59,10 @@ def _uses_in(key: int, body: Any, is_answered: bool, is_response: bool) -> Itera
         if name not in _USES or not isinstance(entries, list):
             continue
         for entry in entries:
-            if isinstance(entry, str) and key == _DELETE_TOPICS:
+            if isinstance(entry, str) and key == ApiKey.DELETE_TOPICS:
                 yield TopicUse(entry, None, None, {} if is_answered else None)
             elif isinstance(entry, dict) and ((topic := _topic_of(entry)) != (None, None)):
-                errors = dict(_errors_in(entry, 0)) if is_response else {}
+                errors = _errors_in(entry) if is_response else {}
                 yield TopicUse(*topic, _size(entry), errors if is_answered else None, _partitions(entry))
 
 
@@ -96,7 +84,7 @@ def _partitions(entry: Mapping[str, Any]) -> tuple[int, ...]:
         if isinstance(partition, dict):
             header = partition.get("partitionHeader", partition)  # until 2.0
             partition = next((header[name] for name in _NUMBERS if name in header), None)
-        if type(partition) is int and 0 <= partition < LIMIT:
+        if type(partition) is int and 0 <= partition < INT32.stop:
             numbers.append(partition)
     return tuple(dict.fromkeys(numbers))
 
@@ -115,13 +103,13 @@ def _size(entry: Mapping[str, Any]) -> int | None:
 def _size_of(value: Any) -> int | None:
     if isinstance(value, str) and (records := _RECORDS.match(value)):
         value = int(records[1])
-    return value if type(value) is int and 0 <= value < LIMIT else None
+    return value if type(value) is int and 0 <= value < INT32.stop else None
 
 
-def _errors_in(value: Any, depth: int) -> Iterator[tuple[int, int]]:
-    """Yield the error codes, other than 0, in an entry of a response, each with the number of its occurrences."""
+def _errors_in(entry: Mapping[str, Any]) -> dict[int, int]:
+    """Return the error codes, other than 0, in an entry of a response, each with the number of its occurrences."""
     codes: dict[int, int] = {}
-    waiting = [(value, depth)]
+    waiting: list[tuple[Any, int]] = [(entry, 0)]
     while waiting:
         item, level = waiting.pop()
         if level > _MOST_DEPTH:
@@ -130,40 +118,40 @@ def _errors_in(value: Any, depth: int) -> Iterator[tuple[int, int]]:
             waiting += ((inner, level + 1) for inner in item)
         elif isinstance(item, dict):
             for name, inner in item.items():
-                if name in _ERRORS and type(inner) is int and inner and -(1 << 15) <= inner < 1 << 15:
+                if name in _ERRORS and type(inner) is int and inner and inner in INT16:
                     codes[inner] = codes.get(inner, 0) + 1
                 elif isinstance(inner, list | dict):
                     waiting.append((inner, level + 1))
-    yield from codes.items()
+    return codes
 
 
 def _code(response: Mapping[str, Any] | None) -> int:
     code = (response or {}).get("errorCode")
-    return code if type(code) is int and -(1 << 15) <= code < 1 << 15 else 0
+    return code if type(code) is int and code in INT16 else 0
 
 
 def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) -> FetchSession | None:
-    if key == FETCH:
+    if key == ApiKey.FETCH:
         ids = [body.get("sessionId") or 0 for body in (request, response)]
         epoch = request.get("sessionEpoch")
-        if not all(type(number) is int and 0 <= number < LIMIT for number in ids):
+        if not all(type(number) is int and 0 <= number < INT32.stop for number in ids):
             return None
         named, goes_on = (str(number) if number else "" for number in ids)
-    elif key in (_SHARE_FETCH, _SHARE_ACKNOWLEDGE):
+    elif key in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
         epoch = request.get("shareSessionEpoch")
         named = goes_on = json.dumps([request.get("groupId"), request.get("memberId")])
         named = "" if epoch == 0 else named
         goes_on = "" if epoch == FINAL_EPOCH or _code(response) else goes_on
     else:
         return None
-    if type(epoch) is not int or abs(epoch) >= LIMIT or not (named or goes_on):
+    if type(epoch) is not int or epoch not in INT32 or not (named or goes_on):
         return None
     forgotten = [
         (*_topic_of(entry), _partitions(entry))
         for entry in request.get("forgottenTopicsData") or ()
         if isinstance(entry, dict)
     ]
-    return FetchSession(encodable(named), epoch, encodable(goes_on), tuple(forgotten), key != _SHARE_ACKNOWLEDGE)
+    return FetchSession(encodable(named), epoch, encodable(goes_on), tuple(forgotten), key != ApiKey.SHARE_ACKNOWLEDGE)
 
 
 def _named_in(key: int, response: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 NO_ID = "A" * 22
 """The Uuid of zeros, which stands for no topic id."""
-LIMIT = 1 << 31
-"""The first number that is no int32: no size, partition or session of Kafka's is as large."""
 FINAL_EPOCH = -1
 """A fetch with this session epoch is in no session, and ends the one that it names (KIP-227)."""
 
@@ -23,7 +21,7 @@ class TopicUse(NamedTuple):
 
 
 class FetchSession(NamedTuple):
-    """The session of a fetch (KIP-227), or of a share group's member (KIP-932), whose acknowledgements belong to it too.
+    """The session of a fetch (KIP-227), or of a share group's member with its acknowledgements (KIP-932).
 
     Attributes:
         named: the session that the request names; empty if none.

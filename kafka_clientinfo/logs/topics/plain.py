@@ -7,9 +7,10 @@ patterns do not match as a whole is left to `bodies`; tests/logs/topics/test_pla
 import re
 from collections.abc import Mapping
 
-from ..apis import FETCH, METADATA, PRODUCE
+from ...protocol import ApiKey
+from ..generations.fields import INT32
 from .bodies import json_mentions
-from .mentions import LIMIT, NO_ID, FetchSession, Mentions, TopicUse, merged
+from .mentions import NO_ID, FetchSession, Mentions, TopicUse, merged
 
 _ERROR = re.compile(rb'rrorCode":(?!0[,}])')
 _PRODUCED = re.compile(rb'\{"(topicId|name)":"([^"]*)","partitionData":\[([^\]]*)\]\}')
@@ -54,11 +55,11 @@ def _plain(data: bytes, at_request: int, request_end: int, at_response: int, end
     """Return what `json_mentions` returns of valid JSON; None if only that can tell."""
     if _ERROR.search(data, at_response, end) is not None:
         return None  # which topic it belongs to is for `mentions` to say
-    if key == PRODUCE:
+    if key == ApiKey.PRODUCE:
         return _plain_produce(data, at_request, request_end, at_response, end)
-    if key == METADATA:
+    if key == ApiKey.METADATA:
         return _plain_metadata(data, at_response, end)
-    return _plain_fetch(data, at_request, request_end, at_response, end) if key == FETCH else None
+    return _plain_fetch(data, at_request, request_end, at_response, end) if key == ApiKey.FETCH else None
 
 
 def _plain_produce(data: bytes, at_request: int, request_end: int, at_response: int, end: int) -> Mentions | None:
@@ -146,11 +147,11 @@ def _id(text: bytes) -> str | None:
 
 
 def _partitions(numbers: list[bytes]) -> tuple[int, ...]:
-    return tuple(number for number in dict.fromkeys(map(int, numbers)) if number < LIMIT)
+    return tuple(number for number in dict.fromkeys(map(int, numbers)) if number < INT32.stop)
 
 
 def _sum(sizes: list[bytes]) -> int | None:
-    known = [size for size in map(int, sizes) if size < LIMIT]
+    known = [size for size in map(int, sizes) if size < INT32.stop]
     return sum(known) if known else None
 
 

@@ -4,7 +4,8 @@ import json
 import re
 from typing import Any
 
-from ..apis import PRODUCE, TOPIC_OPERATIONS
+from ...protocol import ApiKey
+from ..apis import TOPIC_OPERATIONS
 from ..struct_text import MAX_BODY, struct_to_json
 from .bodies import mentions
 from .mentions import NOTHING, Mentions, TopicUse, merged
@@ -18,7 +19,7 @@ _NAMED_GROUP = re.compile(rb"; GroupId: ?(.*?); ?GroupGenerationId:", re.DOTALL)
 def struct_mentions(key: int, request: bytes, response: bytes) -> Mentions:
     """Read the bodies of a record before 2.8 as structs; Produce requests state only names, partitions and sizes."""
     answer = _struct(response)
-    at = request.find(_SIZED_BEGIN) if key == PRODUCE else -1
+    at = request.find(_SIZED_BEGIN) if key == ApiKey.PRODUCE else -1
     if at < 0:
         return mentions(key, _struct(request), answer)
     listed = request[at + len(_SIZED_BEGIN) : request.rfind(_SIZED_END)]
@@ -37,7 +38,7 @@ def _struct(body: bytes) -> Any:
 
 
 def name_text_mentions(key: int, body: bytes) -> Mentions:
-    """Read the body of a record that begins with `Name:` (0.8 to 0.10), whose response is not logged."""
+    """Read the body of a record that begins with `Name:` (0.8 to 0.10); such records hold no response."""
     if TOPIC_OPERATIONS.get(key) is None:
         return NOTHING
     uses = [

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.apis import FETCH, METADATA, PRODUCE, TOPIC_APIS
+from kafka_clientinfo.logs.apis import TOPIC_APIS
 from kafka_clientinfo.logs.generations.json import body_places
 from kafka_clientinfo.logs.topics import plain
 from kafka_clientinfo.logs.topics.bodies import json_mentions
 from kafka_clientinfo.logs.topics.plain import json_record_mentions
+from kafka_clientinfo.protocol import ApiKey
 from tests.amounts import examples
 from tests.any_value import changed, odd_values, paths, value_at
 
+FETCH, METADATA, PRODUCE = ApiKey.FETCH, ApiKey.METADATA, ApiKey.PRODUCE
 ROOT = Path(__file__).parents[3]
 _KEY = re.compile(rb'"requestApiKey":(\d+)')
 NAMES = st.one_of(

@@ -2,10 +2,11 @@
 
 import pytest
 
-from kafka_clientinfo.logs.apis import FETCH, METADATA, PRODUCE
 from kafka_clientinfo.logs.topics.mentions import NOTHING, TopicUse
 from kafka_clientinfo.logs.topics.text import name_text_mentions, struct_mentions
+from kafka_clientinfo.protocol import ApiKey
 
+FETCH, METADATA, PRODUCE = ApiKey.FETCH, ApiKey.METADATA, ApiKey.PRODUCE
 COMMIT, OFFSETS = 8, 2
 
 
