@@ -183,10 +183,11 @@ class RequestRows:
         if logged_at < 0:
             return False
         key = self._apis.read_values[api].api_key
-        error_code, request, response, replica_id = read_bodies(buffer, at_request, at_connection, key)
-        mentions = (
-            _mentions(buffer, at_request, at_connection, key) if self._reads_topics and key in TOPIC_APIS else None
-        )
+        places = body_places(buffer, at_request, at_connection)
+        error_code, request, response, replica_id = read_bodies(buffer, places, at_connection, key)
+        mentions = None
+        if self._reads_topics and key in TOPIC_APIS:
+            mentions = json_record_mentions(buffer, *places, at_connection, key)
         if request is not None or response is not None:
             self._keep(key, request, response)
         numbers = (start + shift, logged_at, int(correlation_id), error_code, replica_id)
@@ -265,10 +266,6 @@ class RequestRows:
         for at, name in enumerate(("request", "response", "group_payloads"), 1):
             columns[name] = pa.array([kept[at] for kept in self._kept], pa.string()).take(where)
         return columns
-
-
-def _mentions(buffer: bytes, at_request: int, at_connection: int, key: int) -> Mentions:
-    return json_record_mentions(buffer, *body_places(buffer, at_request, at_connection), at_connection, key)
 
 
 def _doubles(texts: Sequence[bytes]) -> pa.Array:

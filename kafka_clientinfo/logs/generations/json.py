@@ -58,13 +58,14 @@ def read(message: bytes) -> LoggedRequest:
     left = _object(message[:at_request] + b"}")
     right = _object(b"{" + message[at_connection + 1 :])
     header, deprecated = _header(left)
-    bodies = read_bodies(message, at_request, at_connection, header.api_key)
-    is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
     places = body_places(message, at_request, at_connection)
-    topics = (message[places.request : places.request_end], message[places.response : at_connection])
-    return LoggedRequest(
-        "json", header, tail, is_forwarded, *bodies, deprecated, topics if header.api_key in TOPIC_APIS else None
-    )
+    bodies = read_bodies(message, places, at_connection, header.api_key)
+    is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
+    logged = LoggedRequest("json", header, tail, is_forwarded, *bodies, deprecated)
+    if header.api_key not in TOPIC_APIS:
+        return logged
+    start, end, answer = places
+    return logged._replace(bodies=(message[start:end], message[answer:at_connection]))
 
 
 class BodyPlaces(NamedTuple):
@@ -82,9 +83,9 @@ def body_places(data: bytes, at_request: int, at_connection: int) -> BodyPlaces:
     return BodyPlaces(at_request + len(REQUEST), end, answer)
 
 
-def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
-    """Return the values taken from request and response; `REQUEST` and the last `CONNECTION` are at these positions."""
-    start, end, answer = body_places(data, at_request, at_connection)
+def read_bodies(data: bytes, places: BodyPlaces, at_connection: int, key: int) -> Bodies:
+    """Return the values taken from request and response; the last `CONNECTION` is at this position."""
+    start, end, answer = places
     keeps_bodies = key in CONTROL_APIS
     keeps_answer = keeps_bodies or (key == LOGGER_API and data.find(_LOGGER, answer, at_connection) >= 0)
     return Bodies(
