@@ -21,24 +21,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..logs.topics.mentions import Mentions
+from ..protocol import UNKNOWN
+from ..tables.spec import MOST_GROUPS
 from .arrow_schema import MENTION_TYPE, Part, arrays_of, part
-from .fetch_sessions import FetchSessions, Key, SessionPart, SessionUse, Topic
+from .fetch_sessions import NO_TOPIC, FetchSessions, Key, SessionPart, SessionUse, Topic
 
 MOST_TOPICS = 10_000
 """Topics per client, operation and day that are counted one by one: the first in the order of their names."""
 MOST_NAMES = 200_000
 """Topics without use that a part of a log may name."""
-MOST_GROUPS = 1_000
-"""Group ids per client, operation, topic and day: the first in their order."""
 _MOST_OTHERS = 100_000
-"""Further topics that are told apart."""
+"""The largest number of further topics that is counted."""
 _DAY = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
 _NOBODY, _NO_SESSION = (None,) * 5, (None,) * 8
-_UNKNOWN = "unknown"
-_COLUMNS = ("logged_at", "principal", "client_id", "client_software_name", "client_software_version", "replica_id")
-
-Errors = dict[int, int]
+_COLUMNS = (
+    "is_forwarded",
+    "is_duplicate",
+    "logged_at",
+    "principal",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "replica_id",
+)
 
 
 class _Count:
@@ -49,7 +55,7 @@ class _Count:
     def __init__(self, at: int) -> None:
         self.requests = 0
         self.bytes: int | None = None
-        self.errors: Errors | None = None
+        self.errors: dict[int, int] | None = None
         self.groups: set[str] = set()
         self.first_at = self.last_at = at
 
@@ -103,13 +109,13 @@ class _Topics:
                 self.others.add(hash(topic))
 
     def end(self) -> Iterator[tuple[Topic, _Count, int | None]]:
-        """Yield the topics, and a row for the rest with the number of its topics, as far as they were told apart."""
+        """Yield the topics, and a row for the rest with the least number of its topics."""
         if len(self.counts) > MOST_TOPICS:
             self._shorten()
         for topic, count in self.counts.items():
             yield topic, count, None
         if self.rest is not None:
-            yield (None, None), self.rest, len(self.others)
+            yield NO_TOPIC, self.rest, len(self.others)
 
 
 def _name_order(topic: Topic) -> tuple[str, str]:
@@ -117,9 +123,18 @@ def _name_order(topic: Topic) -> tuple[str, str]:
 
 
 class TopicCounts:
-    """What a split says of topics, since its last rows."""
+    """What a split says of topics, since its last rows.
 
-    def __init__(self) -> None:
+    Args:
+        begin: the offset at which the split begins.
+
+    Attributes:
+        row_count: the number of rows so far.
+    """
+
+    def __init__(self, begin: int) -> None:
+        self._begin = begin
+        self.row_count = 0
         self._uses: dict[Key, _Topics] = {}
         self._names: dict[tuple[str, str, str | None], _Count] = {}
         self._sessions = FetchSessions()
@@ -129,12 +144,9 @@ class TopicCounts:
         offsets = pa.array([offset for offset, _ in mentions], pa.int64())
         rows = pc.index_in(events["byte_offset"], offsets)
         chosen = events.filter(rows.is_valid())
-        columns = [chosen["is_forwarded"], chosen["is_duplicate"], *(chosen[name] for name in _COLUMNS)]
-        micros = chosen["logged_at"].cast(pa.int64())
-        columns[2] = micros
-        for (_, said), is_forwarded, is_duplicate, at, *who, replica_id in zip(
-            mentions, *(column.to_pylist() for column in columns), strict=True
-        ):
+        columns = {name: chosen[name] for name in _COLUMNS} | {"logged_at": chosen["logged_at"].cast(pa.int64())}
+        values = (column.to_pylist() for column in columns.values())
+        for (_, said), is_forwarded, is_duplicate, at, *who, replica_id in zip(mentions, *values, strict=True):
             if not (is_forwarded or is_duplicate):
                 self._note(said, at, who, replica_id)
 
@@ -147,7 +159,7 @@ class TopicCounts:
             return
         operation = "replicate" if said.operation == "fetch" and replica_id is not None else said.operation
         principal, client_id, name, version = who
-        key = (principal, client_id, name or _UNKNOWN, version or _UNKNOWN, operation, at // _DAY)
+        key = (principal, client_id, name or UNKNOWN, version or UNKNOWN, operation, at // _DAY)
         by_session = False
         if said.session is not None and not said.session.is_fetch:
             self._add(self._sessions.acknowledge((*key[:4], "fetch", key[5]), at, said.session))
@@ -157,9 +169,8 @@ class TopicCounts:
         self._count(key, at, said, by_session)
 
     def _count(self, key: Key, at: int, said: Mentions, by_session: bool) -> None:
-        topics = self._uses.setdefault(key, _Topics()) if said.uses else _Topics()
         for use in said.uses:
-            count = topics.of((use.topic, use.topic_id), at)
+            count = self._of(key).of((use.topic, use.topic_id), at)
             if not by_session:
                 count.add(1, at, at)
             count.add_answer(use.bytes, use.errors, said.error_code)
@@ -168,28 +179,30 @@ class TopicCounts:
 
     def _add(self, uses: Iterable[SessionUse]) -> None:
         for use in uses:
-            topics = self._uses.setdefault(use.key, _Topics())
-            topics.of(use.topic, use.first_at).add(use.requests, use.first_at, use.last_at)
+            self._of(use.key).of(use.topic, use.first_at).add(use.requests, use.first_at, use.last_at)
 
-    def __len__(self) -> int:
-        """Return the number of counts that are held."""
-        return sum(len(topics.counts) for topics in self._uses.values()) + len(self._names)
+    def _of(self, key: Key) -> _Topics:
+        topics = self._uses.get(key)
+        if topics is None:
+            topics = self._uses[key] = _Topics()
+        return topics
 
-    def rows(self, file_key: tuple[str, str, str], begin: int) -> Part | None:
-        """Return what was counted as rows, and count anew; None if nothing was.
+    def rows(self, file_key: tuple[str, str, str], end: int) -> Iterator[Part]:
+        """Yield what was counted as rows, if anything was, and count anew.
 
         Args:
             file_key: cluster, broker and file_id.
-            begin: the offset at which these counts begin.
+            end: the offset up to which the log was read, at which the next counts begin.
         """
+        begin, self._begin = self._begin, end
         ended, sessions = self._sessions.end()
         self._add(ended)
         values = [*self._use_rows(), *self._name_rows(), *_session_rows(sessions)]
         self._uses, self._names = {}, {}
-        if not values:
-            return None
+        self.row_count += len(values)
         rows = [(*file_key, begin, number, *row) for number, row in enumerate(values)]
-        return part("mention", arrays_of(rows, list(MENTION_TYPE)))
+        if rows:
+            yield part("mention", arrays_of(rows, list(MENTION_TYPE)))
 
     def _use_rows(self) -> Iterator[tuple[Any, ...]]:
         for (*who, day), topics in self._uses.items():

@@ -20,7 +20,7 @@ How the reading ends:
 """
 
 import errno
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple
@@ -50,6 +50,7 @@ from .problems import REPLACED
 from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
 from .storage import HeldFile
+from .tail import Tail
 from .topic_mentions import TopicCounts
 
 BATCH_ROWS = 16384
@@ -65,21 +66,6 @@ class _ReplacedError(Exception):
     """Another file has the path of the planned one."""
 
 
-class Tail:
-    """The last records read, `RESUME_WINDOW` bytes of them: a later run compares their hash before it resumes."""
-
-    def __init__(self) -> None:
-        self.records: deque[bytes] = deque()
-        self._bytes = 0
-
-    def add(self, record: bytes) -> None:
-        """Add the next record, and drop the first ones that are no longer needed."""
-        self.records.append(record)
-        self._bytes += len(record)
-        while self._bytes - len(self.records[0]) >= RESUME_WINDOW:
-            self._bytes -= len(self.records.popleft())
-
-
 class SplitReader:
     """Reads one split and counts its records; `on_read` is called with the bytes on disk of every read."""
 
@@ -93,9 +79,7 @@ class SplitReader:
         self.is_server_log = is_server_log(self.file)
         self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone, reads_topics)
         self.requests = RequestRows(self.parser.clock, self.parser.recent, reads_topics)
-        self.topics = TopicCounts()
-        self.topics_begin = split.start
-        self.mention_rows = 0
+        self.topics = TopicCounts(split.start)
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0
@@ -163,6 +147,10 @@ class SplitReader:
                         yield from self.flush()
                 if self._is_full:
                     yield from self.flush()
+
+    @property
+    def _file_key(self) -> tuple[str, str, str]:
+        return self.split.file.cluster, self.split.file.broker, self.split.file.file_id
 
     @property
     def _is_full(self) -> bool:
@@ -337,7 +325,6 @@ class SplitReader:
 
     def flush(self) -> Iterator[Part]:
         """Yield the rows that are held, and hold them no longer; also called while the reading waits for bytes."""
-        file_key = (self.split.file.cluster, self.split.file.broker, self.split.file.file_id)
         if len(self.requests):
             events, mentions = self.requests.events()
             self.topics.note(events, mentions)
@@ -345,32 +332,26 @@ class SplitReader:
             self.debug_runs.note(events, evidence(events, self.omissions))
             self.restarts.note(events)
             self.loggers_set += loggers_set(events)
-            yield part("request", [*(pa.repeat(value, len(events)) for value in file_key), *events.columns])
+            yield part("request", [*(pa.repeat(value, len(events)) for value in self._file_key), *events.columns])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
             yield part("rejected", arrays_of(rejected, list(REJECTED_TYPE)))
         if self.failed:
             yield part(
-                "failed", arrays_of([(*file_key, *astuple(failed)) for failed in self.failed], list(FAILED_TYPE))
+                "failed", arrays_of([(*self._file_key, *astuple(failed)) for failed in self.failed], list(FAILED_TYPE))
             )
         self.rejected, self.failed, self.held = [], [], 0
 
     def mentions(self) -> Iterator[Part]:
-        """Yield what the requests since the last call say of topics, of which no rows are held."""
-        file = self.split.file
-        rows = self.topics.rows((file.cluster, file.broker, file.file_id), self.topics_begin)
-        self.topics_begin = self.end
-        if rows is not None:
-            self.mention_rows += len(rows.rows)
-            yield rows
+        """Yield what the requests since the last call say of topics; those that are held are not counted yet."""
+        yield from self.topics.rows(self._file_key, self.end)
 
     def _resume_hash(self) -> str | None:
         """Return the hash for resuming; None if nothing was read up to the resume offset: the old hash then stays."""
         if self.split.start and not self.tail.records:
             return None
         size = max(0, min(RESUME_WINDOW, self.end - self.split.file.first_offset))
-        content = b"".join(self.tail.records)
-        return hash_bytes(content[max(0, len(content) - size) :])
+        return self.tail.hash(size)
 
     def statistics(self) -> Part:
         """Return the statistics of what has been read."""
@@ -387,7 +368,7 @@ class SplitReader:
             self.requests_read,
             self.rejected_read,
             list(self.ignored.items()),
-            self.mention_rows,
+            self.topics.row_count,
             self.times.first,
             self.times.earliest,
             self.times.latest,

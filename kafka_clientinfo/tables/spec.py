@@ -21,6 +21,8 @@ FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
 """Columns of ingested_files that order the files of a broker; within a file, byte offsets order the records."""
 MOST_DEBUG_RUNS = 65
 """Most entries of debug_runs in a row of ingested_files; a file with as many may have more silences than these."""
+MOST_GROUPS = 1_000
+"""Most group ids in a row about a topic: the first in their order."""
 EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
 """Fields of a debug run that show whether its log was sampled or filtered; the column's comment describes each."""
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")

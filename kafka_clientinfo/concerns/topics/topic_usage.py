@@ -2,6 +2,7 @@
 
 from ...connections.engine import Column, DataFrame, F
 from ...connections.texts import merged_texts
+from ...tables.spec import MOST_GROUPS
 from .fetch_sessions import USE, uses_by_sessions
 from .known_topics import names_of_ids
 
@@ -9,7 +10,6 @@ _KEY = ("cluster", "broker", "principal", "client_id", "client_software_name", "
         "topic", "topic_id", "day")  # fmt: skip
 _OF_NAMED = {"bytes": "bigint", "errors": "map<int,bigint>", "groups": "array<string>", "more_topics": "bigint"}
 """Columns that only requests have which name the topic, with their types."""
-_GROUPS = 1000
 
 
 def transform(topic_mentions: DataFrame, log_positions: DataFrame) -> DataFrame:
@@ -29,7 +29,7 @@ def transform(topic_mentions: DataFrame, log_positions: DataFrame) -> DataFrame:
             F.sum("requests").alias("requests"),
             F.sum("bytes").alias("bytes"),
             _summed(F.collect_list("errors")).alias("errors"),
-            merged_texts(F.col("groups"), _GROUPS).alias("groups"),
+            merged_texts(F.col("groups"), MOST_GROUPS).alias("groups"),
             F.max("more_topics").alias("more_topics"),
             F.min("first_at").alias("first_at"),
             F.max("last_at").alias("last_at"),
