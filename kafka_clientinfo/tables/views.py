@@ -1,5 +1,6 @@
 """The views: one query for each of the README's questions, in SQL that Spark and DuckDB both accept."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -39,3 +40,10 @@ def views() -> dict[str, View]:
         sql = query.strip().replace("{releases}", releases).replace("{error_codes}", known)
         views_by_name[name] = View(name, comment.removeprefix("-- ").strip(), sql)
     return views_by_name
+
+
+def not_a_table(name: str, tables: Iterable[str]) -> str:
+    """Return the error for a name that is none of the declared tables; it may be that of a view."""
+    if name in views():
+        return f"{name} is a view, not a table; read it by its name in a schema of a catalog, or with `kafka-clientinfo sql`"
+    return f"no table {name} is declared; known are {', '.join(tables)}"

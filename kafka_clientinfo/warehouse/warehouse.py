@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..errors import WarehouseError
 from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
-from ..tables.views import views
+from ..tables.views import not_a_table
 from . import ddl, replacement
 from .address import address_in
 from .claims import CLAIM, Claims, last_metadata
@@ -95,12 +95,8 @@ class Warehouse:
         Raises:
             WarehouseError: no such table is declared.
         """
-        if name not in self.specs and name in views():
-            raise WarehouseError(
-                f"{name} is a view, not a table; read it by its name in a schema of a catalog, or with `kafka-clientinfo sql`"
-            )
         if name not in self.specs:
-            raise WarehouseError(f"no table {name} is declared; known are {', '.join(self.specs)}")
+            raise WarehouseError(not_a_table(name, self.specs))
         return self.specs[name]
 
     # State
@@ -226,8 +222,7 @@ class Warehouse:
             rows = self.spark.read.table(self.table(spec.name))
             return rows, columns_of(rows)  # only this makes Spark Connect look for the table
 
-        loaded = unless_not_made(self.address, spec.name, load)
-        if loaded is None:
+        if (loaded := unless_not_made(self.address, spec.name, load)) is None:
             return None
         rows, columns = loaded
         check_readable(spec, columns, self.address.location(spec.name))
