@@ -203,7 +203,7 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
 def newest_periods(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """Return each broker's newest period: cluster, broker, covered_from and covered_until.
 
-    Both times are null for a broker whose log does not hold every request: at INFO, sampled or filtered.
+    Both times are null if the broker's log does not hold every request, as at INFO, sampled or filtered.
     """
     runs = _in_periods(_runs(ingested_files), settings)
     newest = F.max("period").over(Window.partitionBy(*_BROKER))

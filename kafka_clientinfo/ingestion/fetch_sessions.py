@@ -8,15 +8,14 @@ known to be in the session, and `SessionPart` tells enough for another part to c
     ---------------------------------|---------------------------------------------------------------------------------
     topics that the part shows to be | here, as uses (`SessionUse`)
     in the session                   |
-    topics that it held before, and  | by `concerns.topics.sessions`, from the parts before: in `SessionPart.fetches`, less
-    the part does not name           | what is counted here
+    topics that it held before, and  | by `concerns.topics.fetch_sessions`, from the parts before: in `SessionPart.fetches`,
+    the part does not name           | less what is counted here
     a topic with some partitions     | by both: for each partition that the part names, `Named.uncounted` is the number of
     named later                      | fetches before that in which the topic is not counted here
 
-A session's epochs count its fetches, so a missing one shows, as does another client: what was held before is then no longer
-known. What lies between
-two such holes of one part of a log needs nothing from other parts, so that it is counted at once, and the number of parts of
-sessions grows with the sessions and not with the holes.
+A session's epochs count its fetches, so a missing one shows, as does another client: what was held before is then no
+longer known. What lies between two such holes of one part of a log needs nothing from other parts, and is counted at
+once. So the number of session parts grows with the sessions and not with the holes.
 """
 
 from collections import OrderedDict
@@ -87,7 +86,7 @@ class SessionPart:
 
     Attributes:
         session: the session's id.
-        key: whose fetches these are.
+        key: the client and the day of the fetches.
         is_start: whether the part holds the session's beginning, so that all that it holds is known.
         is_cut: whether fetches of the session before the part are missing, or were counted at once.
         first_epoch: the epoch of the first fetch.
@@ -137,7 +136,7 @@ class FetchSessions:
         """Note a fetch.
 
         Args:
-            key: whose fetch it is.
+            key: the client and the day of the fetch.
             at: its time in microseconds.
             session: its session.
             uses: the topics that the request and the response name.

@@ -63,11 +63,11 @@ def _uses(parts: DataFrame, topic_mentions: DataFrame) -> DataFrame:
     others = F.col("requests") - F.coalesce("counted", F.lit(0))
     is_named = F.coalesce(F.col("named_next") == F.col("part"), F.lit(False))
     by_topic = with_counted.groupBy(*_LIFE, "part", *_WHO, *_TOPIC).agg(
-        F.max(F.when(is_named, F.col("uncounted")).otherwise(others)).alias("its_requests"),
+        F.max(F.when(is_named, F.col("uncounted")).otherwise(others)).alias("requests"),
         F.min("first_at").alias("first_at"),
         F.max(F.when(is_named, F.col("uncounted_at")).otherwise(F.col("last_at"))).alias("last_at"),
     )
-    return by_topic.where(F.col("its_requests") > 0).withColumn("requests", F.col("its_requests")).select(*USE)
+    return by_topic.where(F.col("requests") > 0).select(*USE)
 
 
 def _held(shown: DataFrame) -> DataFrame:
