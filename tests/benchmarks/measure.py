@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import json
 import os
+import platform
 import resource
 import select
 import signal
@@ -23,6 +24,8 @@ from typing import Any
 POLL_SECONDS = 0.2
 STARTED = "BENCHMARK_STARTED"
 _PR_SET_CHILD_SUBREAPER = 36
+_SYS_KCMP = {"x86_64": 312, "aarch64": 272}.get(platform.machine())
+_KCMP_VM = 1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PATIENCE_SECONDS = 60  # for what the command leaves behind
 
@@ -63,8 +66,10 @@ class _Memory:
     def look(self) -> None:
         pss: dict[str, int] = {}
         rss = 0
-        for pid in _descendants(os.getpid()):
+        for parent, pid in _descendants(os.getpid()):
             with contextlib.suppress(OSError, ValueError, IndexError):  # ended since it was listed
+                if _share_memory(parent, pid):
+                    continue  # a JVM's child between vfork and exec, which would count the JVM twice
                 rss += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
                 part = self._part(pid)
                 pss[part] = pss.get(part, 0) + _proportional(pid)
@@ -78,13 +83,18 @@ class _Memory:
         return "jvm" if Path(f"/proc/{pid}/comm").read_text().strip() == "java" else "workers"
 
 
-def _descendants(pid: int) -> list[int]:
-    found: list[int] = []
+def _descendants(pid: int) -> list[tuple[int, int]]:
+    """Return all descendants of a process, each after its parent."""
+    found: list[tuple[int, int]] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
-                found += [int(child), *_descendants(int(child))]
+                found += [(pid, int(child)), *_descendants(int(child))]
     return found
+
+
+def _share_memory(parent: int, child: int) -> bool:
+    return _SYS_KCMP is not None and ctypes.CDLL(None).syscall(_SYS_KCMP, parent, child, _KCMP_VM, 0, 0) == 0
 
 
 def _proportional(pid: int) -> int:
@@ -153,7 +163,7 @@ def _watch(process: subprocess.Popen[bytes], memory: _Memory, timeout_seconds: f
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill the command and all that it started."""
-    for pid in [process.pid, *_descendants(process.pid)]:
+    for pid in [process.pid, *(child for _, child in _descendants(process.pid))]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     process.wait()
@@ -169,7 +179,7 @@ def _reap() -> None:
             return
         if pid == 0:
             if time.monotonic() > deadline:
-                for left in _descendants(os.getpid()):
+                for _, left in _descendants(os.getpid()):
                     os.kill(left, signal.SIGKILL)
             time.sleep(0.02)
 
