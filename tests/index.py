@@ -24,6 +24,7 @@ Written by `make docs`; `tests/index.py` says by which rules. Paths are under `k
 _DECLARED = {
     "commands/test_answers.py": "commands/clients commands/connection commands/sql commands/summary commands/tables",
     "commands/test_messages.py": "questions/presenter",
+    "concerns/activity/test_client_activity.py": "connections/sums",
     "concerns/api_versions/test_client_negotiations.py": "connections/offers",
     "concerns/topics/test_sessions.py": "concerns/topics/fetch_sessions",
     "concerns/topics/test_topic_usage.py": "concerns/topics/known_topics",

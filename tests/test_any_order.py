@@ -31,6 +31,7 @@ LOG = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 RECORDS = 500
 STEPS = (
     "broker_hosts",
+    "client_activity",
     "log_positions",
     "judged_requests",
     "connections",

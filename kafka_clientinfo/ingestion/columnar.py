@@ -57,8 +57,8 @@ _TYPES = {field.name: field.type for field in EVENT_SCHEMA}
 _LONGEST_REQUEST = 10**12
 """Microseconds; a record with a longer time is not plain."""
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
-_ROW = ("byte_offset", "logged_at", "correlation_id", "error_code", "replica_id", "log_level", "api", "client",
-        "connection", "end")  # fmt: skip
+_ROW = ("byte_offset", "logged_at", "correlation_id", "error_code", "replica_id", "errors", "log_level", "api",
+        "client", "connection", "end")  # fmt: skip
 """The values of a row. `api`, `client`, `connection` and `end` are numbers of pieces, the rest columns."""
 
 
@@ -184,13 +184,13 @@ class RequestRows:
             return False
         key = self._apis.read_values[api].api_key
         places = body_places(buffer, at_request, at_connection)
-        error_code, request, response, replica_id = read_bodies(buffer, places, at_connection, key)
+        error_code, request, response, replica_id, errors = read_bodies(buffer, places, at_connection, key)
         mentions = None
         if self._reads_topics and key in TOPIC_APIS:
             mentions = json_record_mentions(buffer, *places, at_connection, key)
         if request is not None or response is not None:
             self._keep(key, request, response)
-        numbers = (start + shift, logged_at, int(correlation_id), error_code, replica_id)
+        numbers = (start + shift, logged_at, int(correlation_id), error_code, replica_id, errors)
         self._rows += (*numbers, level, api, client, connection, last)
         self._times += times.groups()
         if mentions is not None:

@@ -196,6 +196,7 @@ class Parser:
             logged.replica_id,
             group_payloads(header.api_key, logged.request, logged.response) if is_json else None,
             forged,
+            logged.errors,
         )
 
 

@@ -45,7 +45,7 @@ class RequestEvent(NamedTuple):
     is what the broker knew *before* this request (KIP-511). `request` and `response` are JSON text in the form that
     brokers from 2.8 on log, for control APIs and for responses that name loggers, else None; `group_payloads` has their
     bytes decoded (see `group_bodies`). `forged_lines` is the number of records' starts in the client's texts, raw ones
-    before 2.8 and escaped ones in JSON.
+    before 2.8 and escaped ones in JSON. `errors` has the error codes of the response (see `error_codes`).
     """
 
     byte_offset: int
@@ -84,6 +84,7 @@ class RequestEvent(NamedTuple):
     replica_id: int | None
     group_payloads: str | None
     forged_lines: int = 0
+    errors: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

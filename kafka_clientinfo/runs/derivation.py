@@ -5,7 +5,7 @@ A relation with the name of a declared table is written to that table, as its `w
     write_mode | is made of                                               | replaces
     -----------|----------------------------------------------------------|---------------------------------
     merge      | this run's relations: the connections that it recomputes | the rows of these connections
-    aggregate  | requests that are not counted yet                        | nothing: they are added
+    aggregate  | requests that are not counted yet                        | nothing: they are added (see `_replace_newest`)
     overwrite  | whole tables, which are written before                   | the whole table
 
 A relation without a table is cached for the run; `Step.is_of_whole_tables` says whether it is made of whole tables.
@@ -31,7 +31,7 @@ from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.types import sql_time
 from ..warehouse.judged_table import JUDGED, Build
-from ..warehouse.replacement import aggregated
+from ..warehouse.replacement import aggregated, shaped
 from ..warehouse.retention import with_lasting_findings
 from ..warehouse.staging import cache
 from ..warehouse.warehouse import Warehouse
@@ -210,8 +210,9 @@ class Derivation:
         return self.whole_tables[name] if name in self.whole_tables else self.lake.read(name)
 
     def _count_new_requests(self, step: Step) -> None:
+        others = {need: self.whole(need) for need in step.needs if need != "new_requests"}
         if self.is_whole:
-            self._make_whole(step, step.make({"new_requests": self.committed}))
+            self._make_whole(step, step.make({**others, "new_requests": self.committed}))
             return
         # Read stored rows and their newest ingestion from one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
@@ -219,12 +220,34 @@ class Derivation:
         ((counted_until,),) = collect(stored.agg(F.max("ingested_at")))
         since = max(self.until or _NEVER, counted_until or _NEVER)
         new = self.committed.where(F.col("ingested_at") > F.lit(since))
-        added = cache(step.make({"new_requests": new}), self.lake.staging)
+        added = cache(step.make({**others, "new_requests": new}), self.lake.staging)
         self.cached.append(added)
-        if self.until is not None and added.isEmpty():
+        if (column := self.lake.spec(step.name).replaced_from) is not None:
+            self._replace_newest(step, stored, added, column)
+        elif self.until is not None and added.isEmpty():
             self.whole_tables[step.name] = self.run_relations[step.name] = self._cached_if_read(step.name, stored)
         else:
             self._make_whole(step, aggregated(stored, added, self.lake.spec(step.name)))
+
+    def _replace_newest(self, step: Step, stored: DataFrame, added: DataFrame, column: str) -> None:
+        """Write the rows from the first time on at which some have changed.
+
+        Rows with `ingested_at` count requests, and are aggregated with the stored ones. The others are made of whole
+        tables, and replace the stored ones.
+        """
+        spec = self.lake.spec(step.name)
+        compared = [F.col(other.name) for other in spec.columns if "<" not in other.type]
+        of_requests = F.col("ingested_at").isNotNull()
+        made, kept = (rows.where(~of_requests).select(*compared) for rows in (shaped(added, spec), stored))
+        changed = made.exceptAll(kept).unionByName(kept.exceptAll(made)).select(column)
+        ((first,),) = collect(added.where(of_requests).select(column).unionByName(changed).agg(F.min(column)))
+        if first is None:
+            self.run_relations[step.name] = stored
+            return
+        is_late = F.col(column) >= F.lit(first)
+        rows = aggregated(stored.where(of_requests & is_late), added.where(is_late), spec)
+        self.run_relations[step.name] = rows
+        self.lake.overwrite(step.name, rows, self.batch_id, f"{column} >= timestamp '{sql_time(first)}'")
 
 
 def _derive_all(derive: Callable[[Step], None]) -> None:

@@ -75,8 +75,10 @@ class TableSpec:
         columns: all columns, in order.
         checks: CHECK constraints, which Delta enforces; pairs of name and SQL expression.
         write_mode: how a run writes the table.
-        aggregates: pairs of column and min, max or sum, if `write_mode` is `aggregate`; all columns that are neither
-            here nor in the key follow from the key.
+        aggregates: pairs of column and the name of an aggregate (see `warehouse.replacement`), if `write_mode` is
+            `aggregate`; all columns that are neither here nor in the key follow from the key.
+        replaced_from: the column of the key with a time from which on an aggregate table is replaced, as earlier rows
+            have not changed; None if the whole table is.
     """
 
     name: str
@@ -88,6 +90,7 @@ class TableSpec:
     checks: tuple[tuple[str, str], ...]
     write_mode: str
     aggregates: tuple[tuple[str, str], ...] = ()
+    replaced_from: str | None = None
 
     @property
     def derived(self) -> bool:
@@ -124,6 +127,7 @@ def parse_spec(*texts: str) -> TableSpec:
         checks=tuple(checks),
         write_mode="merge" if per_connection else main["write_mode"],
         aggregates=tuple(main.get("aggregates", {}).items()),
+        replaced_from=main.get("replaced_from"),
     )
 
 

@@ -17,10 +17,13 @@ _COMMIT_FILE = re.compile(r"\d{20}\.json")
 _OBSERVED_WITHIN_SECONDS = 10.0
 
 
-def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> int | None:
+def write(
+    rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str], where: str | None = None
+) -> int | None:
     """Write rows to a table that exists and has their columns, in one commit: `append` or `overwrite`.
 
-    The writer's options are `userMetadata` and, in a claim, `txnVersion`.
+    The writer's options are `userMetadata` and, in a claim, `txnVersion`. An overwrite replaces the rows for which the
+    condition `where` is true, or all; the new rows must meet it too.
 
     Returns:
         The number of rows written; None if it is not known, or if Delta skipped the commit.
@@ -30,11 +33,12 @@ def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapp
     if is_observed:
         rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
     if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
-        rows.write.format("delta").mode(mode).options(**options).save(address.location(name))
+        chosen = {} if where is None else {"replaceWhere": where}
+        rows.write.format("delta").mode(mode).options(**options, **chosen).save(address.location(name))
     elif mode == "append":
         rows.writeTo(table).options(**options).append()
     else:
-        rows.writeTo(table).options(**options).overwrite(F.lit(True))
+        rows.writeTo(table).options(**options).overwrite(F.lit(True) if where is None else F.expr(where))
     number = _observed_rows(observation) if is_observed else None
     return _rows_of_last_commit(rows.sparkSession, table, options["userMetadata"]) if number is None else number
 

@@ -7,16 +7,17 @@ connection | stored rows of connections that stay, and  | MERGE of the new rows,
            | the new                                    | stored rows of replaced connections that are gone
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..connections.sums import exact_sum
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
-from ..tables.types import sql_time
+from ..tables.types import split_field, split_type, sql_time
 from .ddl import same_key
 
 _TOMBSTONE = "__gone"
@@ -79,13 +80,47 @@ def _by_keys(rows: DataFrame, others: DataFrame, key: Iterable[str], how: str) -
     return rows.join(keys, on=same, how=how)
 
 
+def _sum_by_key(name: str, _: str) -> Column:
+    """Add up a group's maps of numbers by key; null if there are none."""
+
+    def added(total: Column, more: Column) -> Column:
+        zero = F.lit(0).cast("bigint")
+        return F.map_zip_with(total, more, lambda _, one, other: F.coalesce(one, zero) + F.coalesce(other, zero))
+
+    maps = F.collect_list(name)
+    total = F.aggregate(F.slice(maps, 2, F.greatest(F.size(maps) - 1, F.lit(0))), F.get(maps, 0), added)
+    return F.map_from_entries(F.array_sort(F.map_entries(total)))
+
+
+def _sum_by_field(name: str, kind: str) -> Column:
+    """Add up a group's structs of numbers field by field; null if there are none."""
+    fields = [split_field(part).name for part in split_type(kind)[1]]
+    return F.when(F.count(name) > 0, F.struct(*(F.sum(f"{name}.{field}").alias(field) for field in fields)))
+
+
+AGGREGATES: Mapping[str, Callable[[str, str], Column]] = {
+    "min": lambda name, _: F.min(name),
+    "max": lambda name, _: F.max(name),
+    "sum": lambda name, _: F.sum(name),
+    "exact_sum": lambda name, _: exact_sum(F.col(name)),
+    "sum_by_key": _sum_by_key,
+    "sum_by_field": _sum_by_field,
+}
+"""The aggregates that tables declare, by name; each is made of a column's name and type."""
+
+
 def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
     """Aggregate stored rows and new ones, which they do not count yet, by key, column by column as declared."""
     functions = dict(spec.aggregates)
+    others = [column for column in spec.columns if column.name not in spec.key]
     # A column without a declared aggregate depends on the key alone, so all its values are equal.
-    others = [column for column in spec.column_names if column not in spec.key]
-    values = [F.expr(f"{functions.get(column, 'max')}(`{column}`)").alias(column) for column in others]
-    return stored.unionByName(shaped(new, spec)).groupBy(*spec.key).agg(*values).select(*spec.column_names)
+    values = [AGGREGATES[functions.get(column.name, "max")](column.name, column.type) for column in others]
+    return (
+        stored.unionByName(shaped(new, spec))
+        .groupBy(*spec.key)
+        .agg(*(value.alias(column.name) for value, column in zip(values, others, strict=True)))
+        .select(*spec.column_names)
+    )
 
 
 def merge(table: str, source: str, names: Iterable[str], key: Iterable[str], clauses: str, bound: str = "true") -> str:

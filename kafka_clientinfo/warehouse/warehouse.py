@@ -265,9 +265,10 @@ class Warehouse:
         before = self._rows.get(name)
         self._rows[name] = None if written is None or before is None else before + written
 
-    def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> None:
-        """Replace the whole table, in one commit."""
-        self._rows[name] = self._write(name, rows, "overwrite", batch_id)
+    def overwrite(self, name: str, rows: DataFrame, batch_id: str, where: str | None = None) -> None:
+        """Replace the whole table, or the rows that meet a condition in SQL, in one commit."""
+        written = self._write(name, rows, "overwrite", batch_id, where)
+        self._rows[name] = written if where is None else None
 
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Insert rows, or replace rows with the same key, in one commit."""
@@ -364,15 +365,15 @@ class Warehouse:
         """Return the table's folder if it is on this machine and no other run writes there, else None."""
         return self.address.folder / name if self.locked and self.address.folder is not None else None
 
-    def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> int | None:
+    def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str, where: str | None = None) -> int | None:
         self.claim()
         self._create(name)
         shaped = replacement.shaped(rows, self.spec(name))
         shaped = shaped.coalesce(1) if self.one_file else shaped
         if self.locked and self._rows.get(name) == 0:
-            mode = "append"  # nothing is there to replace, so Delta need not look
+            mode, where = "append", None  # nothing is there to replace, so Delta need not look
         options = {"userMetadata": batch_id, **self._claims.options(name)}
-        written = write(shaped, self.address, name, mode, options)
+        written = write(shaped, self.address, name, mode, options, where)
         self._check_ledger(name)
         return written
 

@@ -16,9 +16,10 @@ from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs
 from kafka_clientinfo.tables.types import split_field, split_type
 from kafka_clientinfo.tables.views import views
+from kafka_clientinfo.warehouse.replacement import AGGREGATES
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
-OF_A_TABLE = {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "aggregates"}
+OF_A_TABLE = {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "aggregates", "replaced_from"}
 OF_A_PART = {"columns", "checks"}
 OF_A_RULE = {"severity", "blames", "what", "asks", "advice"}
 SCALARS = {"string", "int", "bigint", "double", "boolean", "date", "timestamp", "binary"}
@@ -65,7 +66,8 @@ def test_a_table_is_of_its_columns(spec: TableSpec) -> None:
     assert spec.write_mode in ("append", "merge", "aggregate", "overwrite")
     assert bool(spec.aggregates) == (spec.write_mode == "aggregate")
     assert {name for name, _ in spec.aggregates} <= set(names)
-    assert {how for _, how in spec.aggregates} <= {"min", "max", "sum"}
+    assert {how for _, how in spec.aggregates} <= set(AGGREGATES)
+    assert spec.replaced_from is None or (spec.write_mode == "aggregate" and spec.replaced_from in spec.key)
     assert spec.write_mode != "merge" or set(CONNECTION_KEY) <= set(names)
     for column in spec.columns:
         assert len(column.comment) > 3, column.name

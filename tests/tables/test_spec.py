@@ -54,7 +54,11 @@ def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_mor
 def test_it_knows_how_an_aggregated_table_grows() -> None:
     spec = parse_spec(SUM + 'aggregates = {b = "sum"}\n' + COLUMN + OTHER)
     assert (spec.write_mode, spec.aggregates) == ("aggregate", (("b", "sum"),))
-    assert [spec.name for spec in table_specs().values() if spec.aggregates] == ["broker_api_versions", "broker_hosts"]
+    assert [spec.name for spec in table_specs().values() if spec.aggregates] == [
+        "broker_api_versions",
+        "broker_hosts",
+        "client_activity",
+    ]
 
 
 def test_every_declared_table_loads_under_its_own_name() -> None:

@@ -39,6 +39,8 @@ class LoggedRequest(NamedTuple):
     deprecated: bool | None = None
     bodies: tuple[bytes, bytes] | None = None
     """Request and response as logged; only of APIs with topics."""
+    errors: tuple[tuple[int, int], ...] | None = None
+    """The error codes of the response; see `error_codes`."""
 
 
 def read_header(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ...printable import encodable
 from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
+from ..error_codes import ErrorCodes, json_error_codes
 from ..json_bodies import json_body
 from ..request_event import MalformedRecord
 from ..text_tail import LONGEST_MS, TextTail, Times
@@ -43,6 +44,7 @@ class Bodies(NamedTuple):
     request: str | None
     response: str | None
     replica_id: int | None
+    errors: ErrorCodes | None
 
 
 def read(message: bytes) -> LoggedRequest:
@@ -61,7 +63,8 @@ def read(message: bytes) -> LoggedRequest:
     places = body_places(message, at_request, at_connection)
     bodies = read_bodies(message, places, at_connection, header.api_key)
     is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
-    logged = LoggedRequest("json", header, tail, is_forwarded, *bodies, deprecated)
+    values, errors = bodies[:-1], bodies.errors
+    logged = LoggedRequest("json", header, tail, is_forwarded, *values, deprecated, errors=errors)
     if header.api_key not in TOPIC_APIS:
         return logged
     start, end, answer = places
@@ -93,6 +96,7 @@ def read_bodies(data: bytes, places: BodyPlaces, at_connection: int, key: int) -
         json_body(data[start:end]) if keeps_bodies else None,
         json_body(data[answer:at_connection]) if keeps_answer else None,
         _replica_id(data, start, end) if key in REPLICA_APIS else None,
+        json_error_codes(data, answer, at_connection),
     )
 
 

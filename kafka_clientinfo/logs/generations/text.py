@@ -15,6 +15,7 @@ import re
 
 from ...protocol import api_key
 from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
+from ..error_codes import struct_error_codes
 from ..request_event import MalformedRecord
 from ..struct_text import struct_body
 from ..text_tail import read_tail
@@ -141,6 +142,7 @@ def read_request_header_struct(message: bytes) -> LoggedRequest:
         header,
         tail,
         error_code=text_error_code(response),
+        errors=struct_error_codes(response, key, version),
         request=struct_body(message[head.end() : request_end], key, version, "request") if is_control else None,
         response=struct_body(response, key, version, "response") if is_control or names_logger else None,
         replica_id=_replica_id(key, message, head.end()),

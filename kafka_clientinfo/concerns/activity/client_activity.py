@@ -1,0 +1,159 @@
+"""The table `client_activity`: requests, times and errors of a client by API and bucket of time, and its connections.
+
+Its rows are of two kinds:
+
+    rows about  | api_name     | are made of     | a run
+    ------------|--------------|-----------------|-----------------------------------------------------
+    requests    | the request's| new requests    | adds them to the stored rows
+    connections | null         | all connections | makes them again: a connection's software, or whether it
+                |              |                 | has ended, may become known later
+"""
+
+from functools import reduce
+
+from ...config.settings import Settings
+from ...connections.engine import Column, DataFrame, F, Window
+from ...connections.sums import exact_sum, map_of
+from ...protocol import UNKNOWN
+from ...tables.latency import BOUNDS, LATENCY_TYPE, NAMES
+from ...tables.spec import CONNECTION_ID_KEY
+
+_CLIENT = ("cluster", "broker", "principal", "client_id", "client_software_name", "client_software_version", "listener")
+_KEY = (*_CLIENT, "api_name", "bucket")
+TIMES = ("total_time_ms", "request_queue_time_ms", "local_time_ms", "remote_time_ms", "throttle_time_ms",
+         "response_queue_time_ms", "send_time_ms")  # fmt: skip
+_COUNTS = [f"n{number}" for number in range(len(NAMES))]
+_OF_MINUTE = (
+    dict.fromkeys(("minute", "is_answered"), "int")
+    | dict.fromkeys(("requests", *_COUNTS, "throttled"), "bigint")
+    | {f"{name}_{kind}": "double" for name in TIMES for kind in ("sum", "max")}
+    | {"ingested_at": "timestamp"}
+)
+_OF_CODE = {"code": "int", "number": "bigint"}
+_OF_REQUESTS = (
+    {
+        "requests_by_minute": "map<int,bigint>",
+        "errors": "map<int,bigint>",
+        "error_count": "bigint",
+        "latency": LATENCY_TYPE,
+    }
+    | {f"{name}_{kind}": "double" for name in TIMES for kind in ("sum", "max")}
+    | {"throttled": "bigint", "ingested_at": "timestamp"}
+)
+"""Columns that are null in rows about connections, with their types."""
+
+
+def transform(
+    new_requests: DataFrame, connections: DataFrame, ingested_files: DataFrame, settings: Settings
+) -> DataFrame:
+    """Return rows about new requests, which can be merged with others, and all rows about connections."""
+    seconds = settings.bucket_minutes * 60
+    by_connections = _of_connections(connections, ingested_files, settings)
+    return _of_requests(new_requests, seconds).unionByName(by_connections)
+
+
+def _of_requests(new_requests: DataFrame, seconds: int) -> DataFrame:
+    """Return one row per client, API and bucket; a null is a value of a key."""
+    known = {name: F.coalesce(name, F.lit(UNKNOWN)) for name in ("client_software_name", "client_software_version")}
+    counted = (
+        new_requests.where(~F.col("is_forwarded") & ~F.col("is_duplicate"))
+        .withColumns(known)
+        .withColumns(
+            {
+                "bucket": _bucket("logged_at", seconds),
+                "minute": F.floor((F.unix_seconds("logged_at") - _begin("logged_at", seconds)) / 60).cast("int"),
+                "slot": _slot(F.col("total_time_ms")),
+            }
+        )
+    )
+    merged = (
+        _by_minute(counted)
+        .unionByName(_by_code(counted))
+        .groupBy(*_KEY)
+        .agg(
+            F.sum("requests").alias("requests"),
+            map_of("minute", "requests").alias("requests_by_minute"),
+            F.when(F.max("is_answered") == 1, map_of("code", "number")).alias("errors"),
+            F.when(F.max("is_answered") == 1, F.coalesce(F.sum("number"), F.lit(0))).alias("error_count"),
+            F.struct(*(F.sum(count).alias(name) for count, name in zip(_COUNTS, NAMES, strict=True))).alias("latency"),
+            *(exact_sum(F.col(f"{name}_sum")).alias(f"{name}_sum") for name in TIMES),
+            *(F.max(f"{name}_max").alias(f"{name}_max") for name in TIMES),
+            F.sum("throttled").alias("throttled"),
+            F.max("ingested_at").alias("ingested_at"),
+        )
+    )
+    return merged.withColumns({name: F.lit(0).cast("bigint") for name in ("connections_opened", "connections_ended")})
+
+
+def _by_minute(counted: DataFrame) -> DataFrame:
+    return counted.groupBy(*_KEY, "minute").agg(
+        F.count("*").alias("requests"),
+        F.max(F.col("errors").isNotNull().cast("int")).alias("is_answered"),
+        *(F.sum((F.col("slot") == number).cast("bigint")).alias(name) for number, name in enumerate(_COUNTS)),
+        *(exact_sum(F.col(name)).alias(f"{name}_sum") for name in TIMES),
+        *(F.max(name).alias(f"{name}_max") for name in TIMES),
+        F.sum((F.col("throttle_time_ms") > 0).cast("bigint")).alias("throttled"),
+        F.max("ingested_at").alias("ingested_at"),
+        *(F.lit(None).cast(kind).alias(name) for name, kind in _OF_CODE.items()),
+    )
+
+
+def _by_code(counted: DataFrame) -> DataFrame:
+    failed = counted.where(F.size(F.map_entries("errors")) > 0)
+    errors = failed.select(*_KEY, F.explode(F.map_entries("errors")).alias("error"))
+    return errors.groupBy(*_KEY, F.col("error.key").alias("code")).agg(
+        F.sum("error.value").alias("number"),
+        *(F.lit(None).cast(kind).alias(name) for name, kind in _OF_MINUTE.items()),
+    )
+
+
+def _bucket(name: str, seconds: int) -> Column:
+    """Return the start of the bucket that holds a time."""
+    return F.timestamp_seconds(_begin(name, seconds))
+
+
+def _begin(name: str, seconds: int) -> Column:
+    # Arithmetic with seconds is exact for every length of a bucket and raises no ANSI errors, as dates might.
+    return F.floor(F.unix_seconds(name) / seconds).cast("bigint") * seconds
+
+
+def _slot(milliseconds: Column) -> Column:
+    """Return the number of the bucket of `latency` that holds a time."""
+    first, *others = enumerate(BOUNDS)
+    begin = F.when(milliseconds <= first[1], first[0])
+    return reduce(lambda cases, case: cases.when(milliseconds <= case[1], case[0]), others, begin).otherwise(
+        len(BOUNDS)
+    )
+
+
+def _of_connections(connections: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Return how many connections of a client were opened and have ended in a bucket, as far as that is known.
+
+    A connection is known to have ended if another one has taken its id, or if the broker still logged requests when it
+    would have closed it for being idle.
+    """
+    seconds = settings.bucket_minutes * 60
+    newest = ingested_files.groupBy("cluster", "broker").agg(F.max("last_logged_at").alias("logged_until"))
+    of_id = Window.partitionBy(*CONNECTION_ID_KEY).orderBy("session_no")
+    idle = F.make_dt_interval(secs=F.lit(settings.max_idle_ms / 1000))
+    ends = F.lead("session_no").over(of_id).isNotNull() | (F.col("last_request_at") + idle <= F.col("logged_until"))
+    known = connections.join(F.broadcast(newest), on=["cluster", "broker"], how="left").select(
+        *_CLIENT,
+        F.col("start").isin("observed", "hidden_by_sasl").alias("is_opened"),
+        _bucket("opened_at", seconds).alias("opened"),
+        ends.alias("is_ended"),
+        _bucket("last_request_at", seconds).alias("ended"),
+    )
+    nothing = F.lit(0).cast("bigint")
+    events = [
+        known.where(F.col(f"is_{event}")).select(
+            *_CLIENT,
+            F.col(event).alias("bucket"),
+            *(F.lit(int(name == event)).cast("bigint").alias(f"connections_{name}") for name in ("opened", "ended")),
+        )
+        for event in ("opened", "ended")
+    ]
+    counted = events[0].unionByName(events[1]).groupBy(*_CLIENT, "bucket")
+    rows = counted.agg(*(F.sum(name).alias(name) for name in ("connections_opened", "connections_ended")))
+    nulls = {name: F.lit(None).cast(kind) for name, kind in _OF_REQUESTS.items()}
+    return rows.withColumns({"api_name": F.lit(None).cast("string"), "requests": nothing, **nulls})

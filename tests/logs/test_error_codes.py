@@ -1,0 +1,88 @@
+"""The error codes of responses: in JSON by the bytes, before 2.8 by the schema; a client's text is never one."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs.error_codes import json_error_codes, struct_error_codes
+from kafka_clientinfo.protocol import ApiKey
+
+JSON: dict[str, tuple[bytes, Any]] = {
+    "none": (b'{"throttleTimeMs":0,"errorCode":0}', ()),
+    "without a field for codes": (b'{"throttleTimeMs":0}', ()),
+    "its own": (b'{"errorCode":35,"apiKeys":[]}', ((35, 1),)),
+    "unknown server error": (b'{"errorCode":-1}', ((-1, 1),)),
+    "of partitions": (
+        b'{"responses":[{"partitions":[{"errorCode":6},{"errorCode":0},{"errorCode":6},{"errorCode":3}]}]}',
+        ((3, 1), (6, 2)),
+    ),
+    "under other names": (b'{"partitionErrorCode":6,"acknowledgeErrorCode":121}', ((6, 1), (121, 1))),
+    "in a text": (rb'{"errorMessage":"\"errorCode\":5,","name":"errorCode","errorCode":0}', ()),
+    "no code": (b'{"errorCode":99999,"errorCode":null,"errorCode":"5","errorCode":5.5}', ()),
+    "no response (acks=0)": (b'""', None),
+    "null": (b"null", None),
+    "nothing": (b"", None),
+}
+
+
+@pytest.mark.parametrize(("response", "codes"), JSON.values(), ids=JSON)
+def test_error_codes_of_a_response_in_json(response: bytes, codes: Any) -> None:
+    assert json_error_codes(b"before" + response + b'{"errorCode":7}', 6, 6 + len(response)) == codes
+
+
+CODES = st.integers(-2, 130)
+NAMES = st.sampled_from(["errorCode", "partitionErrorCode", "name", "errorMessage"])
+BODIES = st.recursive(
+    st.one_of(st.text(max_size=12), st.sampled_from(['"errorCode":5,', 'rrorCode":5}', "errorCode"]), st.none()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner | CODES, max_size=4),
+    max_leaves=12,
+)
+
+
+def codes_in(body: Any) -> list[int]:
+    if isinstance(body, list):
+        return [code for item in body for code in codes_in(item)]
+    if isinstance(body, dict):
+        inner = [code for item in body.values() for code in codes_in(item)]
+        own = [code for name, code in body.items() if name.endswith("rrorCode") and type(code) is int and code]
+        return inner + own
+    return []
+
+
+@given(BODIES)
+def test_the_codes_are_those_that_a_json_parser_finds(body: Any) -> None:
+    text = json.dumps({"a": body}, separators=(",", ":"), ensure_ascii=False).encode()
+    found = json_error_codes(text, 0, len(text))
+    codes = codes_in(body)
+    assert found == tuple(sorted((code, codes.count(code)) for code in set(codes)))
+
+
+STRUCTS: dict[str, tuple[bytes, ApiKey, int, Any]] = {
+    "none": (b"{throttle_time_ms=0,error_code=0}", ApiKey.HEARTBEAT, 1, ()),
+    "its own": (b"{throttle_time_ms=0,error_code=27}", ApiKey.HEARTBEAT, 1, ((27, 1),)),
+    "of topics": (
+        b"{throttle_time_ms=0,brokers=[],cluster_id=x,controller_id=0,topics=[{error_code=3,name=a,is_internal=false,"
+        b"partitions=[]},{error_code=17,name=b,is_internal=false,partitions=[{error_code=5,partition_index=0,leader_id=0,"
+        b"replica_nodes=[0],isr_nodes=[0],offline_replicas=[]}]}]}",
+        ApiKey.METADATA,
+        5,
+        ((3, 1), (5, 1), (17, 1)),
+    ),
+    # The body then fits no schema, and which of the two is the field is not known: neither is counted.
+    "a topic's name looks like a field": (
+        b"{throttle_time_ms=0,brokers=[],cluster_id=x,controller_id=0,topics=[{error_code=17,name=a,error_code=9,"
+        b"is_internal=false,partitions=[]}]}",
+        ApiKey.METADATA,
+        5,
+        (),
+    ),
+    "no response": (b"", ApiKey.HEARTBEAT, 1, None),
+}
+
+
+@pytest.mark.parametrize(("response", "key", "version", "codes"), STRUCTS.values(), ids=STRUCTS)
+def test_error_codes_of_a_response_in_struct_text(response: bytes, key: ApiKey, version: int, codes: Any) -> None:
+    assert struct_error_codes(response, key, version) == codes
