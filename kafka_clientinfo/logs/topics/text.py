@@ -12,7 +12,7 @@ from .mentions import NOTHING, Mentions, TopicUse, merged
 
 _SIZED = re.compile(rb"(.{1,2000}?)-(\d{1,10})=(\d{1,15})(?:,|\Z)", re.DOTALL)
 _SIZED_BEGIN, _SIZED_END = b"partitionSizes=[", b"]}"
-_NAMED_PARTITION = re.compile(rb"\[([^\[\]]{1,2000}),(\d{1,10})\] -> (?:(\d{1,15})(?=,\[|\Z)|\w)")
+_NAMED_PARTITION = re.compile(rb"\[([^\[\]]{1,2000}),(\d{1,10})\] -> (?:(\d{1,15})(?=,\[|\Z)|[\w\[])")
 _NAMED_GROUP = re.compile(rb"; GroupId: ?(.*?); ?GroupGenerationId:", re.DOTALL)
 
 
