@@ -26,6 +26,9 @@ _NUMBERS = ("partition", "partitionIndex", "index")
 _SIZES = ("recordsSizeInBytes", "recordSetSizeInBytes", "recordSet")
 _RECORDS = re.compile(r"\w{1,40}Records\(size=(\d{1,15}),")
 """What 2.0 to 2.7 write for the records of a response."""
+_EPOCHS = ("sessionEpoch", "epoch")
+_FORGOTTEN = ("forgottenTopicsData", "forgettenTopicsData")
+"""Today's names of fields of Fetch, and those of 1.1 to 2.0: `epoch`, and in 1.1 also `forgetten_topics_data`."""
 _ERRORS = ("errorCode", "partitionErrorCode", "acknowledgeErrorCode")
 _MOST_DEPTH = 12
 
@@ -133,7 +136,7 @@ def _code(response: Mapping[str, Any] | None) -> int:
 def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) -> FetchSession | None:
     if key == ApiKey.FETCH:
         ids = [body.get("sessionId") or 0 for body in (request, response)]
-        epoch = request.get("sessionEpoch")
+        epoch = next((request[name] for name in _EPOCHS if name in request), None)
         if not all(type(number) is int and 0 <= number < INT32.stop for number in ids):
             return None
         named, goes_on = (str(number) if number else "" for number in ids)
@@ -148,7 +151,9 @@ def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) 
         return None
     forgotten = [
         (*_topic_of(entry), _partitions(entry))
-        for entry in request.get("forgottenTopicsData") or ()
+        for name in _FORGOTTEN
+        if isinstance(request.get(name), list)
+        for entry in request[name]
         if isinstance(entry, dict)
     ]
     return FetchSession(encodable(named), epoch, encodable(goes_on), tuple(forgotten), key != ApiKey.SHARE_ACKNOWLEDGE)

@@ -175,6 +175,13 @@ def test_partitions_are_kept_in_sessions_only() -> None:
     assert fetched(7, 3, 7, forgotten=[("t", [0, 2])]).session.forgotten == (("t", None, (0, 2)),)
 
 
+@pytest.mark.parametrize("odd", [None, 3, True, "x", {}, [3, None, {"topic": 3}]])
+def test_odd_forgotten_topics_leave_the_session(odd: Any) -> None:
+    found = said("FETCH", {"sessionId": 7, "sessionEpoch": 3, "forgottenTopicsData": odd}, {"sessionId": 7}).session
+    assert found is not None
+    assert (found.named, [name for name, _, _ in found.forgotten if name]) == ("7", [])
+
+
 def test_a_share_session_is_its_members() -> None:
     def shared(epoch: int, error: int = 0) -> Any:
         request = {"groupId": "g", "memberId": "m", "shareSessionEpoch": epoch, "topics": []}

@@ -35,11 +35,19 @@ def test_errors_of_produce_are_in_its_response() -> None:
     assert found.uses == (TopicUse("t", None, 9, {3: 1}),)
 
 
-def test_a_fetch_of_1_1_has_a_session() -> None:
+@pytest.mark.parametrize(
+    ("epoch", "forgotten"),
+    [
+        pytest.param(b"epoch", b"forgetten_topics_data", id="1.1"),
+        pytest.param(b"epoch", b"forgotten_topics_data", id="2.0"),
+        pytest.param(b"session_epoch", b"forgotten_topics_data", id="2.4"),
+    ],
+)
+def test_a_fetch_has_a_session(epoch: bytes, forgotten: bytes) -> None:
     request = (
-        b"{replica_id=-1,max_wait_time=500,min_bytes=1,max_bytes=52428800,isolation_level=0,session_id=7,session_epoch=3,"
-        b"topics=[{topic=t,partitions=[{partition=2,fetch_offset=37}]}],forgotten_topics_data=[{topic=u,partitions=[0,1]}]}"
-    )
+        b"{replica_id=-1,max_wait_time=500,min_bytes=1,max_bytes=52428800,isolation_level=0,session_id=7,%b=3,"
+        b"topics=[{topic=t,partitions=[{partition=2,fetch_offset=37}]}],%b=[{topic=u,partitions=[0,1]}]}"
+    ) % (epoch, forgotten)
     response = (
         b"{throttle_time_ms=0,error_code=0,session_id=7,responses=[{topic=t,partition_responses=[{partition_header="
         b"{partition=2,error_code=0,high_watermark=37},record_set=FileRecords(size=324, file=/tmp/t-0/0.log, start=0, end=324)}]}]}"
