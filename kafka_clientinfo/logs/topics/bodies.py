@@ -25,7 +25,9 @@ _PARTITIONS = ("partitions", "partitionResponses", "partitionData", "partitionRe
 _NUMBERS = ("partition", "partitionIndex", "index")
 _SIZES = ("recordsSizeInBytes", "recordSetSizeInBytes", "recordSet")
 _RECORDS = re.compile(r"\w{1,40}Records\(size=(\d{1,15}),")
-"""What 2.0 to 2.7 write for the records of a response."""
+"""What 2.4 to 2.7 write for the records of a response."""
+_SLICE = re.compile(r"FileRecords\(file= .*, start=(\d{1,15}), end=(\d{1,15})\)", re.DOTALL)
+"""What 2.0 writes for them, if they are a part of a file as it is."""
 _EPOCHS = ("sessionEpoch", "epoch")
 _FORGOTTEN = ("forgottenTopicsData", "forgettenTopicsData")
 """Today's names of fields of Fetch, and those of 1.1 to 2.0: `epoch`, and in 1.1 also `forgetten_topics_data`."""
@@ -104,8 +106,11 @@ def _size(entry: Mapping[str, Any]) -> int | None:
 
 
 def _size_of(value: Any) -> int | None:
-    if isinstance(value, str) and (records := _RECORDS.match(value)):
-        value = int(records[1])
+    if isinstance(value, str):
+        if records := _RECORDS.match(value):
+            value = int(records[1])
+        elif part := _SLICE.fullmatch(value):
+            value = int(part[2]) - int(part[1])
     return value if type(value) is int and 0 <= value < INT32.stop else None
 
 

@@ -12,6 +12,8 @@ from .mentions import NOTHING, Mentions, TopicUse, merged
 
 _SIZED = re.compile(rb"(.{1,2000}?)-(\d{1,10})=(\d{1,15})(?:,|\Z)", re.DOTALL)
 _SIZED_BEGIN, _SIZED_END = b"partitionSizes=[", b"]}"
+_BUFFER = re.compile(rb"record_set=java\.nio\.HeapByteBufferR?\[pos=(\d{1,15}) lim=(\d{1,15}) cap=\d{1,15}\]")
+"""The records of Produce in 0.10: those bytes of a buffer that lie between a position and a limit."""
 _NAMED_PARTITION = re.compile(rb"\[([^\[\]]{1,2000}),(\d{1,10})\] -> (?:(\d{1,15})(?=,\[|\Z)|[\w\[])")
 _NAMED_GROUP = re.compile(rb"; GroupId: ?(.*?); ?GroupGenerationId:", re.DOTALL)
 
@@ -21,13 +23,18 @@ def struct_mentions(key: int, request: bytes, response: bytes) -> Mentions:
     answer = _struct(response)
     at = request.find(_SIZED_BEGIN) if key == ApiKey.PRODUCE else -1
     if at < 0:
-        return mentions(key, _struct(request), answer)
+        return mentions(key, _struct(_with_sizes(request) if key == ApiKey.PRODUCE else request), answer)
     listed = request[at + len(_SIZED_BEGIN) : request.rfind(_SIZED_END)]
     body = {"topicData": [
         {"name": name.decode("utf-8", "replace"), "partitionData": [{"recordsSizeInBytes": int(size)}]}
         for name, _, size in _SIZED.findall(listed)
     ]}  # fmt: skip
     return mentions(key, body, answer)
+
+
+def _with_sizes(request: bytes) -> bytes:
+    """Put their sizes in place of the buffers."""
+    return _BUFFER.sub(lambda buffer: b"record_set=%d" % (int(buffer[2]) - int(buffer[1])), request)
 
 
 def _struct(body: bytes) -> Any:

@@ -27,6 +27,40 @@ def test_produce_states_sizes_by_partition(listed: bytes, uses: list[tuple[str, 
     assert struct_mentions(PRODUCE, request, b"").uses == tuple(TopicUse(name, None, size, None) for name, size in uses)
 
 
+@pytest.mark.parametrize(
+    ("buffers", "size"),
+    [
+        ([b"java.nio.HeapByteBuffer[pos=0 lim=228 cap=228]"], 228),
+        ([b"java.nio.HeapByteBuffer[pos=8 lim=48 cap=128]", b"java.nio.HeapByteBuffer[pos=0 lim=80 cap=80]"], 120),
+        ([b"java.nio.HeapByteBufferR[pos=0 lim=0 cap=0]"], 0),
+        ([b"java.nio.HeapByteBuffer[pos=9 lim=1 cap=1]"], None),
+        ([b"null"], None),
+    ],
+)
+def test_produce_of_0_10_states_buffers(buffers: list[bytes], size: int | None) -> None:
+    data = b",".join(b"{partition=%d,record_set=%b}" % buffer for buffer in enumerate(buffers))
+    request = b"{acks=-1,timeout=30000,topic_data=[{topic=t,data=[" + data + b"]}]}"
+    assert struct_mentions(PRODUCE, request, b"").uses == (TopicUse("t", None, size, None),)
+
+
+@pytest.mark.parametrize(
+    ("records", "size"),
+    [
+        (b"[]", None),
+        (b"org.apache.kafka.common.record.FileRecords@75de9367", None),
+        (b"FileRecords(file= /tmp/data/t-0/00000000000000000000.log, start=100, end=424)", 324),
+        (b"FileRecords(file= /tmp/t-0/0.log, start=9, end=1)", None),
+        (b"org.apache.kafka.common.record.LazyDownConversionRecords@d39ad03f", None),
+        (b"FileRecords(size=324, file=/tmp/t-0/0.log, start=0, end=324)", 324),
+        (b"MemoryRecords(size=0, buffer=java.nio.HeapByteBuffer[pos=0 lim=0 cap=0])", 0),
+        (b"LazyDownConversionRecords(size=146, underlying=FileRecords(size=146, file=/t, start=0, end=146))", 146),
+    ],
+)
+def test_a_fetch_states_sizes_from_2_0_on(records: bytes, size: int | None) -> None:
+    response = b"{responses=[{topic=t,partition_responses=[{partition_header={partition=0},record_set=%b}]}]}" % records
+    assert [use.bytes for use in struct_mentions(FETCH, b"{topics=[]}", response).uses] == [size]
+
+
 def test_errors_of_produce_are_in_its_response() -> None:
     response = (
         b"{responses=[{topic=t,partition_responses=[{partition=0,error_code=3,base_offset=-1}]}],throttle_time_ms=0}"
