@@ -1,4 +1,7 @@
-"""A count of topics that shares no code with the package: every record in JSON is parsed whole, one after the other."""
+"""A count of topics that shares no code with the package: every record in JSON is parsed whole, one after the other.
+
+`tests.struct_topic_count` counts those of brokers before 2.8.
+"""
 
 import gzip
 import json
@@ -11,11 +14,14 @@ _OPERATIONS = {
     "PRODUCE": "produce", "FETCH": "fetch", "SHARE_FETCH": "fetch", "OFFSET_COMMIT": "commit",
     "TXN_OFFSET_COMMIT": "commit", "SHARE_ACKNOWLEDGE": "commit", "CREATE_TOPICS": "administer",
     "DELETE_TOPICS": "administer", "CREATE_PARTITIONS": "administer", "DELETE_RECORDS": "administer",
-    "ELECT_LEADERS": "administer", "ALTER_PARTITION_REASSIGNMENTS": "administer",
+    "ELECT_LEADERS": "administer", "ALTER_PARTITION_REASSIGNMENTS": "administer", "ALTER_CONFIGS": "administer",
+    "INCREMENTAL_ALTER_CONFIGS": "administer",
 }  # fmt: skip
-_REQUEST_LISTS = ("topics", "topicData", "topicNames")
-_RESPONSE_LISTS = ("responses", "topics", "results")
+_REQUEST_LISTS = ("topics", "topicData", "topicNames", "topicPartitions", "resources")
+_RESPONSE_LISTS = ("responses", "topics", "results", "replicaElectionResults")
+_TOPIC_RESOURCE = 2
 _PARTITION_LISTS = ("partitionData", "partitions", "partitionResponses")
+_USAGE = "SELECT client_id, operation, coalesce(topic, topic_id), requests, bytes FROM {topic_usage}"
 Use = tuple[str, str, str | None]
 """Client id, operation, and topic: its name, or its id where the record has no name; None for an unknown session."""
 
@@ -43,7 +49,7 @@ def counted(log: Path) -> tuple[Counter[Use], Counter[Use]]:
             operation = "replicate"
         named, of_request = _named(request, response)
         if "sessionEpoch" in request:
-            named |= _held(sessions, request, response)
+            named |= held_topics(sessions, request, response)
         elif "shareSessionEpoch" in request:
             named |= _shared(sessions, request, response)
         for topic in named:
@@ -53,12 +59,32 @@ def counted(log: Path) -> tuple[Counter[Use], Counter[Use]]:
     return requests, sizes
 
 
+def of_usage(tables: Any) -> tuple[Counter[Use], Counter[Use]]:
+    """The same counts as the table `topic_usage` has them."""
+    requests, sizes = Counter[Use](), Counter[Use]()
+    for client, operation, topic, number, size in tables.query(_USAGE).rows:
+        requests[client, operation, topic] += number
+        sizes[client, operation, topic] += size or 0
+    return requests, +sizes
+
+
+def by_name(counts: Counter[Use], tables: Any) -> Counter[Use]:
+    """Counts without zeros, under the names that `known_topics` has for ids."""
+    names = dict(tables.query("SELECT topic_id, topic FROM {known_topics} WHERE topic_id IS NOT NULL").rows)
+    found = Counter[Use]()
+    for (client, operation, topic), number in counts.items():
+        found[client, operation, names.get(topic, topic)] += number
+    return +found
+
+
 def _named(request: dict[str, Any], response: dict[str, Any]) -> tuple[set[str | None], Counter[str]]:
     entries = [entry for name in _REQUEST_LISTS for entry in request.get(name) or ()]
     entries += [entry for name in _RESPONSE_LISTS for entry in response.get(name) or ()]
     named: set[str | None] = set()
     sizes = Counter[str]()
     for entry in entries:
+        if isinstance(entry, dict) and entry.get("resourceType", _TOPIC_RESOURCE) != _TOPIC_RESOURCE:
+            continue
         topic = entry if isinstance(entry, str) else _topic(entry)
         named.add(topic)
         if isinstance(entry, dict):
@@ -70,11 +96,13 @@ def _named(request: dict[str, Any], response: dict[str, Any]) -> tuple[set[str |
 
 
 def _topic(entry: dict[str, Any]) -> str:
-    topic: str = entry.get("name") or entry.get("topic") or entry.get("topicName") or entry["topicId"]
+    names = ("name", "topic", "topicName", "resourceName", "topicId")
+    topic: str = next(entry[name] for name in names if entry.get(name))
     return topic
 
 
-def _held(sessions: dict[Any, Any], request: dict[str, Any], response: dict[str, Any]) -> set[str | None]:
+def held_topics(sessions: dict[Any, Any], request: dict[str, Any], response: dict[str, Any]) -> set[str | None]:
+    """The topics that a fetch asks for because its session holds them; the session is changed."""
     session, epoch, answered = request["sessionId"], request["sessionEpoch"], response.get("sessionId", 0)
     if epoch <= 0:
         sessions.pop(session, None)
