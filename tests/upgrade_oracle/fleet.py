@@ -160,7 +160,7 @@ def java_classes(version: str) -> Path:
     release = numbers(version)
     names = ["CorpusClient"]
     names += ["Transaction", "TopicAdmin", "Setup"] if release >= (0, 11) else []
-    names += ["GroupAdmin"] if release >= (2,) else []
+    names += ["GroupAdmin", "Compacted"] if release >= (2,) else []
     names += ["Shares"] if release >= (4, 2) else []
     sources = [CLIENTS / "java" / f"{name}.java" for name in names]
     compile_ = ["javac", "-nowarn", "-cp", f"{java_jars(version)}/*", "-d", "{}", *sources]

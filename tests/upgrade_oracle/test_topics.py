@@ -1,11 +1,10 @@
 """Topics of real clients on real brokers: requests and bytes are those of an independent count, and of the broker's metrics.
 
 The fleet of test_real_upgrade plays its roles: Java from 0.10 to 3.3, librdkafka, sarama, franz-go, kafka-python, aiokafka,
-KafkaJS and kafka-go produce, consume in groups, write in transactions, create and delete topics. On 4.4.0 a share group
-(KIP-932) reads too. Needs what test_real_upgrade needs.
+KafkaJS and kafka-go produce, consume in groups, write in transactions, create and delete topics. One client has a compacted
+topic, and on 4.4.0 a share group (KIP-932) reads too. Needs what test_real_upgrade needs.
 """
 
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from tests.scanned import scanned
-from tests.topic_count import counted
+from tests.topic_count import by_name, counted, of_usage
 
 from . import fleet, real_broker
 
@@ -22,6 +21,16 @@ pytestmark = pytest.mark.oracle
 TOPIC = fleet.TOPIC
 SHARES = fleet.Program(
     "java-4.4.0", "kafka-clients", "4.4.0", "j440", ("apache-kafka-java", "4.4.0"), ("Shares=j440-share",)
+)
+COMPACTED = "j332-compacted"
+RECORDS = 21
+COMPACTING = fleet.Program(
+    "java-3.3.2-compacted",
+    "kafka-clients",
+    "3.3.2",
+    "j332",
+    ("apache-kafka-java", "3.3.2"),
+    ("Compacted=j332-compact",),
 )
 USES = "SELECT client_id, operation, topic, topic_id, requests, bytes, groups FROM {topic_usage}"
 
@@ -38,10 +47,12 @@ class Played(NamedTuple):
 @pytest.fixture(scope="module", params=["3.9.1", "4.4.0"])
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
     fleet.install()
-    fleet.command(SHARES, "")
+    for program in (SHARES, COMPACTING):
+        fleet.command(program, "")
     real_broker.jars(request.param)
     with real_broker.running(request.param, tmp_path_factory.mktemp("topics") / "broker") as broker:
         outcomes = fleet.played(broker.address)
+        outcomes.update(fleet.outcome(COMPACTING, broker.address))
         metrics = real_broker.topic_bytes(broker)  # before the share group, as no log states the bytes that it gets
         if request.param >= "4":
             outcomes.update(fleet.outcome(SHARES, broker.address))
@@ -50,34 +61,21 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     )
 
 
-def named_once(counts: Counter[Any], names: dict[str, str]) -> Counter[Any]:
-    """Counts by name, where the record that was counted had an id only."""
-    found = Counter[Any]()
-    for (client, operation, topic), number in counts.items():
-        found[client, operation, names.get(topic, topic)] += number
-    return found
-
-
 def test_requests_and_bytes_are_those_of_an_independent_count(played: Played) -> None:
-    names = dict(played.tables.query("SELECT topic_id, topic FROM {known_topics} WHERE topic_id IS NOT NULL").rows)
-    requests, sizes = Counter[Any](), Counter[Any]()
-    for client, operation, topic, topic_id, number, size, _ in played.tables.query(USES).rows:
-        requests[client, operation, topic or topic_id] += number
-        sizes[client, operation, topic or topic_id] += size or 0
-    expected, bytes_ = (named_once(counts, names) for counts in counted(played.request_log))
-    assert {use[1] for use in expected} >= {"produce", "fetch", "commit", "administer"}
-    assert requests == expected
-    assert +sizes == +bytes_
+    requests, sizes = (by_name(counts, played.tables) for counts in counted(played.request_log))
+    assert {use[1] for use in requests} >= {"produce", "fetch", "commit", "administer"}
+    assert of_usage(played.tables) == (requests, sizes)
 
 
-def test_bytes_are_those_of_the_brokers_metrics(played: Played) -> None:
+@pytest.mark.parametrize("topic", [TOPIC, COMPACTED])
+def test_bytes_are_those_of_the_brokers_metrics(played: Played, topic: str) -> None:
     rows = played.tables.query(
         "SELECT operation, CAST(sum(bytes) AS BIGINT) FROM {topic_usage} WHERE topic = {topic} GROUP BY operation",
-        {"topic": TOPIC},
+        {"topic": topic},
     ).rows
     sizes = dict(rows)
-    assert sizes["produce"] == pytest.approx(played.metrics["BytesInPerSec", TOPIC], rel=0.02)
-    assert sizes["fetch"] == pytest.approx(played.metrics["BytesOutPerSec", TOPIC], rel=0.02)
+    assert sizes["produce"] == pytest.approx(played.metrics["BytesInPerSec", topic], rel=0.02)
+    assert sizes["fetch"] == pytest.approx(played.metrics["BytesOutPerSec", topic], rel=0.02)
 
 
 def test_who_succeeded_is_named_for_what_it_did(played: Played) -> None:
@@ -92,6 +90,25 @@ def test_who_succeeded_is_named_for_what_it_did(played: Played) -> None:
     ]  # fmt: skip
     assert missing == []
     assert all(groups for _, operation, _, _, _, _, groups in rows if operation == "commit")
+
+
+def test_a_compacted_topic_is_counted_as_any_other(played: Played) -> None:
+    errors = [error for operation, error in played.outcomes.items() if operation.program == COMPACTING.label]
+    assert errors == [None]
+    requests, sizes = (by_name(counts, played.tables) for counts in counted(played.request_log))
+    uses = {use for use in requests if use[2] == COMPACTED}
+    assert uses == {("j332-compact", operation, COMPACTED) for operation in ("administer", "produce", "fetch")}
+    of_package = of_usage(played.tables)
+    assert [(of_package[0][use], of_package[1][use]) for use in uses] == [(requests[use], sizes[use]) for use in uses]
+    assert requests["j332-compact", "produce", COMPACTED] == RECORDS
+    known = played.tables.query(
+        "SELECT topic_id, deleted_at, last_used_at, is_internal FROM {known_topics} WHERE topic = {topic}",
+        {"topic": COMPACTED},
+    ).rows
+    ((topic_id, deleted_at, last_used_at, is_internal),) = known
+    assert topic_id is not None
+    assert last_used_at is not None
+    assert (deleted_at, is_internal) == (None, False)
 
 
 def test_a_share_group_fetches_and_acknowledges(played: Played) -> None:
