@@ -6,6 +6,7 @@ from typing import Any
 
 from chispa import assert_df_equality
 from deltalake import DeltaTable
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.tables.spec import table_spec, table_specs
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -66,15 +67,20 @@ def _ordered(value: Any) -> Any:
 def assert_same_rows(found: Any, expected: Any, name: str) -> None:
     """Raise where two relations in a table's columns differ; rows are compared in the order of its key."""
     key = [column for column in table_spec(name).key if column not in NOT_COMPARED]
-    # By all columns where the key is not compared; maps, which a later table may have, have no order.
-    order = key or expected.columns
+    order = key or expected.columns  # by all columns where the key is not compared
     assert_df_equality(
-        found,
-        expected,
+        _with_lists(found, name),
+        _with_lists(expected, name),
         ignore_nullable=True,
         ignore_metadata=True,
         transforms=[lambda rows: rows.orderBy(*order)],
     )
+
+
+def _with_lists(rows: Any, name: str) -> Any:
+    """The rows with lists of entries for maps, which have no order."""
+    maps = [column.name for column in table_spec(name).columns if column.type.startswith("map<")]
+    return rows.withColumns({map_: F.array_sort(F.map_entries(map_)) for map_ in maps if map_ in rows.columns})
 
 
 def assert_same_accounts(spark: Any, found: Path, expected: Path) -> None:
