@@ -105,7 +105,7 @@ class SessionPart:
     last_epoch: int
     first_at: int
     last_at: int
-    is_cut: bool = False
+    is_cut: bool
     is_over: bool = False
     fetches: int = 0
     topics: dict[Topic, _HeldTopic] = field(default_factory=dict)
