@@ -96,9 +96,8 @@ def of_one_name(uses: Sequence[TopicUse]) -> Sequence[TopicUse]:
 
 def _joined(one: TopicUse, other: TopicUse) -> TopicUse:
     size = other.bytes if one.bytes is None else one.bytes if other.bytes is None else one.bytes + other.bytes
-    errors = one.errors or other.errors
-    if one.errors and other.errors:
-        errors = {code: one.errors.get(code, 0) + other.errors.get(code, 0) for code in {**one.errors, **other.errors}}
-    elif errors is None or not errors:
+    if one.errors is None or other.errors is None:
         errors = one.errors if other.errors is None else other.errors
+    else:
+        errors = {code: one.errors.get(code, 0) + other.errors.get(code, 0) for code in {**one.errors, **other.errors}}
     return TopicUse(one.topic, one.topic_id, size, errors, tuple(dict.fromkeys(one.partitions + other.partitions)))
