@@ -1,13 +1,15 @@
 """Topics in parsed bodies: what is used, how many bytes, which errors, which session, and which topics exist."""
 
+from itertools import permutations
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.logs.apis import NAMING_APIS, TOPIC_APIS, TOPIC_OPERATIONS
-from kafka_clientinfo.logs.topics.bodies import mentions
-from kafka_clientinfo.logs.topics.mentions import NO_ID, FetchSession, TopicUse, merged
-from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.logs.topics.bodies import json_mentions, mentions
+from kafka_clientinfo.logs.topics.mentions import FetchSession, TopicUse, merged, of_one_name
+from kafka_clientinfo.protocol import ApiKey, api_key
+from tests.builders import ZERO_UUID
 
 ID, OTHER = "PVlvszJsSRewxzuV4ENRhw", "r7elD1SMQieeYwqG22BN0g"
 PRODUCE, PRODUCED = "topicData", "partitionData"
@@ -82,11 +84,33 @@ USES: dict[str, tuple[str, Any, Any, list[TopicUse]]] = {
         [TopicUse("t", None, None, {3: 1}), TopicUse("u", None, None, {})],
     ),
     "the Uuid of zeros is no id": (
-        "DELETE_TOPICS", {"topics": [{"name": "t", "topicId": NO_ID}]}, None, [TopicUse("t", None, None, None)],
+        "DELETE_TOPICS", {"topics": [{"name": "t", "topicId": ZERO_UUID}]}, None, [TopicUse("t", None, None, None)],
     ),
     "names of 1.0": (
-        "CREATE_TOPICS", {"createTopicRequests": [{"topic": "t"}]}, {"topicErrors": [{"topic": "t", "errorCode": 36}]},
-        [TopicUse("t", None, None, {36: 1})],
+        "CREATE_TOPICS", {"createTopicRequests": [{"topic": "t"}]}, {"topicErrors": [{"topic": "u", "errorCode": 36}]},
+        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {36: 1})],
+    ),
+    "errors are of responses": (
+        "PRODUCE", {"topicData": [{"name": "t", "errorCode": 3, "partitionData": []}]}, {"responses": []},
+        [TopicUse("t", None, None, {})],
+    ),
+    "names of the first deletions": (
+        "DELETE_TOPICS", {"topics": ["t"]}, {"topicErrorCodes": [{"topic": "u", "errorCode": 41}]},
+        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {41: 1})],
+    ),
+    "an election of leaders": (
+        "ELECT_LEADERS", {"topicPartitions": [{"topic": "t", "partitions": [0, 1]}]},
+        {"replicaElectionResults": [{"topic": "u", "partitionResult": [{"partitionId": 0, "errorCode": 84}]}]},
+        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {84: 1})],
+    ),
+    "results of new partitions": (
+        "CREATE_PARTITIONS", {"topics": [{"name": "t", "count": 3}]}, {"results": [{"name": "u", "errorCode": 37}]},
+        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {37: 1})],
+    ),
+    "an acknowledgement that comes too late": (
+        "SHARE_FETCH", {"groupId": "g", "topics": [{"topicId": ID, "partitions": [{"partitionIndex": 0}]}]},
+        {"responses": [{"topicId": ID, "partitions": [{"errorCode": 0, "acknowledgeErrorCode": 121}]}]},
+        [TopicUse(None, ID, None, {121: 1})],
     ),
     "configs of a topic": (
         "INCREMENTAL_ALTER_CONFIGS",
@@ -138,6 +162,17 @@ def test_deep_nesting_is_no_recursion() -> None:
     assert said("METADATA", {}, {"topics": deep}).named == ()
 
 
+def test_what_stands_beside_deep_nesting_is_read() -> None:
+    deep: Any = []
+    for _ in range(20):
+        deep = [deep]
+    partitions = [{"errorCode": 3}, deep, {"errorCode": 5}]
+    (use,) = said("PRODUCE", {"topicData": []}, {"responses": [{"name": "t", "x": partitions}]}).uses
+    assert use.errors == {3: 1, 5: 1}
+    listed = [{"name": "t", "errorCode": 0, "x": deep}, {"name": "u", "errorCode": 0}]
+    assert said("METADATA", {}, {"topics": listed, "x": deep}).named == (("t", None), ("u", None))
+
+
 @pytest.mark.parametrize("api", ["OFFSET_COMMIT", "TXN_OFFSET_COMMIT", "SHARE_ACKNOWLEDGE"])
 def test_a_commit_states_its_group(api: str) -> None:
     found = said(api, {"groupId": "g", "topics": [{"name": "t", "partitions": []}]}, {"topics": []})
@@ -169,6 +204,34 @@ def test_a_session_is_what_the_request_names_and_the_answer_goes_on_with(given: 
     assert fetched(*given).session == session
 
 
+@pytest.mark.parametrize("odd", ["7", True, 7.0, -7, 1 << 31, [7]])
+@pytest.mark.parametrize("ids", [("sessionId", "x"), ("x", "sessionId"), ("sessionId", "sessionId")])
+def test_an_id_that_is_no_number_names_no_session(odd: Any, ids: tuple[str, str]) -> None:
+    request, response = ({"sessionId": 7} | {name: odd} for name in ids)
+    assert said("FETCH", request | {"sessionEpoch": 3, "topics": []}, response | {"responses": []}).session is None
+
+
+@pytest.mark.parametrize("epoch", ["3", True, 3.0, None, 1 << 31, -(1 << 31) - 1])
+def test_an_epoch_that_is_no_number_is_of_no_session(epoch: Any) -> None:
+    request = {"sessionId": 7, "sessionEpoch": epoch, "topics": []}
+    assert said("FETCH", request, {"sessionId": 7, "responses": []}).session is None
+
+
+@pytest.mark.parametrize(
+    ("partitions", "numbers"),
+    [
+        ({"partitions": [{"partition": 2}, {"partitionIndex": 0}, {"index": 1}, 5, {"partition": 2}]}, (2, 0, 1, 5)),
+        ({"partitionResponses": [{"partitionHeader": {"partition": 4}}]}, (4,)),
+        ({"partitions": [-1, (1 << 31) - 1, 1 << 31, True, "1", None, {"x": 1}, {"partition": {}}]}, ((1 << 31) - 1,)),
+        ({"partitions": {}}, ()),
+    ],
+)
+def test_partitions_are_whole_numbers_each_once(partitions: Any, numbers: tuple[int, ...]) -> None:
+    request = {"sessionId": 7, "sessionEpoch": 3, "topics": [{"topic": "t", **partitions}]}
+    (use,) = said("FETCH", request, {"sessionId": 7, "responses": []}).uses
+    assert use.partitions == numbers
+
+
 def test_partitions_are_kept_in_sessions_only() -> None:
     assert [use.partitions for use in fetched(7, 3, 7, "t").uses] == [(0,)]
     assert [use.partitions for use in fetched(0, -1, 0, "t").uses] == [()]
@@ -183,19 +246,20 @@ def test_odd_forgotten_topics_leave_the_session(odd: Any) -> None:
 
 
 def test_a_share_session_is_its_members() -> None:
-    def shared(epoch: int, error: int = 0) -> Any:
-        request = {"groupId": "g", "memberId": "m", "shareSessionEpoch": epoch, "topics": []}
+    def shared(epoch: int, error: int = 0, **other: str) -> Any:
+        request = {"groupId": "g", "memberId": "m", "shareSessionEpoch": epoch, "topics": [], **other}
         return said("SHARE_FETCH", request, {"errorCode": error, "responses": []}).session
 
     begun, going_on, ended, refused = shared(0), shared(5), shared(-1), shared(5, 122)
     assert (begun.named, ended.goes_on, refused.goes_on) == ("", "", "")
     assert begun.goes_on == going_on.named == going_on.goes_on == ended.named
+    assert len({shared(5, **other).named for other in ({}, {"memberId": "n"}, {"groupId": "h"})}) == 3
 
 
 def test_brokers_answers_name_topics() -> None:
     listed = [
         {"errorCode": 0, "name": "t", "topicId": ID, "partitions": [{"errorCode": 5, "partitionIndex": 0}]},
-        {"errorCode": 3, "name": "asked for", "topicId": NO_ID, "partitions": []},
+        {"errorCode": 3, "name": "asked for", "topicId": ZERO_UUID, "partitions": []},
         {"errorCode": 0, "name": "of 2.7", "partitions": []},
     ]
     assert said("METADATA", {"topics": [{"name": "x"}]}, {"topics": listed}).named == (("t", ID), ("of 2.7", None))
@@ -216,6 +280,18 @@ def test_a_creation_names_its_topic_and_a_deletion_takes_it_away() -> None:
     assert (gone.named, gone.deleted) == ((), (("t", None),))
 
 
+def test_only_the_entries_of_a_list_of_topics_are_topics() -> None:
+    configs = [{"name": "cleanup.policy", "value": "compact"}]
+    created = {"topics": [{"name": "t", "topicId": ID, "errorCode": 0, "configs": configs}]}
+    assert said("CREATE_TOPICS", {}, created).named == (("t", ID),)
+    assert said("OFFSET_COMMIT", {}, {"topics": [{"name": "asked for", "partitions": []}]}).named == ()
+
+
+def test_only_a_deletion_deletes() -> None:
+    extended = said("CREATE_PARTITIONS", {}, {"results": [{"name": "t", "topicId": ID, "errorCode": 0}]})
+    assert (extended.named, extended.deleted) == ((("t", ID),), ())
+
+
 def test_requests_name_no_topic_that_exists() -> None:
     assert said("METADATA", {"topics": [{"name": "x", "topicId": OTHER}]}).named == ()
 
@@ -226,9 +302,31 @@ def test_every_operation_is_of_an_api_and_naming_apis_have_none() -> None:
 
 
 def test_merging_adds_in_any_grouping() -> None:
-    uses = [TopicUse("t", None, 1, {3: 1}), TopicUse("u", None, None, None), TopicUse("t", None, None, {3: 1, 5: 2}),
+    uses = [TopicUse("t", None, 1, {3: 1, 6: 4}), TopicUse("u", None, None, None), TopicUse("t", None, None, {3: 1, 5: 2}),
             TopicUse("t", None, 4, None), TopicUse("u", None, None, {})]  # fmt: skip
-    expected = (TopicUse("t", None, 5, {3: 2, 5: 2}), TopicUse("u", None, None, {}))
+    expected = (TopicUse("t", None, 5, {3: 2, 5: 2, 6: 4}), TopicUse("u", None, None, {}))
     assert merged(uses) == expected
     for at in range(1, len(uses)):
         assert merged([*merged(uses[:at]), *merged(uses[at:])]) == expected
+
+
+@pytest.mark.parametrize("order", [*permutations([("t", ID), ("t", None), (None, ID), (None, OTHER)])])
+def test_a_name_and_an_id_that_are_shown_together_are_one_topic(order: Any) -> None:
+    found = merged(of_one_name([TopicUse(topic, topic_id, 1, None) for topic, topic_id in order]))
+    assert {(use.topic, use.topic_id): use.bytes for use in found} == {("t", ID): 3, (None, OTHER): 1}
+
+
+@pytest.mark.parametrize(
+    ("request_", "topics"),
+    [
+        (b'{"topicData":[{"name":"t"}]}', ["t"]),
+        (b'{"topicData":[{"name":"\xff\xc3"}]}', ["\ufffd\ufffd"]),
+        (b'{"topicData":[{"name":"\\ud800"}]}', ["\ufffd"]),
+        (b'{"topicData":[{"name":"t"}]', []),
+        (b'{"topicData":' + b"[" * 100_000 + b"]" * 100_000 + b"}", []),
+        (b'"topicData"', []),
+        (b"", []),
+    ],
+)
+def test_a_body_that_is_no_json_uses_nothing(request_: bytes, topics: list[str]) -> None:
+    assert [use.topic for use in json_mentions(ApiKey.PRODUCE, request_, b"").uses] == topics

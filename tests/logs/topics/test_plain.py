@@ -68,6 +68,63 @@ def test_most_records_are_read_by_patterns() -> None:
     assert by_pattern > 0.9 * len(records)
 
 
+SENT = '{"acks":-1,"topicData":[{"name":"t","partitionData":[{"index":0,"recordsSizeInBytes":5}]}]}'
+TAKEN = '{"responses":[{"name":"t","partitionResponses":[{"index":0,"errorCode":0}]}],"throttleTimeMs":0}'
+ASKED = '{"replicaId":-1,%s"topics":[{"topic":"t","partitions":[{"partition":1,"fetchOffset":0}]}]%s}'
+GIVEN = '{"throttleTimeMs":0,%s"responses":[{"topic":"t","partitions":[{"partitionIndex":1,"errorCode":0}]}]}'
+IN_SESSION = '"sessionId":7,"sessionEpoch":3,', ',"forgottenTopicsData":[{"topic":"u","partitions":[0,2]}]'
+LISTED = '{"topics":[{"errorCode":0,"name":"t","isInternal":false,"partitions":[{"errorCode":0}]}]}'
+READERS: dict[str, tuple[int, str, str, bool]] = {
+    "a Produce": (PRODUCE, SENT, TAKEN, True),
+    "one without an answer": (PRODUCE, SENT, '""', True),
+    "one of an older broker": (PRODUCE, SENT, "null", True),
+    "one that is refused": (PRODUCE, SENT, TAKEN.replace('"errorCode":0', '"errorCode":3'), False),
+    "one of a topic with a backslash": (PRODUCE, SENT.replace('"t"', r'"\\u0074"'), TAKEN, False),
+    "one with an answer to something else": (PRODUCE, SENT, '{"throttleTimeMs":0}', False),
+    "one without its sizes": (PRODUCE, SENT.replace('{"index":0,"recordsSizeInBytes":5}', "[]"), TAKEN, False),
+    "a Fetch before sessions": (FETCH, ASKED % ("", ""), GIVEN % "", True),
+    "one in a session": (FETCH, ASKED % IN_SESSION, GIVEN % '"errorCode":0,"sessionId":7,', True),
+    "one that is refused by its session": (FETCH, ASKED % IN_SESSION, GIVEN % '"errorCode":70,"sessionId":0,', False),
+    "one with half a session": (FETCH, ASKED % ('"sessionEpoch":3,', ""), GIVEN % "", False),
+    "one that forgets nothing it names": (FETCH, ASKED % (IN_SESSION[0], ""), GIVEN % '"errorCode":0,"sessionId":7,', False),
+    "one with an answer of a session alone": (FETCH, ASKED % ("", ""), GIVEN % '"errorCode":0,"sessionId":7,', False),
+    "one without an answer in JSON": (FETCH, ASKED % ("", ""), '""', False),
+    "a Metadata": (METADATA, '{"topics":null}', LISTED, True),
+    "one with fields in another order": (METADATA, "{}", LISTED.replace('"isInternal":false,', '"x":1,'), False),
+    "one without topics": (METADATA, "{}", '{"brokers":[]}', False),
+    "a commit": (ApiKey.OFFSET_COMMIT, '{"topics":[]}', '{"topics":[]}', False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "request_", "response", "by_patterns"), READERS.values(), ids=READERS)
+def test_patterns_read_the_frequent_bodies_and_leave_the_others(
+    key: int, request_: str, response: str, by_patterns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = []
+    monkeypatch.setattr(plain, "json_mentions", lambda *body: parsed.append(body) or json_mentions(*body))
+    bodies = request_.encode(), response.encode()
+    assert read(key, *bodies) == json_mentions(key, *bodies)
+    assert (not parsed) == by_patterns
+
+
+@pytest.mark.parametrize("name", [b"\xff", "\ufffd\U0001f600".encode(), b"\xed\xa0\x80"])
+@pytest.mark.parametrize(
+    ("key", "request_", "response"),
+    [
+        (PRODUCE, SENT, TAKEN),
+        (FETCH, ASKED % IN_SESSION, GIVEN % '"errorCode":0,"sessionId":7,'),
+        (METADATA, "{}", LISTED),
+        (METADATA, "{}", LISTED.replace('"isInternal"', '"topicId":"t","isInternal"')),
+    ],
+)
+def test_names_that_are_no_text_are_read_alike(key: int, request_: str, response: str, name: bytes) -> None:
+    bodies = [
+        body.encode().replace(b'"t"', b'"' + name + b'"').replace(b'"u"', b'"u' + name + b'"')
+        for body in (request_, response)
+    ]
+    assert read(key, *bodies) == json_mentions(key, *bodies)
+
+
 @st.composite
 def topics(draw: st.DrawFn, name: str, partitions: str, number: str, *fields: str) -> list[dict[str, Any]]:
     entries = []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_clientinfo.logs.struct_text import MAX_BODY
 from kafka_clientinfo.logs.topics.mentions import NOTHING, TopicUse
 from kafka_clientinfo.logs.topics.text import name_text_mentions, struct_mentions
 from kafka_clientinfo.protocol import ApiKey
@@ -18,6 +19,8 @@ COMMIT, OFFSETS = 8, 2
         (b"a-b-12-3=7", [("a-b-12", 7)]),
         (b"bad topic,0!-0=4,]-1=2", [("bad topic,0!", 4), ("]", 2)]),
         (b"t\n[2026-01-01 00:00:00,000] DEBUG x-0=1", [("t\n[2026-01-01 00:00:00,000] DEBUG x", 1)]),
+        (b"\xff-0=1", [("\ufffd", 1)]),
+        (b"]}x-0=1,partitionSizes=[u-0=2", [("]}x", 1), ("partitionSizes=[u", 2)]),
         (b"", []),
         (b"nothing", []),
     ],
@@ -59,6 +62,12 @@ def test_produce_of_0_10_states_buffers(buffers: list[bytes], size: int | None) 
 def test_a_fetch_states_sizes_from_2_0_on(records: bytes, size: int | None) -> None:
     response = b"{responses=[{topic=t,partition_responses=[{partition_header={partition=0},record_set=%b}]}]}" % records
     assert [use.bytes for use in struct_mentions(FETCH, b"{topics=[]}", response).uses] == [size]
+
+
+@pytest.mark.parametrize(("spaces", "names"), [(0, ["t"]), (MAX_BODY, [])])
+def test_a_very_long_body_is_not_read(spaces: int, names: list[str]) -> None:
+    request = b"{replica_id=-1,topics=[{topic=t,partitions=[]}],rack_id=" + b" " * spaces + b"}"
+    assert [use.topic for use in struct_mentions(FETCH, request, b"").uses] == names
 
 
 def test_errors_of_produce_are_in_its_response() -> None:
@@ -122,6 +131,8 @@ def test_damaged_structs_raise_nothing(body: bytes) -> None:
                  b"[t,0] -> [OffsetMetadata[18,NO_METADATA],CommitTime -1,ExpirationTime -1],"
                  b"[u,1] -> [OffsetMetadata[13,meta],CommitTime -1,ExpirationTime -1]",
          [TopicUse("t", None, None, None), TopicUse("u", None, None, None)], "g"),
+        (COMMIT, b"; GroupId: g\xff; GroupGenerationId: -1; ConsumerId: ; RequestInfo: [\xff,0] -> OffsetAndMetadata[17,,1]",
+         [TopicUse("\ufffd", None, None, None)], "g\ufffd"),
     ],
 )  # fmt: skip
 def test_fields_after_a_name(key: int, body: bytes, uses: list[TopicUse], group: str | None) -> None:
