@@ -1,6 +1,7 @@
 """Rows about topics grow with clients and topics; hostile numbers of names are bounded; copies of requests don't count."""
 
 from collections import Counter
+from datetime import UTC, date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import topic_mentions
 from kafka_clientinfo.ingestion.fetch_sessions import MOST_SESSIONS, FetchSessions
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.logs.topics.mentions import FetchSession, TopicUse
-from tests.builders import json_record, request_header_struct_record
+from kafka_clientinfo.logs.topics.mentions import FetchSession, Mentions, TopicUse
+from tests.builders import NOON, json_record, request_header_struct_record
 
 
 def produce(topic: str = "t", size: int = 10, **given: Any) -> bytes:
@@ -40,7 +41,7 @@ def test_requests_of_a_client_and_topic_are_one_row(tmp_path: Path) -> None:
         10_000,
     )
     assert (row["errors"], row["groups"], row["more_topics"]) == ([], [], None)
-    assert (row["byte_offset"], row["row_number"]) == (0, 0)
+    assert (row["byte_offset"], row["row_number"], row["day"]) == (0, 0, date(2026, 11, 21))
     assert (row["last_at"] - row["first_at"]).total_seconds() == 999
 
 
@@ -58,6 +59,22 @@ def test_another_client_operation_or_day_is_another_row(tmp_path: Path, other: d
     fetch = {"request": {"topics": [{"topic": "t", "partitions": []}]}, "response": {"responses": []}}
     given = other | (fetch if "api" in other else {})
     assert len(mentioned(tmp_path, produce(), produce(correlation_id=2, **given))) == 2
+
+
+def test_a_row_names_the_client_as_its_requests_do(tmp_path: Path) -> None:
+    (row,) = mentioned(tmp_path, produce(client_id="a", principal="User:b", software=("c", "d")))
+    names = ("principal", "client_id", "client_software_name", "client_software_version")
+    assert [row[name] for name in names] == ["User:b", "a", "c", "d"]
+
+
+def test_an_error_of_the_whole_request_counts_for_each_topic_that_it_names(tmp_path: Path) -> None:
+    request = {"sessionId": 0, "sessionEpoch": -1, "topics": [{"topic": name, "partitions": []} for name in "tu"]}
+    refused = {"errorCode": 70, "sessionId": 0, "responses": []}
+    records = [
+        json_record(api="FETCH", version=11, request=request, response=response, correlation_id=number)
+        for number, response in enumerate([refused, refused | {"errorCode": 71}, refused])
+    ]
+    assert [row["errors"] for row in mentioned(tmp_path, *records)] == [[(70, 2), (71, 1)]] * 2
 
 
 def test_forwarded_copies_and_duplicates_do_not_count(tmp_path: Path) -> None:
@@ -96,13 +113,45 @@ def test_a_client_that_names_very_many_topics_has_a_bounded_number_of_rows(
 ) -> None:
     monkeypatch.setattr(topic_mentions, "MOST_TOPICS", 10)
     names = [f"t{number:04}" for number in range(500)]
-    records = [produce(name, correlation_id=number) for number, name in enumerate([*names[::-1], *names])]
+    records = [
+        produce(name, correlation_id=number, response={"responses": [{"name": name, "errorCode": 3}]})
+        for number, name in enumerate([*names[::-1], *names])
+    ]
     rows = mentioned(tmp_path, *records, produce("t9", client_id="other"))
     kept = {row["topic"]: row["requests"] for row in rows if row["client_id"] == "app" and row["topic"]}
     assert kept == dict.fromkeys(names[:10], 2)
     (rest,) = [row for row in rows if row["more_topics"] is not None]
     assert (rest["topic"], rest["topic_id"], rest["requests"], rest["more_topics"]) == (None, None, 980, 490)
-    assert rest["bytes"] == 9800
+    assert (rest["bytes"], rest["errors"]) == (9800, [(3, 980)])
+
+
+def test_the_number_of_further_topics_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_mentions, "MOST_TOPICS", 2)
+    monkeypatch.setattr(topic_mentions, "_MOST_OTHERS", 5)
+    rows = mentioned(tmp_path, *(produce(f"t{number:02}", correlation_id=number) for number in range(20)))
+    assert [(row["topic"], row["more_topics"]) for row in rows] == [("t00", None), ("t01", None), (None, 5)]
+
+
+def test_names_without_a_use_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_mentions, "MOST_NAMES", 2)
+    answers = [{"topics": [{"errorCode": 0, "name": name, "partitions": []}]} for name in "abcab"]
+    records = [
+        json_record(api="METADATA", version=9, request={}, response=answer, correlation_id=number)
+        for number, answer in enumerate(answers)
+    ]
+    assert [(row["topic"], row["requests"]) for row in mentioned(tmp_path, *records)] == [("a", 2), ("b", 2)]
+
+
+def test_what_is_counted_is_bounded_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_mentions, "MOST_TOPICS", 10)
+    monkeypatch.setattr(topic_mentions, "MOST_GROUPS", 3)
+    found = topic_mentions._Topics()
+    for number in range(100):
+        found.of((f"t{number:02}", None), number).add(1, number, number)
+        count = found.of(("a", None), 0)
+        count.add_group(f"g{number:02}")
+        assert len(found.counts) <= 20
+        assert len(count.groups) <= 6
 
 
 def test_groups_of_commits_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,3 +234,92 @@ def test_a_part_that_begins_with_an_acknowledgement_goes_on_with_its_session(tmp
     rows = mentioned(tmp_path, share("SHARE_ACKNOWLEDGE", 4, ID), share("SHARE_FETCH", 5))
     (session,) = [row for row in rows if row["kind"] == "session"]
     assert (session["first_epoch"], session["last_epoch"], session["requests"]) == (4, 5, 1)
+
+
+def fetch(epoch: int, added: str = "", forgotten: str = "", at: float = 0, session: int = 7, named: int = 7) -> bytes:
+    """A fetch of a session; topics are like "a0 b1", each with a partition."""
+    request = {
+        "sessionId": named, "sessionEpoch": epoch,
+        "topics": [{"topic": word[0], "partitions": [{"partition": int(n)} for n in word[1:]]} for word in added.split()],
+        "forgottenTopicsData": [{"topic": word[0], "partitions": [int(word[1])]} for word in forgotten.split()],
+    }  # fmt: skip
+    response = {"errorCode": 0, "sessionId": session, "responses": []}
+    return json_record(
+        api="FETCH", version=11, request=request, response=response, at=at, correlation_id=int(at), client_id="c"
+    )
+
+
+SESSION = ("session", "session_number", "first_epoch", "last_epoch", "is_start", "is_cut", "is_over")
+
+
+def in_sessions(folder: Path, *records: bytes) -> dict[tuple[str, Any], tuple[Any, ...]]:
+    """Rows of sessions by session and topic: their requests, the seconds of their times, what they say, and partitions."""
+    found = {}
+    for row in mentioned(folder, *records):
+        if row["kind"] == "use":
+            continue
+        assert row["kind"] == ("session" if row["topic"] is None else "session_topic")
+        assert (row["client_id"], row["operation"], row["day"]) == ("c", "fetch", date(2026, 11, 21))
+        assert [row[name] for name in ("bytes", "errors", "groups", "more_topics")] == [None] * 4
+        times = tuple(row[name].replace(tzinfo=UTC) - NOON for name in ("first_at", "last_at"))
+        partitions = row["partitions"] and [
+            (
+                p["partition"],
+                p["is_held"],
+                p["uncounted"],
+                p["uncounted_at"] and p["uncounted_at"].replace(tzinfo=UTC) - NOON,
+            )
+            for p in row["partitions"]
+        ]
+        said = tuple(row[name] for name in SESSION[1:])
+        found[row["session"], row["topic"]] = (row["requests"], *times, said, partitions)
+    return found
+
+
+def after(seconds: int) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+def test_a_part_in_the_middle_says_all_that_it_shows_of_its_session(tmp_path: Path) -> None:
+    said = (0, 4, 7, False, False, False)
+    assert in_sessions(
+        tmp_path, fetch(4, at=1), fetch(5, "a0", at=2), fetch(6, "b01", forgotten="a0", at=3), fetch(7, "e", at=4)
+    ) == {
+        ("7", None): (4, after(1), after(4), said, None),
+        ("7", "a"): (1, after(1), after(4), said, [(0, False, 1, after(1))]),
+        ("7", "b"): (2, after(1), after(4), said, [(0, True, 2, after(2)), (1, True, 2, after(2))]),
+    }
+
+
+def test_a_part_with_the_beginning_says_only_what_it_leaves_in_the_session(tmp_path: Path) -> None:
+    said = (0, 0, 1, True, False, False)
+    records = [fetch(0, "a01 b0", at=1, named=0), fetch(1, forgotten="a1 b0", at=2)]
+    assert in_sessions(tmp_path, *records) == {
+        ("7", None): (2, after(1), after(2), said, None),
+        ("7", "a"): (2, after(1), after(2), said, [(0, True, None, None)]),
+    }
+
+
+def test_sessions_of_a_part_are_numbered_in_the_order_in_which_they_break_off(tmp_path: Path) -> None:
+    records = [
+        fetch(5, at=1), fetch(3, at=2, session=8, named=8), fetch(-1, at=3, session=0), fetch(0, "a0", at=4, named=0),
+        fetch(2, at=5),
+    ]  # fmt: skip
+    rows = [row for row in mentioned(tmp_path, *records) if row["kind"] == "session"]
+    assert [tuple(row[name] for name in SESSION) for row in rows] == [
+        ("7", 0, 5, 5, False, False, True),
+        ("8", 1, 3, 3, False, False, False),
+        ("7", 2, 2, 2, False, True, False),
+    ]
+
+
+def test_rows_are_counted_and_begin_where_the_last_ones_ended() -> None:
+    counts = topic_mentions.TopicCounts(5)
+    assert (list(counts.rows(("c", "b", "f"), 9)), counts.row_count) == ([], 0)
+    said = Mentions("produce", (TopicUse("t", None, 1, {}), TopicUse("u", None, 1, {})), named=(("v", None),))
+    for begin, end, number in ((9, 20, 3), (20, 30, 6)):
+        counts._note(said, 0, ("p", "c", None, None), None)
+        (found,) = counts.rows(("c", "b", "f"), end)
+        assert counts.row_count == number
+        rows = found.rows.to_pylist()
+        assert [(row["byte_offset"], row["row_number"]) for row in rows] == [(begin, n) for n in range(3)]
