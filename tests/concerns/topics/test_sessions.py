@@ -1,6 +1,10 @@
 """A fetch that names nothing asks for what its session holds, also where the log is cut inside the session (KIP-227)."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_clientinfo.concerns.topics.fetch_sessions import uses_by_sessions
 from kafka_clientinfo.config.settings import Settings
 from tests.amounts import examples
 from tests.builders import json_record
+from tests.engines import collected, on
+from tests.frames import START, at, frame, relation
 from tests.scanned import scanned
 
 from .histories import Fetch, History, fetches
@@ -81,3 +88,148 @@ def test_fetches_of_a_session_from_before_the_log_are_unresolved(logs: Path) -> 
     history = History([Fetch("x", "full", (("a", 0),), (), (), 0.0), quiet, quiet, quiet])
     requests, _ = counts(written(logs, history.records[1:]))
     assert requests == {("x", None): 3}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A session part as `ingestion.fetch_sessions` leaves it; parts of a case follow one another, an hour apart.
+
+    Attributes:
+        epochs: of its first and its last fetch.
+        flags: start, cut and over, those that hold.
+        topics: by name: the number of fetches that the part counts itself, and its partitions as (number, is_held,
+            uncounted); the last uncounted fetch is half an hour before the part's last one.
+    """
+
+    epochs: tuple[int, int]
+    flags: str = ""
+    topics: dict[str, tuple[int, list[tuple[int, bool, int | None]]]] = field(default_factory=dict)
+    fetches: int | None = None
+    client: str | None = "c"
+    day: int = 0
+    other: dict[str, str] = field(default_factory=dict)
+    """Columns of another session or client."""
+
+    def rows(self, hour: int, place: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        first, last = self.epochs
+        fetches = last - first + 1 if self.fetches is None else self.fetches
+        ends = at(hour * HOUR)
+        row = {
+            "broker": "b", **place, "kind": "session", "principal": "User:p", "client_id": self.client,
+            "client_software_name": "n", "client_software_version": "1", "operation": "fetch",
+            "day": START.date() + timedelta(days=self.day), "requests": fetches, "first_at": ends - timedelta(hours=1),
+            "last_at": ends, "session": "7", "first_epoch": first, "last_epoch": last,
+            **{f"is_{flag}": flag in self.flags.split() for flag in ("start", "cut", "over")}, **self.other,
+        }  # fmt: skip
+        yield row
+        for topic, (counted, partitions) in self.topics.items():
+            listed = [
+                {
+                    "partition": of,
+                    "is_held": held,
+                    "uncounted": n,
+                    "uncounted_at": ends - timedelta(minutes=30) if n else None,
+                }
+                for of, held, n in partitions
+            ]
+            yield row | {"kind": "session_topic", "topic": topic, "requests": counted, "partitions": listed}
+
+
+HOUR = 3600
+BEGUN = Part((0, 1), "start", {"a": (2, [(0, True, None)])})
+JOINED: dict[str, tuple[list[Part], list[tuple[Any, ...]]]] = {
+    "what a session holds counts in the next part": ([BEGUN, Part((2, 4))], [(1, "a", 3)]),
+    "and in those after it": ([BEGUN, Part((2, 4)), Part((5, 5))], [(1, "a", 3), (2, "a", 1)]),
+    "a missing fetch ends what is known": ([BEGUN, Part((3, 4))], [(1, None, 2)]),
+    "and a repeated one": ([BEGUN, Part((1, 4))], [(1, None, 4)]),
+    "and fetches that a part has counted at once": ([BEGUN, Part((2, 4), "cut")], [(1, None, 3)]),
+    "and the session's end": ([BEGUN, Part((2, 2), "over"), Part((3, 3))], [(1, "a", 1), (2, None, 1)]),
+    "and another client": ([BEGUN, Part((2, 4), client="d")], [(1, None, 3)]),
+    "and a client without an id": ([BEGUN, Part((2, 4), client=None)], [(1, None, 3)]),
+    **{
+        f"and another {column}": ([BEGUN, Part((2, 4), other={column: value})], [(1, None, 3)])
+        for column, value in {
+            "principal": "User:q", "client_software_name": "m", "client_software_version": "2", "operation": "replicate",
+        }.items()
+    },
+    "but a client without an id may go on": (
+        [replace(BEGUN, client=None), Part((2, 4), client=None)], [(1, "a", 3)],
+    ),
+    "and so may one after midnight": ([BEGUN, Part((2, 4), day=1)], [(1, "a", 3)]),
+    "a new session of the same id holds nothing of the old one": (
+        [BEGUN, Part((2, 2), "start", {"b": (1, [(0, True, None)])}), Part((3, 3))], [(2, "b", 1)],
+    ),
+    "a session of another broker is another one": ([BEGUN, Part((2, 4), other={"broker": "other"})], [(1, None, 3)]),
+    "as is one with another id": ([BEGUN, Part((2, 4), other={"session": "8"})], [(1, None, 3)]),
+    "a session from before the log counts for what is shown, and may hold more": (
+        [Part((5, 6), "", {"a": (1, [(0, True, 1)])}), Part((7, 9))], [(0, None, 2), (1, None, 3), (1, "a", 3)],
+    ),
+    "a part without a fetch counts nothing": ([BEGUN, Part((3, 3), fetches=0)], []),
+    "of a topic that is named again, fetches before count": (
+        [BEGUN, Part((2, 5), "", {"a": (2, [(0, True, 2)])})], [(1, "a", 2, 0.5)],
+    ),
+    "and of one that is named in the first fetch, none": (
+        [BEGUN, Part((2, 5), "", {"a": (4, [(0, True, 0)])}), Part((6, 6))], [(2, "a", 1)],
+    ),
+    "of a topic that is forgotten, only those before": (
+        [BEGUN, Part((2, 5), "", {"a": (0, [(0, False, 3)])}), Part((6, 6))], [(1, "a", 3, 0.5)],
+    ),
+    "while another partition is held, all that the part does not count": (
+        [Part((0, 1), "start", {"a": (2, [(0, True, None), (1, True, None)])}),
+         Part((2, 6), "", {"a": (1, [(0, False, 2)])}), Part((7, 7))],
+        [(1, "a", 4), (2, "a", 1)],
+    ),
+    "a topic that comes back counts from then on": (
+        [BEGUN, Part((2, 2), "", {"a": (0, [(0, False, 1)])}), Part((3, 3)), Part((4, 4), "", {"a": (1, [(0, True, 0)])}),
+         Part((5, 5))],
+        [(1, "a", 1, 0.5), (4, "a", 1)],
+    ),
+}  # fmt: skip
+
+
+KINDS: dict[str, Callable[[int], tuple[int, int, int]]] = {
+    "files": lambda number: (9 - number, 9 - number, 9 - number),
+    "parts of a file": lambda number: (9, number, 9 - number),
+    "sessions of a part": lambda number: (9, 9, number),
+}
+"""How the parts of a case follow one another: file, offset and number of the session, of which one says their order."""
+
+
+@pytest.fixture(scope="module")
+def joined(rules_session: Any) -> dict[str, list[Any]]:
+    """The uses of all cases, which are clusters of one log, by the case's name and the kind of its parts."""
+    rows: list[dict[str, Any]] = []
+    files: dict[str, int] = {}
+    for cluster, (kind, name) in enumerate(product(KINDS, JOINED)):
+        for number, part in enumerate(JOINED[name][0]):
+            file, offset, session = KINDS[kind](number)
+            place = {"file_id": f"{cluster}/{file}", "byte_offset": offset, "session_number": session}
+            files.setdefault(f"{cluster}/{file}", 10 * cluster + number)
+            rows += [row | {"cluster": f"{kind}: {name}"} for row in part.rows(number, place)]
+    numbered = [row | {"row_number": number} for number, row in enumerate(rows)]
+    uses: dict[str, list[Any]] = {}
+    with on(rules_session):
+        mentions = frame(rules_session, "topic_mentions", numbered[::-1])
+        positions = relation(rules_session, list(files.items()), "file_id string, file_no bigint")
+        for use in collected(uses_by_sessions(mentions, positions)):
+            uses.setdefault(use["cluster"], []).append(use)
+    return uses
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", JOINED)
+def test_parts_are_joined(joined: dict[str, list[Any]], name: str, kind: str) -> None:
+    parts, expected = JOINED[name]
+    wanted = [
+        (parts[number].other.get("broker", "b"), parts[number].client, START.date() + timedelta(days=parts[number].day), topic, requests,
+         _local(at((number - 1) * HOUR)), _local(at((number - sum(before)) * HOUR)))
+        for number, topic, requests, *before in expected
+    ]  # fmt: skip
+    columns = ("broker", "client_id", "day", "topic", "requests", "first_at", "last_at")
+    found = [tuple(use[column] for column in columns) for use in joined.get(f"{kind}: {name}", ())]
+    assert sorted(found, key=repr) == sorted(wanted, key=repr)
+
+
+def _local(moment: datetime) -> datetime:
+    """Return a time as `collected` does."""
+    return moment.astimezone().replace(tzinfo=None)
