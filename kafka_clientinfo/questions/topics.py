@@ -40,7 +40,7 @@ _DAYS = (
 ALL = (
     "SELECT cluster, topic, count(produce_requests) AS producers, count(coalesce(fetch_requests, commit_requests)) AS "
     "consumers, CAST(sum(produce_bytes) AS BIGINT) AS produced_bytes, CAST(sum(fetch_bytes) AS BIGINT) AS fetched_bytes, "
-    "CAST(sum(produce_bytes) / max(days) AS BIGINT) AS produced_bytes_a_day, "
+    "CAST(floor(sum(produce_bytes) / max(days)) AS BIGINT) AS produced_bytes_a_day, "
     "max(produce_at) AS last_produced, max(fetch_at) AS last_fetched "
     f"FROM (SELECT c.*, d.days FROM ({_BY_CLIENT}) AS c LEFT JOIN ({_DAYS}) AS d "
     "ON d.cluster = c.cluster AND d.topic = c.topic) AS c GROUP BY cluster, topic "
@@ -50,7 +50,7 @@ ALL = (
 _OF_TOPIC = (
     f"SELECT u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count AS hosts, "
     "CAST(sum(u.requests) AS BIGINT) AS requests, CAST(sum(u.bytes) AS BIGINT) AS bytes, "
-    "CAST(sum(u.bytes) / count(DISTINCT u.day) AS BIGINT) AS bytes_a_day, min(u.first_at) AS first_seen, "
+    "CAST(floor(sum(u.bytes) / count(DISTINCT u.day)) AS BIGINT) AS bytes_a_day, min(u.first_at) AS first_seen, "
     "max(u.last_at) AS last_seen "
     f"FROM {{topic_usage}} AS u LEFT JOIN {{client_inventory}} AS i ON {same('i', 'u')} "
     f"WHERE {TOPIC} = {{topic}} GROUP BY u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count "

@@ -13,7 +13,7 @@ from kafka_clientinfo.questions import topics
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.tables.spec import CLIENT
-from tests.builders import json_record
+from tests.builders import NOON, json_record
 from tests.concerns.topics.test_topic_usage import BUSY, ID, OTHER, fetch, metadata, tables
 
 TARGET = "4.0.1"
@@ -45,6 +45,92 @@ def test_topics_have_their_producers_consumers_and_bytes(scope: Scope) -> None:
     assert t1["producers"] == len(by_operation["produce"])
     assert t1["consumers"] == len(by_operation["fetch"] | by_operation["commit"])
     assert t1["produced_bytes"] == sum(row["bytes"] for row in clients if row["operation"] == "produce")
+
+
+DAY = 86_400.0
+
+
+def produce(at: float, size: int, topic: str = "t", **given: Any) -> bytes:
+    request = {"topicData": [{"name": topic, "partitionData": [{"index": 0, "recordsSizeInBytes": size}]}]}
+    response = {"responses": [{"name": topic, "partitionResponses": [{"index": 0, "errorCode": 0}]}]}
+    return json_record(
+        at=at, api="PRODUCE", version=9, request=request, response=response, correlation_id=int(at * 10), **given
+    )
+
+
+def commit(at: float, **given: Any) -> bytes:
+    request = {"groupId": "g", "topics": [{"name": "t", "partitions": []}]}
+    response = {"topics": []}
+    return json_record(
+        at=at, api="OFFSET_COMMIT", version=8, request=request, response=response, correlation_id=int(at * 10), **given
+    )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+    """Two producers of t, one of them on two days; a client that reads, one that commits, one that does both; and others."""
+    p, q, c, d, e = (
+        {"client_id": name, "connection": f"10.0.0.1:9092-10.0.0.2:4000{number}-0"}
+        for number, name in enumerate("pqcde")
+    )
+    records = [
+        produce(0, 10, **p), produce(1, 20, **p), produce(2, 4, principal="User:q", **q), fetch(3, topic="t", **c),
+        commit(4, **c), commit(5, **d), fetch(6, topic="t", **e), fetch(7, topic="t", **e), produce(8, 7, topic="u", **e),
+        fetch(9, ID, **e), metadata(10, ("u", OTHER), ("v", None)), produce(DAY, 33, **p), fetch(DAY + 1, topic="w", **e),
+        fetch(DAY + 2, topic="w", **e),
+    ]  # fmt: skip
+    return Scope(tables(tmp_path_factory.mktemp("small"), b1=records))
+
+
+def since_noon(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row with times as seconds after noon."""
+    return tuple((value - NOON).total_seconds() if isinstance(value, datetime) else value for value in row)
+
+
+def test_a_topics_figures_are_those_of_its_clients(small: Scope) -> None:
+    rows = small.query(topics.ALL)
+    assert list(map(since_noon, rows)) == [
+        ("default", "t", 2, 3, 67, 15, 33, DAY, 7),
+        ("default", "w", 0, 1, None, 10, None, None, DAY + 2),
+        ("default", "u", 1, 0, 7, None, 7, 8, None),
+        ("default", ID, 0, 1, None, 5, None, None, 9),
+    ]
+
+
+def test_the_clients_of_a_topic_stand_by_operation_most_bytes_first(small: Scope) -> None:
+    found = small.query(*topics.clients_of(small, "t")).dicts()
+    columns = (
+        "operation",
+        "principal",
+        "client_id",
+        "hosts",
+        "requests",
+        "bytes",
+        "bytes_a_day",
+        "first_seen",
+        "last_seen",
+    )
+    assert [since_noon(tuple(row[name] for name in columns)) for row in found] == [
+        ("produce", "User:ANONYMOUS", "p", 1, 3, 63, 31, 0, DAY),
+        ("produce", "User:q", "q", 1, 1, 4, 4, 2, 2),
+        ("fetch", "User:ANONYMOUS", "e", 1, 2, 10, 10, 6, 7),
+        ("fetch", "User:ANONYMOUS", "c", 1, 1, 5, 5, 3, 3),
+        ("commit", "User:ANONYMOUS", "c", 1, 1, None, None, 4, 4),
+        ("commit", "User:ANONYMOUS", "d", 1, 1, None, None, 5, 5),
+    ]
+
+
+def test_topics_of_clients_are_those_that_they_use(small: Scope) -> None:
+    by_client = {client[2]: names for client, names in topics.topics_of_clients(small).items()}
+    assert by_client == {"p": ["t"], "q": ["t"], "c": ["t"], "d": ["t"], "e": [ID, "t", "u", "w"]}
+    few = {client[2]: names for client, names in topics.topics_of_clients(small, 2).items()}
+    assert few["e"] == [ID, "t"]
+
+
+def test_a_topic_that_only_metadata_names_has_no_clients(small: Scope) -> None:
+    assert small.query(*topics.clients_of(small, "v")).dicts() == []
+    with pytest.raises(ConfigError, match=r"names the topic 'T'; they name 'PV.*', 't', 'u', 'v', 'w'$"):
+        topics.clients_of(small, "T")
 
 
 def test_a_topic_that_no_log_names_is_answered_with_the_nearest(scope: Scope) -> None:
