@@ -1,12 +1,13 @@
 """Who uses a topic, under the names that any record shows; and which topics exist, over which time the logs cover."""
 
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from tests.builders import json_record
+from tests.builders import NOON, json_record
 from tests.scanned import scanned
 
 ID, OTHER = "PVlvszJsSRewxzuV4ENRhw", "r7elD1SMQieeYwqG22BN0g"
@@ -158,6 +159,58 @@ def test_a_topic_that_is_only_replicated_or_changed_is_unused(tmp_path: Path) ->
         response={"results": [{"name": "t", "errorCode": 0}]}, correlation_id=77,
     )  # fmt: skip
     assert unused(tables(tmp_path, b1=[*BUSY, follower, changed, metadata(7200, ("t", ID))])) == ["t"]
+
+
+USES = {
+    "FETCH": ({"topics": [{"topic": "t", "partitions": []}]}, {"responses": []}),
+    "PRODUCE": ({"topicData": [{"name": "t", "partitionData": []}]}, {"responses": []}),
+    "OFFSET_COMMIT": ({"groupId": "g", "topics": [{"name": "t", "partitions": []}]}, {"topics": []}),
+}
+
+
+@pytest.mark.parametrize("api", USES)
+def test_a_topic_that_is_written_or_read_or_that_a_group_commits_is_used(tmp_path: Path, api: str) -> None:
+    request, response = USES[api]
+    use = json_record(at=7150, api=api, version=8, request=request, response=response, client_id="d")
+    found = tables(tmp_path, b1=[*BUSY, use, metadata(7200, ("t", ID), ("u", None))])
+    assert unused(found) == ["u"]
+
+
+def test_a_known_topic_has_the_times_of_what_was_said_of_it(tmp_path: Path) -> None:
+    log = [
+        metadata(10, ("t", ID)), fetch(20, topic="t"), metadata(30, ("t", ID), ("__consumer_offsets", None)),
+        deletion(40, "t"), fetch(50, topic="t", client_id="d"), metadata(60, ("t", OTHER)), deletion(70, "t"),
+    ]  # fmt: skip
+    found = tables(tmp_path, b1=log, b2=[metadata(5, ("t", ID))]).query(
+        "SELECT topic, topic_id, requests, first_named_at, last_named_at, deleted_at, last_used_at, is_internal "
+        "FROM {known_topics} ORDER BY ALL"
+    )
+    assert [
+        (name, topic_id, number, *(at and (at.replace(tzinfo=UTC) - NOON).total_seconds() for at in times), is_internal)
+        for name, topic_id, number, *times, is_internal in found.rows
+    ] == [
+        ("__consumer_offsets", None, 1, 30, 30, None, None, True),
+        ("t", None, 2, 40, 70, 70, 50, False),
+        ("t", ID, 3, 5, 30, None, 50, False),
+        ("t", OTHER, 1, 60, 60, None, 50, False),
+    ]
+
+
+def test_a_row_of_usage_sums_up_a_day(tmp_path: Path) -> None:
+    def committed(at: float, group: str) -> bytes:
+        request = {"groupId": group, "topics": [{"name": "t", "partitions": []}]}
+        return json_record(at=at, api="OFFSET_COMMIT", version=8, request=request, response={"topics": []})
+
+    days = [committed(1, "b"), committed(5, "a"), committed(9, "b"), committed(24 * HOUR, "c")]
+    found = tables(tmp_path, b1__1=days[:2], b1__2=days[2:]).query(
+        "SELECT day, requests, groups, more_topics, first_at, last_at FROM {topic_usage} ORDER BY day"
+    )
+    assert [
+        (str(row[0]), *row[1:4], *((at.replace(tzinfo=UTC) - NOON).total_seconds() for at in row[4:])) for row in found
+    ] == [
+        ("2026-11-21", 3, ["a", "b"], None, 1, 9),
+        ("2026-11-22", 1, ["c"], None, 24 * HOUR, 24 * HOUR),
+    ]
 
 
 def test_where_the_logs_do_not_cover_nothing_is_unused(tmp_path: Path) -> None:
