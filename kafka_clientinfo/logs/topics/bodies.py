@@ -20,7 +20,7 @@ _USES = {"topics", "topicData", "topicNames", "responses", "resources", "topicPa
          "replicaElectionResults", "createTopicRequests", "topicErrors", "topicErrorCodes"}  # fmt: skip
 """Names of the arrays of topics in requests and responses, today's and earlier ones; all stand at the top of a body."""
 _TOPIC_NAMES = ("name", "topic", "topicName", "resourceName")
-_PARTITIONS = ("partitions", "partitionResponses", "partitionData")
+_PARTITIONS = ("partitions", "partitionResponses", "partitionData", "data")
 """Names of the arrays of partitions, today's and earlier ones, in the APIs with sizes or sessions."""
 _NUMBERS = ("partition", "partitionIndex", "index")
 _SIZES = ("recordsSizeInBytes", "recordSetSizeInBytes", "recordSet")
