@@ -75,7 +75,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Scope:
     )
     records = [
         produce(0, 10, **p), produce(1, 20, **p), produce(2, 4, principal="User:q", **q), fetch(3, topic="t", **c),
-        commit(4, **c), commit(5, **d), fetch(6, topic="t", **e), fetch(7, topic="t", **e), produce(8, 7, topic="u", **e),
+        commit(4, **c), commit(5, **d), commit(5.5, **d), fetch(6, topic="t", **e), fetch(7, topic="t", **e), produce(8, 7, topic="u", **e),
         fetch(9, ID, **e), metadata(10, ("u", OTHER), ("v", None)), produce(DAY, 33, **p), fetch(DAY + 1, topic="w", **e),
         fetch(DAY + 2, topic="w", **e),
     ]  # fmt: skip
@@ -115,8 +115,8 @@ def test_the_clients_of_a_topic_stand_by_operation_most_bytes_first(small: Scope
         ("produce", "User:q", "q", 1, 1, 4, 4, 2, 2),
         ("fetch", "User:ANONYMOUS", "e", 1, 2, 10, 10, 6, 7),
         ("fetch", "User:ANONYMOUS", "c", 1, 1, 5, 5, 3, 3),
+        ("commit", "User:ANONYMOUS", "d", 1, 2, None, None, 5, 5.5),
         ("commit", "User:ANONYMOUS", "c", 1, 1, None, None, 4, 4),
-        ("commit", "User:ANONYMOUS", "d", 1, 1, None, None, 5, 5),
     ]
 
 
@@ -167,6 +167,15 @@ def test_a_topic_loses_the_clients_that_the_target_refuses(scope: Scope) -> None
         assert row["producers_that_break"] + row["consumers_that_break"] > 0
         assert row["producers_that_break"] <= row["producers"]
         assert row["consumers_that_break"] <= row["consumers"]
+    columns = ("producers_that_break", "producers", "consumers_that_break", "consumers", "bytes")
+    figures = {row["topic"]: tuple(row[name] for name in columns) for row in rows}
+    assert (figures["t1"], figures["t-java-0.11.0.3"]) == ((2, 23, 2, 33, 66202), (0, 4, 1, 7, 0))
+
+    def losses(topic: str) -> tuple[int, int, str]:
+        producers, _, consumers, _, size = figures[topic]
+        return -producers - consumers, -size, topic
+
+    assert list(figures) == sorted(figures, key=losses)
 
 
 def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
