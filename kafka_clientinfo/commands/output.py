@@ -363,7 +363,7 @@ def _shown(value: Any, column: str) -> object:
         return "no owner"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int | str):
+    if isinstance(value, int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, datetime):
         timespec = "milliseconds" if column.endswith("_at") else "seconds"

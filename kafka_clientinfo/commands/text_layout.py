@@ -55,7 +55,7 @@ class Grid:
 
     Attributes:
         header: the titles of the columns.
-        rows: texts and integers.
+        rows: texts and numbers.
         longest: the largest number of characters of the texts of a column, by its title; 100 for others.
         whole: titles of columns that are never shortened, besides those that no table shortens.
         indent: the blanks before each line.
@@ -124,7 +124,7 @@ class Grid:
 
     def block_text(self, title: str, value: object) -> str:
         """Return a value as text that stands on its own line."""
-        if isinstance(value, int):
+        if isinstance(value, int | float):
             return with_separators(value)
         if self.is_whole(title):
             return safe(value)
@@ -154,7 +154,11 @@ def laid_out(grid: Grid, width: int | None, colours: Mapping[str, str], blocks: 
 
 
 def _in_columns(grid: Grid, limits: Sequence[int], colours: Mapping[str, str]) -> Layout:
-    is_cut = any(len(str(cell)) > limit for row in grid.rows for cell, limit in zip(row, limits, strict=True))
+    is_cut = any(
+        isinstance(cell, str) and len(cell) > limit
+        for row in grid.rows
+        for cell, limit in zip(row, limits, strict=True)
+    )
     return Layout(columns(grid.header, grid.rows, grid.indent, limits, colours), is_cut)
 
 
@@ -167,7 +171,7 @@ def _in_blocks(grid: Grid, width: int, colours: Mapping[str, str]) -> Layout:
             if value in _NOTHING:
                 continue
             text = grid.block_text(title, value)
-            is_cut |= len(text) < len(str(value))
+            is_cut |= isinstance(value, str) and len(text) < len(value)
             name = f"\x1b[1m{title}\x1b[0m" if colours else title
             if len(grid.indent) + names + 2 + _length(text) > width and " " in text:
                 below = f"{grid.indent}  {text}"

@@ -73,7 +73,10 @@ def columns(
     """
     limits = limits or [60] * len(header)
     cells = [
-        [with_separators(c) if isinstance(c, int) else safe(c, limit) for c, limit in zip(row, limits, strict=True)]
+        [
+            with_separators(c) if isinstance(c, int | float) else safe(c, limit)
+            for c, limit in zip(row, limits, strict=True)
+        ]
         for row in rows
     ]
     widths = [max(display_width(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
@@ -93,12 +96,14 @@ def columns(
 
 def _is_numeric(values: Sequence[object]) -> bool:
     """Return whether a column has numbers, and nothing else but `-` for those that are missing."""
-    return any(isinstance(v, int) for v in values) and all(isinstance(v, int) or v == "-" for v in values)
+    return any(isinstance(v, int | float) for v in values) and all(
+        isinstance(v, int | float) or v == "-" for v in values
+    )
 
 
 def with_separators(value: object) -> str:
-    """Return a value as text; an integer gets thousands separators."""
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    """Return a value as text; a number gets thousands separators."""
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def fold(text: str, width: int | None, hanging: str = "  ") -> str:

@@ -28,6 +28,12 @@ WIDE, ACCENT = "日本", "e\u0301"
         (("n", "is"), [(1, True), (20, False)], {}, "   n     is\n   1   True\n  20  False"),
         (("n", "x"), [(1, "a"), ("no", "b")], {"indent": ""}, "n   x\n1   a\nno  b"),
         (("n", "x"), [(100, "-"), ("-", "-")], {"indent": ""}, "  n  x\n100  -\n  -  -"),
+        (
+            ("n", "x"),
+            [(0.5, "a"), (1234.25, "b"), (7, "c")],
+            {"indent": ""},
+            "       n  x\n     0.5  a\n1,234.25  b\n       7  c",
+        ),
         (("t", "x"), [(WIDE, "a"), (ACCENT, "b")], {"indent": ""}, f"t     x\n{WIDE}  a\n{ACCENT}     b"),
         (("t", "x"), [("\uff21", "a"), ("c\u20dd", "b")], {"indent": ""}, "t   x\n\uff21  a\nc\u20dd   b"),
         (("t", "u"), [("x" * 61, "y" * 60)], {"indent": ""}, f"t{' ' * 61}u\n{'x' * 59}…  {'y' * 60}"),
