@@ -23,8 +23,11 @@ QUESTIONS = {
     "why_unknown": ("Why is this client unknown?", 'sql "SELECT * FROM why_unknown"'),
     "client_processes": ("Which process is it?", 'sql "SELECT * FROM client_processes"'),
     "client_id_caching": ("What would client-id caching save?", 'sql "SELECT * FROM client_id_caching"'),
+    "who_uses_topics": ("Who uses a topic, and which are unused?", "topics"),
+    "who_is_slow": ("Who is slow, and who is throttled?", "activity --top p99"),
+    "who_floods": ("Who floods the brokers?", "activity"),
 }
-"""The seven questions by view: in words, and the command that answers."""
+"""The questions by view: in words, and the command that answers."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -56,10 +59,10 @@ def _wide(formatter: Any) -> Any:
 
 
 def questions() -> str:
-    """The seven questions, each with its command and its query."""
+    """The questions, each with its command and its query."""
     parts = [
-        "# The seven questions\n\nEach has a command, a query (a view of that name where tables are in a catalog; `sql` knows it "
-        "everywhere), and a section of the [report](report.md); all give the same figures.\n"
+        "# The questions\n\nEach has a command and a query (a view of that name where tables are in a catalog; `sql` knows it "
+        "everywhere), and all but the last two a section of the [report](report.md); all give the same figures.\n"
     ]
     for name, (question, command) in QUESTIONS.items():
         view = views()[name]

@@ -54,7 +54,7 @@ def asked(sample_warehouse: Path, page: Path, capsys: pytest.CaptureFixture[str]
 
 
 def summed(rows: list[Any], column: Any) -> int:
-    return sum(row[column] for row in rows)
+    return sum(row[column] or 0 for row in rows)
 
 
 def by_view(name: str, column: str) -> Callable[[Asked], Any]:
@@ -124,10 +124,24 @@ FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Ca
         lambda asked: sum((row[column] or 0) for row in asked.table("topics") for column in (3, 4)),
     ),
 }
+OF_ACTIVITY: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any]]] = {
+    "who_is_slow": (
+        "throttled requests",
+        by_view("who_is_slow", "throttled"),
+        lambda asked: summed(asked.command("activity", "--by", "principal"), "throttled"),
+    ),
+    "who_floods": (
+        "requests",
+        by_view("who_floods", "requests"),
+        lambda asked: summed(asked.command("activity", "--by", "api"), "requests"),
+    ),
+}
+"""Questions that have a view and a command, and no section of the report."""
 
 
 def test_every_question_is_asked() -> None:
-    assert set(FIGURES) == set(views()) - {
+    assert {*FIGURES, *OF_ACTIVITY} == set(views()) - {
+        "client_latency",
         "client_verdicts",
         "error_codes",
         "requests_of_connections",
@@ -142,3 +156,11 @@ def test_query_command_and_report_agree(name: str, asked: Asked) -> None:
     assert figures[0] > 0, what
     assert figures == [figures[0]] * 3, what
     assert asked.has_section(name)
+
+
+@pytest.mark.parametrize("name", OF_ACTIVITY)
+def test_query_and_command_agree(name: str, asked: Asked) -> None:
+    what, *ways = OF_ACTIVITY[name]
+    figures = [way(asked) for way in ways]
+    assert figures[0] > 0, what
+    assert figures[0] == figures[1], what

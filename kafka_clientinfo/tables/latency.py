@@ -1,7 +1,8 @@
 """The histogram of latencies in `client_activity`: how many requests took how long, in buckets that add up.
 
-There are four buckets to a power of ten. A percentile is given as the upper bound of the bucket that holds it: the true
-one is at most that, and more than the bound before, that is, than 1/1.8 of it (of those up to 0.1 ms, more than 0).
+There are four buckets to a power of ten. A percentile is given as the upper bound of the bucket that holds it, or as the
+longest time of its rows if that is less: the true one is at most that, and more than 1/1.8 of it, as a bound is at most 1.8
+times the one before. Of times up to 0.1 ms, and above 1,000,000 ms, only the upper bound holds.
 """
 
 BOUNDS = (*(float(f"{mantissa}e{power}") for power in range(-1, 6) for mantissa in (1, 1.8, 3.2, 5.6)), 1e6)

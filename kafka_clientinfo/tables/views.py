@@ -28,18 +28,26 @@ def views() -> dict[str, View]:
     """Return all views of schemas/views by name; the first line of a file is a comment, which becomes the view's.
 
     `{releases}` in a file stands for the measured releases of Kafka, `{error_codes}` for Kafka's errors: their codes, their
-    names, and whether they are retriable. Both are rows of VALUES.
+    names, and whether they are retriable. Both are rows of VALUES. The name of a view stands for its query, so that the
+    queries returned name tables only.
     """
     files = (file.name for file in (resources.schemas() / "broker_api_ranges").iterdir())
     releases = ", ".join(f"('{name.removesuffix('.json')}')" for name in sorted(files) if name.endswith(".json"))
     known = ", ".join(f"({error.code}, '{error.name}', {error.retriable})" for error in errors().values())
-    views_by_name = {}
+    comments, queries = {}, {}
     for file, text in resources.texts(resources.schemas() / "views", ".sql"):
-        comment, _, query = text.partition("\n")
         name = file.removesuffix(".sql")
-        sql = query.strip().replace("{releases}", releases).replace("{error_codes}", known)
-        views_by_name[name] = View(name, comment.removeprefix("-- ").strip(), sql)
-    return views_by_name
+        comment, _, query = text.partition("\n")
+        comments[name] = comment.removeprefix("-- ").strip()
+        queries[name] = query.strip().replace("{releases}", releases).replace("{error_codes}", known)
+
+    def written_out(sql: str) -> str:
+        for name, query in queries.items():
+            if f"{{{name}}}" in sql:
+                sql = sql.replace(f"{{{name}}}", f"({written_out(query)})")
+        return sql
+
+    return {name: View(name, comments[name], written_out(query)) for name, query in queries.items()}
 
 
 def not_a_table(name: str, tables: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from deltalake import DeltaTable
 
 from kafka_clientinfo.config.rules import SEVERITY_ORDER
 from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.tables.latency import BOUNDS, LATENCY_TYPE, NAMES
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
 from tests.amounts import one_in
@@ -24,10 +26,13 @@ QUESTIONS = (
     "client_processes",
     "client_id_caching",
     "who_uses_topics",
+    "who_is_slow",
+    "who_floods",
     "client_verdicts",
     "what_the_log_shows",
     "requests_of_connections",
     "error_codes",
+    "client_latency",
 )
 """In the README's order, the answers to its questions first."""
 
@@ -44,6 +49,23 @@ def test_a_view_says_what_it_answers_in_one_sentence(name: str) -> None:
 
 def test_violations_come_in_the_order_of_severities() -> None:
     assert SEVERITY_ORDER in views()["who_misbehaves"].sql
+
+
+def test_views_name_tables_only() -> None:
+    """One may name another in its file; its query then stands there."""
+    assert "a.latency.up_to_0_1" in views()["who_is_slow"].sql
+    assert {name for view in views().values() for name in re.findall(r"{(\w+)}", view.sql)} <= set(table_specs())
+
+
+def test_the_bounds_of_latencies_are_those_of_the_table() -> None:
+    """In the VALUES and in the CASE that takes each field."""
+    sql = views()["client_latency"].sql
+    bounds = {name: float(bound) for name, bound in re.findall(r"\('(\w+)', ([\d.]+)\)", sql)}
+    assert bounds == dict(zip(NAMES, BOUNDS, strict=False))
+    assert "('above', NULL)" in sql
+    assert re.findall(r"WHEN '(\w+)' THEN a\.latency\.(\w+)\n", sql) == [(name, name) for name in NAMES]
+    assert LATENCY_TYPE in {column.type for column in table_specs()["client_activity"].columns}
+    assert max(after / before for before, after in pairwise(BOUNDS)) == 1.8
 
 
 def comparable(rows: Iterable[Sequence[Any]]) -> list[str]:
