@@ -5,8 +5,8 @@ from importlib import import_module
 COMMANDS = {
     name: import_module(f"{__name__}.{name}")
     for name in (
-        "run", "ingest", "build", "scan", "parse", "summary", "clients", "topics", "connection", "upgrade", "violations", "diff",
-        "report", "tables", "sql", "maintain", "forget", "verify", "completion",
+        "run", "ingest", "build", "scan", "parse", "summary", "clients", "topics", "activity", "connection", "upgrade",
+        "violations", "diff", "report", "tables", "sql", "maintain", "forget", "verify", "completion",
     )
 }  # fmt: skip
 """The command modules by name, in the order of the help.

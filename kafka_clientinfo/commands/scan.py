@@ -1,7 +1,7 @@
 """The command `scan`: answers questions about a few logs, without Spark, Java or a warehouse.
 
-The same rules as those of a run make the tables, in memory (see `kafka_clientinfo.scan`). The questions are those of `summary` and
-`upgrade`. With --follow, the command answers them again and again while standard input goes on.
+The same rules as those of a run make the tables, in memory (see `kafka_clientinfo.scan`). The questions are those of `summary`,
+`upgrade`, `topics` and `activity`. With --follow, the command answers them again and again while standard input goes on.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,13 @@ from ..config.toml_files import shown
 from ..errors import ConfigError, pip_install
 from ..printable import argument, safe
 from ..questions import topics
+from ..questions.activity import BY
 from ..questions.filters import Scope
 from ..questions.impact import Impact, clients_by_verdict, impact
 from ..questions.presenter import counted
 from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
-from . import text_tables, upgrade
+from . import activity, text_tables, upgrade
 from .context import WOULD_BREAK, Context, add_settings
 from .output import Table, add_formats, as_text, ask, folded, is_text, limit_of, show
 from .run import add_logs, not_read, totals
@@ -39,6 +40,7 @@ HELP = "answer from a few logs who connects, how, and which rules clients break,
 EXAMPLES = (
     "scan /var/log/kafka/kafka-request.log --upgrade 4.0.1",
     "scan - --follow --every 10 < kafka-request.log",
+    "scan kafka-request.log --activity client --top p99",
 )
 STOPPED = "stopped before an answer; run it again, or with fewer logs"
 _FIRST = 1
@@ -74,6 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--upgrade", "--target", metavar="RELEASE", help="also list who would break at this release of Kafka"
     )
     parser.add_argument("--topic", metavar="TOPIC", help="also list the clients of this topic, by its name or id")
+    parser.add_argument(
+        "--activity",
+        choices=[name for name in BY if name != "owner"],
+        help="also show requests, times, errors and throttling over time, by this",
+    )
+    activity.add_top(parser)
     parser.add_argument("--follow", action="store_true", help="answer again and again while standard input goes on")
     parser.add_argument(
         "--every",
@@ -98,6 +106,8 @@ def execute(context: Context) -> int:
         raise ConfigError("--follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`")
     if arguments.topic is not None:
         argument("--topic", arguments.topic)
+    if arguments.top is not None and arguments.activity is None:
+        raise ConfigError("--top is for --activity: add --activity client")
     settings = context.settings(cluster=arguments.cluster)
     try:
         import duckdb
@@ -128,6 +138,7 @@ class _Scan:
         self._is_stopped = False
         self._settings = settings
         self._reading: Reading | None = None
+        self._notes_on_activity: Sequence[str] = ()
 
     def read(self) -> None:
         """Read all logs. With --follow, the first Ctrl-C ends the reading, and a second one stops the command."""
@@ -199,10 +210,11 @@ class _Scan:
         """
         assert self._reading is not None
         self._tables.set_files(self._reading.files)
-        self._tables.derive(_ANSWERED_BY)
+        self._tables.derive((*_ANSWERED_BY, *(["client_activity"] if self._arguments.activity else [])))
         limit = limit_of(self._arguments)
         if self._fills_terminal and self._arguments.limit is None:
-            limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // 4)
+            parts = 4 + (self._arguments.activity is not None)
+            limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
         target = self._arguments.upgrade
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
         _, *answers = of_log = self._of_log(limit)
@@ -228,6 +240,7 @@ class _Scan:
             clients,
             *findings(scope, limit),
             *self._of_topics(scope, limit),
+            *self._of_activity(limit),
         ]
 
     def _of_topics(self, scope: Scope, limit: int) -> list[Table]:
@@ -241,6 +254,17 @@ class _Scan:
             tables.append(ask(scope, title, statement, parameters, limit, "topic"))
         return tables
 
+    def _of_activity(self, limit: int) -> list[Table]:
+        """Return what clients do over time, if --activity is given, and keep the notes on it."""
+        by, top = self._arguments.activity, self._arguments.top or "requests"
+        if by is None:
+            return []
+        scope = Scope(self._tables, bucket_minutes=self._settings.bucket_minutes)
+        title = f"Activity by {by}, the most {activity.WORDS[top]} first"
+        answer = activity.answered(scope, by, top, limit, is_text(self._arguments), title)
+        self._notes_on_activity = answer.notes
+        return [answer.table]
+
     def _document(self, of_log: list[Table], verdict: Impact | None) -> dict[str, Any]:
         assert self._reading is not None
         document: dict[str, Any] = {table.name: table.dicts() for table in of_log}
@@ -250,7 +274,7 @@ class _Scan:
     def _notes(self) -> list[str]:
         minimums = any(low is not None for _, low in self._settings.policy.software)
         note = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
-        return [note] if minimums else []
+        return [*self._notes_on_activity, *([note] if minimums else [])]
 
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
         assert self._reading is not None

@@ -47,8 +47,9 @@ _SPANS: Mapping[str, tuple[str, str]] = {
     "client_inventory": ("first_seen", "last_seen"),
     "upgrade_impact": ("first_seen", "last_seen"),
     "topic_usage": ("first_at", "last_at"),
+    "client_activity": ("bucket", "bucket + INTERVAL '{minutes}' MINUTE - INTERVAL '1' MICROSECOND"),
 }
-"""The first and the last time of each table's rows."""
+"""The first and the last time of each table's rows; `minutes` is the length of a bucket."""
 _CLIENT_TABLES = ("client_inventory", "upgrade_impact")
 """The tables in which a row's times span all connections of a client, also if it was away between two of them."""
 _OF_CLUSTERS = ("known_topics",)
@@ -126,14 +127,15 @@ class Filters:
         conditions = [condition for name, (_, _, condition) in _FILTERS.items() if getattr(self, name) is not None]
         return " AND ".join(["true", *conditions]).format(begin=begin, end=end)
 
-    def rows_of(self, table: str) -> str:
+    def rows_of(self, table: str, bucket_minutes: int = 60) -> str:
         """Return SQL for the rows of a table in scope, with the table and the parameters in braces.
 
-        If a time begins and ends, a client must have a connection in it: it may have come before and after it only.
+        If a time begins and ends, a client must have a connection in it: it may have come before and after it only. A bucket
+        of time is in scope if a part of it is.
         """
         if table in _OF_CLUSTERS:
             return f"SELECT * FROM {{{table}}} AS chosen WHERE {Filters(cluster=self.cluster).where()}"
-        begin, end = _SPANS[table]
+        begin, end = (time.format(minutes=bucket_minutes) for time in _SPANS[table])
         rows = f"SELECT * FROM {{{table}}} AS chosen WHERE {self.where(begin, end)}"
         if table in _CLIENT_TABLES and self.since is not None and self.until is not None:
             times = Filters(self.since, self.until).where(*(f"own.{name}" for name in _SPANS["connections"]))
@@ -157,15 +159,16 @@ class _Names(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The tables of a warehouse, and the filters on their rows."""
+    """The tables of a warehouse, the filters on their rows, and how long a bucket of time is."""
 
     tables: "Tables"
     filters: Filters = Filters()
+    bucket_minutes: int = 60
 
     def query(self, statement: str, parameters: "Parameters | None" = None) -> "Rows":
         """Answer SQL as `Tables.query` does, on the rows in scope; views and `severity_order` may be in braces too."""
         names = _Names(severity_order=SEVERITY_ORDER)
-        names |= {name: f"({self.filters.rows_of(name)})" for name in (*_SPANS, *_OF_CLUSTERS)}
+        names |= {name: f"({self.filters.rows_of(name, self.bucket_minutes)})" for name in (*_SPANS, *_OF_CLUSTERS)}
         names |= {name: f"({view.sql.format_map(names)})" for name, view in views().items()}
         return self.tables.query(statement.format_map(names), {**self.filters.parameters, **(parameters or {})})
 

@@ -41,6 +41,7 @@ class MemoryTables:
         own = (f"temp_directory = {quoted_text(scratch)}", "preserve_insertion_order = false")
         for setting in (*DUCKDB_SETTINGS, *own):
             self._database.execute(f"SET {setting}")
+        self._database.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
         for name, kind in _TABLES.values():
             self._take(pa.schema(list(kind)).empty_table(), f"CREATE TABLE {name} AS", _without_zones(name, kind))
         self.set_files([])

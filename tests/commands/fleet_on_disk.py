@@ -8,6 +8,9 @@ from typing import Any
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.connections.violations import WHO
 from kafka_clientinfo.tables.spec import table_spec
+from tests.questions.activity_on_disk import WHO as WHO_ACTS
+from tests.questions.activity_on_disk import opened as opened_connections
+from tests.questions.activity_on_disk import sent
 from tests.report.tables_on_disk import write_warehouse
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
@@ -39,7 +42,7 @@ def use(
 def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
     """Write a warehouse of such connections; figures of clients are what the pipeline would derive of them."""
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("connections", "api_usage", "violations")}
-    tables["connection_groups"] = []
+    tables |= {"connection_groups": [], "client_activity": []}
     inventory: dict[tuple[Any, ...], dict[str, Any]] = {}
     impact: dict[tuple[Any, ...], dict[str, Any]] = {}
     for number, given in enumerate(uses):
@@ -74,6 +77,7 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
             }
             for rule, severity in given.get("violations", ())
         ]  # fmt: skip
+        tables["client_activity"] += _activity(connection, api["api_name"], number)
         if connection["role"] != "client":
             continue
         at_target = {
@@ -89,6 +93,16 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
     clusters = sorted({"c", *(row["cluster"] for row in tables["connections"])})
     tables["ingested_files"] = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in clusters]
     return write_warehouse(root, tables)
+
+
+def _activity(connection: Mapping[str, Any], api: str, number: int) -> list[dict[str, Any]]:
+    """What `client_activity` has of a connection: requests in its first minute, a tenth of them slow, and its opening."""
+    begin = connection["opened_at"].replace(minute=0, second=0)
+    who = {name: connection[name] for name in WHO_ACTS} | {"bucket": begin}
+    times = [1.0 + number % 5, *([40.0 * (1 + number % 3)] * (connection["requests"] // 10))]
+    times += [0.5] * (connection["requests"] - len(times))
+    throttle, errors = 2.5 * (number % 4 == 0), {3: number} if number % 6 == 5 else {}
+    return [sent(*times, api=api, throttle=throttle, errors=errors, **who), opened_connections(1, **who)]
 
 
 def _add(

@@ -104,6 +104,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "clients_by_owner": ("clients", *BY_OWNER, "--markdown"),
     "clients_of_a_day": ("clients", "--since", "2026-11-22", "--until", "2026-11-23", "--cluster", "c", "--csv"),
     "clients_with_owners": ("clients", "--owners", "OWNERS", "--client", "s*", "--json"),
+    "activity": ("activity",),
+    "activity_by_api": ("activity", "--by", "api", "--top", "p99", "--markdown"),
+    "activity_by_owner": ("activity", *BY_OWNER, "--limit", "2"),
+    "activity_limited": ("activity", "--limit", "4"),
+    "activity_of_a_day": ("activity", "--since", "2026-11-22", "--top", "throttle", "--client", "s*", "--json"),
     "violations": ("violations", "--limit", "0"),
     "violations_limited": ("violations", "--limit", "2"),
     "violations_by_owner": ("violations", *BY_OWNER),
@@ -132,6 +137,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 REPORTS = {"report": (Limits(), {}), "report_limited": (Limits(5, 3, 1), {"cluster": "c"})}
 SCANS: dict[str, tuple[str, ...]] = {
     "scan": ("scan", "sample_logs/kafka-2.8.2", "sample_logs/kafka-4.4.0", "--upgrade", "4.0.1"),
+    "scan_activity": ("scan", "sample_logs/kafka-2.4.1", "--activity", "client", "--top", "p99", "--limit", "3"),
     "scan_limited": ("scan", "sample_logs/kafka-2.4.1", "--upgrade", "2.4.1", "--limit", "2", "--json"),
 }
 

@@ -1,0 +1,150 @@
+"""The command `activity`: shows who sends how many requests, how long they take, who is throttled and who gets errors."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..config.owners import Owner, Owners
+from ..questions.activity import BY, CLIENT_KEY, TOP, Question, nothing, timeline, whole_buckets
+from ..questions.filters import Scope, add_filters
+from ..questions.presenter import counted
+from ..questions.trust import info_logs, of_cluster
+from . import text_tables
+from .context import Context, add_warehouse
+from .output import Table, add_formats, ask, is_text, limit_of, show
+from .ownership import Ownership, add_owners, given_owners, named
+from .sparklines import marks
+
+HELP = "show requests, times, errors and throttling over time, by client, principal, software, API or owner"
+EXAMPLES = (
+    "activity --warehouse /data/clientinfo --since 24h",
+    "activity --warehouse /data/clientinfo --by api --top p99",
+    "activity --warehouse /data/clientinfo --top throttle --principal 'User:payments*'",
+    "activity --warehouse /data/clientinfo --by owner --owners owners.toml --top errors",
+)
+_LIMIT = 20
+_FIGURES: Sequence[tuple[int, int, Sequence[str]]] = (
+    (140, 24, ("requests", "connections_opened", "errors", "p50_ms", "p99_ms", "max_ms", "throttled", "throttle_ms")),
+    (100, 16, ("requests", "connections_opened", "errors", "p50_ms", "p99_ms", "throttle_ms")),
+    (0, 10, ("requests", "connections_opened", "errors", "p99_ms")),
+)
+"""The least width of a terminal, the most steps of time, and the figures that text has then."""
+_OF_THROTTLE = ("requests", "p99_ms", "throttled", "throttle_ms")
+"""The figures on a narrow terminal with `--top throttle`."""
+_WIDER = "On a wider terminal there are more columns; --json and --csv have all."
+WORDS = {"requests": "requests", "p99": "time (p99)", "throttle": "throttle time", "errors": "errors"}
+"""The words for each order of `TOP`, after `the most`."""
+_OF_PERCENTILES = (
+    "p50 and p99 are upper bounds: so many percent of the requests took at most that long, and the true value is more than "
+    "1/1.8 of it."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_warehouse(parser)
+    parser.add_argument(
+        "--by", choices=tuple(BY), default="client", help="sum up by this (client: principal and client id)"
+    )
+    add_top(parser)
+    parser.set_defaults(top="requests")
+    add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_owners(parser)
+    add_formats(parser, _LIMIT)
+
+
+def add_top(parser: argparse.ArgumentParser) -> None:
+    """Declare --top, without a default."""
+    words = "the most requests first (default), or the highest 99th percentile, the most throttle time, the most errors"
+    parser.add_argument("--top", choices=tuple(TOP), help=words)
+
+
+def execute(context: Context) -> int:
+    arguments = context.arguments
+    owners = given_owners(context)
+    scope, notes = context.scope("client_activity")
+    answer = answered(scope, arguments.by, arguments.top, limit_of(arguments), is_text(arguments), owners=owners)
+    show(arguments, [answer.table], [*answer.notes, *notes])
+    return 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A table, and sentences below it in text."""
+
+    table: Table
+    notes: Sequence[str]
+
+
+def answered(
+    scope: Scope, by: str, top: str, limit: int, for_text: bool, title: str = "", owners: Owners | None = None
+) -> Answer:
+    """Answer by the columns `BY[by]`, the first in the order `top`; text has fewer columns, and requests over time.
+
+    Owners are one more column of clients, or what the answer is by.
+    """
+    of_clients = _owners_of_clients(scope, owners) if by in ("client", "owner") else {}
+    known = sorted({owner for several in of_clients.values() for owner in several}, key=lambda owner: owner.name)
+    number_of = {owner: number for number, owner in enumerate(known)}
+    owner_numbers = {client: [number_of[owner] for owner in several] for client, several in of_clients.items()}
+    question = Question(by, top, owner_numbers)
+    table = ask(scope, title, question.statement(scope), None, limit, "activity")
+    notes: list[str] = []
+    if for_text:
+        table, notes = _as_text(scope, question, table, limit)
+        notes += [note for note in (whole_buckets(scope), info_logs(of_cluster(scope))) if note is not None]
+    if by == "owner":
+        shared = sum(len(several) > 1 for several in of_clients.values())
+        if shared:
+            verbs = "has several owners and counts" if shared == 1 else "have several owners and count"
+            notes.append(f"{counted(shared, 'client')} {verbs} for each of them.")
+        table = _named_owners(table, known)
+    elif by == "client" and owners is not None and owners.rules:
+        names = {client: [owner.name for owner in several] for client, several in of_clients.items()}
+        rows = [(*row, names.get(tuple(row[: len(CLIENT_KEY)]), [])) for row in table.rows]
+        table = replace(table, columns=(*table.columns, "owners"), rows=rows)
+    return Answer(table, notes)
+
+
+def _owners_of_clients(scope: Scope, owners: Owners | None) -> dict[tuple[Any, ...], list[Owner]]:
+    """Return the owners of each client that has any, by the columns of `CLIENT_KEY`, sorted by name."""
+    if owners is None or not owners.rules:
+        return {}
+    by_client: dict[tuple[Any, ...], set[Owner]] = {}
+    for client, several in Ownership(owners, scope).of_clients().items():
+        by_client.setdefault(client[: len(CLIENT_KEY)], set()).update(several)
+    return {client: sorted(several, key=lambda owner: owner.name) for client, several in by_client.items()}
+
+
+def _named_owners(table: Table, owners: Sequence[Owner]) -> Table:
+    """Return a table with the owners' names and contacts in place of their numbers."""
+    rows = [(*named(None if row[0] is None else owners[row[0]]), *row[1:]) for row in table.rows]
+    return replace(table, columns=("owner", "contact", *table.columns[1:]), rows=rows)
+
+
+def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tuple[Table, list[str]]:
+    """Return the table as text has it, with a column of requests over time, and sentences that explain columns.
+
+    Times have one decimal, so that they align.
+    """
+    width = text_tables.terminal_width()
+    least, most, figures = next(row for row in _FIGURES if width is None or width >= row[0])
+    if question.top == "throttle" and not least:
+        figures = _OF_THROTTLE
+    keys = BY[question.by]
+    shown = [table.columns.index(name) for name in (*keys, *figures) if name in table.columns]
+    columns = tuple("opened" if table.columns[c] == "connections_opened" else table.columns[c] for c in shown)
+    rows = [tuple(round(row[c], 1) if isinstance(row[c], float) else row[c] for c in shown) for row in table.rows]
+    sentences = [_OF_PERCENTILES, *([_WIDER] if figures != _FIGURES[0][2] else [])]
+    if not rows:
+        return replace(table, columns=columns), [nothing(scope, question.top)]
+    if (steps := timeline(scope, most)) is None:
+        return replace(table, columns=columns, rows=rows), sentences
+    series, draw = question.over_time(scope, steps, limit), marks()
+    rows = [(*row, draw.line(series.get(row[: len(keys)]) or [0] * steps.count)) for row in rows]
+    sentence = (
+        f"Over time: requests; a character is {steps.words}, from {steps.start:%Y-%m-%d %H:%M} to {steps.end:%Y-%m-%d %H:%M} UTC; "
+        f"the highest is the most of its row, {draw.none} is none."
+    )
+    whole = table.whole | {"over time"}
+    return replace(table, columns=(*columns, "over_time"), rows=rows, whole=whole), [sentence, *sentences]

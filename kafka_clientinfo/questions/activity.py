@@ -1,0 +1,227 @@
+"""The question what clients do over time: requests, times, errors, throttling and connections, by client or otherwise.
+
+The rows of `client_activity` are sums over buckets of time, so an answer is about whole buckets. Its percentiles come from
+the view `client_latency`: each is at most the given value and more than 1/1.8 of it (up to 1,000,000 ms), and is the
+smallest time that so many percent of the requests do not exceed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from .absence import nobody
+from .filters import Scope
+from .queries import same
+
+CLIENT_KEY = ("cluster", "principal", "client_id")
+"""The columns of a client here. Software is none of them: a broker learns it from the first ApiVersions, which comes
+before, so that the rows of a client have two softwares."""
+BY: Mapping[str, tuple[str, ...]] = {
+    "client": CLIENT_KEY,
+    "principal": ("cluster", "principal"),
+    "software": ("cluster", "client_software_name", "client_software_version"),
+    "api": ("cluster", "api_name"),
+    "owner": ("owner",),
+}
+"""The columns by which an answer sums up."""
+TOP: Mapping[str, str] = {"requests": "requests", "p99": "p99_ms", "throttle": "throttle_ms", "errors": "errors"}
+"""The column of an answer that sorts it, the most first."""
+_ONLY_SOME = ("throttle", "errors")
+"""The orders in which rows with 0 are left out."""
+_LENGTH_AND_TEXT = "coalesce(concat(CAST(length(a.{0}) AS STRING), ':', a.{0}), '-')"
+_HASH = f"md5(concat({', '.join(_LENGTH_AND_TEXT.format(name) for name in CLIENT_KEY)}))"
+"""SQL for a text without quotes that stands for a client: texts of clients must not get into a statement."""
+_MICROS = "unix_micros(n.bucket) + CAST(n.minute AS BIGINT) * 60000000"
+"""SQL for the start of a minute of a bucket, in microseconds since the epoch; for rows `n` of `_numbers`."""
+_MOST_MINUTES = 1_440
+"""The longest bucket that is divided into minutes: each is a row of VALUES."""
+_STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
+"""Minutes that a step of a timeline may last."""
+_UNITS = ((10_080, "week"), (1_440, "day"), (60, "hour"), (1, "minute"))
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Equal steps of time, over the time in which there were requests.
+
+    Attributes:
+        start: of the first step.
+        minutes: that a step lasts.
+        count: the number of steps.
+        in_minutes: whether steps are shorter than buckets, so that the requests of single minutes are counted.
+    """
+
+    start: datetime
+    minutes: int
+    count: int
+    in_minutes: bool
+
+    @property
+    def end(self) -> datetime:
+        """The end of the last step."""
+        return self.start + timedelta(minutes=self.minutes * self.count)
+
+    @property
+    def words(self) -> str:
+        """How long a step lasts, such as `10 minutes`."""
+        length, unit = next(pair for pair in _UNITS if self.minutes % pair[0] == 0)
+        number = self.minutes // length
+        return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for.
+
+    Attributes:
+        by: a key of `BY`.
+        top: a key of `TOP`.
+        owners: by the columns of `CLIENT_KEY`, the numbers of a client's owners; the answer has these numbers, and null
+            for clients without an owner. A client counts for each of its owners.
+    """
+
+    by: str = "client"
+    top: str = "requests"
+    owners: Mapping[tuple[Any, ...], Sequence[int]] | None = None
+
+    def statement(self, scope: Scope) -> str:
+        """Return the SQL for one row per value of the columns in `BY`."""
+        keys = BY[self.by]
+        of_key = ", ".join(keys)
+        opened = "" if self.by == "api" else "CAST(sum(connections_opened) AS BIGINT) AS connections_opened, "
+        sums = (
+            f"SELECT {of_key}, CAST(sum(requests) AS BIGINT) AS requests, {opened}"
+            "CAST(sum(error_count) AS BIGINT) AS errors, max(total_time_ms_max) AS max_ms, "
+            "floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us, CAST(sum(throttled) AS BIGINT) AS throttled, "
+            "floor(sum(throttle_time_ms_sum) * 1000 + 0.5) / 1000 AS throttle_ms, min(bucket) AS first_bucket, "
+            f"max(bucket) AS last_bucket FROM {self._source('client_activity')} GROUP BY {of_key}"
+        )
+        shown = ["requests", *(["connections_opened"] if opened else []), "errors"]
+        chosen = f"WHERE s.{TOP[self.top]} > 0 " if self.top in _ONLY_SOME else ""
+        return (
+            f"{self._owners(scope)}SELECT {', '.join(f's.{name}' for name in (*keys, *shown))}, p.p50_ms, p.p99_ms, s.max_ms, "
+            "floor(CAST(s.total_us AS DOUBLE) / nullif(s.requests, 0) + 0.5) / 1000 AS mean_ms, s.throttled, s.throttle_ms, "
+            f"s.first_bucket, s.last_bucket FROM ({sums}) AS s "
+            f"LEFT JOIN ({percentiles(self._source('client_latency'), keys)}) AS p ON {same('p', 's', keys)} {chosen}"
+            f"ORDER BY {TOP[self.top]} DESC, requests DESC, {', '.join(f's.{name}' for name in keys)}"
+        )
+
+    def over_time(self, scope: Scope, timeline: Timeline, limit: int = 0) -> dict[tuple[Any, ...], list[int]]:
+        """Return the requests in each step of a timeline, by the columns of `BY`, for the first rows of the answer."""
+        keys = BY[self.by]
+        micros, start = timeline.minutes * 60_000_000, int(timeline.start.timestamp()) * 1_000_000
+        step = f"CAST(floor(({_MICROS} - {start}) / {micros}.0) AS INT)"
+        chosen = f" JOIN ({self.statement(scope)} LIMIT {limit}) AS t ON {same('n', 't', keys)}" if limit else ""
+        of_key = ", ".join(f"n.{name}" for name in keys)
+        rows = scope.query(
+            f"{self._owners(scope)}SELECT {of_key}, {step} AS step, CAST(sum(n.number) AS BIGINT) AS number "
+            f"FROM ({_numbers(self._source('client_activity'), scope, timeline.in_minutes)}) AS n{chosen} "
+            f"GROUP BY {of_key}, {step}"
+        )
+        series: dict[tuple[Any, ...], list[int]] = {}
+        for *key, index, number in rows:
+            series.setdefault(tuple(key), [0] * timeline.count)[index] += number
+        return series
+
+    def _source(self, name: str) -> str:
+        """Return the rows of a table or view, as `a`, with the columns of `BY`."""
+        if self.by == "owner":
+            joined = f"SELECT a.*, o.owner FROM {{{name}}} AS a LEFT JOIN owners AS o ON o.client_key = {_HASH}"
+            return f"({joined}) AS a"
+        return f"{{{name}}} AS a" + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")
+
+    def _owners(self, scope: Scope) -> str:
+        """Return the WITH clause that numbers each client's owners; empty if the answer needs none."""
+        if self.by != "owner":
+            return ""
+        owners = self.owners or {}
+        clients = scope.query(
+            f"SELECT DISTINCT {', '.join(CLIENT_KEY)}, {_HASH} AS client_key FROM {{client_activity}} AS a"
+        )
+        pairs = [
+            f"('{client_key}', {number})" for *client, client_key in clients for number in owners.get(tuple(client), ())
+        ]
+        rows = ", ".join(pairs or ["('', 0)"])  # no client has an empty hash
+        return f"WITH owners AS (SELECT * FROM (VALUES {rows}) AS v (client_key, owner)) "
+
+
+def percentiles(source: str, keys: Iterable[str]) -> str:
+    """Return SQL for the percentiles p50_ms and p99_ms by some columns of a relation with up_to_ms and requests."""
+    of_key = ", ".join(keys)
+    counted = (
+        f"SELECT {of_key}, up_to_ms, sum(requests) OVER (PARTITION BY {of_key} ORDER BY up_to_ms) AS running, "
+        f"sum(requests) OVER (PARTITION BY {of_key}) AS total FROM {source}"
+    )
+    columns = (f"min(CASE WHEN running * 100 >= total * {p} THEN up_to_ms END) AS p{p}_ms" for p in (50, 99))
+    return f"SELECT {of_key}, {', '.join(columns)} FROM ({counted}) AS w GROUP BY {of_key}"
+
+
+def timeline(scope: Scope, most: int) -> Timeline | None:
+    """Return at most `most` steps over the requests in scope; None if there are none.
+
+    If there are fewer buckets than steps, steps are minutes or some of them, else a bucket or several.
+    """
+    length = scope.bucket_minutes
+    ((first, last),) = scope.query("SELECT min(bucket), max(bucket) FROM {client_activity} AS a WHERE requests > 0")
+    if first is None:
+        return None
+    buckets = (last - first) // timedelta(minutes=length) + 1
+    in_minutes = buckets < most and length <= _MOST_MINUTES
+    if in_minutes:
+        ((start, end),) = scope.query(
+            f"SELECT min({_MICROS}), max({_MICROS}) FROM ({_numbers('{client_activity} AS a', scope, True)}) AS n"
+        )
+        span = (start // 60_000_000, end // 60_000_000)
+        widths: Iterable[int] = _STEPS
+    else:
+        span = (int(first.timestamp()) // 60, int(last.timestamp()) // 60)
+        widths = (length * number for number in range(1, buckets + 1))
+    for width in widths:
+        begin = span[0] // width * width if in_minutes else span[0]
+        count = (span[1] - begin) // width + 1
+        if count <= most:
+            break
+    return Timeline(datetime.fromtimestamp(begin * 60, UTC), width, count, in_minutes)
+
+
+def _numbers(source: str, scope: Scope, in_minutes: bool) -> str:
+    """Return SQL for rows with the number of requests of a bucket, or of each minute of it."""
+    if not in_minutes:
+        return f"SELECT a.*, 0 AS minute, a.requests AS number FROM (SELECT * FROM {source}) AS a WHERE a.requests > 0"
+    minutes = ", ".join(f"({number})" for number in range(scope.bucket_minutes))
+    return (
+        f"SELECT a.*, m.minute, a.requests_by_minute[m.minute] AS number FROM (SELECT * FROM {source}) AS a "
+        f"CROSS JOIN (VALUES {minutes}) AS m (minute) WHERE a.requests_by_minute[m.minute] IS NOT NULL"
+    )
+
+
+def nothing(scope: Scope, top: str) -> str:
+    """Return a sentence that says why an answer has no rows."""
+    ((requests, throttled, errors),) = scope.query(
+        "SELECT sum(requests), max(throttled), max(error_count) FROM {client_activity} AS a"
+    )
+    if not requests:
+        return f"{nobody(scope, 'No request')}."
+    if top == "throttle":
+        if throttled is None:
+            return "The logs do not say how long requests were throttled; brokers before 0.11 do not log it."
+        return "Nobody was throttled: no request has a throttle time above 0."
+    if errors is None:
+        return "No response is logged, so that no error can be seen."
+    return "No response has an error code."
+
+
+def whole_buckets(scope: Scope) -> str | None:
+    """Return a sentence on the buckets that an answer is about, if --since or --until does not stand between two."""
+    length, filters = timedelta(minutes=scope.bucket_minutes), scope.filters
+    epoch = datetime.fromtimestamp(0, UTC)
+    times = [time for time in (filters.since, filters.until) if time is not None]
+    if all((time - epoch) % length == timedelta() for time in times):
+        return None
+    since, until = (None if time is None else time - (time - epoch) % length for time in (filters.since, filters.until))
+    if until is not None and filters.until is not None and filters.until != until:
+        until += length
+    begin = "" if since is None else f" from {since:%Y-%m-%d %H:%M}"
+    end = "" if until is None else f" to {until:%Y-%m-%d %H:%M}"
+    return f"The figures are those of whole buckets of {scope.bucket_minutes:,} minutes:{begin}{end} UTC."

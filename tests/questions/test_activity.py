@@ -1,0 +1,342 @@
+"""What clients do over time: the figures by each key, percentiles within their bound, buckets in scope, time in steps."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo.concerns.activity import client_activity
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.questions import activity
+from kafka_clientinfo.questions.activity import BY, TOP, Question, Timeline
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.queries import Tables
+from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.tables.views import views
+from tests.amounts import one_in
+from tests.commands.fleet_on_disk import HOSTILE
+from tests.engines import computed, duckdb_session, on
+from tests.frames import START, at, frame, ledger, relation, request
+
+from .activity_on_disk import activity as warehouse
+from .activity_on_disk import opened, sent
+
+CONNECTIONS = """cluster string, broker string, principal string, client_id string, client_software_name string,
+    client_software_version string, listener string, connection_id string, session_no int, start string,
+    opened_at timestamp, last_request_at timestamp"""
+ROWS = (
+    *(sent(1.0, 2.0, 30.0, minute=minute) for minute in range(3)),
+    sent(0.05, 5.0, api="FETCH", minute=61, throttle=2.5, broker="b2"),
+    sent(200.0, client_id="slow", minute=125, errors={3: 2, 6: 1}, client_software_name="unknown"),
+    sent(*[4.0] * 10, client_id="busy", principal="User:b", errors={29: 1}, broker="b2"),
+    sent(7.0, client_id=None, principal=None, throttle=None, answered=False, api="PRODUCE"),
+    sent(7.0, client_id=HOSTILE, cluster="d", throttle=0.25),
+    opened(3),
+    opened(2, hour=1),
+    opened(4, client_id="only connects"),
+)
+
+
+@pytest.fixture(scope="module", params=["duckdb", pytest.param("spark", marks=pytest.mark.long)])
+def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tables]:
+    """Return a function that writes rows and reads them with an engine."""
+
+    def read(*rows: Mapping[str, Any]) -> Tables:
+        root = str(warehouse(tmp_path_factory.mktemp("w"), rows))
+        if request.param == "spark":
+            return SparkTables(request.getfixturevalue("spark"), root)
+        found = local_tables(root)
+        assert found is not None
+        return found
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def scope(tables: Callable[..., Tables]) -> Scope:
+    return Scope(tables(*ROWS))
+
+
+def answer(scope: Scope, **asked: Any) -> list[dict[str, Any]]:
+    return scope.query(Question(**asked).statement(scope)).dicts()
+
+
+def figures(scope: Scope, *names: str, **asked: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in answer(scope, **asked)]
+
+
+def test_rows_of_a_client_add_up(scope: Scope) -> None:
+    [row] = [row for row in answer(scope) if row["client_id"] == "app"]
+    assert row == {
+        "cluster": "c", "principal": "User:ANONYMOUS", "client_id": "app", "requests": 11, "connections_opened": 5,
+        "errors": 0, "p50_ms": 3.2, "p99_ms": 30.0, "max_ms": 30.0, "mean_ms": 9.459, "throttled": 2, "throttle_ms": 5.0,
+        "first_bucket": START, "last_bucket": at(3600),
+    }  # fmt: skip
+
+
+CLIENTS = {"app": 11, "busy": 10, "slow": 1, None: 1, HOSTILE: 1, "only connects": 0}
+BY_KEY: dict[str, tuple[str, set[tuple[Any, int]]]] = {
+    "client": ("client_id", set(CLIENTS.items())),
+    "principal": ("principal", {("User:ANONYMOUS", 12), ("User:b", 10), (None, 1), ("User:ANONYMOUS", 1)}),
+    "software": ("client_software_name", {("kgo", 22), ("unknown", 1), ("kgo", 1)}),
+    "api": ("api_name", {("METADATA", 20), ("FETCH", 2), ("PRODUCE", 1), ("METADATA", 1)}),
+}
+
+
+@pytest.mark.parametrize("by", BY_KEY)
+def test_each_key_has_its_rows(scope: Scope, by: str) -> None:
+    name, expected = BY_KEY[by]
+    rows = figures(scope, name, "requests", by=by)
+    assert set(rows) == expected
+    assert len(rows) == len(expected)
+    assert [requests for _, requests in rows] == sorted((requests for _, requests in rows), reverse=True)
+
+
+def test_only_rows_by_api_lack_connections(scope: Scope) -> None:
+    lacking = {by for by in BY if "connections_opened" not in scope.query(Question(by).statement(scope)).names}
+    assert lacking == {"api"}
+
+
+@pytest.mark.parametrize(
+    ("top", "first"),
+    [
+        ("requests", ["app", "busy"]),
+        ("p99", ["slow", "app"]),
+        ("throttle", ["app", HOSTILE]),
+        ("errors", ["slow", "busy"]),
+    ],
+)
+def test_the_most_come_first(scope: Scope, top: str, first: list[str]) -> None:
+    rows = answer(scope, top=top)
+    assert [row["client_id"] for row in rows][:2] == first
+    if top in ("throttle", "errors"):
+        assert len(rows) == 2
+
+
+def test_what_no_log_states_is_null(scope: Scope) -> None:
+    [row] = [row for row in answer(scope) if row["client_id"] is None]
+    assert (row["errors"], row["throttled"], row["throttle_ms"]) == (None, None, None)
+    [row] = [row for row in answer(scope) if row["client_id"] == "only connects"]
+    assert (row["p50_ms"], row["p99_ms"], row["max_ms"], row["mean_ms"]) == (None, None, None, None)
+
+
+def test_a_client_counts_for_each_of_its_owners(scope: Scope) -> None:
+    owners = {
+        ("c", "User:ANONYMOUS", "app"): [0, 1],
+        ("c", "User:b", "busy"): [1],
+        ("d", "User:ANONYMOUS", HOSTILE): [2],
+        ("c", None, None): [2],
+    }
+    rows = figures(scope, "owner", "requests", "connections_opened", "p99_ms", by="owner", owners=owners)
+    assert rows == [(1, 21, 5, 30.0), (0, 11, 5, 30.0), (2, 2, 0, 7.0), (None, 1, 4, 200.0)]
+    assert figures(scope, "owner", "requests", by="owner") == [(None, 24)]
+
+
+HOURS = [sent(1.0, minute=60 * hour, client_id=f"{hour}") for hour in range(4)]
+SPANS: dict[str, tuple[dict[str, float], list[str], int]] = {
+    "everything": ({}, ["0", "1", "2", "3"], 60),
+    "from the start of a bucket": ({"since": 1}, ["1", "2", "3"], 60),
+    "from inside a bucket": ({"since": 1.5}, ["1", "2", "3"], 60),
+    "from just before a bucket's end": ({"since": 2 - 1e-6 / 3600}, ["1", "2", "3"], 60),
+    "to the start of a bucket": ({"until": 2}, ["0", "1"], 60),
+    "to just after a bucket's start": ({"until": 2 + 1e-6 / 3600}, ["0", "1", "2"], 60),
+    "inside a bucket": ({"since": 1.25, "until": 1.5}, ["1"], 60),
+    "between buckets of half an hour": ({"since": 1.5, "until": 2}, [], 30),
+    "buckets of a day": ({"since": 3.5}, ["0", "1", "2", "3"], 1440),
+}
+
+
+@pytest.mark.parametrize(("hours", "clients", "minutes"), SPANS.values(), ids=SPANS)
+def test_a_bucket_is_in_scope_if_a_part_of_it_is(
+    tables: Callable[..., Tables], hours: dict[str, float], clients: list[str], minutes: int
+) -> None:
+    times = {name: START + timedelta(microseconds=round(hour * 3.6e9)) for name, hour in hours.items()}
+    scope = Scope(tables(*HOURS), Filters(**times), minutes)
+    assert sorted(client for (client,) in figures(scope, "client_id")) == clients
+
+
+def test_other_filters_choose_rows(scope: Scope) -> None:
+    chosen = {name: Scope(scope.tables, Filters(**{name: value})) for name, value in
+              {"cluster": "d", "principal": "User:b", "client": "*o*"}.items()}  # fmt: skip
+    assert figures(chosen["cluster"], "client_id") == [(HOSTILE,)]
+    assert figures(chosen["principal"], "client_id") == [("busy",)]
+    assert figures(chosen["client"], "client_id") == [("slow",), ("only connects",)]
+
+
+def steps(start: float, minutes: int, count: int, in_minutes: bool = True) -> Timeline:
+    return Timeline(at(start * 60), minutes, count, in_minutes)
+
+
+LINES: dict[str, tuple[list[dict[str, Any]], int, int, Timeline, list[int]]] = {
+    "one minute": ([sent(1.0, 1.0)], 60, 24, steps(0, 1, 1), [2]),
+    "some minutes": ([sent(1.0, minute=5), sent(1.0, 1.0, minute=8)], 60, 24, steps(5, 1, 4), [1, 0, 0, 2]),
+    "brokers and APIs add up": (
+        [sent(1.0, minute=5), sent(1.0, minute=6, broker="b2"), sent(1.0, minute=5, api="FETCH")], 60, 24, steps(5, 1, 2), [2, 1],
+    ),
+    "over two buckets": ([sent(1.0, minute=55), sent(1.0, minute=64)], 60, 6, steps(54, 2, 6), [1, 0, 0, 0, 0, 1]),
+    "steps of half an hour": ([sent(1.0, minute=59), sent(1.0, minute=239)], 60, 8, steps(30, 30, 7), [1, 0, 0, 0, 0, 0, 1]),
+    "as many buckets as steps": (
+        [sent(1.0, minute=60 * hour) for hour in (0, 0, 3)], 60, 4, steps(0, 60, 4, False), [2, 0, 0, 1],
+    ),
+    "more buckets than steps": (
+        [sent(1.0, minute=60 * hour) for hour in (0, 1, 4)], 60, 3, steps(0, 120, 3, False), [2, 0, 1],
+    ),
+    "buckets of a week": ([sent(1.0), sent(1.0, bucket=at(7 * 86_400))], 10_080, 24, steps(0, 10_080, 2, False), [1, 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "minutes", "most", "expected", "numbers"), LINES.values(), ids=LINES)
+def test_requests_over_time(
+    tables: Callable[..., Tables],
+    rows: list[dict[str, Any]],
+    minutes: int,
+    most: int,
+    expected: Timeline,
+    numbers: list[int],
+) -> None:
+    scope = Scope(tables(*rows, opened(1, hour=50)), bucket_minutes=minutes)
+    found = activity.timeline(scope, most)
+    assert found == expected
+    assert Question().over_time(scope, found) == {("c", "User:ANONYMOUS", "app"): numbers}
+
+
+@pytest.mark.parametrize("by", BY)
+def test_only_the_rows_that_are_shown_have_a_line(scope: Scope, by: str) -> None:
+    question = Question(by, owners={("c", "User:b", "busy"): [0]})
+    line = activity.timeline(scope, 24)
+    assert line is not None
+    every = question.over_time(scope, line)
+    rows = scope.query(question.statement(scope)).dicts()
+    key = BY[by]
+    assert {tuple(row[name] for name in key): row["requests"] for row in rows if row["requests"]} == {
+        of: sum(numbers) for of, numbers in every.items()
+    }
+    first = tuple(rows[0][name] for name in key)
+    assert question.over_time(scope, line, 1) == {first: every[first]}
+
+
+def test_without_requests_there_is_no_line(tables: Callable[..., Tables]) -> None:
+    assert activity.timeline(Scope(tables(opened(1))), 24) is None
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(1, "1 minute"), (30, "30 minutes"), (60, "1 hour"), (90, "90 minutes"), (2_880, "2 days"), (10_080, "1 week")],
+)
+def test_a_step_is_said_in_words(minutes: int, words: str) -> None:
+    assert Timeline(START, minutes, 2, True).words == words
+    assert Timeline(START, minutes, 2, True).end == START + timedelta(minutes=2 * minutes)
+
+
+NOTHING: dict[str, tuple[list[dict[str, Any]], Filters, str, str]] = {
+    "no rows": ([], Filters(), "requests", "No request is in the logs that were read."),
+    "no client": ([sent(1.0)], Filters(client="x"), "p99", "No request fits --client x"),
+    "not throttled": ([sent(1.0)], Filters(), "throttle", "Nobody was throttled"),
+    "no throttle time logged": ([sent(1.0, throttle=None)], Filters(), "throttle", "The logs do not say"),
+    "no errors": ([sent(1.0)], Filters(), "errors", "No response has an error code."),
+    "no response logged": ([sent(1.0, answered=False)], Filters(), "errors", "No response is logged"),
+}
+
+
+@pytest.mark.parametrize(("rows", "filters", "top", "says"), NOTHING.values(), ids=NOTHING)
+def test_an_empty_answer_says_why(
+    tables: Callable[..., Tables], rows: list[dict[str, Any]], filters: Filters, top: str, says: str
+) -> None:
+    scope = Scope(tables(*rows), filters)
+    assert answer(scope, top=top) == []
+    assert activity.nothing(scope, top).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "says"),
+    [
+        (None, None, None),
+        ("02:00", "04:00", None),
+        ("02:30", None, " from 2026-11-21 02:00 UTC."),
+        (None, "03:01", " to 2026-11-21 04:00 UTC."),
+        ("02:00", "03:01", " from 2026-11-21 02:00 to 2026-11-21 04:00 UTC."),
+        ("02:59", "04:00", " from 2026-11-21 02:00 to 2026-11-21 04:00 UTC."),
+    ],
+)
+def test_times_inside_buckets_are_named(since: str | None, until: str | None, says: str | None) -> None:
+    times = {name: datetime.fromisoformat(f"2026-11-21T{text}").replace(tzinfo=UTC) for name, text in
+             (("since", since), ("until", until)) if text is not None}  # fmt: skip
+    found = activity.whole_buckets(Scope(None, Filters(**times)))  # type: ignore[arg-type]
+    assert found == (says and f"The figures are those of whole buckets of 60 minutes:{says}")
+
+
+STATEMENTS = [(by, top) for by in BY for top in TOP]
+
+
+@pytest.mark.parametrize(("by", "top"), one_in(5, STATEMENTS))
+def test_spark_answers_as_duckdb(spark: Any, sample_warehouse: Path, by: str, top: str) -> None:
+    here = local_tables(str(sample_warehouse))
+    assert here is not None
+    times = Filters(since=datetime(2026, 11, 21, 2, 30, tzinfo=UTC), until=datetime(2026, 11, 21, 2, 31, tzinfo=UTC))
+    both = [Scope(tables, times) for tables in (here, SparkTables(spark, str(sample_warehouse)))]
+    line = activity.timeline(both[0], 24)
+    assert line is not None
+    assert activity.timeline(both[1], 24) == line
+    owners = {("default", "User:ANONYMOUS", "kgo"): [0, 1], ("default", "User:alice", "kafkajs"): [1]}
+    question = Question(by, top, owners)
+    answers = [scope.query(question.statement(scope)) for scope in both]
+    assert answers[0].rows
+    assert answers[0] == answers[1]
+    assert question.over_time(both[0], line, 3) == question.over_time(both[1], line, 3)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    with duckdb_session() as opened_session:
+        yield opened_session
+
+
+TOOK = st.one_of(
+    st.integers(0, 3_000).map(lambda micros: micros / 1000),
+    st.integers(0, 1_000_000_000).map(lambda micros: micros / 1000),
+    st.sampled_from([0.1, 0.18, 1.0, 1.001, 1.8, 3.2, 10.0, 1e6, 999_999.999]),
+)
+
+
+@given(
+    st.lists(
+        st.tuples(TOOK, st.sampled_from("ab"), st.integers(0, 2), st.sampled_from(("METADATA", "FETCH"))),
+        min_size=1,
+        max_size=120,
+    )
+)
+def test_percentiles_lie_within_the_stated_bound_of_the_exact_ones(
+    session: Any, sent_requests: list[tuple[float, str, int, str]]
+) -> None:
+    """Whatever the times are, and in whatever rows of brokers, buckets and APIs they are counted."""
+    rows = [
+        request("x", hour * 3600, api, broker=broker, errors={})
+        | dict.fromkeys(client_activity.TIMES, 0.0)
+        | {"total_time_ms": took}
+        for took, broker, hour, api in sent_requests
+    ]
+    of_file = {"file_id": "f", "cluster": "c", "broker": "b", "ingested_at": START}
+    files = ledger(session, of_file | {"first_logged_at": START, "last_logged_at": START})
+    with on(session):
+        connections = relation(session, [], CONNECTIONS)
+        table = computed(client_activity.transform(frame(session, "requests", rows), connections, files, Settings()))
+    for keys, of_key in (
+        (("cluster",), lambda one: "c"),
+        (("api_name",), lambda one: one[3]),
+        (("broker",), lambda one: one[1]),
+    ):
+        statement = activity.percentiles("{client_latency} AS a", keys)
+        sql = statement.format(client_latency=f"({views()['client_latency'].sql})").format(
+            client_activity=f"({table.sql()})"
+        )
+        for key, *given_values in session.connection.sql(sql).fetchall():
+            exact = sorted(one[0] for one in sent_requests if of_key(one) == key)
+            for percent, value in zip((50, 99), given_values, strict=True):
+                true = exact[-(-percent * len(exact) // 100) - 1]
+                assert true <= value <= exact[-1]
+                assert value / 1.8 < true or value <= 0.1
