@@ -94,7 +94,7 @@ class Question:
             f"SELECT {of_key}, CAST(sum(requests) AS BIGINT) AS requests, {opened}"
             "CAST(sum(error_count) AS BIGINT) AS errors, max(total_time_ms_max) AS max_ms, "
             "floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us, CAST(sum(throttled) AS BIGINT) AS throttled, "
-            "floor(sum(throttle_time_ms_sum) * 1000 + 0.5) / 1000 AS throttle_ms, min(bucket) AS first_bucket, "
+            "sum(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_sum END) AS throttle_ms, min(bucket) AS first_bucket, "
             f"max(bucket) AS last_bucket FROM {self._source('client_activity')} GROUP BY {of_key}"
         )
         shown = ["requests", *(["connections_opened"] if opened else []), "errors"]
@@ -206,7 +206,7 @@ def nothing(scope: Scope, top: str) -> str:
     if top == "throttle":
         if throttled is None:
             return "The logs do not say how long requests were throttled; brokers before 0.11 do not log it."
-        return "Nobody was throttled: no request has a throttle time above 0."
+        return "Nobody was throttled: no quota has delayed a request."
     if errors is None:
         return "No response is logged, so that no error can be seen."
     return "No response has an error code."

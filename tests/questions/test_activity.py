@@ -31,11 +31,11 @@ CONNECTIONS = """cluster string, broker string, principal string, client_id stri
     opened_at timestamp, last_request_at timestamp"""
 ROWS = (
     *(sent(1.0, 2.0, 30.0, minute=minute) for minute in range(3)),
-    sent(0.05, 5.0, api="FETCH", minute=61, throttle=2.5, broker="b2"),
+    sent(0.05, 5.0, api="FETCH", minute=61, throttle=2.0, broker="b2"),
     sent(200.0, client_id="slow", minute=125, errors={3: 2, 6: 1}, client_software_name="unknown"),
     sent(*[4.0] * 10, client_id="busy", principal="User:b", errors={29: 1}, broker="b2"),
     sent(7.0, client_id=None, principal=None, throttle=None, answered=False, api="PRODUCE"),
-    sent(7.0, client_id=HOSTILE, cluster="d", throttle=0.25),
+    sent(7.0, client_id=HOSTILE, cluster="d", throttle=1.0),
     opened(3),
     opened(2, hour=1),
     opened(4, client_id="only connects"),
@@ -74,7 +74,7 @@ def test_rows_of_a_client_add_up(scope: Scope) -> None:
     [row] = [row for row in answer(scope) if row["client_id"] == "app"]
     assert row == {
         "cluster": "c", "principal": "User:ANONYMOUS", "client_id": "app", "requests": 11, "connections_opened": 5,
-        "errors": 0, "p50_ms": 3.2, "p99_ms": 30.0, "max_ms": 30.0, "mean_ms": 9.459, "throttled": 2, "throttle_ms": 5.0,
+        "errors": 0, "p50_ms": 3.2, "p99_ms": 30.0, "max_ms": 30.0, "mean_ms": 9.459, "throttled": 2, "throttle_ms": 4.0,
         "first_bucket": START, "last_bucket": at(3600),
     }  # fmt: skip
 

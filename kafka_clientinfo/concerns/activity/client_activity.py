@@ -92,10 +92,20 @@ def _by_minute(counted: DataFrame) -> DataFrame:
         *(F.sum((F.col("slot") == number).cast("bigint")).alias(name) for number, name in enumerate(_COUNTS)),
         *(exact_sum(F.col(name)).alias(f"{name}_sum") for name in TIMES),
         *(F.max(name).alias(f"{name}_max") for name in TIMES),
-        F.sum((F.col("throttle_time_ms") > 0).cast("bigint")).alias("throttled"),
+        F.sum(is_throttled().cast("bigint")).alias("throttled"),
         F.max("ingested_at").alias("ingested_at"),
         *(F.lit(None).cast(kind).alias(name) for name, kind in _OF_CODE.items()),
     )
+
+
+def is_throttled() -> Column:
+    """Return whether a quota delayed the request.
+
+    A quota's delay is whole milliseconds. Before 2.7 a clock measures the throttle time of every request, which gives
+    fractions of milliseconds, also where there is no quota.
+    """
+    throttle = F.col("throttle_time_ms")
+    return (throttle > 0) & (F.floor(throttle) == throttle)
 
 
 def _by_code(counted: DataFrame) -> DataFrame:

@@ -91,9 +91,9 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
              total_time_ms_max=1.0)],
     ),
     "throttled": (
-        [sent(0, throttle_time_ms=0.5), sent(1, throttle_time_ms=None), sent(2, throttle_time_ms=1.25)],
-        [row(requests=3, requests_by_minute={0: 3}, latency={"up_to_1": 3}, took=3.0, total_time_ms_max=1.0, throttled=2,
-             throttle_time_ms_sum=1.75, throttle_time_ms_max=1.25)],
+        [sent(0, throttle_time_ms=2.0), sent(1, throttle_time_ms=None), sent(2, throttle_time_ms=1.25)],
+        [row(requests=3, requests_by_minute={0: 3}, latency={"up_to_1": 3}, took=3.0, total_time_ms_max=1.0, throttled=1,
+             throttle_time_ms_sum=3.25, throttle_time_ms_max=2.0)],
     ),
     "times that no record states": (
         [sent(0, remote_time_ms=None, throttle_time_ms=None)],
