@@ -57,6 +57,7 @@ def _listing(begin: str, between: str = ", ", end: str = ")") -> Callable[..., C
 coalesce, greatest, least = (_listing(f"{name}(") for name in ("coalesce", "greatest", "least"))
 length, rtrim = (_simple(f"{name}({{}})") for name in ("length", "rtrim"))
 octet_length = _simple("strlen({})")
+md5 = _simple("md5({})")
 xxhash64 = _listing("hash(")  # other numbers than Spark's, which no table holds
 hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
 base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")

@@ -46,6 +46,17 @@ READ_LATER = {
     """,
     "broker_listeners": "broker cluster listener port",
     "connection_groups": "first_mismatch last_mismatch_at mismatches_rejected mismatches_taken",
+    "group_epochs": """
+        after all_left_at arrival before begun_at broker broker_at_end changing cluster earlier_broker earlier_generation expiry
+        first_at first_generation generation gone group_id handed_at handed_from has_new having heartbeat_interval_ms interval_ms
+        is_begun is_counted is_emptied joined last_at later_generation leaving leaving_after left left_after life members
+        number_gone number_joined number_left number_left_after number_there protocol since
+    """,
+    "group_history": """
+        at client cluster first_broker first_stated generation generation_before group_id group_instance_id
+        heartbeat_interval_ms id_given_at identity joined joined_before last_broker last_seen_at last_stated left_at left_before
+        left_reason left_started_at life listed_at member_id next_generation protocol rebalance_seen_at synced_at told_before
+    """,
     "group_memberships": "broker cluster connection_id group_id memberships opened_at opened_seq unoffered_answers",
     "group_messages": """
         answer answered api_key api_name api_version broker cluster connection_id earliest_at error_code group_id is_rejected

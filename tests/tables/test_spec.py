@@ -58,6 +58,7 @@ def test_it_knows_how_an_aggregated_table_grows() -> None:
         "broker_api_versions",
         "broker_hosts",
         "client_activity",
+        "group_members",
     ]
 
 

@@ -4,9 +4,13 @@ from ...connections.concern import Concern, Finder
 from ...connections.request_columns import Reads
 from . import (
     connection_groups,
+    epoch_rebalances,
+    group_history,
+    group_members,
     group_memberships,
     group_messages,
     group_protocols,
+    group_rebalances,
     group_type_conflicts,
     group_unoffered_protocols,
     predicates,
@@ -27,9 +31,13 @@ CONCERN = Concern(
     ),
     transforms={
         "connection_groups": connection_groups.transform,
+        "group_epochs": epoch_rebalances.epochs,
+        "group_history": group_history.transform,
+        "group_members": group_members.transform,
         "group_memberships": group_memberships.transform,
         "group_messages": group_messages.transform,
         "group_protocols": group_protocols.transform,
+        "group_rebalances": group_rebalances.transform,
         "group_type_conflicts": group_type_conflicts.transform,
         "group_unoffered_protocols": group_unoffered_protocols.transform,
     },

@@ -1,0 +1,318 @@
+"""What started each rebalance of a group: the causes that requests show, those that are inferred, and what looks alike."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns.group_protocols import group_members
+from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.warehouse.replacement import aggregated
+from tests.equality import assert_same_rows
+from tests.frames import as_stored, frame
+
+from .rebalances import asked_again, beat, epoch, join, leave, of_group, rebalanced, seconds, sync, told
+
+Row = dict[str, Any]
+Expected = tuple[int, str, bool, int | None, int | None]
+"""Generation, cause, whether it is inferred, and the numbers of members before and after."""
+
+ONE = [asked_again(0, "a"), join(0.1, 3, "a", 1, lists="a"), sync(3.1, "a", 1)]
+FIRST: Expected = (1, "member_joined", False, 0, 1)
+TWO = [
+    *ONE, asked_again(10, "b"), told(10.5, "a", 1), join(10.1, 11, "b", 2), join(10.6, 11, "a", 2, lists="ab"),
+    sync(11.1, "a", 2), sync(11.2, "b", 2), beat(12, "a", 2), beat(12, "b", 2),
+]  # fmt: skip
+SECOND: Expected = (2, "member_joined", False, 1, 2)
+
+CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
+    "a member joins": (TWO, [FIRST, SECOND]),
+    "a member leaves": (
+        [*TWO, leave(20, "b"), told(21, "a", 2), join(21.1, 21.2, "a", 3, lists="a"), sync(21.3, "a", 3)],
+        [FIRST, SECOND, (3, "member_left", False, 2, 1)],
+    ),
+    "a member is killed": (
+        [*TWO, beat(40, "a", 2), told(60, "a", 2), join(60.01, 61, "a", 3, lists="a"), sync(61.1, "a", 3)],
+        [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
+    ),
+    "a member is killed, and another one learns it from its commit": (
+        [*TWO, join(60, 61, "a", 3, lists="a", reason="offset commit failed since group is already rebalancing")],
+        [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
+    ),
+    "a killed member's successor comes first": (
+        [*TWO, asked_again(20, "c"), join(20.1, 25, "c", 3), told(21, "a", 2), join(21.1, 25, "a", 3, lists="ac")],
+        [FIRST, SECOND, (3, "member_joined", False, 2, 2)],
+    ),
+    "a successor comes after the members were told": (
+        [*TWO, told(60, "a", 2), join(60.1, 65, "a", 3, lists="ac"), asked_again(62, "c"), join(62.1, 65, "c", 3)],
+        [FIRST, SECOND, (3, "member_expired", True, 2, 2)],
+    ),
+    "a member subscribes to another topic": (
+        [*TWO, join(20, 21, "b", 3, topics="tu"), told(20.5, "a", 2), join(20.6, 21, "a", 3, lists="ab")],
+        [FIRST, SECOND, (3, "subscription_changed", False, 2, 2)],
+    ),
+    "the same topics in another order": (
+        [*TWO[:3], join(10, 11, "a", 2, topics="tu", lists="a"), join(20, 21, "a", 3, topics="ut", lists="a", reason="x")],
+        [FIRST, (2, "subscription_changed", False, 1, 1), (3, "metadata_changed", False, 1, 1)],
+    ),
+    "a leader sees new partitions": (
+        [*TWO, join(20, 21, "a", 3, lists="ab"), told(20.5, "b", 2), join(20.6, 21, "b", 3)],
+        [FIRST, SECOND, (3, "metadata_changed", True, 2, 2)],
+    ),
+    "a leader sees new partitions, and says so": (
+        [*TWO, join(20, 21, "a", 3, lists="ab", reason="cached metadata has changed"), join(20.6, 21, "b", 3)],
+        [FIRST, SECOND, (3, "metadata_changed", False, 2, 2)],
+    ),
+    "a member offers another assignor": (
+        [*TWO, join(20, 21, "b", 3, names=("sticky",)), told(20.5, "a", 2), join(20.6, 21, "a", 3, lists="ab")],
+        [FIRST, SECOND, (3, "metadata_changed", True, 2, 2)],
+    ),
+    "a cooperative member gives partitions up": (
+        [*TWO[:3], join(10, 11, "a", 2, owned=3, lists="a"), join(11.2, 11.3, "a", 3, owned=1, lists="a")],
+        [FIRST, (2, "metadata_changed", True, 1, 1), (3, "partitions_revoked", False, 1, 1)],
+    ),
+    "the coordinator moves while a member is lost": (
+        [*TWO, join(60, 61, "a", 3, lists="a", broker="b2"), sync(62, "a", 3, broker="b2")],
+        [FIRST, SECOND, (3, "coordinator_moved", True, 2, 1)],
+    ),
+    "all come back on another coordinator": (
+        [*TWO, asked_again(60, "c") | {"broker": "b2"}, join(60, 61, "c", 3, lists="c", leader="c", broker="b2")],
+        [FIRST, SECOND, (3, "coordinator_moved", True, 2, 1)],
+    ),
+    "a member leaves after the coordinator moved": (
+        [*TWO, beat(30, "a", 2, broker="b2"), leave(40, "b", broker="b2"), join(41, 42, "a", 3, lists="a", broker="b2")],
+        [FIRST, SECOND, (3, "member_left", False, 2, 1)],
+    ),
+    "all members leave": (
+        [*TWO, leave(20, "b"), leave(20.1, "a")],
+        [FIRST, SECOND, (3, "member_left", False, 2, 0)],
+    ),
+    "all members leave, and another one joins": (
+        [*TWO, leave(20, "b"), leave(20.1, "a"), asked_again(90, "c"), join(90, 93, "c", 4, lists="c", leader="c")],
+        [FIRST, SECOND, (3, "member_left", False, 2, 0), (4, "member_joined", False, 0, 1)],
+    ),
+    "the only member is killed, and another one joins": (
+        [*ONE, asked_again(90, "c"), join(90, 93, "c", 3, lists="c", leader="c")],
+        [FIRST, (2, "member_expired", True, 1, 0), (3, "member_joined", False, 0, 1)],
+    ),
+    "a LeaveGroup that is refused": (
+        [*TWO, leave(20, "b", refused="b"), told(60, "a", 2), join(60.1, 61, "a", 3, lists="a")],
+        [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
+    ),
+    "a log that begins before a rebalance": (
+        [beat(0, "a", 7), beat(0, "b", 7), leave(5, "b"), told(6, "a", 7), join(6, 7, "a", 8, lists="a")],
+        [(8, "member_left", False, None, 1)],
+    ),
+    "a log that begins in a rebalance": (
+        [join(0, 5, "a", 8, lists="ab"), join(2, 5, "b", 8), sync(5.1, "a", 8)], [(8, "unknown", False, None, 2)]
+    ),
+    "a log that begins with a member that joins": (
+        [asked_again(0, "b"), join(0.1, 5, "b", 8), join(0.5, 5, "a", 8, lists="ab")],
+        [(8, "member_joined", False, None, 2)],
+    ),
+    "a log that begins after a member was told": (
+        [join(0, 5, "a", 8, lists="ab"), asked_again(2, "b"), join(2, 5, "b", 8)], [(8, "unknown", False, None, 2)]
+    ),
+    "a log that misses a generation": (
+        [*ONE, beat(50, "a", 7), join(60, 61, "a", 8, lists="a")], [FIRST, (8, "unknown", False, None, 1)]
+    ),
+    "the answer to a JoinGroup is lost": (
+        [*TWO, leave(20, "b"), join(21, 22, "a", 3, lists="ac"), sync(23, "a", 3), sync(23, "c", 3)],
+        [FIRST, SECOND, (3, "member_left", False, 2, 2)],
+    ),
+    "heartbeats": ([*TWO, *(beat(20 + number, "a", 2) for number in range(5))], [FIRST, SECOND]),
+    "a follower joins again with the same": ([*TWO, join(20, 20, "b", 2), beat(30, "b", 2)], [FIRST, SECOND]),
+    "the group is deleted, and begins again": (
+        [*TWO, leave(20, "b"), leave(20.1, "a"), asked_again(90, "c"), join(90, 93, "c", 1, lists="c", leader="c"),
+         asked_again(99, "d"), join(99, 99.9, "d", 2, leader="c"), join(99.5, 99.9, "c", 2, lists="cd", leader="c")],
+        [FIRST, SECOND, (3, "member_left", False, 2, 0), FIRST, SECOND],
+    ),
+    "a group of one generation is deleted, and begins again": (
+        [*ONE, asked_again(90, "c"), join(90, 93, "c", 1, lists="c", leader="c")], [FIRST, FIRST]
+    ),
+    "a generation that is not stable": (
+        [*ONE, asked_again(10, "b"), join(10.1, 11, "b", 2), join(10.5, 11, "a", 2, lists="ab"), asked_again(11.01, "c"),
+         join(11.02, 12, "c", 3), sync(11.05, "b", 2, error=27), join(11.1, 12, "b", 3), join(11.1, 12, "a", 3, lists="abc")],
+        [FIRST, SECOND, (3, "member_joined", False, 2, 3)],
+    ),
+    "a log without answers": (
+        [
+            row | {"response": None, "error_code": None, "log_generation": "api_key_struct"}
+            for row in (sync(1, "a", 1), sync(11, "a", 2), sync(11, "b", 2), leave(20, "b"), sync(22, "a", 3))
+        ],
+        [(1, "member_joined", True, 0, 1), (2, "member_joined", True, 1, 2), (3, "member_left", False, 2, 1)],
+    ),
+    "copies and forwarded requests": (
+        [*TWO, leave(20, "b") | {"is_duplicate": True}, leave(20, "b") | {"is_forwarded": True}], [FIRST, SECOND]
+    ),
+    "a log at INFO": ([row | {"log_level": "INFO"} for row in TWO], []),
+    "odd bodies": (
+        [*TWO, *(row | {"request": '{"groupId": "odd bodies", "memberId": 5, "members": 7}', "response": "[]"} for row in TWO)],
+        [FIRST, SECOND],
+    ),
+    "static": (
+        [
+            join(0, 3, "a", 1, lists="a", new=True, instance="sa"), sync(3.1, "a", 1),
+            # restarts in time: another member id, the same generation
+            join(20, 20, "x", 1, new=True, instance="sa", leader="x"), beat(25, "x", 1),
+            # and expires
+            asked_again(90, "c"), join(90, 95, "c", 3, lists="c", leader="c"), sync(95, "c", 3),
+        ],
+        [FIRST, (2, "member_expired", True, 1, 0), (3, "member_joined", False, 0, 1)],
+    ),
+    "static, removed by an administrator": (
+        [join(0, 3, "a", 1, lists="ab", instance="sa"), join(0, 3, "b", 1, instance="sb"), sync(3, "a", 1),
+         leave(20, "sb"), told(21, "a", 1), join(21, 22, "a", 2, lists="a", instance="sa")],
+        [(1, "member_joined", False, 0, 2), (2, "member_left", False, 2, 1)],
+    ),
+}  # fmt: skip
+
+EPOCHS: dict[str, tuple[list[Row], Sequence[Expected]]] = {
+    "epochs: joins, leaves": (
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2), epoch(7, "b", 0, 3, "t"), epoch(10, "a", 2, 3), epoch(12, "b", 3, 3),
+         epoch(14, "b", -1, -1), epoch(15, "a", 3, 4)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (4, "member_left", False, 2, 1)],
+    ),
+    "epochs: killed": (
+        [epoch(0, "a", 0, 2, "t"), epoch(1, "b", 0, 3, "t"), *(epoch(5 + 5 * n, "a", 3 if n else 2, 3) for n in range(9)),
+         epoch(50, "a", 3, 4)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (4, "member_expired", True, 2, 1)],
+    ),
+    "epochs: subscribes to another topic": (
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2, "t"), epoch(8, "a", 2, 3, "tu"), epoch(13, "a", 3, 3, "ut")],
+        [(2, "member_joined", False, 0, 1), (3, "subscription_changed", False, 1, 1)],
+    ),
+    "epochs: a topic gets partitions": (
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2), epoch(10, "a", 2, 3)],
+        [(2, "member_joined", False, 0, 1), (3, "metadata_changed", True, 1, 1)],
+    ),
+    "epochs: all leave, and another one joins": (
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", -1, -1), epoch(60, "b", 0, 4, "t")],
+        [(2, "member_joined", False, 0, 1), (3, "member_left", False, 1, 0), (4, "member_joined", False, 0, 1)],
+    ),
+    "epochs: all leave": (
+        [epoch(0, "a", 0, 2, "t", "SHARE"), epoch(5, "a", -1, -1, None, "SHARE")],
+        [(2, "member_joined", False, 0, 1), (3, "member_left", False, 1, 0)],
+    ),
+    "epochs: the only member is killed": (
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2), epoch(90, "b", 0, 4, "t")],
+        [(2, "member_joined", False, 0, 1), (3, "member_expired", True, 1, 0), (4, "member_joined", False, 0, 1)],
+    ),
+    "epochs: unsubscribes, and subscribes again": (
+        [epoch(0, "a", 0, 2, "t"), epoch(1, "b", 0, 3, "t"), epoch(3, "a", -1, -1), epoch(4, "a", 0, 5, "u"), epoch(6, "b", 3, 5)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (5, "member_left", False, 2, 2)],
+    ),
+    "epochs: a log that begins late": (
+        [epoch(0, "a", 7, 7), epoch(2, "b", 7, 8), epoch(5, "a", 7, 8)], [(8, "unknown", False, None, None)]
+    ),
+    "epochs: a log that begins a while before": (
+        [*(epoch(n, "a", 7, 7) for n in (0, 5, 10)), *(epoch(n, "b", 7, 7) for n in (1, 6, 11)), epoch(13, "c", 0, 8, "t")],
+        [(8, "member_joined", False, 2, 3)],
+    ),
+    "epochs: a static member restarts": (
+        [epoch(0, "a", 0, 2, "t", instance="sa"), epoch(5, "a", -2, -2, instance="sa"), epoch(9, "x", 0, 2, "t", instance="sa"),
+         epoch(14, "x", 2, 2, instance="sa")],
+        [(2, "member_joined", False, 0, 1)],
+    ),
+    "epochs: refused": (
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 9, error_code=110)], [(2, "member_joined", False, 0, 1)]
+    ),
+    "epochs: deleted, and begins again": (
+        [epoch(0, "a", 0, 2, "t"), epoch(1, "b", 0, 3, "t"), epoch(5, "a", -1, -1), epoch(5, "b", -1, -1), epoch(60, "c", 0, 2, "t")],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (5, "member_left", False, 2, 0),
+         (2, "member_joined", False, 0, 1)],
+    ),
+}  # fmt: skip
+CASES = CLASSIC | EPOCHS
+
+
+@pytest.fixture(scope="module")
+def found(rules_session: Any) -> dict[str, list[Row]]:
+    return rebalanced(rules_session, [of_group(row, name) for name, (rows, _) in CASES.items() for row in rows])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_rebalance_has_its_cause(found: dict[str, list[Row]], name: str) -> None:
+    columns = ("generation", "cause", "inferred", "members_before", "members_after")
+    assert [tuple(row[column] for column in columns) for row in found.get(name, [])] == list(CASES[name][1])
+
+
+WHO = {"client_id": "app-b", "client_software_name": "kgo", "client_software_version": "1.2", "remote_host": "h2"}
+NAMED = [
+    *TWO[:3], asked_again(10, "b"), join(10.1, 11.5, "b", 2, reason="need to re-join", instance="sb", **WHO),
+    join(10.6, 11.5, "a", 2, lists="ab"), sync(11.75, "b", 2, arrived=11.6, **WHO), sync(11.75, "a", 2),
+    leave(20, "a", reason="the consumer\x1b[2J is being closed"), leave(20.5, "sb", client_id="administrator"),
+]  # fmt: skip
+SHOWN: list[Row] = [
+    {
+        "began_at": 10.1, "stable_at": 11.75, "duration_ms": 1650, "reason": "need to re-join", "member_id": "b",
+        "group_instance_id": "sb", **WHO, "joined": ["b"], "left": [], "expired": [], "last_to_join": "a", "last_joined_at": 10.6,
+        "last_is_static": False, "broker": "b", "life": 0, "protocol": "classic",
+    },
+    {
+        "began_at": 20.0, "stable_at": 20.5, "duration_ms": 500, "reason": "the consumer\x1b[2J is being closed",
+        "member_id": "a", "group_instance_id": None, "joined": [], "left": ["a", "b"], "expired": [], "last_to_join": None,
+        "last_joined_at": None, "last_is_static": None,
+    },
+]  # fmt: skip
+
+
+def test_a_rebalance_names_who_started_it_when_and_why(rules_session: Any) -> None:
+    (of_group_named,) = rebalanced(rules_session, [of_group(row, "named") for row in NAMED]).values()
+    for row, expected in zip(of_group_named[1:], SHOWN, strict=True):
+        plain = {name: seconds(value) if name.endswith("_at") else value for name, value in row.items()}
+        assert {name: plain[name] for name in expected} == expected
+
+
+def test_the_members_that_are_gone_are_named(found: dict[str, list[Row]]) -> None:
+    killed = found["a member is killed"][-1]
+    assert (killed["expired"], killed["member_id"], seconds(killed["began_at"])) == (["b"], "b", 60.0)
+    silent = found["epochs: killed"][-1]
+    assert (silent["expired"], silent["member_id"], silent["left"]) == (["b"], "b", [])
+
+
+def test_epochs_are_stable_when_all_members_have_them(found: dict[str, list[Row]]) -> None:
+    first, second, third = found["epochs: joins, leaves"]
+    assert [(seconds(row["began_at"]), seconds(row["stable_at"])) for row in (first, second, third)] == [
+        (0.0, 0.0), (7.0, 10.0), (14.0, 15.0)
+    ]  # fmt: skip
+    assert [row["protocol"] for row in found["epochs: all leave"]] == ["share", "share"]
+
+
+ODD = ["", "a'b", "x\x00y", "\U0001f600", "g\n[2026-11-21] DEBUG", "{}", "null", "\u202e", "a" * 3000]
+
+
+def test_hostile_group_ids_and_reasons_stay_as_they_are(rules_session: Any) -> None:
+    rows = [
+        of_group(row, name)
+        for name in ODD
+        for row in (
+            *ONE,
+            leave(20, "a", reason=name),
+            asked_again(30, name or "m"),
+            join(30, 33, name or "m", 3, lists="z"),
+        )
+    ]
+    of_groups = rebalanced(rules_session, rows)
+    assert set(of_groups) == set(ODD)
+    for name, of_one in of_groups.items():
+        assert [row["cause"] for row in of_one] == ["member_joined", "member_left", "member_joined"]
+        assert of_one[1]["reason"] == (name or None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_of_a_log_in_any_order_make_the_same_rows(spark: Any, seed: int) -> None:
+    """Rows of several batches can be merged, whatever is cut and whatever comes first."""
+    rows = [of_group(row, name) for name, (requests, _) in CASES.items() for row in requests]
+    rows = [row | {"byte_offset": number} for number, row in enumerate(rows)]
+    dice = random.Random(seed)
+    parts: list[list[Row]] = [[], [], []]
+    for row in rows:
+        dice.choice(parts).append(row)
+    merged = as_stored(group_members.transform(frame(spark, "requests", parts[0])), "group_members")
+    for part in parts[1:]:
+        new = group_members.transform(frame(spark, "requests", part))
+        merged = aggregated(merged.localCheckpoint(), new, table_spec("group_members"))
+    whole = as_stored(group_members.transform(frame(spark, "requests", rows)), "group_members")
+    assert_same_rows(merged, whole, "group_members")
