@@ -146,6 +146,7 @@ def test_every_question_is_asked() -> None:
         "error_codes",
         "requests_of_connections",
         "what_the_log_shows",
+        "why_rebalanced",
     }
 
 

@@ -56,10 +56,18 @@ class Step:
     def is_of_whole_tables(self) -> bool:
         """Whether the step reads full tables, and not only the rows that a run recomputes.
 
-        A relation without a table is made of full tables if it needs only derived tables and what a run is given whole.
+        A relation without a table is made of full tables if it needs only derived tables, what a run is given whole, and
+        relations that are made of full tables.
         """
-        whole = _GIVEN_WHOLE | {name for name, spec in table_specs().items() if spec.derived}
-        return self.write_mode == "overwrite" or (self.write_mode is None and set(self.needs) <= whole)
+        return self.write_mode == "overwrite" or (self.write_mode is None and all(map(_is_whole, self.needs)))
+
+
+def _is_whole(name: str) -> bool:
+    """Return whether a step that needs this relation may read all its rows."""
+    if name in _GIVEN_WHOLE:
+        return True
+    spec, step = table_specs().get(name), steps().get(name)
+    return spec.derived if spec is not None else step is not None and step.is_of_whole_tables
 
 
 @lru_cache(maxsize=1)

@@ -310,6 +310,7 @@ def test_each_question_has_its_place(page: str) -> None:
         "what_the_log_shows",
         "who_floods",
         "who_is_slow",
+        "why_rebalanced",
     }
     assert re.findall(r'<h1 id="(\w+)-title"', page) == ["who_breaks"]
 

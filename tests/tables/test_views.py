@@ -28,6 +28,7 @@ QUESTIONS = (
     "who_uses_topics",
     "who_is_slow",
     "who_floods",
+    "why_rebalanced",
     "client_verdicts",
     "what_the_log_shows",
     "requests_of_connections",

@@ -276,8 +276,8 @@ def _as_rows(rows: DataFrame) -> DataFrame:
         *(column.alias(name) for name, column in from_trigger(F.col("chosen")).items()),
         F.col("members_before").cast("int").alias("members_before"),
         F.col("members").cast("int").alias("members_after"),
-        "joined",
-        "left",
-        "expired",
+        F.col("joined").alias("members_joined"),
+        F.col("left").alias("members_left"),
+        F.col("expired").alias("members_expired"),
         *(F.lit(None).cast(kind).alias(name) for name, kind in nothing.items()),
     )

@@ -61,7 +61,7 @@ def _merged(rows: DataFrame) -> DataFrame:
     counted = rows.where(is_about_leaving | (F.col("generation") >= 0))
     own = {"generation": F.when(~is_about_leaving, F.col("generation"))}
     left = F.struct(*(column.alias(name) for column, name in zip(
-        (F.col("left_at"), F.col("left.started_at"), F.col("left.reason")), _LEFT, strict=True)))  # fmt: skip
+        (F.col("left_at"), F.col("leaving.started_at"), F.col("leaving.reason")), _LEFT, strict=True)))  # fmt: skip
     merged = counted.withColumns(own).groupBy(*GROUP, "identity", "generation", "left_at").agg(
         F.min("first_seen_at").alias("at"),
         F.max("last_seen_at").alias("last_seen_at"),

@@ -43,7 +43,7 @@ def transform(new_requests: DataFrame) -> DataFrame:
     is_own = F.col("kind") != "listed"
     return events.groupBy(*_KEY).agg(
         F.min(F.when(F.col("kind") == "joined", _join())).alias("joined"),
-        F.min(F.when(F.col("kind") == "left", F.struct("started_at", "reason"))).alias("left"),
+        F.min(F.when(F.col("kind") == "left", F.struct("started_at", "reason"))).alias("leaving"),
         F.min(_at("given")).alias("id_given_at"),
         F.min(_at("listed")).alias("listed_at"),
         F.min(F.when((F.col("api_key") == SYNC) & F.col("is_taken"), F.col("logged_at"))).alias("synced_at"),

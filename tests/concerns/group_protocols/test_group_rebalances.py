@@ -1,6 +1,7 @@
 """What started each rebalance of a group: the causes that requests show, those that are inferred, and what looks alike."""
 
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from kafka_clientinfo.concerns.group_protocols import group_members
 from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.tables.views import views
 from kafka_clientinfo.warehouse.replacement import aggregated
 from tests.equality import assert_same_rows
 from tests.frames import as_stored, frame
@@ -247,12 +249,12 @@ NAMED = [
 SHOWN: list[Row] = [
     {
         "began_at": 10.1, "stable_at": 11.75, "duration_ms": 1650, "reason": "need to re-join", "member_id": "b",
-        "group_instance_id": "sb", **WHO, "joined": ["b"], "left": [], "expired": [], "last_to_join": "a", "last_joined_at": 10.6,
+        "group_instance_id": "sb", **WHO, "members_joined": ["b"], "members_left": [], "members_expired": [], "last_to_join": "a", "last_joined_at": 10.6,
         "last_is_static": False, "broker": "b", "life": 0, "protocol": "classic",
     },
     {
         "began_at": 20.0, "stable_at": 20.5, "duration_ms": 500, "reason": "the consumer\x1b[2J is being closed",
-        "member_id": "a", "group_instance_id": None, "joined": [], "left": ["a", "b"], "expired": [], "last_to_join": None,
+        "member_id": "a", "group_instance_id": None, "members_joined": [], "members_left": ["a", "b"], "members_expired": [], "last_to_join": None,
         "last_joined_at": None, "last_is_static": None,
     },
 ]  # fmt: skip
@@ -267,9 +269,9 @@ def test_a_rebalance_names_who_started_it_when_and_why(rules_session: Any) -> No
 
 def test_the_members_that_are_gone_are_named(found: dict[str, list[Row]]) -> None:
     killed = found["a member is killed"][-1]
-    assert (killed["expired"], killed["member_id"], seconds(killed["began_at"])) == (["b"], "b", 60.0)
+    assert (killed["members_expired"], killed["member_id"], seconds(killed["began_at"])) == (["b"], "b", 60.0)
     silent = found["epochs: killed"][-1]
-    assert (silent["expired"], silent["member_id"], silent["left"]) == (["b"], "b", [])
+    assert (silent["members_expired"], silent["member_id"], silent["members_left"]) == (["b"], "b", [])
 
 
 def test_epochs_are_stable_when_all_members_have_them(found: dict[str, list[Row]]) -> None:
@@ -278,6 +280,13 @@ def test_epochs_are_stable_when_all_members_have_them(found: dict[str, list[Row]
         (0.0, 0.0), (7.0, 10.0), (14.0, 15.0)
     ]  # fmt: skip
     assert [row["protocol"] for row in found["epochs: all leave"]] == ["share", "share"]
+
+
+def test_the_view_has_words_for_each_cause() -> None:
+    (check,) = (sql for name, sql in table_spec("group_rebalances").checks if name == "cause_known")
+    causes = set(re.findall(r"'(\w+)'", check))
+    assert set(re.findall(r"WHEN '(\w+)'", views()["why_rebalanced"].sql)) == causes - {"unknown"}
+    assert causes == {cause for _, expected in CASES.values() for _, cause, *_ in expected}
 
 
 ODD = ["", "a'b", "x\x00y", "\U0001f600", "g\n[2026-11-21] DEBUG", "{}", "null", "\u202e", "a" * 3000]
