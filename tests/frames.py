@@ -40,6 +40,8 @@ API_KEYS = {
     "STREAMS": 88,
     "TELEMETRY": 71,
     "PUSH": 72,
+    "COMMIT": 8,
+    "CREATE_TOPICS": 19,
 }
 ZERO = "A" * 22
 

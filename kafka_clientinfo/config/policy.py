@@ -8,12 +8,13 @@ version that does not begin with a number is reported as unreadable and is not c
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from .. import resources
 from ..errors import ConfigError
+from .activity import ActivityLimits, activity_limits
 from .patterns import check_pattern, without_ends
 from .rules import SEVERITIES, rules
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
@@ -26,7 +27,7 @@ _CHOICES = ("allowed", "refused")
 _VERSIONS = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
 _NO_LAST = 32767
 _KEYS = (
-    "client_id_patterns", "exempt_listeners", "forbidden_versions", "other_software", "severity", "software",
+    "activity", "client_id_patterns", "exempt_listeners", "forbidden_versions", "other_software", "severity", "software",
     "unknown_software",
 )  # fmt: skip
 
@@ -44,6 +45,7 @@ class Policy:
         exempt_listeners: names of listeners with connections that are not judged.
         forbidden_versions: API name, first and last version of ranges that must not be used (KIP-35).
         severity: per rule error, warning, info or off, if it differs from schemas/rules.
+        activity: the limits from which on a client's activity is reported.
     """
 
     software: tuple[tuple[str, str | None], ...] = ()
@@ -53,6 +55,7 @@ class Policy:
     exempt_listeners: tuple[str, ...] = ()
     severity: tuple[tuple[str, str], ...] = ()
     forbidden_versions: tuple[tuple[str, int, int], ...] = ()
+    activity: ActivityLimits = field(default_factory=ActivityLimits)
 
     @property
     def judges(self) -> bool:
@@ -90,6 +93,7 @@ def parse_policy(text: str, source: str) -> Policy:
         exempt_listeners=list_of_texts(data, "exempt_listeners", source),
         severity=_severity(_table(data, "severity", source), source),
         forbidden_versions=_forbidden(_table(data, "forbidden_versions", source), source),
+        activity=activity_limits(_table(data, "activity", source), source),
     )
 
 

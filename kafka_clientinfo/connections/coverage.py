@@ -216,6 +216,26 @@ def newest_periods(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     )
 
 
+def whole_periods(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Return the periods in which a broker's log holds every request for sure: silence there is evidence.
+
+    Returns:
+        One row per period: cluster, broker, whole_from, whole_until, and max_idle_ms (see `with_log_position`).
+    """
+    runs = _in_periods(_runs(ingested_files), settings)
+    is_whole = F.col("began_at").isNotNull() & ~F.col("is_blind") & F.coalesce("is_complete", F.lit(False))
+    return (
+        runs.where(is_whole)
+        .groupBy(*_BROKER, "period")
+        .agg(
+            F.min("began_at").alias("whole_from"),
+            F.max("ended_at").alias("whole_until"),
+            F.max("max_idle_ms").alias("max_idle_ms"),
+        )
+        .drop("period")
+    )
+
+
 def _part(offset: Column, period: Column, coverage: Column) -> Column:
     fields = offset.cast("bigint").alias("offset"), period.alias("period"), coverage.alias("coverage")
     return F.struct(*fields)

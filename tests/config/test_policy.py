@@ -1,10 +1,12 @@
 """The policy: what its file may say."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from kafka_clientinfo.config.activity import ActivityLimits
 from kafka_clientinfo.config.policy import VERSION, Policy, load_policy, parse_policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings, load_settings
@@ -49,6 +51,23 @@ def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
 )
 def test_it_judges_clients_where_it_requires_something_of_them(text: str, judges: bool) -> None:
     assert parse_policy(text, "x").judges == judges
+
+
+def test_it_reads_the_limits_of_activity(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text("[activity]\nminutes = 5\nrequests_per_minute = 7000\nrequests_per_minute_always = 7000\n")
+    settings = load_settings(client_policy=str(path))
+    limits = ActivityLimits(minutes=5, requests_per_minute=7000, requests_per_minute_always=7000)
+    assert settings.policy == Policy(activity=limits)
+    assert not settings.policy.judges
+    assert settings.fingerprint() != load_settings().fingerprint()
+
+
+def test_the_shipped_limits_are_the_defaults() -> None:
+    lines = (Path(__file__).parents[2] / "conf" / "client_policy.toml").read_text().split("# [activity]\n")[1]
+    shown = [line[2:] for line in lines.split("\n\n")[0].splitlines()]
+    assert parse_policy("\n".join(["[activity]", *shown]), "x").activity == ActivityLimits()
+    assert len(shown) == len(fields(ActivityLimits))
 
 
 @pytest.mark.kip("KIP-35", 10)
@@ -100,6 +119,19 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("[forbidden_versions]\nPRODUCE = []", "give a list of versions"),
         ("[forbidden_versions]\nPRODUCE = [1]", "1 is no range of versions"),
         ("[forbidden_versions]\nPRODUCE = ['3-1']", "'3-1' is no range of versions; write '3', '0-2' or '4+'"),
+        ("activity = 3", "activity is 3; make it a table"),
+        (
+            "[activity]\nminute = 3",
+            "activity: unknown property 'minute'; known are minutes, short_connections_per_minute",
+        ),
+        ("[activity]\nminutes = 0", "activity.minutes is 0; give a whole number from 1 to 60"),
+        ("[activity]\nminutes = 3.5", "activity.minutes is 3.5; give a whole number"),
+        ("[activity]\nminutes = true", "activity.minutes is True; give a whole number"),
+        ("[activity]\nerrors_percent = 50", "errors_percent is 50; give a whole number from 51 to 100"),
+        (
+            "[activity]\nrequests_per_minute = 9000",
+            "always is 6000, which is below requests_per_minute; give at least 9000",
+        ),
         ("[severity]\nnothing = 'off'", "unknown rule 'nothing'"),
         ("[severity]\nclient_id_changed = 'fatal'", "use one of error, warning, info, off"),
     ],

@@ -35,7 +35,7 @@ READ_LATER = {
         security_protocol sent_software_name sent_software_version seq session_no software_before
         software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
         software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id
-        telemetry_sent_id was_answered went_on_after_inconsistent went_on_after_invalid_request
+        telemetry_sent_id was_answered watched_error went_on_after_inconsistent went_on_after_invalid_request
     """,
     "connections": """
         accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first first_accepted first_telemetry_asked_with
@@ -45,6 +45,21 @@ READ_LATER = {
         software_after telemetry_in_header
     """,
     "broker_listeners": "broker cluster listener port",
+    "connection_storms": """
+        broker client_id client_software_name client_software_version cluster connections first first_at handshakes last_at
+        listener minutes most principal remote_host single_api singles
+    """,
+    "persistent_errors": """
+        api_name broker cluster codes connection_id first_at last_at opened_at opened_seq percent requests rule source
+    """,
+    "request_floods": """
+        api_name broker busiest client_id client_software_name client_software_version cluster first_at last_at listener
+        median minutes most principal requests users
+    """,
+    "throttled_clients": """
+        broker client_id client_software_name client_software_version cluster connected_ms first_at last_at listener longest
+        principal quota_0 quota_1 quota_2 quota_3 requests throttled_ms
+    """,
     "connection_groups": "first_mismatch last_mismatch_at mismatches_rejected mismatches_taken",
     "group_epochs": """
         after all_left_at arrival before begun_at broker broker_at_end changing cluster earlier_broker earlier_generation expiry

@@ -1,0 +1,136 @@
+"""Logs of clients that behave in some way for minutes, and what the rules on activity find in them.
+
+Every case is the log of a broker of its own, so that all cases of a module are judged at once, and one case's silence or
+level is not another's. Limits are low, so that logs are short.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from inspect import signature
+from typing import Any
+
+from kafka_clientinfo.concerns.activity import CONCERN
+from kafka_clientinfo.concerns.activity.client_activity import TIMES
+from kafka_clientinfo.config.activity import ActivityLimits
+from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.violations import violations
+from kafka_clientinfo.runs.steps import GIVEN_RELATIONS, needed, steps
+from tests.engines import collected, computed, on
+from tests.frames import api_versions, frame, in_time, log, request
+
+LIMITS = ActivityLimits(
+    minutes=3,
+    short_connections_per_minute=4,
+    short_seconds=10,
+    requests_per_minute=10,
+    times_median=5,
+    requests_per_minute_always=40,
+    errors_per_minute=3,
+    errors_percent=90,
+    throttled_percent=25,
+)
+SETTINGS = Settings(policy=Policy(activity=LIMITS))
+HOUR = 3600.0
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The requests of a broker's log, and the rules that they break; a rule's message where it matters.
+
+    Attributes:
+        requests: in any order; what is of no file of its own is of the case's.
+        rules: the rules that are broken, each once.
+        omits: whether correlation ids show that requests are left out of the log.
+    """
+
+    requests: Sequence[Row]
+    rules: frozenset[str] = frozenset()
+    omits: bool = False
+
+
+def case(*requests: Iterable[Row], rules: Iterable[str] = (), omits: bool = False) -> Case:
+    return Case([row for rows in requests for row in rows], frozenset(rules), omits)
+
+
+def found(
+    session: Any, cases: Mapping[str, Case], find: Callable[..., Any], settings: Settings = SETTINGS
+) -> dict[str, dict[str, Any]]:
+    """What a finder finds in each case, by rule; a rule that is broken more than once is named with a number."""
+    rows: list[Row] = []
+    for name, one in cases.items():
+        own = {"broker": name, "file_id": name}
+        rows += in_time([row | own for row in one.requests])
+    omitted = {name for name, one in cases.items() if one.omits}
+    needs = signature(find).parameters
+    with on(session):
+        requests, files = log(session, rows, lambda row: "omission" if row["broker"] in omitted else None)
+        relations: dict[str, Any] = {name: frame(session, name, []) for name in ("failed_requests", "topic_mentions")}
+        relations |= {"requests": requests, "new_requests": requests, "ingested_files": files}
+        relations |= {"judged_before": None, "settings": settings}
+        made = needed({"judged_requests", "connections", *needs} - GIVEN_RELATIONS)
+        for name in TopologicalSorter(made).static_order():
+            relations[name] = computed(steps()[name].make(relations))
+        findings = find(**{name: relations[name] for name in needs})
+        judged, opened = relations["judged_requests"], relations["connections"]
+        rows_found = collected(violations(judged, opened, [findings], settings, [CONCERN]))
+    by_case: dict[str, dict[str, Any]] = {name: {} for name in cases}
+    for row in sorted(rows_found, key=repr):
+        broken = by_case[row["broker"]]
+        broken[row["rule"] if row["rule"] not in broken else f"{row['rule']} {len(broken)}"] = row
+    return by_case
+
+
+def sent(connection: str, seconds: float, api: str = "METADATA", correlation_id: int = 1, **given: Any) -> Row:
+    """A request with times and without errors, as brokers log it."""
+    times = dict.fromkeys(TIMES, 0.0)
+    return request(connection, seconds, api, **{"errors": {}, "correlation_id": correlation_id, **times, **given})
+
+
+def handshake(connection: str, seconds: float, **given: Any) -> Row:
+    return api_versions(connection, seconds, 3, **{"correlation_id": 0, "errors": {}, **given})
+
+
+def neighbour(minutes: float = 10, step: float = 30, **given: Any) -> list[Row]:
+    """An ordinary client that keeps its connection, so that the log goes on; it began with a handshake."""
+    times = [step * number for number in range(1, int(minutes * 60 / step) + 1)]
+    own = {"client_id": "neighbour", "remote_host": "10.0.0.1", **given}
+    return [
+        handshake("neighbour", 0, **own),
+        *(sent("neighbour", at, "FETCH", number, **own) for number, at in enumerate(times, 1)),
+    ]
+
+
+def connections(
+    starts: Iterable[float],
+    apis: Sequence[str] = ("METADATA", "FETCH", "FETCH"),
+    name: str = "x",
+    software: str = "unknown",
+    **given: Any,
+) -> list[Row]:
+    """Connections that each send a handshake and these requests within a second."""
+    named = {"client_software_name": software, **given}
+    rows = []
+    for number, start in enumerate(starts):
+        id_ = f"{name}{number}"
+        rows.append(handshake(id_, start, **given))
+        rows += [sent(id_, start + count / 10, api, count, **named) for count, api in enumerate(apis, 1)]
+    return rows
+
+
+def times(per_minute: int, minutes: int, begin: float = 60, every: int = 1) -> list[float]:
+    """So many times in each of some minutes."""
+    return [begin + 60 * every * minute + 60 * number / per_minute for minute in range(minutes) for number in range(per_minute)]  # fmt: skip
+
+
+def requests(
+    connection: str, per_minute: int, minutes: int, begin: float = 60, api: str = "METADATA", **given: Any
+) -> list[Row]:
+    """Requests on one connection, so many in each of some minutes."""
+    first = int(begin)
+    return [
+        sent(connection, at, api, first + number, **given)
+        for number, at in enumerate(times(per_minute, minutes, begin))
+    ]

@@ -1,0 +1,120 @@
+"""Errors that do not go away: on which connections they are found, and what only looks like them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns.activity.predicates import NOT_LEADER, PERSISTENT, WATCHED, WRONG_BROKER
+from kafka_clientinfo.concerns.activity.rules import findings_errors
+from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.protocol.error_codes import errors
+
+from .behaviour import Case, case, found, handshake, neighbour, requests, sent
+
+PERSISTS, LEADER, WRONG = "persistent_error", "not_leader", "wrong_cluster_or_broker"
+OPENING = handshake("x", 1)
+
+
+def failing(per_minute: int = 4, minutes: int = 4, begin: float = 60, **given: Any) -> list[dict[str, Any]]:
+    """Fetches of partitions that the broker does not lead; three a minute for three minutes are the limit."""
+    return requests("x", per_minute, minutes, begin, **{"api": "FETCH", "errors": {6: 1}, **given})
+
+
+def good(per_minute: int = 4, minutes: int = 4, begin: float = 60, **given: Any) -> list[dict[str, Any]]:
+    return failing(per_minute, minutes, begin, **{"errors": {}, **given})
+
+
+def of_code(code: int, rule: str) -> Case:
+    return case(neighbour(), [OPENING], failing(errors={code: 2, 5: 1}), rules=[rule])
+
+
+def error_cases(codes: Mapping[str, int], rule: str) -> dict[str, Case]:
+    return {name: of_code(code, rule) for name, code in codes.items()}
+
+
+CASES: dict[str, Case] = {
+    "it asks a broker that does not lead": case(neighbour(), [OPENING], failing(), rules=[LEADER]),
+    "other requests succeed": case(neighbour(), [OPENING], failing(), good(api="METADATA"), rules=[LEADER]),
+    "it worked before": case(neighbour(), [OPENING], good(begin=2, minutes=1), failing(begin=70), rules=[LEADER]),
+    "it works again": case(neighbour(), [OPENING], failing(begin=70), good(30, begin=320), rules=[LEADER]),
+    "two APIs": case(neighbour(), [OPENING], failing(), failing(api="PRODUCE"), rules=[LEADER]),
+    "two errors": case(neighbour(), [OPENING], failing(), failing(api="METADATA", errors={3: 1}), rules=[LEADER, PERSISTS]),
+    "one answer says so": case(
+        neighbour(), [handshake("x", 1, error_code=129, errors={129: 1})], rules=[WRONG]
+    ),
+    **error_cases(NOT_LEADER, LEADER),
+    **error_cases(WRONG_BROKER, WRONG),
+    **error_cases(PERSISTENT, PERSISTS),
+    # the same on the face of it, and innocent
+    "a leader moves": case(neighbour(), [OPENING], failing(60, 1), good(begin=120)),
+    "a coordinator is away for two minutes": case(
+        neighbour(), [OPENING], failing(60, 2, errors={16: 1}, api="COMMIT"), good(begin=180, api="COMMIT")
+    ),
+    "it worked before, and works again": case(
+        neighbour(), [OPENING], good(begin=2, minutes=1), failing(begin=70), good(begin=320)
+    ),
+    "one topic of many": case(neighbour(), [OPENING], failing(), good(1, begin=61)),
+    "an exporter, once a minute": case(neighbour(60), [OPENING], failing(1, 50, errors={29: 3}, api="METADATA")),
+    "every few minutes": case(
+        neighbour(30), [OPENING], failing(6, 1), good(6, 1, 120), failing(6, 1, 600), good(6, 1, 700), failing(6, 1, 1200)
+    ),
+    "other errors": case(neighbour(), [OPENING], failing(errors={5: 1, 7: 1, 14: 1})),
+    "no error": case(neighbour(), [OPENING], good()),
+    "no response is logged": case(neighbour(), [OPENING], failing(errors=None)),
+    "a log at INFO": case(neighbour(log_level="INFO"), failing(log_level="INFO")),
+    "a log that leaves out requests": case(neighbour(), [OPENING], failing(), omits=True),
+    "a broker": case(neighbour(), [sent("x", 2, "UPDATE_METADATA", client_id="broker-1-x")], failing(client_id="broker-1-x")),
+    "a follower": case(neighbour(), [OPENING], failing(replica_id=2)),
+    "forwarded requests": case(neighbour(), [OPENING], failing(is_forwarded=True)),
+}  # fmt: skip
+MESSAGES = {
+    LEADER: (
+        "it asks a broker that does not lead",
+        "16 FETCH requests, 100 % of them at that time, were answered with 6 NOT_LEADER_OR_FOLLOWER",
+    ),
+    WRONG: (
+        "one answer says so",
+        "1 API_VERSIONS requests, 100 % of them at that time, were answered with 129 REBOOTSTRAP_REQUIRED",
+    ),
+    PERSISTS: (
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "16 FETCH requests, 100 % of them at that time, were answered with 3 UNKNOWN_TOPIC_OR_PARTITION",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def judged(rules_session: Any) -> dict[str, dict[str, Any]]:
+    return found(rules_session, CASES, findings_errors)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_error_that_does_not_go_away_is_found_and_nothing_else(judged: dict[str, dict[str, Any]], name: str) -> None:
+    assert set(judged[name]) == CASES[name].rules
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_a_finding_names_the_api_and_the_error(judged: dict[str, dict[str, Any]], rule: str) -> None:
+    name, message = MESSAGES[rule]
+    row = judged[name][rule]
+    assert row["message"] == f"{message}; {rules()[rule].asks}"
+    assert (row["client_id"], row["connection_id"], row["opened_seq"]) == ("app", "x", 0)
+
+
+def test_an_example_is_the_first_request_with_the_error(judged: dict[str, dict[str, Any]]) -> None:
+    row = judged["it worked before"][LEADER]
+    assert row["occurrences"] == 16
+    assert row["example"]["logged_at"] == row["first_at"]
+    assert row["example"]["correlation_id"] == 70
+
+
+def test_errors_of_two_apis_are_one_finding(judged: dict[str, dict[str, Any]]) -> None:
+    row = judged["two APIs"][LEADER]
+    assert row["occurrences"] == 32
+    assert "16 FETCH requests" in row["message"]
+    assert "16 PRODUCE requests" in row["message"]
+
+
+def test_watched_errors_are_kafkas() -> None:
+    assert {code: errors()[code].name for code in WATCHED} == WATCHED
