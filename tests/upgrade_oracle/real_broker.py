@@ -26,12 +26,15 @@ CLUSTER_ID = "dXBncmFkZS1vcmFjbGUtMQ"
 
 
 class Broker(NamedTuple):
-    """A broker that answers: `address` for clients, its two logs, and the port of its metrics (JMX)."""
+    """A broker that answers: `address` for clients, its two logs, the port of its metrics (JMX), and that of ZooKeeper or
+    the controller.
+    """
 
     address: str
     request_log: Path
     server_log: Path
     metrics_port: int
+    coordination_port: int
 
 
 def ready_made(name: str, command: Sequence[str | Path], folder: Path = HERE, fetches: bool = True) -> Path:
@@ -66,27 +69,47 @@ def jars(release: str) -> Path:
 def running(release: str, folder: Path) -> Iterator[Broker]:
     """A broker of this release, which keeps its data and logs in the folder."""
     folder.mkdir(parents=True)
-    with contextlib.ExitStack() as taken:
-        ports = [taken.enter_context(socket.create_server((HOST, 0))).getsockname()[1] for _ in range(3)]
-    port, other, metrics = ports
-    server = folder / "server.properties"
-    server.write_text(properties(release, folder, port, other))
-    java = ["java", "-Djava.awt.headless=true", "-XX:+UseSerialGC", "-cp", f"{jars(release)}/*"]
+    port, other, metrics = free_ports(3)
     with contextlib.ExitStack() as processes:
         if release < "4":
             zookeeper = folder / "zookeeper.properties"
             zookeeper.write_text(f"dataDir={folder}/zookeeper\nclientPort={other}\nadmin.enableServer=false\n")
-            command = [*java, "-Xmx96m", "org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper]
+            command = [*java(release), "-Xmx96m", "org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper]
             processes.enter_context(process(command, folder / "zookeeper.out", lambda: answers(other)))
-        else:
-            format_ = [*java, "-Xmx96m", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", server]
-            subprocess.run(format_, check=True, capture_output=True)
-        command = [*java, "-Xmx384m", *metrics_options(metrics), logging_option(release, folder), "kafka.Kafka", server]
-        log = folder / "server.log"
-        processes.enter_context(
-            process(command, folder / "broker.out", lambda: " started (kafka.server" in read(log) and answers(port))
-        )
-        yield Broker(f"{HOST}:{port}", folder / "kafka-request.log", log, metrics)
+        yield processes.enter_context(node(release, folder, 1, port, other, metrics))
+
+
+@contextlib.contextmanager
+def second(release: str, folder: Path, first: Broker) -> Iterator[Broker]:
+    """Another broker of the cluster of a running one, with the id 2."""
+    folder.mkdir(parents=True)
+    port, metrics = free_ports(2)
+    with node(release, folder, 2, port, first.coordination_port, metrics) as broker:
+        yield broker
+
+
+def free_ports(number: int) -> list[int]:
+    with contextlib.ExitStack() as taken:
+        return [taken.enter_context(socket.create_server((HOST, 0))).getsockname()[1] for _ in range(number)]
+
+
+def java(release: str) -> list[str]:
+    return ["java", "-Djava.awt.headless=true", "-XX:+UseSerialGC", "-cp", f"{jars(release)}/*"]
+
+
+@contextlib.contextmanager
+def node(release: str, folder: Path, number: int, port: int, other: int, metrics: int) -> Iterator[Broker]:
+    """The process of one broker; `other` is the port of ZooKeeper or the controller."""
+    server = folder / "server.properties"
+    server.write_text(properties(release, folder, port, other, number))
+    if release >= "4":
+        format_ = [*java(release), "-Xmx96m", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(server)]
+        subprocess.run(format_, check=True, capture_output=True)
+    command = [*java(release), "-Xmx384m", *metrics_options(metrics), logging_option(release, folder)]
+    log = folder / "server.log"
+    ready = lambda: " started (kafka.server" in read(log) and answers(port)  # noqa: E731
+    with process([*command, "kafka.Kafka", server], folder / "broker.out", ready):
+        yield Broker(f"{HOST}:{port}", folder / "kafka-request.log", log, metrics, other)
 
 
 def metrics_options(port: int) -> list[str]:
@@ -110,8 +133,8 @@ def topic_bytes(broker: Broker) -> dict[tuple[str, str], int]:
     return {(metric, topic): int(count) for metric, topic, count in rows}
 
 
-def properties(release: str, folder: Path, port: int, other: int) -> str:
-    """Stock settings but for what one node needs; `other` is the port of ZooKeeper or the controller."""
+def properties(release: str, folder: Path, port: int, other: int, number: int = 1) -> str:
+    """Stock settings but for what few nodes need; `other` is the port of ZooKeeper or the controller, which is node 1."""
     lines = [
         f"log.dirs={folder}/data",
         f"advertised.listeners=PLAINTEXT://{HOST}:{port}",
@@ -124,14 +147,15 @@ def properties(release: str, folder: Path, port: int, other: int) -> str:
         "group.initial.rebalance.delay.ms=0",
     ]
     if release < "4":
-        lines += ["broker.id=1", f"zookeeper.connect={HOST}:{other}", f"listeners=PLAINTEXT://{HOST}:{port}"]
+        lines += [f"broker.id={number}", f"zookeeper.connect={HOST}:{other}", f"listeners=PLAINTEXT://{HOST}:{port}"]
     else:
+        own = f"listeners=PLAINTEXT://{HOST}:{port}"
         lines += [
-            "process.roles=broker,controller",
-            "node.id=1",
+            "process.roles=broker,controller" if number == 1 else "process.roles=broker",
+            f"node.id={number}",
             "controller.listener.names=CONTROLLER",
             f"controller.quorum.voters=1@{HOST}:{other}",
-            f"listeners=PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{other}",
+            f"{own},CONTROLLER://{HOST}:{other}" if number == 1 else own,
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "share.coordinator.state.topic.num.partitions=3",
             "share.coordinator.state.topic.replication.factor=1",
