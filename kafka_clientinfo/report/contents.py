@@ -21,6 +21,7 @@ from ..questions.trust import unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
+from .activity import requests_over_time
 from .buckets import Buckets, buckets, open_by_software
 from .clients import Inventory, Limits, OwnersOfClients
 from .page import Section, embedded, page
@@ -88,6 +89,7 @@ class _Contents:
         sections = [
             self._who_breaks(),
             self._topics(),
+            self._activity(),
             self._software(),
             self._over_time(),
             self._negotiation(),
@@ -159,6 +161,10 @@ class _Contents:
     def _topics(self) -> Section:
         notes = [*filter(None, [unresolved(self.scope)]), *coverage(self.scope)]
         return self._section("who_uses_topics", notes=notes)
+
+    def _activity(self) -> Section:
+        table, drawn = requests_over_time(self.scope)
+        return self._section("who_is_slow", table, plots=drawn)
 
     def _software(self) -> Section:
         table = read(self.scope, "software")

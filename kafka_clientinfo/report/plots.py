@@ -66,15 +66,20 @@ def stacked_by_release(
     return _svg("releases", label, values, by_word, target=target)
 
 
-def over_time(series: Mapping[str, Sequence[int]], start: int, width: int, label: str) -> str:
-    """Draw numbers per bucket of time, stacked by name; start and width of the buckets are in microseconds."""
+def over_time(
+    series: Mapping[str, Sequence[int]], start: int, width: int, label: str, axis: str = "open connections"
+) -> str:
+    """Draw numbers per bucket of time, stacked by name; start and width of the buckets are in microseconds.
+
+    `axis` is what the numbers count.
+    """
     values = [
-        {"time": (start + bucket * width) // 1000, "open": number, "name": _label(name), "order": order}
+        {"time": (start + bucket * width) // 1000, "number": number, "name": _label(name), "order": order}
         for order, (name, numbers) in enumerate(series.items())
         for bucket, number in enumerate([*numbers, numbers[-1]])  # twice the last one, so that its step has a width
     ]
     colours = {_label(name): ("var(--rest)" if name == OTHERS else f"var(--s{n})") for n, name in enumerate(series)}
-    return _svg("over_time", label, values, colours)
+    return _svg("over_time", label, values, colours, axis=axis)
 
 
 def _label(text: str) -> str:

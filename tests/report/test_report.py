@@ -301,7 +301,7 @@ def test_every_word_has_a_colour_of_the_page(colours: dict[str, str], words: Ite
 
 def test_each_question_has_its_place(page: str) -> None:
     without = {name for name in views() if f'<section id="{name}"' not in page}
-    # For dashboards, about the log, to look up, and of activity.
+    # For dashboards, about the log, to look up, and shown where who_is_slow is.
     assert without == {
         "client_latency",
         "client_verdicts",
@@ -309,7 +309,6 @@ def test_each_question_has_its_place(page: str) -> None:
         "requests_of_connections",
         "what_the_log_shows",
         "who_floods",
-        "who_is_slow",
         "why_rebalanced",
     }
     assert re.findall(r'<h1 id="(\w+)-title"', page) == ["who_breaks"]
