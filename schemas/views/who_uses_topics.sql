@@ -1,6 +1,7 @@
 -- Who uses which topic: per topic each client that produces to it, reads it, commits or changes it; and topics that nobody wrote or read while the logs cover (unused_since).
 SELECT u.cluster, u.topic, u.topic_id, u.operation, u.principal, u.client_id, u.client_software_name, u.client_software_version,
-       i.host_count, u.requests, u.bytes, CAST(floor(u.bytes / u.days) AS BIGINT) AS bytes_per_day, u.first_at, u.last_at,
+       i.host_count, u.requests, u.bytes, CAST(floor(u.bytes / u.days) AS BIGINT) AS bytes_per_day,
+       u.first_at, u.last_at,
        CAST(NULL AS TIMESTAMP) AS unused_since, CAST(NULL AS TIMESTAMP) AS covered_until
 FROM (
     SELECT cluster, topic, CASE WHEN topic IS NULL THEN topic_id END AS topic_id, operation, principal, client_id,

@@ -15,7 +15,7 @@ TOMORROW: Key = (*X[:5], 20_001)
 
 
 class Step(NamedTuple):
-    """A request: of an incremental fetch of the session 7 only what differs; topics are like "a0 a1 b", with partitions."""
+    """A request, by default an incremental fetch of session 7; topics are like "a0 a1 b", with partitions."""
 
     epoch: int
     added: str = ""

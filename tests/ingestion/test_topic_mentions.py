@@ -240,7 +240,9 @@ def fetch(epoch: int, added: str = "", forgotten: str = "", at: float = 0, sessi
     """A fetch of a session; topics are like "a0 b1", each with a partition."""
     request = {
         "sessionId": named, "sessionEpoch": epoch,
-        "topics": [{"topic": word[0], "partitions": [{"partition": int(n)} for n in word[1:]]} for word in added.split()],
+        "topics": [
+            {"topic": word[0], "partitions": [{"partition": int(n)} for n in word[1:]]} for word in added.split()
+        ],
         "forgottenTopicsData": [{"topic": word[0], "partitions": [int(word[1])]} for word in forgotten.split()],
     }  # fmt: skip
     response = {"errorCode": 0, "sessionId": session, "responses": []}
@@ -253,7 +255,7 @@ SESSION = ("session", "session_number", "first_epoch", "last_epoch", "is_start",
 
 
 def in_sessions(folder: Path, *records: bytes) -> dict[tuple[str, Any], tuple[Any, ...]]:
-    """Rows of sessions by session and topic: their requests, the seconds of their times, what they say, and partitions."""
+    """Return rows of sessions by session and topic: requests, times after noon, the columns of SESSION, partitions."""
     found = {}
     for row in mentioned(folder, *records):
         if row["kind"] == "use":

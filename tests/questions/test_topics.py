@@ -68,16 +68,17 @@ def commit(at: float, **given: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Scope:
-    """Two producers of t, one of them on two days; a client that reads, one that commits, one that does both; and others."""
+    """Two producers of t, one on two days; a client that only reads, one that only commits, one that does both."""
     p, q, c, d, e = (
         {"client_id": name, "connection": f"10.0.0.1:9092-10.0.0.2:4000{number}-0"}
         for number, name in enumerate("pqcde")
     )
     records = [
         produce(0, 10, **p), produce(1, 20, **p), produce(2, 4, principal="User:q", **q), fetch(3, topic="t", **c),
-        commit(4, **c), commit(5, **d), commit(5.5, **d), fetch(6, topic="t", **e), fetch(7, topic="t", **e), produce(8, 7, topic="u", **e),
-        fetch(9, ID, **e), metadata(10, ("u", OTHER), ("v", None)), produce(DAY, 33, **p), fetch(DAY + 1, topic="w", **e),
-        fetch(DAY + 2, topic="w", **e),
+        commit(4, **c), commit(5, **d), commit(5.5, **d), fetch(6, topic="t", **e), fetch(7, topic="t", **e),
+        produce(8, 7, topic="u", **e),
+        fetch(9, ID, **e), metadata(10, ("u", OTHER), ("v", None)), produce(DAY, 33, **p),
+        fetch(DAY + 1, topic="w", **e), fetch(DAY + 2, topic="w", **e),
     ]  # fmt: skip
     return Scope(tables(tmp_path_factory.mktemp("small"), b1=records))
 

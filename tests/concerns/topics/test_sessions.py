@@ -149,7 +149,8 @@ JOINED: dict[str, tuple[list[Part], list[tuple[Any, ...]]]] = {
     **{
         f"and another {column}": ([BEGUN, Part((2, 4), other={column: value})], [(1, None, 3)])
         for column, value in {
-            "principal": "User:q", "client_software_name": "m", "client_software_version": "2", "operation": "replicate",
+            "principal": "User:q", "client_software_name": "m", "client_software_version": "2",
+            "operation": "replicate",
         }.items()
     },
     "but a client without an id may go on": (
@@ -180,7 +181,8 @@ JOINED: dict[str, tuple[list[Part], list[tuple[Any, ...]]]] = {
         [(1, "a", 4), (2, "a", 1)],
     ),
     "a topic that comes back counts from then on": (
-        [BEGUN, Part((2, 2), "", {"a": (0, [(0, False, 1)])}), Part((3, 3)), Part((4, 4), "", {"a": (1, [(0, True, 0)])}),
+        [BEGUN, Part((2, 2), "", {"a": (0, [(0, False, 1)])}), Part((3, 3)),
+         Part((4, 4), "", {"a": (1, [(0, True, 0)])}),
          Part((5, 5))],
         [(1, "a", 1, 0.5), (4, "a", 1)],
     ),
@@ -221,7 +223,8 @@ def joined(rules_session: Any) -> dict[str, list[Any]]:
 def test_parts_are_joined(joined: dict[str, list[Any]], name: str, kind: str) -> None:
     parts, expected = JOINED[name]
     wanted = [
-        (parts[number].other.get("broker", "b"), parts[number].client, START.date() + timedelta(days=parts[number].day), topic, requests,
+        (parts[number].other.get("broker", "b"), parts[number].client, START.date() + timedelta(days=parts[number].day),
+         topic, requests,
          _local(at((number - 1) * HOUR)), _local(at((number - sum(before)) * HOUR)))
         for number, topic, requests, *before in expected
     ]  # fmt: skip

@@ -302,8 +302,9 @@ def test_every_operation_is_of_an_api_and_naming_apis_have_none() -> None:
 
 
 def test_merging_adds_in_any_grouping() -> None:
-    uses = [TopicUse("t", None, 1, {3: 1, 6: 4}), TopicUse("u", None, None, None), TopicUse("t", None, None, {3: 1, 5: 2}),
-            TopicUse("t", None, 4, None), TopicUse("u", None, None, {})]  # fmt: skip
+    uses = [TopicUse("t", None, 1, {3: 1, 6: 4}), TopicUse("u", None, None, None),
+            TopicUse("t", None, None, {3: 1, 5: 2}), TopicUse("t", None, 4, None),
+            TopicUse("u", None, None, {})]  # fmt: skip
     expected = (TopicUse("t", None, 5, {3: 2, 5: 2, 6: 4}), TopicUse("u", None, None, {}))
     assert merged(uses) == expected
     for at in range(1, len(uses)):

@@ -86,7 +86,7 @@ READERS: dict[str, tuple[int, str, str, bool]] = {
     "one in a session": (FETCH, ASKED % IN_SESSION, GIVEN % '"errorCode":0,"sessionId":7,', True),
     "one that is refused by its session": (FETCH, ASKED % IN_SESSION, GIVEN % '"errorCode":70,"sessionId":0,', False),
     "one with half a session": (FETCH, ASKED % ('"sessionEpoch":3,', ""), GIVEN % "", False),
-    "one that forgets nothing it names": (FETCH, ASKED % (IN_SESSION[0], ""), GIVEN % '"errorCode":0,"sessionId":7,', False),
+    "one without what it forgets": (FETCH, ASKED % (IN_SESSION[0], ""), GIVEN % '"errorCode":0,"sessionId":7,', False),
     "one with an answer of a session alone": (FETCH, ASKED % ("", ""), GIVEN % '"errorCode":0,"sessionId":7,', False),
     "one without an answer in JSON": (FETCH, ASKED % ("", ""), '""', False),
     "a Metadata": (METADATA, '{"topics":null}', LISTED, True),
