@@ -1,4 +1,4 @@
-"""The command `activity`: shows who sends how many requests, how long they take, who is throttled and who gets errors."""
+"""The command `activity`: shows who sends how many requests, how long they take, and who is throttled or gets errors."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..config.owners import Owner, Owners
-from ..questions.activity import BY, CLIENT_KEY, TOP, Question, nothing, timeline, whole_buckets
+from ..questions.activity import BY, CLIENT_KEY, TOP, Question, nothing, owners_of_clients, timeline, whole_buckets
 from ..questions.filters import Scope, add_filters
 from ..questions.presenter import counted
 from ..questions.trust import info_logs, of_cluster
@@ -36,8 +36,8 @@ _WIDER = "On a wider terminal there are more columns; --json and --csv have all.
 WORDS = {"requests": "requests", "p99": "time (p99)", "throttle": "throttle time", "errors": "errors"}
 """The words for each order of `TOP`, after `the most`."""
 _OF_PERCENTILES = (
-    "p50 and p99 are upper bounds: so many percent of the requests took at most that long, and the true value is more than "
-    "1/1.8 of it."
+    "p50 and p99 are upper bounds: so many percent of the requests took at most that long, and the true value is more "
+    "than 1/1.8 of it."
 )
 
 
@@ -86,9 +86,9 @@ def answered(
     of_clients = _owners_of_clients(scope, owners) if by in ("client", "owner") else {}
     known = sorted({owner for several in of_clients.values() for owner in several}, key=lambda owner: owner.name)
     number_of = {owner: number for number, owner in enumerate(known)}
-    owner_numbers = {client: [number_of[owner] for owner in several] for client, several in of_clients.items()}
-    question = Question(by, top, owner_numbers)
-    table = ask(scope, title, question.statement(scope), None, limit, "activity")
+    numbers = {client: [number_of[owner] for owner in several] for client, several in of_clients.items()}
+    question = Question(by, top, owners_of_clients(scope, numbers) if by == "owner" else ())
+    table = ask(scope, title, question.statement, None, limit, "activity")
     notes: list[str] = []
     if for_text:
         table, notes = _as_text(scope, question, table, limit)
@@ -143,8 +143,8 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     series, draw = question.over_time(scope, steps, limit), marks()
     rows = [(*row, draw.line(series.get(row[: len(keys)]) or [0] * steps.count)) for row in rows]
     sentence = (
-        f"Over time: requests; a character is {steps.words}, from {steps.start:%Y-%m-%d %H:%M} to {steps.end:%Y-%m-%d %H:%M} UTC; "
-        f"the highest is the most of its row, {draw.none} is none."
+        f"Over time: requests; a character is {steps.words}, from {steps.start:%Y-%m-%d %H:%M} to "
+        f"{steps.end:%Y-%m-%d %H:%M} UTC; the highest is the most of its row, {draw.none} is none."
     )
     whole = table.whole | {"over time"}
     return replace(table, columns=(*columns, "over_time"), rows=rows, whole=whole), [sentence, *sentences]

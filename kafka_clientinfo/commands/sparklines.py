@@ -14,7 +14,7 @@ class Marks:
     levels: str
 
     def line(self, numbers: Sequence[int]) -> str:
-        """Return a character per number; the greatest number gets the highest, whatever it is, and only 0 gets `none`."""
+        """Return a character per number: the highest for the greatest number, whatever it is, and `none` for 0 only."""
         most = max(numbers, default=0)
         return "".join(
             self.levels[-(-number * len(self.levels) // most) - 1] if number > 0 else self.none for number in numbers

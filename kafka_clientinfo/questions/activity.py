@@ -1,8 +1,8 @@
 """The question what clients do over time: requests, times, errors, throttling and connections, by client or otherwise.
 
-The rows of `client_activity` are sums over buckets of time, so an answer is about whole buckets. Its percentiles come from
-the view `client_latency`: each is at most the given value and more than 1/1.8 of it (up to 1,000,000 ms), and is the
-smallest time that so many percent of the requests do not exceed.
+The rows of `client_activity` are sums over buckets of time, so an answer is about whole buckets. A percentile is the
+smallest time that so many percent of the requests do not exceed. It comes from the view `client_latency`: the true one is
+at most the given one and more than 1/1.8 of it (up to 1,000,000 ms).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,16 +77,17 @@ class Question:
     Attributes:
         by: a key of `BY`.
         top: a key of `TOP`.
-        owners: by the columns of `CLIENT_KEY`, the numbers of a client's owners; the answer has these numbers, and null
-            for clients without an owner. A client counts for each of its owners.
+        owners: numbers of owners, from `owners_of_clients`; the answer has these numbers, and null for clients without an
+            owner. A client counts for each of its owners.
     """
 
     by: str = "client"
     top: str = "requests"
-    owners: Mapping[tuple[Any, ...], Sequence[int]] | None = None
+    owners: Sequence[tuple[str, int]] = ()
 
-    def statement(self, scope: Scope) -> str:
-        """Return the SQL for one row per value of the columns in `BY`."""
+    @property
+    def statement(self) -> str:
+        """The SQL for one row per value of the columns in `BY`."""
         keys = BY[self.by]
         of_key = ", ".join(keys)
         opened = "" if self.by == "api" else "CAST(sum(connections_opened) AS BIGINT) AS connections_opened, "
@@ -94,15 +95,16 @@ class Question:
             f"SELECT {of_key}, CAST(sum(requests) AS BIGINT) AS requests, {opened}"
             "CAST(sum(error_count) AS BIGINT) AS errors, max(total_time_ms_max) AS max_ms, "
             "floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us, CAST(sum(throttled) AS BIGINT) AS throttled, "
-            "sum(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_sum END) AS throttle_ms, min(bucket) AS first_bucket, "
+            "CAST(floor(sum(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_sum END) * 1000 + 0.5) AS DOUBLE) / 1000 "
+            "AS throttle_ms, min(bucket) AS first_bucket, "
             f"max(bucket) AS last_bucket FROM {self._source('client_activity')} GROUP BY {of_key}"
         )
         shown = ["requests", *(["connections_opened"] if opened else []), "errors"]
         chosen = f"WHERE s.{TOP[self.top]} > 0 " if self.top in _ONLY_SOME else ""
         return (
-            f"{self._owners(scope)}SELECT {', '.join(f's.{name}' for name in (*keys, *shown))}, p.p50_ms, p.p99_ms, s.max_ms, "
-            "floor(CAST(s.total_us AS DOUBLE) / nullif(s.requests, 0) + 0.5) / 1000 AS mean_ms, s.throttled, s.throttle_ms, "
-            f"s.first_bucket, s.last_bucket FROM ({sums}) AS s "
+            f"{self._owners}SELECT {', '.join(f's.{name}' for name in (*keys, *shown))}, p.p50_ms, p.p99_ms, "
+            "s.max_ms, floor(CAST(s.total_us AS DOUBLE) / nullif(s.requests, 0) + 0.5) / 1000 AS mean_ms, s.throttled, "
+            f"s.throttle_ms, s.first_bucket, s.last_bucket FROM ({sums}) AS s "
             f"LEFT JOIN ({percentiles(self._source('client_latency'), keys)}) AS p ON {same('p', 's', keys)} {chosen}"
             f"ORDER BY {TOP[self.top]} DESC, requests DESC, {', '.join(f's.{name}' for name in keys)}"
         )
@@ -112,10 +114,10 @@ class Question:
         keys = BY[self.by]
         micros, start = timeline.minutes * 60_000_000, int(timeline.start.timestamp()) * 1_000_000
         step = f"CAST(floor(({_MICROS} - {start}) / {micros}.0) AS INT)"
-        chosen = f" JOIN ({self.statement(scope)} LIMIT {limit}) AS t ON {same('n', 't', keys)}" if limit else ""
+        chosen = f" JOIN ({self.statement} LIMIT {limit}) AS t ON {same('n', 't', keys)}" if limit else ""
         of_key = ", ".join(f"n.{name}" for name in keys)
         rows = scope.query(
-            f"{self._owners(scope)}SELECT {of_key}, {step} AS step, CAST(sum(n.number) AS BIGINT) AS number "
+            f"{self._owners}SELECT {of_key}, {step} AS step, CAST(sum(n.number) AS BIGINT) AS number "
             f"FROM ({_numbers(self._source('client_activity'), scope, timeline.in_minutes)}) AS n{chosen} "
             f"GROUP BY {of_key}, {step}"
         )
@@ -131,19 +133,23 @@ class Question:
             return f"({joined}) AS a"
         return f"{{{name}}} AS a" + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")
 
-    def _owners(self, scope: Scope) -> str:
-        """Return the WITH clause that numbers each client's owners; empty if the answer needs none."""
+    @property
+    def _owners(self) -> str:
+        """The WITH clause with the owners of each client; empty if the answer needs none."""
         if self.by != "owner":
             return ""
-        owners = self.owners or {}
-        clients = scope.query(
-            f"SELECT DISTINCT {', '.join(CLIENT_KEY)}, {_HASH} AS client_key FROM {{client_activity}} AS a"
-        )
-        pairs = [
-            f"('{client_key}', {number})" for *client, client_key in clients for number in owners.get(tuple(client), ())
-        ]
-        rows = ", ".join(pairs or ["('', 0)"])  # no client has an empty hash
+        pairs = self.owners or [("", 0)]  # no client has an empty hash
+        rows = ", ".join(f"('{client}', {number})" for client, number in pairs)
         return f"WITH owners AS (SELECT * FROM (VALUES {rows}) AS v (client_key, owner)) "
+
+
+def owners_of_clients(scope: Scope, numbers: Mapping[tuple[Any, ...], Sequence[int]]) -> list[tuple[str, int]]:
+    """Return a pair for each client in scope and each of its owners: a hash of the client, and the owner's number.
+
+    `numbers` are those of the owners by the columns of `CLIENT_KEY`.
+    """
+    rows = scope.query(f"SELECT DISTINCT {', '.join(CLIENT_KEY)}, {_HASH} AS client_key FROM {{client_activity}} AS a")
+    return [(client_key, number) for *client, client_key in rows for number in numbers.get(tuple(client), ())]
 
 
 def percentiles(source: str, keys: Iterable[str]) -> str:
@@ -167,16 +173,15 @@ def timeline(scope: Scope, most: int) -> Timeline | None:
     if first is None:
         return None
     buckets = (last - first) // timedelta(minutes=length) + 1
-    in_minutes = buckets < most and length <= _MOST_MINUTES
-    if in_minutes:
+    span = (int(first.timestamp()) // 60, int(last.timestamp()) // 60)
+    widths: Iterable[int] = (length * number for number in range(1, buckets + 1))
+    in_minutes = False
+    if buckets < most and length <= _MOST_MINUTES:
         ((start, end),) = scope.query(
             f"SELECT min({_MICROS}), max({_MICROS}) FROM ({_numbers('{client_activity} AS a', scope, True)}) AS n"
         )
-        span = (start // 60_000_000, end // 60_000_000)
-        widths: Iterable[int] = _STEPS
-    else:
-        span = (int(first.timestamp()) // 60, int(last.timestamp()) // 60)
-        widths = (length * number for number in range(1, buckets + 1))
+        if start is not None:  # else buckets are longer than the setting says
+            span, widths, in_minutes = (start // 60_000_000, end // 60_000_000), _STEPS, True
     for width in widths:
         begin = span[0] // width * width if in_minutes else span[0]
         count = (span[1] - begin) // width + 1

@@ -7,7 +7,7 @@ SELECT a.cluster, a.principal, a.client_id, a.api_name, a.requests, p.p50_ms, p.
        floor(CAST(a.throttle_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_throttle_ms,
        floor(CAST(a.response_queue_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_response_queue_ms,
        floor(CAST(a.send_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_send_ms,
-       a.throttled, a.quota_ms AS throttle_ms, a.max_throttle_ms, a.first_bucket, a.last_bucket
+       a.throttled, CAST(a.quota_us AS DOUBLE) / 1000 AS throttle_ms, a.max_throttle_ms, a.first_bucket, a.last_bucket
 FROM (
     SELECT cluster, principal, client_id, api_name, CAST(sum(requests) AS BIGINT) AS requests,
            max(total_time_ms_max) AS max_ms, floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us,
@@ -15,7 +15,7 @@ FROM (
            floor(sum(local_time_ms_sum) * 1000 + 0.5) AS local_us,
            floor(sum(remote_time_ms_sum) * 1000 + 0.5) AS remote_us,
            floor(sum(throttle_time_ms_sum) * 1000 + 0.5) AS throttle_us,
-           sum(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_sum END) AS quota_ms,
+           floor(sum(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_sum END) * 1000 + 0.5) AS quota_us,
            floor(sum(response_queue_time_ms_sum) * 1000 + 0.5) AS response_queue_us,
            floor(sum(send_time_ms_sum) * 1000 + 0.5) AS send_us,
            CAST(sum(throttled) AS BIGINT) AS throttled, max(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_max END) AS max_throttle_ms,

@@ -1,4 +1,4 @@
-"""What clients do over time: the figures by each key, percentiles within their bound, buckets in scope, time in steps."""
+"""What clients do over time: figures by each key, percentiles within their bound, buckets in scope, steps of time."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -62,8 +62,12 @@ def scope(tables: Callable[..., Tables]) -> Scope:
     return Scope(tables(*ROWS))
 
 
+def question(scope: Scope, by: str = "client", top: str = "requests", owners: Any = None) -> Question:
+    return Question(by, top, activity.owners_of_clients(scope, owners or {}))
+
+
 def answer(scope: Scope, **asked: Any) -> list[dict[str, Any]]:
-    return scope.query(Question(**asked).statement(scope)).dicts()
+    return scope.query(question(scope, **asked).statement).dicts()
 
 
 def figures(scope: Scope, *names: str, **asked: Any) -> list[tuple[Any, ...]]:
@@ -98,7 +102,7 @@ def test_each_key_has_its_rows(scope: Scope, by: str) -> None:
 
 
 def test_only_rows_by_api_lack_connections(scope: Scope) -> None:
-    lacking = {by for by in BY if "connections_opened" not in scope.query(Question(by).statement(scope)).names}
+    lacking = {by for by in BY if "connections_opened" not in scope.query(Question(by).statement).names}
     assert lacking == {"api"}
 
 
@@ -207,17 +211,22 @@ def test_requests_over_time(
 
 @pytest.mark.parametrize("by", BY)
 def test_only_the_rows_that_are_shown_have_a_line(scope: Scope, by: str) -> None:
-    question = Question(by, owners={("c", "User:b", "busy"): [0]})
+    asked = question(scope, by, owners={("c", "User:b", "busy"): [0]})
     line = activity.timeline(scope, 24)
     assert line is not None
-    every = question.over_time(scope, line)
-    rows = scope.query(question.statement(scope)).dicts()
+    every = asked.over_time(scope, line)
+    rows = scope.query(asked.statement).dicts()
     key = BY[by]
     assert {tuple(row[name] for name in key): row["requests"] for row in rows if row["requests"]} == {
         of: sum(numbers) for of, numbers in every.items()
     }
     first = tuple(rows[0][name] for name in key)
-    assert question.over_time(scope, line, 1) == {first: every[first]}
+    assert asked.over_time(scope, line, 1) == {first: every[first]}
+
+
+def test_buckets_that_are_longer_than_the_setting_says_are_steps(tables: Callable[..., Tables]) -> None:
+    scope = Scope(tables(sent(1.0, requests_by_minute=[(90, 1)])))
+    assert activity.timeline(scope, 24) == steps(0, 60, 1, False)
 
 
 def test_without_requests_there_is_no_line(tables: Callable[..., Tables]) -> None:
@@ -283,11 +292,11 @@ def test_spark_answers_as_duckdb(spark: Any, sample_warehouse: Path, by: str, to
     assert line is not None
     assert activity.timeline(both[1], 24) == line
     owners = {("default", "User:ANONYMOUS", "kgo"): [0, 1], ("default", "User:alice", "kafkajs"): [1]}
-    question = Question(by, top, owners)
-    answers = [scope.query(question.statement(scope)) for scope in both]
+    asked = [question(scope, by, top, owners) for scope in both]
+    answers = [scope.query(one.statement) for scope, one in zip(both, asked, strict=True)]
     assert answers[0].rows
     assert answers[0] == answers[1]
-    assert question.over_time(both[0], line, 3) == question.over_time(both[1], line, 3)
+    assert asked[0].over_time(both[0], line, 3) == asked[1].over_time(both[1], line, 3)
 
 
 @pytest.fixture(scope="module")

@@ -127,16 +127,12 @@ def test_damaged_structs_raise_nothing(body: bytes) -> None:
         (COMMIT, b"; GroupId: g; GroupGenerationId: -1; ConsumerId: ; RequestInfo: "
                  b"[t,0] -> OffsetAndMetadata[17,NO_METADATA,1795229674660],[u,1] -> OffsetAndMetadata[13,,1]",
          [TopicUse("t", None, None, None), TopicUse("u", None, None, None)], "g"),
-<<<<<<< ours
         (COMMIT, b"; GroupId: g; GroupGenerationId: 2; MemberId: m-1; RetentionMs: -1; RequestInfo: "  # 0.9
                  b"[t,0] -> [OffsetMetadata[18,NO_METADATA],CommitTime -1,ExpirationTime -1],"
                  b"[u,1] -> [OffsetMetadata[13,meta],CommitTime -1,ExpirationTime -1]",
          [TopicUse("t", None, None, None), TopicUse("u", None, None, None)], "g"),
-        (COMMIT, b"; GroupId: g\xff; GroupGenerationId: -1; ConsumerId: ; RequestInfo: [\xff,0] -> OffsetAndMetadata[17,,1]",
-=======
         (COMMIT, b"; GroupId: g\xff; GroupGenerationId: -1; ConsumerId: ; RequestInfo: "
                  b"[\xff,0] -> OffsetAndMetadata[17,,1]",
->>>>>>> theirs
          [TopicUse("\ufffd", None, None, None)], "g\ufffd"),
     ],
 )  # fmt: skip
