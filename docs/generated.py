@@ -26,6 +26,7 @@ QUESTIONS = {
     "who_uses_topics": ("Who uses a topic, and which are unused?", "topics"),
     "who_is_slow": ("Who is slow, and who is throttled?", "activity --top p99"),
     "who_floods": ("Who floods the brokers?", "activity"),
+    "why_rebalanced": ("Why did a group rebalance?", 'sql "SELECT * FROM why_rebalanced"'),
 }
 """The questions by view: in words, and the command that answers."""
 
@@ -62,7 +63,7 @@ def questions() -> str:
     """The questions, each with its command and its query."""
     parts = [
         "# The questions\n\nEach has a command and a query (a view of that name where tables are in a catalog; `sql` knows it "
-        "everywhere), and all but the last two a section of the [report](report.md); all give the same figures.\n"
+        "everywhere), and the [report](report.md) answers it too; all give the same figures.\n"
     ]
     for name, (question, command) in QUESTIONS.items():
         view = views()[name]

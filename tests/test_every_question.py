@@ -126,9 +126,9 @@ FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Ca
 }
 OF_ACTIVITY: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any]]] = {
     "who_is_slow": (
-        "throttled requests",
-        by_view("who_is_slow", "throttled"),
-        lambda asked: summed(asked.command("activity", "--by", "principal"), "throttled"),
+        "requests",
+        by_view("who_is_slow", "requests"),
+        lambda asked: summed(asked.command("activity", "--by", "principal"), "requests"),
     ),
     "who_floods": (
         "requests",

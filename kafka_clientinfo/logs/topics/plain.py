@@ -55,6 +55,8 @@ def _plain(data: bytes, at_request: int, request_end: int, at_response: int, end
     """Return what `json_mentions` returns of valid JSON; None if only that can tell."""
     if _ERROR.search(data, at_response, end) is not None:
         return None  # which topic it belongs to is for `mentions` to say
+    if data.find(b"[[", at_request, end) >= 0:
+        return None  # no message of Kafka's has lists of lists
     if key == ApiKey.PRODUCE:
         return _plain_produce(data, at_request, request_end, at_response, end)
     if key == ApiKey.METADATA:
