@@ -61,10 +61,9 @@ def findings_throttled(throttled_clients: DataFrame, settings: Settings) -> Data
         F.when(F.col(f"quota_{number}") > 0, sentence(f"{{seconds}} s by {quota}", seconds=_seconds(f"quota_{number}")))
         for number, quota in enumerate(QUOTAS)
     ]
-    percent = F.least(F.floor(F.col("throttled_ms") * 100 / F.greatest(F.col("connected_ms"), F.lit(1))), F.lit(100))
+    # A client may have several requests under way that wait for the same time, so this is no share of its time.
     message = sentence(
-        "{requests} requests were throttled, for {percent} % of the {time} s of its connections: {quotas}",
-        percent=percent.cast("bigint"),
+        "{requests} requests were throttled for {quotas}, while its connections lasted {time} s",
         time=_seconds("connected_ms"),
         quotas=F.concat_ws(", ", *parts),
     )

@@ -231,7 +231,7 @@ def _emptied(departures: DataFrame) -> DataFrame:
     stable_at = F.when(F.col("is_left"), F.col("all_left_at"))
     return caused.select(
         *LIFE,
-        (F.col("generation") + 1).cast("int").alias("generation"),
+        (F.col("generation") + 1).alias("generation"),
         F.col("broker_at_end").alias("broker"),
         F.col("leaving.at").alias("began_at"),
         stable_at.alias("stable_at"),

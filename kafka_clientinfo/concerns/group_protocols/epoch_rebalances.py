@@ -127,13 +127,13 @@ def _changes(members: DataFrame) -> DataFrame:
 def _with_generation(changes: DataFrame, generations: DataFrame) -> DataFrame:
     """Add the generation that a change belongs to: the first one that members got at its time or later."""
     nothing = {
-        "own_generation": F.lit(None).cast("int"),
+        "own_generation": F.lit(None).cast("bigint"),
         "member_id": F.lit(None).cast("string"),
         "kind": F.lit(None).cast("string"),
         "trigger": F.lit(None).cast(TRIGGER),
     }
     begun = generations.select(*LIFE, F.col("generation").alias("begun"), F.col("since").alias("at"))
-    rows = changes.withColumn("begun", F.lit(None).cast("int")).unionByName(begun.withColumns(nothing))
+    rows = changes.withColumn("begun", F.lit(None).cast("bigint")).unionByName(begun.withColumns(nothing))
     is_change = F.col("kind").isNotNull()
     from_the_end = Window.partitionBy(*LIFE).orderBy(-F.unix_micros("at"), is_change, -F.col("begun"))
     later = from_the_end.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -241,7 +241,7 @@ def _without_members(rows: DataFrame, generation: Column, broker: Column) -> Dat
     none = F.array().cast("array<string>")
     chosen = rows.withColumns(
         {
-            "generation": generation.cast("int"),
+            "generation": generation,
             "broker": broker,
             "chosen": F.coalesce("leaving", "expiry"),
             "began_at": F.col("leaving.at"),

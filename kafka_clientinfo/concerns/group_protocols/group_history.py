@@ -59,7 +59,7 @@ def _merged(rows: DataFrame) -> DataFrame:
     """Merge the rows of several brokers and of several member ids of a static member in one generation."""
     is_about_leaving = F.col("left_at").isNotNull()
     counted = rows.where(is_about_leaving | (F.col("generation") >= 0))
-    own = {"generation": F.when(~is_about_leaving, F.col("generation"))}
+    own = {"generation": F.when(~is_about_leaving, F.col("generation").cast("bigint"))}
     left = F.struct(*(column.alias(name) for column, name in zip(
         (F.col("left_at"), F.col("leaving.started_at"), F.col("leaving.reason")), _LEFT, strict=True)))  # fmt: skip
     merged = counted.withColumns(own).groupBy(*GROUP, "identity", "generation", "left_at").agg(

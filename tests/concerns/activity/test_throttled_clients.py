@@ -48,12 +48,12 @@ CASES: dict[str, Case] = {
     "forwarded requests": case(neighbour(), [handshake("x", 60)], produced("f", is_forwarded=True)),
 }  # fmt: skip
 BYTES, ALL = "by producer_byte_rate or request_percentage", "by request_percentage"
-MESSAGES = {RULE: ("a producer", f"16 requests were throttled, for 35 % of the 225 s of its connections: 80 s {BYTES}")}
+MESSAGES = {RULE: ("a producer", f"16 requests were throttled for 80 s {BYTES}, while its connections lasted 225 s")}
 QUOTAS = {
-    "a producer": f": 80 s {BYTES};",
-    "a consumer": ": 80 s by consumer_byte_rate or request_percentage;",
-    "an administrator": ": 80 s by controller_mutation_rate or request_percentage;",
-    "all that it asks": f": 80 s {BYTES}, 40 s {ALL};",
+    "a producer": f"for 80 s {BYTES},",
+    "a consumer": "for 80 s by consumer_byte_rate or request_percentage,",
+    "an administrator": "for 80 s by controller_mutation_rate or request_percentage,",
+    "all that it asks": f"for 80 s {BYTES}, 40 s {ALL},",
 }
 
 

@@ -20,6 +20,8 @@ Row = dict[str, Any]
 Expected = tuple[int, str, bool, int | None, int | None]
 """Generation, cause, whether it is inferred, and the numbers of members before and after."""
 
+LAST = 2**31 - 1
+"""Brokers count no further, but a forged or damaged record may hold it."""
 ONE = [asked_again(0, "a"), join(0.1, 3, "a", 1, lists="a"), sync(3.1, "a", 1)]
 FIRST: Expected = (1, "member_joined", False, 0, 1)
 TWO = [
@@ -149,6 +151,10 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [*TWO, leave(20, "b") | {"is_duplicate": True}, leave(20, "b") | {"is_forwarded": True}], [FIRST, SECOND]
     ),
     "a log at INFO": ([row | {"log_level": "INFO"} for row in TWO], []),
+    "the highest generation": (
+        [join(0, 3, "a", LAST, lists="a"), sync(3.1, "a", LAST), leave(20, "a")],
+        [(LAST, "unknown", False, None, 1), (LAST + 1, "member_left", False, 1, 0)],
+    ),
     "odd bodies": (
         [*TWO, *(row | {"request": '{"groupId": "odd bodies", "memberId": 5, "members": 7}', "response": "[]"} for row in TWO)],
         [FIRST, SECOND],
@@ -216,6 +222,10 @@ EPOCHS: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [epoch(0, "a", 0, 2, "t", instance="sa"), epoch(5, "a", -2, -2, instance="sa"), epoch(9, "x", 0, 2, "t", instance="sa"),
          epoch(14, "x", 2, 2, instance="sa")],
         [(2, "member_joined", False, 0, 1)],
+    ),
+    "epochs: the highest": (
+        [epoch(0, "a", 0, LAST, "t"), epoch(5, "a", -1, -1)],
+        [(LAST, "member_joined", False, 0, 1), (LAST + 1, "member_left", False, 1, 0)],
     ),
     "epochs: refused": (
         [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 9, error_code=110)], [(2, "member_joined", False, 0, 1)]
