@@ -95,7 +95,7 @@ class Question:
             f"SELECT {of_key}, CAST(sum(requests) AS BIGINT) AS requests, {opened}"
             "CAST(sum(error_count) AS BIGINT) AS errors, max(total_time_ms_max) AS max_ms, "
             "floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us, CAST(sum(throttled) AS BIGINT) AS throttled, "
-            "CAST(floor(sum(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_sum END) * 1000 + 0.5) AS DOUBLE) / 1000 "
+            "CAST(floor(sum(CASE WHEN throttled > 0 THEN throttle_time_ms_sum WHEN throttled = 0 THEN 0 END) * 1000 + 0.5) AS DOUBLE) / 1000 "
             "AS throttle_ms, min(bucket) AS first_bucket, "
             f"max(bucket) AS last_bucket FROM {self._source('client_activity')} GROUP BY {of_key}"
         )
@@ -210,7 +210,7 @@ def nothing(scope: Scope, top: str) -> str:
         return f"{nobody(scope, 'No request')}."
     if top == "throttle":
         if throttled is None:
-            return "The logs do not say how long requests were throttled; brokers before 0.11 do not log it."
+            return "The logs do not say who was throttled; brokers before 2.8 do not log which delays are a quota's."
         return "Nobody was throttled: no quota has delayed a request."
     if errors is None:
         return "No response is logged, so that no error can be seen."

@@ -15,10 +15,10 @@ FROM (
            floor(sum(local_time_ms_sum) * 1000 + 0.5) AS local_us,
            floor(sum(remote_time_ms_sum) * 1000 + 0.5) AS remote_us,
            floor(sum(throttle_time_ms_sum) * 1000 + 0.5) AS throttle_us,
-           floor(sum(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_sum END) * 1000 + 0.5) AS quota_us,
+           floor(sum(CASE WHEN throttled > 0 THEN throttle_time_ms_sum WHEN throttled = 0 THEN 0 END) * 1000 + 0.5) AS quota_us,
            floor(sum(response_queue_time_ms_sum) * 1000 + 0.5) AS response_queue_us,
            floor(sum(send_time_ms_sum) * 1000 + 0.5) AS send_us,
-           CAST(sum(throttled) AS BIGINT) AS throttled, max(CASE WHEN throttled = 0 THEN 0 ELSE throttle_time_ms_max END) AS max_throttle_ms,
+           CAST(sum(throttled) AS BIGINT) AS throttled, max(CASE WHEN throttled > 0 THEN throttle_time_ms_max WHEN throttled = 0 THEN 0 END) AS max_throttle_ms,
            min(bucket) AS first_bucket, max(bucket) AS last_bucket
     FROM {client_activity} WHERE api_name IS NOT NULL
     GROUP BY cluster, principal, client_id, api_name

@@ -99,13 +99,12 @@ def _by_minute(counted: DataFrame) -> DataFrame:
 
 
 def is_throttled() -> Column:
-    """Return whether a quota delayed the request.
+    """Return whether a quota delayed the request; null if the record does not tell.
 
-    A quota's delay is whole milliseconds. Before 2.7 a clock measures the throttle time of every request, which gives
-    fractions of milliseconds, also where there is no quota.
+    From 0.11 to 2.6 a clock measures the throttle time of every request, also where there is no quota. The quota's own
+    delay is logged from 2.7 on; records in JSON are of 2.8 and later.
     """
-    throttle = F.col("throttle_time_ms")
-    return (throttle > 0) & (F.floor(throttle) == throttle)
+    return F.when(F.col("log_generation") == "json", F.col("throttle_time_ms") > 0)
 
 
 def _by_code(counted: DataFrame) -> DataFrame:

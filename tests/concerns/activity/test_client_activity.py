@@ -92,8 +92,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
     ),
     "throttled": (
         [sent(0, throttle_time_ms=2.0), sent(1, throttle_time_ms=None), sent(2, throttle_time_ms=1.25)],
-        [row(requests=3, requests_by_minute={0: 3}, latency={"up_to_1": 3}, took=3.0, total_time_ms_max=1.0, throttled=1,
+        [row(requests=3, requests_by_minute={0: 3}, latency={"up_to_1": 3}, took=3.0, total_time_ms_max=1.0, throttled=2,
              throttle_time_ms_sum=3.25, throttle_time_ms_max=2.0)],
+    ),
+    "delays of a clock, not of a quota (0.11 to 2.6)": (
+        [sent(0, throttle_time_ms=0.03, log_generation="request_header_struct")],
+        [row(throttled=None, throttle_time_ms_sum=0.03, throttle_time_ms_max=0.03)],
     ),
     "times that no record states": (
         [sent(0, remote_time_ms=None, throttle_time_ms=None)],
