@@ -148,7 +148,7 @@ def assert_built_as(
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(more, marks=pytest.mark.long) for more in range(2, 10))])
 def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> None:
-    brokers = {f"b{number}": made_requests(f"b{number}", f"{seed} {number}") for number in range(examples(120))}
+    brokers = {f"b{number}": made_requests(f"b{number}", f"{seed} {number}") for number in range(examples(60))}
     first, all_requests = [], []
     for name, sent in brokers.items():
         cut = random.Random(name).randint(1, len(sent))

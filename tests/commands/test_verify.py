@@ -142,7 +142,7 @@ def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, t
     for name in ("ingested_files", "requests"):
         shutil.copytree(sample_warehouse / name, tmp_path / name)
     (check,) = kafka_clientinfo.verify(spark, str(tmp_path))
-    assert {"table": "violations", "finding": "is missing"} in check.findings
+    assert {"table": "api_usage", "finding": "is missing"} in check.findings
 
 
 def test_a_missing_table_ends_quick_checks(sample_warehouse: Path, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_missing_table_ends_quick_checks(sample_warehouse: Path, tmp_path: Pat
     tables = local_tables(str(tmp_path))
     assert tables is not None
     (check,) = quick_checks(tables, str(tmp_path))
-    assert {"table": "violations", "finding": "is missing"} in check.findings
+    assert {"table": "api_usage", "finding": "is missing"} in check.findings
 
 
 def test_no_warehouse_is_no_sound_one(spark: Any, tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def it_has_kafkas_error_codes_in_its_enum() -> None:
         "COORDINATOR_NOT_AVAILABLE": 15,
         "NOT_COORDINATOR": 16,
         "INCONSISTENT_GROUP_PROTOCOL": 23,
+        "REBALANCE_IN_PROGRESS": 27,
         "UNSUPPORTED_VERSION": 35,
         "INVALID_REQUEST": 42,
         "MEMBER_ID_REQUIRED": 79,

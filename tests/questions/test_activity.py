@@ -282,7 +282,7 @@ def test_times_inside_buckets_are_named(since: str | None, until: str | None, sa
 STATEMENTS = [(by, top) for by in BY for top in TOP]
 
 
-@pytest.mark.parametrize(("by", "top"), one_in(5, STATEMENTS))
+@pytest.mark.parametrize(("by", "top"), one_in(9, STATEMENTS))
 def test_spark_answers_as_duckdb(spark: Any, sample_warehouse: Path, by: str, top: str) -> None:
     here = local_tables(str(sample_warehouse))
     assert here is not None
@@ -294,7 +294,7 @@ def test_spark_answers_as_duckdb(spark: Any, sample_warehouse: Path, by: str, to
     owners = {("default", "User:ANONYMOUS", "kgo"): [0, 1], ("default", "User:alice", "kafkajs"): [1]}
     asked = [question(scope, by, top, owners) for scope in both]
     answers = [scope.query(one.statement) for scope, one in zip(both, asked, strict=True)]
-    assert answers[0].rows
+    assert answers[0].rows or top == "throttle"  # no quota delays a client of the samples
     assert answers[0] == answers[1]
     assert asked[0].over_time(both[0], line, 3) == asked[1].over_time(both[1], line, 3)
 

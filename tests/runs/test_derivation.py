@@ -278,8 +278,9 @@ def test_a_step_is_of_whole_tables_where_nothing_it_needs_is_of_the_run_alone() 
     of_whole_tables = {name for name, step in steps.steps().items() if step.is_of_whole_tables}
     overwritten = {name for name, spec in table_specs().items() if spec.write_mode == "overwrite"}
     assert of_whole_tables - overwritten == {
-        "broker_listeners", "group_epochs", "group_history", "group_type_conflicts", "group_unoffered_protocols",
-        "judged_usage", "listed_connections", "log_positions",
+        "broker_listeners", "connection_storms", "group_epochs", "group_history", "group_type_conflicts",
+        "group_unoffered_protocols", "judged_usage", "listed_connections", "log_positions", "request_floods",
+        "throttled_clients",
     }  # fmt: skip
     assert overwritten <= of_whole_tables
 

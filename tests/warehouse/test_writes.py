@@ -60,7 +60,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What a run does; a write counts two rows, and every table is large."""
     done: list[Any] = []
 
-    def write(rows: Any, address: Any, name: str, mode: str, options: Any) -> int:
+    def write(rows: Any, address: Any, name: str, mode: str, options: Any, where: str | None = None) -> int:
         done.append((mode, name, *options.values()))
         return 2
 

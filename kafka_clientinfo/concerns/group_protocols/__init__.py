@@ -4,7 +4,7 @@ from ...connections.concern import Concern, Finder
 from ...connections.request_columns import Reads
 from . import (
     connection_groups,
-    epoch_rebalances,
+    group_epochs,
     group_history,
     group_members,
     group_memberships,
@@ -31,7 +31,7 @@ CONCERN = Concern(
     ),
     transforms={
         "connection_groups": connection_groups.transform,
-        "group_epochs": epoch_rebalances.epochs,
+        "group_epochs": group_epochs.transform,
         "group_history": group_history.transform,
         "group_members": group_members.transform,
         "group_memberships": group_memberships.transform,

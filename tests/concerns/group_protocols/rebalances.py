@@ -5,7 +5,7 @@ import json
 import struct
 from typing import Any
 
-from kafka_clientinfo.concerns.group_protocols import epoch_rebalances, group_history, group_members, group_rebalances
+from kafka_clientinfo.concerns.group_protocols import group_epochs, group_history, group_members, group_rebalances
 from tests.engines import collected, computed, on
 from tests.frames import as_stored, at, frame
 
@@ -106,7 +106,7 @@ def rebalanced(session: Any, requests: list[dict[str, Any]]) -> dict[str, list[d
         rows = [row | {"byte_offset": number} for number, row in enumerate(requests)]
         members = computed(group_members.transform(frame(session, "requests", rows)))
         history = computed(group_history.transform(as_stored(members, "group_members")))
-        epochs = computed(epoch_rebalances.epochs(history))
+        epochs = computed(group_epochs.transform(history))
         made = as_stored(group_rebalances.transform(history, epochs), "group_rebalances")
         groups: dict[str, list[dict[str, Any]]] = {}
         for row in sorted(collected(made), key=lambda row: (row["life"], row["generation"])):

@@ -45,7 +45,7 @@ _KINDS = ("joined", "there", "left", "gone")
 _LISTS = {"joined": ("joined", "again"), "left": ("left",), "gone": ("gone",), "left_after": ("left_after",)}
 
 
-def epochs(group_history: DataFrame) -> DataFrame:
+def transform(group_history: DataFrame) -> DataFrame:
     """Return one row per epoch that members got or had, with what changed for it: a relation, not a table.
 
     As a relation of its own it is computed once: `rebalances` reads it three times.
