@@ -6,6 +6,7 @@ import pytest
 
 from kafka_clientinfo import protocol
 from kafka_clientinfo.protocol.api_keys import ALIASES, CLASS_NAMES, ApiKey, ErrorCode
+from kafka_clientinfo.protocol.error_codes import errors
 
 
 @pytest.mark.parametrize(
@@ -77,17 +78,7 @@ def it_gives_a_class_the_key_of_its_api(name: str) -> None:
 
 
 def it_has_kafkas_error_codes_in_its_enum() -> None:
-    assert {code.name: int(code) for code in ErrorCode} == {
-        "NONE": 0,
-        "COORDINATOR_LOAD_IN_PROGRESS": 14,
-        "COORDINATOR_NOT_AVAILABLE": 15,
-        "NOT_COORDINATOR": 16,
-        "INCONSISTENT_GROUP_PROTOCOL": 23,
-        "REBALANCE_IN_PROGRESS": 27,
-        "UNSUPPORTED_VERSION": 35,
-        "INVALID_REQUEST": 42,
-        "MEMBER_ID_REQUIRED": 79,
-    }
+    assert [errors()[code].name for code in ErrorCode] == [code.name for code in ErrorCode]
 
 
 def it_has_kafkas_numbers_in_its_enum() -> None:

@@ -29,9 +29,7 @@ from .predicates import NOT_LEADER, PERSISTENT, WRONG_BROKER
 
 RULES = ("not_leader", "wrong_cluster_or_broker", "persistent_error")
 _RULE_OF = {
-    code: rule
-    for rule, codes in zip(RULES, (NOT_LEADER, WRONG_BROKER, PERSISTENT), strict=True)
-    for code in codes.values()
+    int(code): rule for rule, codes in zip(RULES, (NOT_LEADER, WRONG_BROKER, PERSISTENT), strict=True) for code in codes
 }
 _NONE = ""
 

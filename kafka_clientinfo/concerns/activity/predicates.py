@@ -2,34 +2,31 @@
 
 from ...connections.concern import Columns
 from ...connections.engine import F
+from ...protocol import ErrorCode
 
-NOT_LEADER = {
-    "NOT_LEADER_OR_FOLLOWER": 6,
-    "FENCED_LEADER_EPOCH": 74,
-    "UNKNOWN_LEADER_EPOCH": 75,
-}
+NOT_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
 """A broker was asked for partitions that it does not lead, or that its client has other knowledge of."""
-WRONG_BROKER = {
-    "INCONSISTENT_CLUSTER_ID": 104,
-    "MISMATCHED_ENDPOINT_TYPE": 114,
-    "UNSUPPORTED_ENDPOINT_TYPE": 115,
-    "REBOOTSTRAP_REQUIRED": 129,
-}
+WRONG_BROKER = (
+    ErrorCode.INCONSISTENT_CLUSTER_ID,
+    ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+    ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+    ErrorCode.REBOOTSTRAP_REQUIRED,
+)
 """A client meant another cluster or another broker."""
-PERSISTENT = {
-    "UNKNOWN_TOPIC_OR_PARTITION": 3,
-    "NOT_COORDINATOR": 16,
-    "TOPIC_AUTHORIZATION_FAILED": 29,
-    "GROUP_AUTHORIZATION_FAILED": 30,
-    "CLUSTER_AUTHORIZATION_FAILED": 31,
-    "NOT_CONTROLLER": 41,
-    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": 53,
-    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": 65,
-    "UNKNOWN_TOPIC_ID": 100,
-    "INCONSISTENT_TOPIC_ID": 103,
-}
+PERSISTENT = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+)
 """Something else must change before the request can succeed: the topic, the rights, or what the client knows."""
-WATCHED = {code: name for codes in (NOT_LEADER, WRONG_BROKER, PERSISTENT) for name, code in codes.items()}
+WATCHED = tuple(map(int, (*NOT_LEADER, *WRONG_BROKER, *PERSISTENT)))
 
 
 def reads() -> Columns:

@@ -1,14 +1,14 @@
 """Errors that do not go away: on which connections they are found, and what only looks like them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.concerns.activity.predicates import NOT_LEADER, PERSISTENT, WATCHED, WRONG_BROKER
+from kafka_clientinfo.concerns.activity.predicates import NOT_LEADER, PERSISTENT, WRONG_BROKER
 from kafka_clientinfo.concerns.activity.rules import findings_errors
 from kafka_clientinfo.config.rules import rules
-from kafka_clientinfo.protocol.error_codes import errors
+from kafka_clientinfo.protocol import ErrorCode
 
 from .behaviour import Case, case, found, handshake, neighbour, requests, sent
 
@@ -29,8 +29,8 @@ def of_code(code: int, rule: str) -> Case:
     return case(neighbour(), [OPENING], failing(errors={code: 2, 5: 1}), rules=[rule])
 
 
-def error_cases(codes: Mapping[str, int], rule: str) -> dict[str, Case]:
-    return {name: of_code(code, rule) for name, code in codes.items()}
+def error_cases(codes: Iterable[ErrorCode], rule: str) -> dict[str, Case]:
+    return {code.name: of_code(int(code), rule) for code in codes}
 
 
 CASES: dict[str, Case] = {
@@ -114,7 +114,3 @@ def test_errors_of_two_apis_are_one_finding(judged: dict[str, dict[str, Any]]) -
     assert row["occurrences"] == 32
     assert "16 FETCH requests" in row["message"]
     assert "16 PRODUCE requests" in row["message"]
-
-
-def test_watched_errors_are_kafkas() -> None:
-    assert {code: errors()[code].name for code in WATCHED} == WATCHED
