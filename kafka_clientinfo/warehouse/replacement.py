@@ -28,6 +28,8 @@ REPLACE = (
     f"WHEN NOT MATCHED AND NOT s.`{_TOMBSTONE}` THEN INSERT ({{columns}}) VALUES ({{new}})"
 )
 """What a MERGE does with the rows of `changes`."""
+DELETE = "WHEN MATCHED THEN DELETE"
+"""What a MERGE does with rows to delete."""
 
 
 def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
@@ -124,7 +126,7 @@ def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
 
 
 def merge(table: str, source: str, names: Iterable[str], key: Iterable[str], clauses: str, bound: str = "true") -> str:
-    """Return the MERGE of a view of new rows into a table, by `UPSERT` or `REPLACE`; `within` makes the bound."""
+    """Return the MERGE of a view of rows into a table, by `UPSERT`, `REPLACE` or `DELETE`; `within` makes the bound."""
     columns = [f"`{name}`" for name in names]
     actions = clauses.format(
         values=", ".join(f"t.{column} = s.{column}" for column in columns),

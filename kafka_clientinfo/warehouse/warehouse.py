@@ -331,8 +331,7 @@ class Warehouse:
         if not self.exists(name):
             return 0
         with ddl.named_view(self.spark, keys) as view:
-            target = self.table(name)
-            merge = f"MERGE INTO {target} AS t USING {view} AS s ON {ddl.same_key(keys.columns)} AND {bound} WHEN MATCHED THEN DELETE"
+            merge = replacement.merge(self.table(name), view, (), keys.columns, replacement.DELETE, bound)
             return self._command(name, merge)
 
     def _is_empty(self, name: str) -> bool:
