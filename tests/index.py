@@ -24,8 +24,8 @@ Written by `make docs`; `tests/index.py` says by which rules. Paths are under `k
 _DECLARED = {
     "commands/test_answers.py": "commands/clients commands/connection commands/sql commands/summary commands/tables",
     "commands/test_messages.py": "questions/presenter",
-    "concerns/activity/test_client_activity.py": "connections/sums",
-    "concerns/activity/test_connection_storms.py": "concerns/activity/minutes concerns/activity/rules",
+    "concerns/activity/test_client_activity.py": "connections/buckets connections/sums",
+    "concerns/activity/test_connection_storms.py": "concerns/activity/minutes concerns/activity/rules concerns/activity/whole_periods",
     "concerns/api_versions/test_client_negotiations.py": "connections/offers",
     "concerns/topics/test_sessions.py": "concerns/topics/fetch_sessions",
     "concerns/topics/test_topic_usage.py": "concerns/topics/known_topics",

@@ -95,8 +95,7 @@ class Question:
             f"SELECT {of_key}, CAST(sum(requests) AS BIGINT) AS requests, {opened}"
             "CAST(sum(error_count) AS BIGINT) AS errors, max(total_time_ms_max) AS max_ms, "
             "floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us, CAST(sum(throttled) AS BIGINT) AS throttled, "
-            "CAST(floor(sum(CASE WHEN throttled > 0 THEN throttle_time_ms_sum WHEN throttled = 0 THEN 0 END) * 1000 + 0.5) AS DOUBLE) / 1000 "
-            "AS throttle_ms, min(bucket) AS first_bucket, "
+            "CAST(floor(sum(throttled_ms) * 1000 + 0.5) AS DOUBLE) / 1000 AS throttle_ms, min(bucket) AS first_bucket, "
             f"max(bucket) AS last_bucket FROM {self._source('client_activity')} GROUP BY {of_key}"
         )
         shown = ["requests", *(["connections_opened"] if opened else []), "errors"]

@@ -7,7 +7,7 @@ SELECT a.cluster, a.principal, a.client_id, a.api_name, a.requests, p.p50_ms, p.
        floor(CAST(a.throttle_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_throttle_ms,
        floor(CAST(a.response_queue_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_response_queue_ms,
        floor(CAST(a.send_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_send_ms,
-       a.throttled, CAST(a.quota_us AS DOUBLE) / 1000 AS throttle_ms, a.max_throttle_ms, a.first_bucket, a.last_bucket
+       a.throttled, CAST(a.throttled_us AS DOUBLE) / 1000 AS throttle_ms, a.first_bucket, a.last_bucket
 FROM (
     SELECT cluster, principal, client_id, api_name, CAST(sum(requests) AS BIGINT) AS requests,
            max(total_time_ms_max) AS max_ms, floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us,
@@ -15,10 +15,10 @@ FROM (
            floor(sum(local_time_ms_sum) * 1000 + 0.5) AS local_us,
            floor(sum(remote_time_ms_sum) * 1000 + 0.5) AS remote_us,
            floor(sum(throttle_time_ms_sum) * 1000 + 0.5) AS throttle_us,
-           floor(sum(CASE WHEN throttled > 0 THEN throttle_time_ms_sum WHEN throttled = 0 THEN 0 END) * 1000 + 0.5) AS quota_us,
+           floor(sum(throttled_ms) * 1000 + 0.5) AS throttled_us,
            floor(sum(response_queue_time_ms_sum) * 1000 + 0.5) AS response_queue_us,
            floor(sum(send_time_ms_sum) * 1000 + 0.5) AS send_us,
-           CAST(sum(throttled) AS BIGINT) AS throttled, max(CASE WHEN throttled > 0 THEN throttle_time_ms_max WHEN throttled = 0 THEN 0 END) AS max_throttle_ms,
+           CAST(sum(throttled) AS BIGINT) AS throttled,
            min(bucket) AS first_bucket, max(bucket) AS last_bucket
     FROM {client_activity} WHERE api_name IS NOT NULL
     GROUP BY cluster, principal, client_id, api_name

@@ -44,7 +44,8 @@ def sent(
         "errors": list(codes.items()) if answered else None, "error_count": sum(codes.values()) if answered else None,
         "latency": counts, **times, "total_time_ms_sum": sum(took), "total_time_ms_max": max(took),
         "throttle_time_ms_sum": None if throttle is None else throttle * len(took), "throttle_time_ms_max": throttle,
-        "throttled": None if throttle is None else len(took) * (throttle > 0), "connections_opened": 0,
+        "throttled": None if throttle is None else len(took) * (throttle > 0),
+        "throttled_ms": None if throttle is None else throttle * len(took), "connections_opened": 0,
         "connections_ended": 0, "ingested_at": START,
     } | given  # fmt: skip
 

@@ -10,6 +10,7 @@ from . import (
     request_floods,
     rules,
     throttled_clients,
+    whole_periods,
 )
 
 CONCERN = Concern(
@@ -27,5 +28,6 @@ CONCERN = Concern(
         "persistent_errors": persistent_errors.transform,
         "request_floods": request_floods.transform,
         "throttled_clients": throttled_clients.transform,
+        "whole_periods": whole_periods.transform,
     },
 )

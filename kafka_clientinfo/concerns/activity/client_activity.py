@@ -12,22 +12,23 @@ Its rows are of two kinds:
 from functools import reduce
 
 from ...config.settings import Settings
+from ...connections.buckets import MINUTE, bucket_number, bucket_start
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.sums import exact_sum, map_of
+from ...logs.text_tail import Times
 from ...protocol import UNKNOWN
 from ...tables.latency import BOUNDS, LATENCY_TYPE, NAMES
 from ...tables.spec import CONNECTION_ID_KEY
 
 _CLIENT = ("cluster", "broker", "principal", "client_id", "client_software_name", "client_software_version", "listener")
 _KEY = (*_CLIENT, "api_name", "bucket")
-TIMES = ("total_time_ms", "request_queue_time_ms", "local_time_ms", "remote_time_ms", "throttle_time_ms",
-         "response_queue_time_ms", "send_time_ms")  # fmt: skip
+TIMES = Times._fields
 _COUNTS = [f"n{number}" for number in range(len(NAMES))]
 _OF_MINUTE = (
     dict.fromkeys(("minute", "is_answered"), "int")
     | dict.fromkeys(("requests", *_COUNTS, "throttled"), "bigint")
     | {f"{name}_{kind}": "double" for name in TIMES for kind in ("sum", "max")}
-    | {"ingested_at": "timestamp"}
+    | {"throttled_ms": "double", "ingested_at": "timestamp"}
 )
 _OF_CODE = {"code": "int", "number": "bigint"}
 _OF_REQUESTS = (
@@ -38,7 +39,7 @@ _OF_REQUESTS = (
         "latency": LATENCY_TYPE,
     }
     | {f"{name}_{kind}": "double" for name in TIMES for kind in ("sum", "max")}
-    | {"throttled": "bigint", "ingested_at": "timestamp"}
+    | {"throttled": "bigint", "throttled_ms": "double", "ingested_at": "timestamp"}
 )
 """Columns that are null in rows about connections, with their types."""
 
@@ -61,7 +62,9 @@ def _of_requests(new_requests: DataFrame, seconds: int) -> DataFrame:
         .withColumns(
             {
                 "bucket": _bucket("logged_at", seconds),
-                "minute": F.floor((F.unix_seconds("logged_at") - _begin("logged_at", seconds)) / 60).cast("int"),
+                "minute": (
+                    bucket_number("logged_at", MINUTE) - bucket_number("logged_at", seconds) * (seconds // MINUTE)
+                ).cast("int"),
                 "slot": _slot(F.col("total_time_ms")),
             }
         )
@@ -79,6 +82,7 @@ def _of_requests(new_requests: DataFrame, seconds: int) -> DataFrame:
             *(exact_sum(F.col(f"{name}_sum")).alias(f"{name}_sum") for name in TIMES),
             *(F.max(f"{name}_max").alias(f"{name}_max") for name in TIMES),
             F.sum("throttled").alias("throttled"),
+            exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
             F.max("ingested_at").alias("ingested_at"),
         )
     )
@@ -92,19 +96,20 @@ def _by_minute(counted: DataFrame) -> DataFrame:
         *(F.sum((F.col("slot") == number).cast("bigint")).alias(name) for number, name in enumerate(_COUNTS)),
         *(exact_sum(F.col(name)).alias(f"{name}_sum") for name in TIMES),
         *(F.max(name).alias(f"{name}_max") for name in TIMES),
-        F.sum(is_throttled().cast("bigint")).alias("throttled"),
+        F.sum((_quota_delay() > 0).cast("bigint")).alias("throttled"),
+        exact_sum(_quota_delay()).alias("throttled_ms"),
         F.max("ingested_at").alias("ingested_at"),
         *(F.lit(None).cast(kind).alias(name) for name, kind in _OF_CODE.items()),
     )
 
 
-def is_throttled() -> Column:
-    """Return whether a quota delayed the request; null if the record does not tell.
+def _quota_delay() -> Column:
+    """Return for how many milliseconds a quota delayed the request; null if the record does not state it.
 
-    From 0.11 to 2.6 a clock measures the throttle time of every request, also where there is no quota. The quota's own
-    delay is logged from 2.7 on; records in JSON are of 2.8 and later.
+    From 0.11 to 2.6 a clock measures a throttle time for every request, also without a quota. The quota's own delay is
+    logged from 2.7 on; records in JSON are of 2.8 and later.
     """
-    return F.when(F.col("log_generation") == "json", F.col("throttle_time_ms") > 0)
+    return F.when(F.col("log_generation") == "json", F.col("throttle_time_ms"))
 
 
 def _by_code(counted: DataFrame) -> DataFrame:
@@ -118,12 +123,7 @@ def _by_code(counted: DataFrame) -> DataFrame:
 
 def _bucket(name: str, seconds: int) -> Column:
     """Return the start of the bucket that holds a time."""
-    return F.timestamp_seconds(_begin(name, seconds))
-
-
-def _begin(name: str, seconds: int) -> Column:
-    # Arithmetic with seconds is exact for every length of a bucket and raises no ANSI errors, as dates might.
-    return F.floor(F.unix_seconds(name) / seconds).cast("bigint") * seconds
+    return bucket_start(bucket_number(name, seconds), seconds)
 
 
 def _slot(milliseconds: Column) -> Column:

@@ -7,7 +7,7 @@ one client from one host to one broker:
     looks the same                               | is no storm because
     ---------------------------------------------|------------------------------------------------------------------
     all clients reconnect after a broker restarts | that is over within a minute or two
-    many processes start behind one proxy or NAT  | a good part of their connections is in use, so not short
+    many processes start, with one proxy or NAT   | a good part of their connections is in use, so not short
     a script that cron starts, a health check     | they make few connections a minute
     a log that begins while connections are open  | their start is not observed; where SASL hides it, connections count
                                                   | only after connections.max.idle.ms
@@ -19,13 +19,13 @@ What the connections do names the rule: see `rules.findings_storms`.
 
 from ...config.activity import ActivityLimits
 from ...config.settings import Settings
-from ...connections.coverage import whole_periods
 from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import is_client
 from ...connections.judged import requests_where
 from ...connections.texts import joined_by
 from ...tables.spec import CONNECTION_KEY
 from .minutes import IDENTITY, SOFTWARE, lasting, minute_of
+from .whole_periods import covered
 
 _CLIENT = (*IDENTITY, *SOFTWARE, "remote_host")
 _HANDSHAKE = ("API_VERSIONS", "SASL_HANDSHAKE", "SASL_AUTHENTICATE")
@@ -33,13 +33,13 @@ _LOOKUPS = ("METADATA", "FIND_COORDINATOR", "INIT_PRODUCER_ID", "GET_TELEMETRY_S
 """APIs that clients call before they can do what they are there for, or besides it."""
 _MOST_IN_HANDSHAKE = 2
 """The requests of a handshake without SASL: a second ApiVersions request follows if the version of the first is refused."""
-_PERCENT = 90
+ALIKE_PERCENT = 90
 """The share of a client's connections that must be alike."""
 QUIET_SECONDS = 60
 """How long the log must go on after a connection's last request."""
 
 
-def transform(connections: DataFrame, api_usage: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def transform(connections: DataFrame, api_usage: DataFrame, whole_periods: DataFrame, settings: Settings) -> DataFrame:
     """Return one row per client, host and broker with a storm.
 
     Returns:
@@ -56,9 +56,9 @@ def transform(connections: DataFrame, api_usage: DataFrame, ingested_files: Data
     shorts = F.sum(F.col("is_short").cast("int"))
     full = opened.groupBy(*_CLIENT, "minute").agg(shorts.alias("shorts"), F.count("*").alias("all"))
     is_full = F.col("shorts") >= limits.short_connections_per_minute
-    busy = full.where(is_full & (F.col("shorts") * 100 >= F.col("all") * _PERCENT)).drop("all")
+    busy = full.where(is_full & (F.col("shorts") * 100 >= F.col("all") * ALIKE_PERCENT)).drop("all")
     short = joined_by(opened.where(F.col("is_short")), F.broadcast(busy), (*_CLIENT, "minute"))
-    ended = _covered(short.where(F.col("shorts").isNotNull()).drop("shorts", "is_short"), ingested_files, settings)
+    ended = _covered(short.where(F.col("shorts").isNotNull()).drop("shorts", "is_short"), whole_periods)
     by_minute = _with_uses(_where_clients_go_on(ended, connections), api_usage).groupBy(*_CLIENT, "minute").agg(
         F.count("*").alias("connections"),
         F.sum(F.col("is_handshake").cast("int")).alias("handshakes"),
@@ -87,19 +87,17 @@ def _is_short(limits: ActivityLimits) -> Column:
     return (F.col("start") != "before_log") & (lasted <= limits.short_seconds * 1_000_000)
 
 
-def _covered(short: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def _covered(short: DataFrame, whole_periods: DataFrame) -> DataFrame:
     """Keep the connections of which the log would show earlier and later requests.
 
     SASL hides where a connection begins. If it was open when the period began, the broker would have closed it before
     max_idle_ms had passed in silence.
     """
-    periods = whole_periods(ingested_files, settings)
     opened, last = F.unix_micros("opened_at"), F.unix_micros("last_request_at")
     began, ended = F.unix_micros("whole_from"), F.unix_micros("whole_until")
     hidden = F.when(F.col("start") == "hidden_by_sasl", F.col("max_idle_ms") * 1000).otherwise(0)
     is_covered = (opened >= began + hidden) & (last + QUIET_SECONDS * 1_000_000 <= ended)
-    joined = short.join(F.broadcast(periods), on=["cluster", "broker"], how="inner").where(is_covered)
-    return joined.select(*short.columns)
+    return covered(short, whole_periods, is_covered)
 
 
 def _where_clients_go_on(short: DataFrame, connections: DataFrame) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ...connections.buckets import MINUTE, bucket_number, bucket_start
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.texts import joined_by
 
@@ -12,12 +13,12 @@ SOFTWARE = ("client_software_name", "client_software_version")
 
 def minute_of(at: str) -> Column:
     """Return the number of the minute of a time, counted from the epoch."""
-    return F.floor(F.unix_seconds(at) / 60).cast("bigint")
+    return bucket_number(at, MINUTE)
 
 
 def begin_of(minute: Column) -> Column:
     """Return when a minute begins."""
-    return F.timestamp_seconds(minute * 60)
+    return bucket_start(minute, MINUTE)
 
 
 def lasting(rows: DataFrame, key: Sequence[str], minutes: int) -> DataFrame:

@@ -17,11 +17,11 @@ Brokers and forwarding connections are left out with all that has their client i
 """
 
 from ...config.settings import Settings
-from ...connections.coverage import whole_periods
 from ...connections.engine import Column, DataFrame, F
 from ...connections.texts import joined_by
 from ...tables.spec import CONNECTION_KEY
 from .minutes import IDENTITY, SOFTWARE, begin_of, lasting, minute_of, of_same_key
+from .whole_periods import covered
 
 FLOODING = (
     "METADATA", "OFFSET_COMMIT", "FIND_COORDINATOR", "API_VERSIONS", "OFFSET_FETCH", "LIST_OFFSETS", "INIT_PRODUCER_ID",
@@ -36,7 +36,7 @@ def transform(
     client_activity: DataFrame,
     connections: DataFrame,
     api_usage: DataFrame,
-    ingested_files: DataFrame,
+    whole_periods: DataFrame,
     settings: Settings,
 ) -> DataFrame:
     """Return one row per client, API, listener and broker with a flood.
@@ -50,7 +50,7 @@ def transform(
     limits = settings.policy.activity
     counted = client_activity.where(F.col("api_name").isin(*FLOODING))
     may_flood = counted.where(F.col("requests") >= limits.requests_per_minute)
-    minutes = _covered(_by_minute(of_same_key(counted, may_flood, _KEY)), ingested_files, settings)
+    minutes = _covered(_by_minute(of_same_key(counted, may_flood, _KEY)), whole_periods)
     normal = minutes.groupBy(*_KEY).agg(_median("requests").alias("median"))
     requests, is_far_above = F.col("requests"), F.col("requests") >= F.col("median") * limits.times_median
     limit = F.when(is_far_above, limits.requests_per_minute).otherwise(limits.requests_per_minute_always)
@@ -76,14 +76,12 @@ def _by_minute(counted: DataFrame) -> DataFrame:
     return exploded.select(*_KEY, (F.col("begin") + F.col("entry.key")).alias("minute"), F.col("entry.value").alias("requests"))  # fmt: skip
 
 
-def _covered(minutes: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def _covered(minutes: DataFrame, whole_periods: DataFrame) -> DataFrame:
     """Keep the minutes in which the log holds every request from the beginning to the end."""
-    periods = whole_periods(ingested_files, settings)
     is_covered = (begin_of(F.col("minute")) >= F.col("whole_from")) & (
         begin_of(F.col("minute") + 1) <= F.col("whole_until")
     )
-    joined = minutes.join(F.broadcast(periods), on=["cluster", "broker"], how="inner").where(is_covered)
-    return joined.select(*minutes.columns)
+    return covered(minutes, whole_periods, is_covered)
 
 
 def _median(name: str) -> Column:

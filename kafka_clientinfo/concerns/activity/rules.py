@@ -12,11 +12,11 @@ from ...connections.texts import looked_up, sentence
 from ...connections.violations import WHO, who_in
 from ...protocol.error_codes import named_error
 from ...tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
+from .connection_storms import ALIKE_PERCENT
 from .predicates import WATCHED
 from .throttled_clients import QUOTAS
 
 STORMS = ("reconnect_storm", "handshake_only_connections", "connection_per_request")
-_PERCENT = 90
 _MOST_LISTED = 3
 
 
@@ -25,7 +25,7 @@ def findings_storms(connection_storms: DataFrame, settings: Settings) -> DataFra
 
     If nearly all connections end after the handshake, or after one request besides it and lookups, that is the rule.
     """
-    share = {name: F.col(name) * 100 >= F.col("connections") * _PERCENT for name in ("handshakes", "singles")}
+    share = {name: F.col(name) * 100 >= F.col("connections") * ALIKE_PERCENT for name in ("handshakes", "singles")}
     rule = F.when(share["handshakes"], STORMS[1]).when(share["singles"], STORMS[2]).otherwise(STORMS[0])
     used = looked_up(
         {

@@ -1,16 +1,16 @@
 """Clients that quotas throttle for much of their time: a relation, not a table.
 
 A record states how long its request was throttled, and not by which quota; the API narrows that down (`QUOTAS`). A
-broker that throttles a client does what it was told, so this is information. Its time is that of its connections: many
-processes behind one client id have as much more of it.
+broker that throttles a client does what its quotas ask for, so this is information. A client's time is that of its
+connections: many processes with one client id have as much more of it.
 """
 
 from ...config.settings import Settings
-from ...connections.coverage import whole_periods
 from ...connections.engine import Column, DataFrame, F
 from ...connections.sums import exact_sum
 from ...connections.texts import joined_by
 from .minutes import IDENTITY, SOFTWARE, begin_of, minute_of, of_same_key
+from .whole_periods import covered
 
 QUOTAS = {
     "producer_byte_rate or request_percentage": ("PRODUCE",),
@@ -29,7 +29,7 @@ _MINUTE_MS = 60_000
 
 
 def transform(
-    client_activity: DataFrame, connections: DataFrame, ingested_files: DataFrame, settings: Settings
+    client_activity: DataFrame, connections: DataFrame, whole_periods: DataFrame, settings: Settings
 ) -> DataFrame:
     """Return one row per client, listener and broker that was throttled for much of an hour, or of several.
 
@@ -39,7 +39,7 @@ def transform(
         its connection_id, opened_at, log_generation and remote_host.
     """
     limits = settings.policy.activity
-    hours = _covered(_by_hour(client_activity), ingested_files, settings)
+    hours = _covered(_by_hour(client_activity), whole_periods)
     is_long = F.col("throttled_ms") * 100 >= limits.throttled_percent * limits.minutes * _MINUTE_MS
     may_be = hours.where(is_long & (F.col("minutes") >= limits.minutes))
     timed = _with_time(may_be, connections)
@@ -68,9 +68,9 @@ def _by_hour(client_activity: DataFrame) -> DataFrame:
     begin = minute_of("bucket")
     of_bucket = throttled.groupBy(*_KEY, "bucket").agg(
         F.sum("throttled").alias("requests"),
-        exact_sum(F.col("throttle_time_ms_sum")).alias("throttled_ms"),
+        exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
         *(
-            exact_sum(F.when(_is_of(apis), F.col("throttle_time_ms_sum"))).alias(name)
+            exact_sum(F.when(_is_of(apis), F.col("throttled_ms"))).alias(name)
             for name, apis in zip(_OF_QUOTAS, QUOTAS.values(), strict=True)
         ),
         F.max(F.size(minutes)).alias("minutes"),
@@ -91,13 +91,11 @@ def _is_of(apis: tuple[str, ...]) -> Column:
     return F.col("api_name").isin(*apis) if apis else ~F.col("api_name").isin(*named)
 
 
-def _covered(hours: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def _covered(hours: DataFrame, whole_periods: DataFrame) -> DataFrame:
     """Keep the hours of which a period that holds every request has all requests of the client."""
-    periods = whole_periods(ingested_files, settings)
     starts_in = begin_of(F.col("from_minute") + 1) > F.col("whole_from")
     ends_in = begin_of(F.col("to_minute")) < F.col("whole_until")
-    joined = hours.join(F.broadcast(periods), on=["cluster", "broker"], how="inner").where(starts_in & ends_in)
-    return joined.select(*hours.columns)
+    return covered(hours, whole_periods, starts_in & ends_in)
 
 
 def _with_time(hours: DataFrame, connections: DataFrame) -> DataFrame:

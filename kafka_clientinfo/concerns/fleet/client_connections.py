@@ -7,6 +7,7 @@ between events are filled in.
 """
 
 from ...config.settings import Settings
+from ...connections.buckets import bucket_number, bucket_start
 from ...connections.engine import Column, DataFrame, F, Window
 
 MAX_FILLED = 2000
@@ -41,9 +42,7 @@ def _events(connections: DataFrame) -> DataFrame:
 
 def _by_bucket(events: DataFrame, seconds: int) -> DataFrame:
     opens = F.col("is_close") == 0
-    # Arithmetic with seconds is exact for every length of a bucket and raises no ANSI errors, as dates might.
-    number = F.floor(F.unix_seconds("at") / seconds).cast("bigint")
-    return events.groupBy(*_GROUP, number.alias("number")).agg(
+    return events.groupBy(*_GROUP, bucket_number("at", seconds).alias("number")).agg(
         F.sum(opens.cast("int")).alias("opened"),
         F.sum((~opens).cast("int")).alias("closed"),
         F.sum((opens & F.col("start_unseen")).cast("int")).alias("start_unseen"),
@@ -76,7 +75,7 @@ def _filled(counted: DataFrame, seconds: int) -> DataFrame:
     before = F.when(own, F.col("open_before")).otherwise(F.col("open_at_end"))
     return runs.select(
         *_GROUP,
-        F.timestamp_seconds(F.col("bucket_number") * seconds).alias("bucket"),
+        bucket_start(F.col("bucket_number"), seconds).alias("bucket"),
         (before + here("opened")).alias("open"),
         F.greatest(here("highest"), before).alias("open_max"),
         "open_at_end",

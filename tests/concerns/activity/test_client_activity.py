@@ -40,7 +40,7 @@ def row(**given: Any) -> dict[str, Any]:
         "cluster": "c", "broker": "b", "principal": "User:ANONYMOUS", "client_id": "app", "client_software_name": "unknown",
         "client_software_version": "unknown", "listener": "PLAINTEXT", "api_name": "METADATA", "bucket": START, "requests": 1,
         "requests_by_minute": {0: 1}, "errors": {}, "error_count": 0, "latency": dict.fromkeys(NAMES, 0) | counts, **times,
-        "total_time_ms_sum": total, "total_time_ms_max": total, "throttled": 0, "connections_opened": 0,
+        "total_time_ms_sum": total, "total_time_ms_max": total, "throttled": 0, "throttled_ms": 0.0, "connections_opened": 0,
         "connections_ended": 0, "ingested_at": START,
     } | given  # fmt: skip
 
@@ -51,7 +51,16 @@ def of_connections(**given: Any) -> dict[str, Any]:
         row()
         | nothing
         | dict.fromkeys(
-            ("api_name", "requests_by_minute", "errors", "error_count", "latency", "throttled", "ingested_at")
+            (
+                "api_name",
+                "requests_by_minute",
+                "errors",
+                "error_count",
+                "latency",
+                "throttled",
+                "throttled_ms",
+                "ingested_at",
+            )
         )
         | {"requests": 0}
         | given
@@ -93,16 +102,16 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
     "throttled": (
         [sent(0, throttle_time_ms=2.0), sent(1, throttle_time_ms=None), sent(2, throttle_time_ms=1.25)],
         [row(requests=3, requests_by_minute={0: 3}, latency={"up_to_1": 3}, took=3.0, total_time_ms_max=1.0, throttled=2,
-             throttle_time_ms_sum=3.25, throttle_time_ms_max=2.0)],
+             throttled_ms=3.25, throttle_time_ms_sum=3.25, throttle_time_ms_max=2.0)],
     ),
     "delays of a clock, not of a quota (0.11 to 2.6)": (
         [sent(0, throttle_time_ms=0.03, log_generation="request_header_struct")],
-        [row(throttled=None, throttle_time_ms_sum=0.03, throttle_time_ms_max=0.03)],
+        [row(throttled=None, throttled_ms=None, throttle_time_ms_sum=0.03, throttle_time_ms_max=0.03)],
     ),
     "times that no record states": (
         [sent(0, remote_time_ms=None, throttle_time_ms=None)],
         [row(remote_time_ms_sum=None, remote_time_ms_max=None, throttle_time_ms_sum=None, throttle_time_ms_max=None,
-             throttled=None)],
+             throttled=None, throttled_ms=None)],
     ),
 }  # fmt: skip
 
@@ -152,7 +161,7 @@ OPENED_AND_ENDED: dict[str, tuple[list[tuple[Any, ...]], float, list[dict[str, A
         10 + IDLE,
         [of_connections(connections_ended=1)],
     ),
-    "behind SASL, and over an hour": (
+    "SASL hides its start, and it lasts over an hour": (
         [connection("x", 1, "hidden_by_sasl", 0, 3600)],
         3600 + IDLE,
         [of_connections(connections_opened=1), of_connections(bucket=at(3600), connections_ended=1)],

@@ -42,18 +42,18 @@ CASES: dict[str, Case] = {
     ),
     "a client without an id": case(neighbour(), connections(LOOP, client_id=None, principal=None), rules=[RECONNECTS]),
     "one that states its software": case(neighbour(), connections(LOOP, software="kgo"), rules=[RECONNECTS]),
-    "behind SASL, when it was long open": case(
+    "with SASL, when it was long open": case(
         neighbour(20), connections(times(5, 3, 660), ["FETCH", "FETCH"], security_protocol="SASL_SSL"), rules=[RECONNECTS]
     ),
     # the same on the face of it, and innocent
     "all clients reconnect after a restart": case(neighbour(), connections(times(40, 1))),
     "a rolling restart": case(neighbour(), connections(times(20, 4, every=2))),
     "a client that failed for two minutes": case(neighbour(), connections(times(20, 2))),
-    "many processes start behind one proxy": case(neighbour(), connections(LOOP), kept(LOOP)),
+    "many processes start with one proxy": case(neighbour(), connections(LOOP), kept(LOOP)),
     "a health check": case(neighbour(), connections(times(3, 8), [])),
     "a script that cron starts": case(neighbour(), connections(times(2, 8), ["METADATA", "DESCRIBE"])),
     "a batch job, for a minute": case(neighbour(), connections(times(60, 1), ["PRODUCE"])),
-    "many hosts behind one client id": case(
+    "many hosts with one client id": case(
         neighbour(), *(connections(LOOP[n::5], name=f"h{n}-", remote_host=f"10.0.1.{n}") for n in range(5))
     ),
     "connections that stay in use": case(neighbour(), kept(LOOP)),
@@ -61,7 +61,7 @@ CASES: dict[str, Case] = {
     "connections that were open before the log": case(
         neighbour(), [sent(f"x{n}", at, "FETCH", 70) for n, at in enumerate(LOOP)]
     ),
-    "behind SASL, soon after the log began": case(
+    "with SASL, soon after the log began": case(
         neighbour(20), connections(LOOP, ["FETCH", "FETCH"], security_protocol="SASL_SSL")
     ),
     "a log at INFO": case(neighbour(log_level="INFO"), connections(LOOP, log_level="INFO")),

@@ -48,7 +48,7 @@ CASES: dict[str, Case] = {
     "far more than usual, but few": case(neighbour(20), USUAL, requests("x", 9, 3, LATER)),
     "it always sends as many": case(neighbour(20), [OPENING], requests("x", 12, 10)),
     "a job that sends as many whenever it runs": case(neighbour(20), [OPENING], requests("x", 12, 4, LATER)),
-    "many hosts behind one client id": case(
+    "many hosts with one client id": case(
         neighbour(20), *(usual(f"h{n}", remote_host=f"10.0.1.{n}") for n in range(3)),
         *(requests(f"h{n}", 6, 3, LATER, remote_host=f"10.0.1.{n}") for n in range(3)),
     ),

@@ -33,7 +33,7 @@ CASES: dict[str, Case] = {
     # the same on the face of it, and innocent
     "little": case(neighbour(), [OPENING], produced(ms=3000.0)),
     "for two minutes": case(neighbour(), [OPENING], produced(minutes=2, ms=14_000.0)),
-    "many processes behind one client id": case(
+    "many processes with one client id": case(
         neighbour(), *([handshake(f"x{n}", 60), *produced(f"x{n}", ms=3000.0)] for n in range(10))
     ),
     "a long connection, for a short time": case(
