@@ -10,12 +10,12 @@ with it, and those that the answer to its leader lists. What started it is found
     subscription_changed | JoinGroup of a member of the generation before, with other topics
     partitions_revoked   | the same with fewer partitions: it has given some up, as a cooperative assignor asked for
     metadata_changed     | the same with neither: other protocol names, or the leader saw that topics have changed
-    member_expired       | a member is missing, and the others were told of the rebalance before they joined: inferred
+    member_expired       | a member is missing, and the others learnt of the rebalance before they joined: inferred
     coordinator_moved    | another broker answered than in the generation before, and nothing else explains it: inferred
     unknown              | the log does not show the generation before, or nothing of the above
 
-A member joins again also because another one started a rebalance. It does so after the coordinator told it
-(REBALANCE_IN_PROGRESS), or says so in its reason (KIP-800).
+A member joins again also because another one started a rebalance. It does so after an answer with
+REBALANCE_IN_PROGRESS, or says so in its reason (KIP-800).
 
 If the last members leave, the coordinator makes a generation without members, which no request shows. It is a row of
 its own if all members left by request, or if the next generation is the one after it, with other members.
@@ -41,8 +41,8 @@ from .rebalance_causes import (
 
 _TOLERANCE_MICROS = 100_000
 """How much earlier a request may seem to arrive than it did: its record is written some time after its answer."""
-_TOLD_LATE_MICROS = 1_000_000
-"""If members were told of a rebalance so long before a request, that request did not start it."""
+_NOTIFIED_LATE_MICROS = 1_000_000
+"""If members learnt of a rebalance so long before a request, that request did not start it."""
 _ALREADY = "already rebalancing"
 _REVOKE = "need to revoke partitions"
 """Parts of the reasons of Kafka's own clients (KIP-800)."""
@@ -68,7 +68,7 @@ def _generations(history: DataFrame) -> DataFrame:
         F.min("joined.started_at").alias("joining_from"),
         F.min("joined.logged_at").alias("joined_by"),
         F.min("synced_at").alias("stable_at"),
-        F.min("rebalance_seen_at").alias("told_at"),
+        F.min("rebalance_seen_at").alias("notified_at"),
         F.min(F.struct("at", "first_broker"))["first_broker"].alias("broker"),
         F.max(F.struct("last_seen_at", "last_broker"))["last_broker"].alias("broker_at_end"),
         F.max(F.when(F.col("joined").isNotNull(), F.struct(
@@ -81,7 +81,7 @@ def _generations(history: DataFrame) -> DataFrame:
     others = {
         "earlier_generation": F.lag("generation").over(in_order),
         "earlier_members": F.lag(members).over(in_order),
-        "earlier_told_at": F.lag("told_at").over(in_order),
+        "earlier_notified_at": F.lag("notified_at").over(in_order),
         "earlier_broker": F.lag("broker_at_end").over(in_order),
         "later_generation": F.lead("generation").over(in_order),
     }
@@ -121,9 +121,9 @@ def _was_empty() -> Column:
 
 
 def _joins_by_itself() -> Column:
-    """Return whether a member joins again although nobody told it to."""
-    was_told = F.unix_micros("told_before") <= F.unix_micros("joined.started_at") + _TOLERANCE_MICROS
-    return ~F.coalesce(was_told, F.lit(False)) & ~F.col("joined.reason").contains(_ALREADY)
+    """Return whether a member joins again without the coordinator asking for it."""
+    was_notified = F.unix_micros("notified_before") <= F.unix_micros("joined.started_at") + _TOLERANCE_MICROS
+    return ~F.coalesce(was_notified, F.lit(False)) & ~F.col("joined.reason").contains(_ALREADY)
 
 
 def _cause_of_joining_again() -> Column:
@@ -167,7 +167,7 @@ def _shown(generations: DataFrame, arrivals: DataFrame, departures: DataFrame) -
     is_expired, is_shown = F.col("cause") == EXPIRED, ~F.col("cause").isin(MOVED, UNKNOWN)
     chosen = F.when(is_expired, F.col("expiry")).when(is_shown, F.col("first"))
     joining = F.coalesce("joining_from", "first_at")
-    began_at = F.when(is_expired, F.least(F.coalesce("earlier_told_at", joining), joining)).otherwise(
+    began_at = F.when(is_expired, F.least(F.coalesce("earlier_notified_at", joining), joining)).otherwise(
         F.when(is_shown, F.col("first.at")).otherwise(joining)
     )
     is_unsaid = (F.col("cause") == METADATA) & (F.col("first.reason") == "")
@@ -197,11 +197,13 @@ def _shown(generations: DataFrame, arrivals: DataFrame, departures: DataFrame) -
 
 def _cause() -> Column:
     """Return the cause, from a generation's first request that may have started it, and who is missing in it."""
-    cause, told_at = F.col("first.cause"), F.col("earlier_told_at")
-    is_told_before = _micros(F.col("first.at"), told_at) > _TOLD_LATE_MICROS
+    cause, notified_at = F.col("first.cause"), F.col("earlier_notified_at")
+    is_notified_before = _micros(F.col("first.at"), notified_at) > _NOTIFIED_LATE_MICROS
     is_weak = cause.isNull() | cause.isin(METADATA, UNKNOWN)
     has_gone = F.coalesce(F.size("gone") > 0, F.lit(False))
-    is_expired = has_gone & F.coalesce(is_told_before | (is_weak & told_at.isNull()) | cause.isNull(), F.lit(False))
+    is_expired = has_gone & F.coalesce(
+        is_notified_before | (is_weak & notified_at.isNull()) | cause.isNull(), F.lit(False)
+    )
     is_new_broker = F.coalesce(F.col("earlier_broker") != F.col("broker"), F.lit(False)) & _follows()
     comes_back = (cause == JOINED) & (F.col("staying") == 0) & (F.size("left") == 0)
     is_moved = is_new_broker & F.coalesce(is_expired | is_weak | comes_back, F.lit(False))

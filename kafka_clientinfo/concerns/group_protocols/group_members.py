@@ -7,7 +7,7 @@ A request makes one row for its sender, and more for the members that it names; 
     JoinGroup, accepted                              | the member joined; if it leads, all members are listed
     JoinGroup, MEMBER_ID_REQUIRED (KIP-394)          | the member was given its id
     SyncGroup, Heartbeat, accepted                   | the member was seen in the generation that it names
-    SyncGroup, Heartbeat, REBALANCE_IN_PROGRESS      | it was seen, and told of the next generation
+    SyncGroup, Heartbeat, REBALANCE_IN_PROGRESS      | it was seen, and learnt of the next generation
     LeaveGroup, accepted                             | each member that it names left
     heartbeat of KIP-848, accepted                   | the member has the epoch of the answer, or has left (epoch -1)
 
@@ -47,7 +47,7 @@ def transform(new_requests: DataFrame) -> DataFrame:
         F.min(_at("given")).alias("id_given_at"),
         F.min(_at("listed")).alias("listed_at"),
         F.min(F.when((F.col("api_key") == SYNC) & F.col("is_taken"), F.col("logged_at"))).alias("synced_at"),
-        F.min(F.when(F.col("is_told"), F.col("logged_at"))).alias("rebalance_seen_at"),
+        F.min(F.when(F.col("is_notified"), F.col("logged_at"))).alias("rebalance_seen_at"),
         F.min(_stated()).alias("first_stated"),
         F.max(_stated()).alias("last_stated"),
         F.max("heartbeat_interval_ms").alias("heartbeat_interval_ms"),
@@ -73,21 +73,21 @@ def _messages(requests: DataFrame) -> DataFrame:
     is_counted = ~F.col("is_duplicate") & ~F.col("is_forwarded") & (F.col("log_level") != "INFO")
     error = F.col("error_code")
     is_taken = F.coalesce(error == int(ErrorCode.NONE), F.col("log_generation").isin(*_WITHOUT_ANSWERS))
-    is_told = F.col("api_key").isin(SYNC, _BEAT) & (error == int(ErrorCode.REBALANCE_IN_PROGRESS))
+    is_notified = F.col("api_key").isin(SYNC, _BEAT) & (error == int(ErrorCode.REBALANCE_IN_PROGRESS))
     is_given = (F.col("api_key") == JOIN) & (error == int(ErrorCode.MEMBER_ID_REQUIRED))
     kinds = {int(key): kind for key, kind in HEARTBEATS.items()}
     chosen = requests.where(F.col("api_key").isin(*keys) & F.col("request").isNotNull() & is_counted)
     parsed = chosen.select(
         "cluster", "broker", "api_key", "logged_at", "started_at", "ingested_at", *_CLIENT,
         is_taken.alias("is_taken"),
-        F.coalesce(is_told, F.lit(False)).alias("is_told"),
+        F.coalesce(is_notified, F.lit(False)).alias("is_notified"),
         F.coalesce(is_given, F.lit(False)).alias("is_given"),
         F.coalesce(looked_up(kinds, F.col("api_key")), F.lit("classic")).alias("protocol"),
         F.from_json("request", _REQUEST).alias("sent"),
         F.from_json("response", _RESPONSE).alias("answer"),
         F.from_json(F.when(F.col("api_key") == JOIN, F.col("group_payloads")), _SUBSCRIPTIONS).alias("payloads"),
     )  # fmt: skip
-    is_shown = F.col("is_taken") | F.col("is_told") | F.col("is_given")
+    is_shown = F.col("is_taken") | F.col("is_notified") | F.col("is_given")
     return parsed.where(F.col("sent.groupId").isNotNull() & is_shown)
 
 
@@ -128,7 +128,7 @@ def _events(messages: DataFrame) -> DataFrame:
         F.when(F.col("event.group_instance_id") != "", F.col("event.group_instance_id")).alias("group_instance_id"),
         "event.generation", F.when(F.col("event.kind") == "left", F.col("logged_at")).alias("left_at"),
         "event.kind", F.coalesce("event.reason", F.lit("")).alias("reason"),
-        "api_key", "logged_at", "started_at", "ingested_at", "is_taken", "is_told", *_CLIENT, "sent", "answer", "payloads",
+        "api_key", "logged_at", "started_at", "ingested_at", "is_taken", "is_notified", *_CLIENT, "sent", "answer", "payloads",
         F.col("answer.heartbeatIntervalMs").alias("heartbeat_interval_ms"),
     )  # fmt: skip
     is_named = (F.col("member_id") != "") | F.col("group_instance_id").isNotNull()

@@ -69,7 +69,7 @@ def beat(seconds: float, member: str, generation: int, error: int = 0, **given: 
     return message(seconds, "ALIVE", 4, sent, {"errorCode": error}, error_code=error, **given)
 
 
-def told(seconds: float, member: str, generation: int) -> dict[str, Any]:
+def notified(seconds: float, member: str, generation: int) -> dict[str, Any]:
     """Heartbeat answered with REBALANCE_IN_PROGRESS."""
     return beat(seconds, member, generation, 27)
 

@@ -15,7 +15,7 @@ from tests.amounts import one_in
 from tests.equality import assert_same_rows
 from tests.frames import as_stored, frame
 
-from .rebalances import asked_again, beat, epoch, join, leave, of_group, rebalanced, seconds, sync, told
+from .rebalances import asked_again, beat, epoch, join, leave, notified, of_group, rebalanced, seconds, sync
 
 Row = dict[str, Any]
 Expected = tuple[int, str, bool, int | None, int | None]
@@ -26,7 +26,7 @@ LAST = 2**31 - 1
 ONE = [asked_again(0, "a"), join(0.1, 3, "a", 1, lists="a"), sync(3.1, "a", 1)]
 FIRST: Expected = (1, "member_joined", False, 0, 1)
 TWO = [
-    *ONE, asked_again(10, "b"), told(10.5, "a", 1), join(10.1, 11, "b", 2), join(10.6, 11, "a", 2, lists="ab"),
+    *ONE, asked_again(10, "b"), notified(10.5, "a", 1), join(10.1, 11, "b", 2), join(10.6, 11, "a", 2, lists="ab"),
     sync(11.1, "a", 2), sync(11.2, "b", 2), beat(12, "a", 2), beat(12, "b", 2),
 ]  # fmt: skip
 SECOND: Expected = (2, "member_joined", False, 1, 2)
@@ -34,11 +34,11 @@ SECOND: Expected = (2, "member_joined", False, 1, 2)
 CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
     "a member joins": (TWO, [FIRST, SECOND]),
     "a member leaves": (
-        [*TWO, leave(20, "b"), told(21, "a", 2), join(21.1, 21.2, "a", 3, lists="a"), sync(21.3, "a", 3)],
+        [*TWO, leave(20, "b"), notified(21, "a", 2), join(21.1, 21.2, "a", 3, lists="a"), sync(21.3, "a", 3)],
         [FIRST, SECOND, (3, "member_left", False, 2, 1)],
     ),
     "a member is killed": (
-        [*TWO, beat(40, "a", 2), told(60, "a", 2), join(60.01, 61, "a", 3, lists="a"), sync(61.1, "a", 3)],
+        [*TWO, beat(40, "a", 2), notified(60, "a", 2), join(60.01, 61, "a", 3, lists="a"), sync(61.1, "a", 3)],
         [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
     ),
     "a member is killed, and another one learns it from its commit": (
@@ -46,15 +46,15 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
     ),
     "a killed member's successor comes first": (
-        [*TWO, asked_again(20, "c"), join(20.1, 25, "c", 3), told(21, "a", 2), join(21.1, 25, "a", 3, lists="ac")],
+        [*TWO, asked_again(20, "c"), join(20.1, 25, "c", 3), notified(21, "a", 2), join(21.1, 25, "a", 3, lists="ac")],
         [FIRST, SECOND, (3, "member_joined", False, 2, 2)],
     ),
-    "a successor comes after the members were told": (
-        [*TWO, told(60, "a", 2), join(60.1, 65, "a", 3, lists="ac"), asked_again(62, "c"), join(62.1, 65, "c", 3)],
+    "a successor comes after the members were notified": (
+        [*TWO, notified(60, "a", 2), join(60.1, 65, "a", 3, lists="ac"), asked_again(62, "c"), join(62.1, 65, "c", 3)],
         [FIRST, SECOND, (3, "member_expired", True, 2, 2)],
     ),
     "a member subscribes to another topic": (
-        [*TWO, join(20, 21, "b", 3, topics="tu"), told(20.5, "a", 2), join(20.6, 21, "a", 3, lists="ab")],
+        [*TWO, join(20, 21, "b", 3, topics="tu"), notified(20.5, "a", 2), join(20.6, 21, "a", 3, lists="ab")],
         [FIRST, SECOND, (3, "subscription_changed", False, 2, 2)],
     ),
     "the same topics in another order": (
@@ -62,7 +62,7 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [FIRST, (2, "subscription_changed", False, 1, 1), (3, "metadata_changed", False, 1, 1)],
     ),
     "a leader sees new partitions": (
-        [*TWO, join(20, 21, "a", 3, lists="ab"), told(20.5, "b", 2), join(20.6, 21, "b", 3)],
+        [*TWO, join(20, 21, "a", 3, lists="ab"), notified(20.5, "b", 2), join(20.6, 21, "b", 3)],
         [FIRST, SECOND, (3, "metadata_changed", True, 2, 2)],
     ),
     "a leader sees new partitions, and says so": (
@@ -70,7 +70,7 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [FIRST, SECOND, (3, "metadata_changed", False, 2, 2)],
     ),
     "a member offers another assignor": (
-        [*TWO, join(20, 21, "b", 3, names=("sticky",)), told(20.5, "a", 2), join(20.6, 21, "a", 3, lists="ab")],
+        [*TWO, join(20, 21, "b", 3, names=("sticky",)), notified(20.5, "a", 2), join(20.6, 21, "a", 3, lists="ab")],
         [FIRST, SECOND, (3, "metadata_changed", True, 2, 2)],
     ),
     "a cooperative member gives partitions up": (
@@ -102,11 +102,11 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [FIRST, (2, "member_expired", True, 1, 0), (3, "member_joined", False, 0, 1)],
     ),
     "a LeaveGroup that is refused": (
-        [*TWO, leave(20, "b", refused="b"), told(60, "a", 2), join(60.1, 61, "a", 3, lists="a")],
+        [*TWO, leave(20, "b", refused="b"), notified(60, "a", 2), join(60.1, 61, "a", 3, lists="a")],
         [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
     ),
     "a log that begins before a rebalance": (
-        [beat(0, "a", 7), beat(0, "b", 7), leave(5, "b"), told(6, "a", 7), join(6, 7, "a", 8, lists="a")],
+        [beat(0, "a", 7), beat(0, "b", 7), leave(5, "b"), notified(6, "a", 7), join(6, 7, "a", 8, lists="a")],
         [(8, "member_left", False, None, 1)],
     ),
     "a log that begins in a rebalance": (
@@ -116,7 +116,7 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [asked_again(0, "b"), join(0.1, 5, "b", 8), join(0.5, 5, "a", 8, lists="ab")],
         [(8, "member_joined", False, None, 2)],
     ),
-    "a log that begins after a member was told": (
+    "a log that begins after a member was notified": (
         [join(0, 5, "a", 8, lists="ab"), asked_again(2, "b"), join(2, 5, "b", 8)], [(8, "unknown", False, None, 2)]
     ),
     "a log that misses a generation": (
@@ -172,7 +172,7 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
     ),
     "static, removed by an administrator": (
         [join(0, 3, "a", 1, lists="ab", instance="sa"), join(0, 3, "b", 1, instance="sb"), sync(3, "a", 1),
-         leave(20, "sb"), told(21, "a", 1), join(21, 22, "a", 2, lists="a", instance="sa")],
+         leave(20, "sb"), notified(21, "a", 1), join(21, 22, "a", 2, lists="a", instance="sa")],
         [(1, "member_joined", False, 0, 2), (2, "member_left", False, 2, 1)],
     ),
 }  # fmt: skip

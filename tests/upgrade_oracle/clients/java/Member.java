@@ -14,7 +14,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 
 /**
- * A member of a group that does what it is told on its standard input, and prints the number of its partitions.
+ * A member of a group that follows the commands on its standard input, and prints the number of its partitions.
  * Arguments: ADDRESS TOPIC KEY=VALUE..., which are the consumer's settings. Commands: subscribe TOPIC..., close.
  * Without settings it creates topics of four partitions, or adds one (TOPIC+), and ends.
  */
