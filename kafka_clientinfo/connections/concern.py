@@ -85,6 +85,8 @@ class Concern:
         transforms: functions that return relations, by the relation's name; their parameters are named after the
             relations that they need. A relation is written if a table of that name is declared; else only other
             transforms read it.
+        listed: by name of a relation, the relation that has its name in the column `relation` if it may have rows that
+            count. A run does not make it elsewhere: transforms get None for it, and finders that need it find nothing.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Concern:
     connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = lambda settings: {}
     finders: tuple[Finder, ...] = ()
     transforms: Mapping[str, Callable[..., DataFrame]] = field(default_factory=dict)
+    listed: Mapping[str, str] = field(default_factory=dict)
 
 
 def reads_of(concerns: Iterable[Concern]) -> Reads:

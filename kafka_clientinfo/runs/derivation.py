@@ -8,7 +8,8 @@ A relation with the name of a declared table is written to that table, as its `w
     aggregate  | requests that are not counted yet                        | nothing: they are added (see `_replace_newest`)
     overwrite  | whole tables, which are written before                   | the whole table
 
-A relation without a table is cached for the run; `Step.is_of_whole_tables` says whether it is made of whole tables.
+A relation without a table is cached for the run; `Step.is_of_whole_tables` says whether it is made of whole tables. One
+that is not listed where it would be if it had rows is None.
 """
 
 from collections import Counter
@@ -37,7 +38,7 @@ from ..warehouse.staging import cache
 from ..warehouse.warehouse import Warehouse
 from . import increments
 from .refused_rows import RefusedRowsError, describe, is_refusal, left_out
-from .steps import Step, needed, read_by_others, steps
+from .steps import Step, lists, needed, read_by_others, steps
 
 _KINDS = 8
 """Judged requests per connection, to size a session; logs of busy brokers have 4 to 5."""
@@ -156,7 +157,12 @@ class Derivation:
         return increments.new_since(stored, self.judged, self.until, self.settings.coverage_gap_ms)
 
     def _derive(self, step: Step) -> None:
-        if step.write_mode == "aggregate":
+        if step.listed_in is not None and step.name not in self.whole(step.listed_in):
+            self.run_relations[step.name] = self.whole_tables[step.name] = None
+        elif step.name in lists():
+            rows = step.make({need: self.whole(need) for need in step.needs})
+            self.whole_tables[step.name] = frozenset(name for (name,) in collect(rows))
+        elif step.write_mode == "aggregate":
             self._count_new_requests(step)
         elif step.is_of_whole_tables:
             self._make_whole(step, step.make({need: self.whole(need) for need in step.needs}))

@@ -39,12 +39,14 @@ class Step:
         make: returns the relation.
         lasting_rules: the rules with stored findings that stay after retention has deleted the rows from which they
             were made.
+        listed_in: the relation that lists this one if it may have rows; None if it is made in any case.
     """
 
     name: str
     needs: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], DataFrame]
     lasting_rules: tuple[str, ...] = ()
+    listed_in: str | None = None
 
     @property
     def write_mode(self) -> str | None:
@@ -96,7 +98,10 @@ def steps() -> dict[str, Step]:
         "violations": _violations(),
     }
     for concern in concerns():
-        by_name |= {name: _step(name, _parameters(make), make) for name, make in concern.transforms.items()}
+        by_name |= {
+            name: _step(name, _parameters(make), make, concern.listed.get(name))
+            for name, make in concern.transforms.items()
+        }
     known = GIVEN_RELATIONS | set(by_name)
     for step in by_name.values():
         if unknown := sorted(set(step.needs) - known):
@@ -106,8 +111,11 @@ def steps() -> dict[str, Step]:
     return by_name
 
 
-def _step(name: str, needs: tuple[str, ...], make: Callable[..., DataFrame]) -> Step:
-    return Step(name, needs, lambda relations: make(**{need: relations[need] for need in needs}))
+def _step(name: str, parameters: tuple[str, ...], make: Callable[..., DataFrame], listed_in: str | None = None) -> Step:
+    needs = parameters if listed_in is None else (*parameters, listed_in)
+    return Step(
+        name, needs, lambda relations: make(**{need: relations[need] for need in parameters}), listed_in=listed_in
+    )
 
 
 def _violations() -> Step:
@@ -116,7 +124,8 @@ def _violations() -> Step:
     needs |= {need for finder in finders for need in _parameters(finder.find)}
 
     def make(relations: Mapping[str, Any]) -> DataFrame:
-        findings = [one.find(**{need: relations[need] for need in _parameters(one.find)}) for one in finders]
+        given = [(one, {need: relations[need] for need in _parameters(one.find)}) for one in finders]
+        findings = [one.find(**found_in) for one, found_in in given if None not in found_in.values()]
         requests, rows, settings = (relations[name] for name in ("judged_requests", "connections", "settings"))
         return violations(requests, rows, findings, settings, concerns())
 
@@ -126,6 +135,12 @@ def _violations() -> Step:
 
 def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
+
+
+@lru_cache(maxsize=1)
+def lists() -> frozenset[str]:
+    """Return the relations that list which others may have rows."""
+    return frozenset(step.listed_in for step in steps().values() if step.listed_in is not None)
 
 
 @lru_cache(maxsize=1)

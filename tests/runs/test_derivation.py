@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.concern import Concern
+from kafka_clientinfo.connections.concern import Concern, Finder
 from kafka_clientinfo.errors import UnknownRelationError
 from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.refused_rows import RefusedRowsError
@@ -168,8 +168,8 @@ def test_a_step_is_of_whole_tables_where_nothing_it_needs_is_of_the_run_alone() 
     overwritten = {name for name, spec in table_specs().items() if spec.write_mode == "overwrite"}
     assert of_whole_tables - overwritten == {
         "broker_listeners", "connection_storms", "group_epochs", "group_history", "group_type_conflicts",
-        "group_unoffered_protocols", "judged_usage", "listed_connections", "log_positions", "request_floods",
-        "throttled_clients", "whole_periods",
+        "group_unoffered_protocols", "judged_usage", "listed_connections", "log_positions", "possible_activity",
+        "possible_epochs", "request_floods", "throttled_clients", "whole_periods",
     }  # fmt: skip
     assert overwritten <= of_whole_tables
 
@@ -177,6 +177,38 @@ def test_a_step_is_of_whole_tables_where_nothing_it_needs_is_of_the_run_alone() 
 def test_violations_need_what_the_findings_of_all_concerns_need() -> None:
     needs = set(steps.steps()["violations"].needs)
     assert {"judged_requests", "connections", "settings", "group_protocols", "failed_requests"} <= needs
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_relation_is_made_and_searched_for_findings_only_where_it_is_listed(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, is_listed: bool
+) -> None:
+    names = relation_of(spark, [("other",), ("mine",)] if is_listed else [("other",)], "relation string")
+    mine = SimpleNamespace(columns=[])
+    concern = Concern(
+        name="mine",
+        finders=(Finder(lambda mine: f"findings in {mine}", ("rule",)),),
+        transforms={
+            "mine": lambda settings: mine,
+            "list_of_mine": lambda settings: names,
+            "broker_hosts": lambda settings: None,
+        },
+        listed={"mine": "list_of_mine"},
+    )
+    monkeypatch.setattr(steps, "concerns", lambda: (concern,))
+    monkeypatch.setattr(steps, "violations", lambda requests, rows, findings, *_: findings)
+    made = steps.steps.__wrapped__()
+    monkeypatch.setattr(steps, "steps", lambda: made)
+    monkeypatch.setattr(derivation, "lists", lambda: {"list_of_mine"})
+    monkeypatch.setattr(derivation, "read_by_others", lambda: ())
+    derived, _ = derivation_of(2)
+    derived.whole_tables["settings"] = "settings"
+    assert made["mine"].needs == ("settings", "list_of_mine")
+    for name in ("list_of_mine", "mine"):
+        derived._derive(made[name])
+    assert derived.run_relations["mine"] is derived.whole_tables["mine"] is (mine if is_listed else None)
+    given = {"judged_requests": 1, "connections": 2, "settings": 3, "mine": derived.run_relations["mine"]}
+    assert made["violations"].make(given) == ([f"findings in {mine}"] if is_listed else [])
 
 
 def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,8 @@ READ_LATER = {
         opened_seq principal remote_host rule words
     """,
     "log_positions": "broker_no file_id file_no first_part later_parts starts_before_file starts_in_file",
+    "possible_activity": "relation",
+    "possible_epochs": "relation",
     "upgrade_impact": "header_v3 never_negotiates",
     "whole_periods": "broker cluster max_idle_ms whole_from whole_until",
 }

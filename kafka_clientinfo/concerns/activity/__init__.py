@@ -6,6 +6,7 @@ from . import (
     client_activity,
     connection_storms,
     persistent_errors,
+    possible_activity,
     predicates,
     request_floods,
     rules,
@@ -26,8 +27,10 @@ CONCERN = Concern(
         "client_activity": client_activity.transform,
         "connection_storms": connection_storms.transform,
         "persistent_errors": persistent_errors.transform,
+        "possible_activity": possible_activity.transform,
         "request_floods": request_floods.transform,
         "throttled_clients": throttled_clients.transform,
         "whole_periods": whole_periods.transform,
     },
+    listed=dict.fromkeys(possible_activity.DEPENDENT, "possible_activity"),
 )

@@ -13,6 +13,7 @@ from . import (
     group_rebalances,
     group_type_conflicts,
     group_unoffered_protocols,
+    possible_epochs,
     predicates,
     rules,
 )
@@ -40,5 +41,7 @@ CONCERN = Concern(
         "group_rebalances": group_rebalances.transform,
         "group_type_conflicts": group_type_conflicts.transform,
         "group_unoffered_protocols": group_unoffered_protocols.transform,
+        "possible_epochs": possible_epochs.transform,
     },
+    listed={"group_epochs": "possible_epochs"},
 )

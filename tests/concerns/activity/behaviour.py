@@ -70,9 +70,10 @@ def found(
         relations: dict[str, Any] = {name: frame(session, name, []) for name in ("failed_requests", "topic_mentions")}
         relations |= {"requests": requests, "new_requests": requests, "ingested_files": files}
         relations |= {"judged_before": None, "settings": settings}
-        made = needed({"judged_requests", "connections", *needs} - GIVEN_RELATIONS)
+        made = needed({"judged_requests", "connections", "possible_activity", *needs} - GIVEN_RELATIONS)
         for name in TopologicalSorter(made).static_order():
             relations[name] = computed(steps()[name].make(relations))
+        assert_listed(relations)
         findings = find(**{name: relations[name] for name in needs})
         judged, opened = relations["judged_requests"], relations["connections"]
         rows_found = collected(violations(judged, opened, [findings], settings, [CONCERN]))
@@ -81,6 +82,14 @@ def found(
         broken = by_case[row["broker"]]
         broken[row["rule"] if row["rule"] not in broken else f"{row['rule']} {len(broken)}"] = row
     return by_case
+
+
+def assert_listed(relations: Mapping[str, Any]) -> None:
+    """Raise where a relation has rows, and the list of those that may have some says that a run need not make it."""
+    listed = {row["relation"] for row in collected(relations["possible_activity"])}
+    with_rows = {name for name in CONCERN.listed if name in relations and collected(relations[name])}
+    assert with_rows - {"whole_periods"} <= listed
+    assert ("whole_periods" in listed) == bool(listed)  # the others are made of it
 
 
 def sent(connection: str, seconds: float, api: str = "METADATA", correlation_id: int = 1, **given: Any) -> Row:
