@@ -24,13 +24,6 @@ _CLIENT = ("cluster", "broker", "principal", "client_id", "client_software_name"
 _KEY = (*_CLIENT, "api_name", "bucket")
 TIMES = Times._fields
 _COUNTS = [f"n{number}" for number in range(len(NAMES))]
-_OF_MINUTE = (
-    dict.fromkeys(("minute", "is_answered"), "int")
-    | dict.fromkeys(("requests", *_COUNTS, "throttled"), "bigint")
-    | {f"{name}_{kind}": "double" for name in TIMES for kind in ("sum", "max")}
-    | {"throttled_ms": "double", "ingested_at": "timestamp"}
-)
-_OF_CODE = {"code": "int", "number": "bigint"}
 _OF_REQUESTS = (
     {
         "requests_by_minute": "map<int,bigint>",
@@ -55,51 +48,62 @@ def transform(
 
 def _of_requests(new_requests: DataFrame, seconds: int) -> DataFrame:
     """Return one row per client, API and bucket; a null is a value of a key."""
-    known = {name: F.coalesce(name, F.lit(UNKNOWN)) for name in ("client_software_name", "client_software_version")}
-    counted = (
-        new_requests.where(~F.col("is_forwarded") & ~F.col("is_duplicate"))
-        .withColumns(known)
-        .withColumns(
-            {
-                "bucket": _bucket("logged_at", seconds),
-                "minute": (
-                    bucket_number("logged_at", MINUTE) - bucket_number("logged_at", seconds) * (seconds // MINUTE)
-                ).cast("int"),
-                "slot": _slot(F.col("total_time_ms")),
-            }
-        )
-    )
-    merged = (
-        _by_minute(counted)
-        .unionByName(_by_code(counted))
-        .groupBy(*_KEY)
-        .agg(
-            F.sum("requests").alias("requests"),
-            map_of("minute", "requests").alias("requests_by_minute"),
-            F.when(F.max("is_answered") == 1, map_of("code", "number")).alias("errors"),
-            F.when(F.max("is_answered") == 1, F.coalesce(F.sum("number"), F.lit(0))).alias("error_count"),
-            F.struct(*(F.sum(count).alias(name) for count, name in zip(_COUNTS, NAMES, strict=True))).alias("latency"),
-            *(exact_sum(F.col(f"{name}_sum")).alias(f"{name}_sum") for name in TIMES),
-            *(F.max(f"{name}_max").alias(f"{name}_max") for name in TIMES),
-            F.sum("throttled").alias("throttled"),
-            exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
-            F.max("ingested_at").alias("ingested_at"),
-        )
+    by_part = _parts(new_requests, seconds).groupBy(*_KEY, "minute", "code").agg(
+        F.count("is_answered").alias("requests"),
+        F.max("is_answered").alias("is_answered"),
+        *(F.sum((F.col("slot") == number).cast("bigint")).alias(name) for number, name in enumerate(_COUNTS)),
+        *(exact_sum(F.col(name)).alias(f"{name}_sum") for name in TIMES),
+        *(F.max(name).alias(f"{name}_max") for name in TIMES),
+        F.sum((F.col("quota_delay_ms") > 0).cast("bigint")).alias("throttled"),
+        exact_sum(F.col("quota_delay_ms")).alias("throttled_ms"),
+        F.sum("number").alias("number"),
+        F.max("ingested_at").alias("ingested_at"),
+    )  # fmt: skip
+    is_answered = F.max("is_answered") == 1
+    merged = by_part.groupBy(*_KEY).agg(
+        F.sum("requests").alias("requests"),
+        map_of("minute", "requests").alias("requests_by_minute"),
+        F.when(is_answered, map_of("code", "number")).alias("errors"),
+        F.when(is_answered, F.coalesce(F.sum("number"), F.lit(0))).alias("error_count"),
+        F.struct(*(F.sum(count).alias(name) for count, name in zip(_COUNTS, NAMES, strict=True))).alias("latency"),
+        *(exact_sum(F.col(f"{name}_sum")).alias(f"{name}_sum") for name in TIMES),
+        *(F.max(f"{name}_max").alias(f"{name}_max") for name in TIMES),
+        F.sum("throttled").alias("throttled"),
+        exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
+        F.max("ingested_at").alias("ingested_at"),
     )
     return merged.withColumns({name: F.lit(0).cast("bigint") for name in ("connections_opened", "connections_ended")})
 
 
-def _by_minute(counted: DataFrame) -> DataFrame:
-    return counted.groupBy(*_KEY, "minute").agg(
-        F.count("*").alias("requests"),
-        F.max(F.col("errors").isNotNull().cast("int")).alias("is_answered"),
-        *(F.sum((F.col("slot") == number).cast("bigint")).alias(name) for number, name in enumerate(_COUNTS)),
-        *(exact_sum(F.col(name)).alias(f"{name}_sum") for name in TIMES),
-        *(F.max(name).alias(f"{name}_max") for name in TIMES),
-        F.sum((_quota_delay() > 0).cast("bigint")).alias("throttled"),
-        exact_sum(_quota_delay()).alias("throttled_ms"),
-        F.max("ingested_at").alias("ingested_at"),
-        *(F.lit(None).cast(kind).alias(name) for name, kind in _OF_CODE.items()),
+def _parts(new_requests: DataFrame, seconds: int) -> DataFrame:
+    """Return one row per request, with its minute, and one per error code in its response, with code and number.
+
+    Both come from one look at the requests, which are many. Columns of the other kind are null.
+    """
+    known = {name: F.coalesce(name, F.lit(UNKNOWN)) for name in ("client_software_name", "client_software_version")}
+    minute = bucket_number("logged_at", MINUTE) - bucket_number("logged_at", seconds) * (seconds // MINUTE)
+    of_itself = F.struct(F.lit(None).cast("int").alias("key"), F.lit(None).cast("bigint").alias("value"))
+    parts = F.concat(F.array(of_itself), F.coalesce(F.map_entries("errors"), F.array()))
+    exploded = (
+        new_requests.where(~F.col("is_forwarded") & ~F.col("is_duplicate"))
+        .withColumns(known)
+        .select(*_CLIENT, "api_name", "logged_at", "errors", *TIMES, "log_generation", "ingested_at", F.explode(parts).alias("part"))
+    )  # fmt: skip
+    of_request = {
+        "minute": minute.cast("int"),
+        "is_answered": F.col("errors").isNotNull().cast("int"),
+        "slot": _slot(F.col("total_time_ms")),
+        "quota_delay_ms": _quota_delay(),
+        **{name: F.col(name) for name in TIMES},
+    }
+    return exploded.select(
+        *_CLIENT,
+        "api_name",
+        _bucket("logged_at", seconds).alias("bucket"),
+        *(F.when(F.col("part.key").isNull(), column).alias(name) for name, column in of_request.items()),
+        F.col("part.key").alias("code"),
+        F.col("part.value").alias("number"),
+        "ingested_at",
     )
 
 
@@ -110,15 +114,6 @@ def _quota_delay() -> Column:
     logged from 2.7 on; records in JSON are of 2.8 and later.
     """
     return F.when(F.col("log_generation") == "json", F.col("throttle_time_ms"))
-
-
-def _by_code(counted: DataFrame) -> DataFrame:
-    failed = counted.where(F.size(F.map_entries("errors")) > 0)
-    errors = failed.select(*_KEY, F.explode(F.map_entries("errors")).alias("error"))
-    return errors.groupBy(*_KEY, F.col("error.key").alias("code")).agg(
-        F.sum("error.value").alias("number"),
-        *(F.lit(None).cast(kind).alias(name) for name, kind in _OF_MINUTE.items()),
-    )
 
 
 def _bucket(name: str, seconds: int) -> Column:
