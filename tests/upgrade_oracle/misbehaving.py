@@ -103,20 +103,24 @@ def insist(address: str, client_id: str, until: float, topic: str) -> None:
             connection.fetch(topic)
 
 
-def administer(address: str, topics: dict[str, int], quota: tuple[str, int]) -> None:
-    """Create topics, each of one partition on one broker, and set the producer quota of a client id."""
-    with connected(address, "setup") as connection:
+def create(address: str, topics: dict[str, list[list[int]]]) -> None:
+    """Create topics, each given by the brokers of its partitions, the leader first."""
+    entries = []
+    for topic, partitions in topics.items():
         assigned = [
-            text(topic)
-            + struct.pack(">ih", -1, -1)
-            + array(struct.pack(">i", 0) + array(struct.pack(">i", broker)))
-            + array()
-            for topic, broker in topics.items()
+            struct.pack(">i", number) + array(*(struct.pack(">i", broker) for broker in brokers))
+            for number, brokers in enumerate(partitions)
         ]
-        connection.ask("CREATE_TOPICS", 2, array(*assigned) + struct.pack(">ib", 30_000, 0))
-        client_id, rate = quota
-        entity = array(text("client-id") + text(client_id))
-        change = array(text("producer_byte_rate") + struct.pack(">db", rate, 0))
+        entries.append(text(topic) + struct.pack(">ih", -1, -1) + array(*assigned) + array())
+    with connected(address, "setup") as connection:
+        connection.ask("CREATE_TOPICS", 2, array(*entries) + struct.pack(">ib", 30_000, 0))
+
+
+def limit(address: str, client_id: str, rate: int) -> None:
+    """Set the bytes a second that a client id may produce."""
+    entity = array(text("client-id") + text(client_id))
+    change = array(text("producer_byte_rate") + struct.pack(">db", rate, 0))
+    with connected(address, "setup") as connection:
         connection.ask("ALTER_CLIENT_QUOTAS", 0, array(entity + change) + b"\0")
 
 

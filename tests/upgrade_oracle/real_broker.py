@@ -6,6 +6,7 @@ Both listen on 127.0.0.1 only, in small heaps; all that they write is in the fol
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -20,6 +21,7 @@ HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("KAFKA_CLIENTINFO_ORACLE_CACHE") or "~/.cache/kafka-clientinfo-oracle").expanduser()
 HOST = "127.0.0.1"
 PATTERN = "[%d] %p %m (%c)%n"
+STARTED = " started (kafka.server"
 REQUEST_LOGGER = "kafka.request.logger"
 BACKENDS = {"2.8.2": "log4j1", "3.9.1": "log4j1", "4.0.1": "log4j2", "4.4.0": "log4j2"}
 CLUSTER_ID = "dXBncmFkZS1vcmFjbGUtMQ"
@@ -68,21 +70,28 @@ def jars(release: str) -> Path:
 @contextlib.contextmanager
 def running(release: str, folder: Path) -> Iterator[Broker]:
     """A broker of this release, which keeps its data and logs in the folder."""
+    port, metrics = free_ports(2)
+    with coordinator(release, folder) as other, node(release, folder, 1, port, other, metrics) as broker:
+        yield broker
+
+
+@contextlib.contextmanager
+def coordinator(release: str, folder: Path) -> Iterator[int]:
+    """The port of ZooKeeper, which runs until the end of the block, or the one where the first broker will be controller."""
     folder.mkdir(parents=True)
-    port, other, metrics = free_ports(3)
+    (port,) = free_ports(1)
     with contextlib.ExitStack() as processes:
         if release < "4":
             zookeeper = folder / "zookeeper.properties"
-            zookeeper.write_text(f"dataDir={folder}/zookeeper\nclientPort={other}\nadmin.enableServer=false\n")
+            zookeeper.write_text(f"dataDir={folder}/zookeeper\nclientPort={port}\nadmin.enableServer=false\n")
             command = [*java(release), "-Xmx96m", "org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper]
-            processes.enter_context(process(command, folder / "zookeeper.out", lambda: answers(other)))
-        yield processes.enter_context(node(release, folder, 1, port, other, metrics))
+            processes.enter_context(process(command, folder / "zookeeper.out", lambda: answers(port)))
+        yield port
 
 
 @contextlib.contextmanager
 def second(release: str, folder: Path, first: Broker) -> Iterator[Broker]:
     """Another broker of the cluster of a running one, with the id 2."""
-    folder.mkdir(parents=True)
     port, metrics = free_ports(2)
     with node(release, folder, 2, port, first.coordination_port, metrics) as broker:
         yield broker
@@ -99,15 +108,19 @@ def java(release: str) -> list[str]:
 
 @contextlib.contextmanager
 def node(release: str, folder: Path, number: int, port: int, other: int, metrics: int) -> Iterator[Broker]:
-    """The process of one broker; `other` is the port of ZooKeeper or the controller."""
+    """The process of one broker, which goes on with what it left in the folder; `other` is the port of ZooKeeper or the
+    controller.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     server = folder / "server.properties"
     server.write_text(properties(release, folder, port, other, number))
-    if release >= "4":
+    if release >= "4" and not (folder / "data").exists():
         format_ = [*java(release), "-Xmx96m", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(server)]
         subprocess.run(format_, check=True, capture_output=True)
     command = [*java(release), "-Xmx384m", *metrics_options(metrics), logging_option(release, folder)]
     log = folder / "server.log"
-    ready = lambda: " started (kafka.server" in read(log) and answers(port)  # noqa: E731
+    starts = read(log).count(STARTED)
+    ready = lambda: read(log).count(STARTED) > starts and answers(port)  # noqa: E731
     with process([*command, "kafka.Kafka", server], folder / "broker.out", ready):
         yield Broker(f"{HOST}:{port}", folder / "kafka-request.log", log, metrics, other)
 
@@ -127,10 +140,27 @@ def metrics_options(port: int) -> list[str]:
 
 def topic_bytes(broker: Broker) -> dict[tuple[str, str], int]:
     """The broker's own counts of bytes: by metric (BytesInPerSec or BytesOutPerSec) and topic."""
-    command = ["java", str(HERE / "broker" / "TopicBytes.java"), HOST, str(broker.metrics_port)]
+    return {(metric, topic): int(count) for metric, topic, count in metrics(broker, "topics")}
+
+
+def request_times(broker: Broker) -> dict[str, tuple[int, float]]:
+    """The broker's own number of requests and their mean TotalTimeMs: by API.
+
+    Fetch is counted again as FetchConsumer or FetchFollower, and AddPartitionsToTxnVerification is counted alone.
+    """
+    counted: dict[str, tuple[int, float]] = {}
+    for metric, number, mean in metrics(broker, "requests"):
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", metric.removesuffix("Verification")).upper()
+        if int(number) and name not in ("FETCH_CONSUMER", "FETCH_FOLLOWER"):
+            count, milliseconds = counted.get(name, (0, 0.0))
+            counted[name] = (count + int(number), milliseconds + int(number) * float(mean))
+    return {name: (count, milliseconds / count) for name, (count, milliseconds) in counted.items()}
+
+
+def metrics(broker: Broker, kind: str) -> list[list[str]]:
+    command = ["java", str(HERE / "broker" / "BrokerMetrics.java"), HOST, str(broker.metrics_port), kind]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    rows = (line.split("\t") for line in done.stdout.splitlines())
-    return {(metric, topic): int(count) for metric, topic, count in rows}
+    return [line.split("\t") for line in done.stdout.splitlines()]
 
 
 def properties(release: str, folder: Path, port: int, other: int, number: int = 1) -> str:

@@ -30,6 +30,9 @@ LASTS, AFTERWARDS = 250, 75
 """Seconds for which clients misbehave, so that three whole minutes are among them, and for which others then go on."""
 STEADY = {"slow": 3 * QUOTA, "writer": 2000, "reader": 0}
 ORDINARY = (fleet.FILLER, *(one for one in fleet.OTHERS if one.prefix in ("j332", "ckn", "kpn", "gs")))
+BY_BROKERS = ("FETCH", "BROKER_HEARTBEAT", "ALTER_PARTITION", "METADATA", "UPDATE_METADATA")
+"""APIs that brokers use among themselves, also after the clients have ended."""
+GOING_ON = 30
 EXPECTED = {
     ("looper", "reconnect_storm"),
     ("scanner", "handshake_only_connections"),
@@ -41,11 +44,12 @@ EXPECTED = {
 
 
 class Played(NamedTuple):
-    """The release, the tables of both brokers' logs, and the first one's log."""
+    """The release, the tables of both brokers' logs, and of the first one its log, and its own count and mean time by API."""
 
     release: str
     tables: Any
     request_log: Path
+    metrics: dict[str, tuple[int, float]]
 
 
 @pytest.fixture(scope="module", params=["3.9.1", "4.4.0"])
@@ -59,12 +63,14 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         real_broker.second(release, folder / "second", first) as second,
     ):
         play(release, first.address)
+        metrics = real_broker.request_times(first)
     tables = scanned([first.request_log, second.request_log], Settings(), "violations", "client_activity")
-    return Played(release, tables, first.request_log)
+    return Played(release, tables, first.request_log, metrics)
 
 
 def play(release: str, address: str) -> None:
-    misbehaving.administer(address, {fleet.TOPIC: 1, "elsewhere": 2}, ("slow", QUOTA))
+    misbehaving.create(address, {fleet.TOPIC: [[1]], "elsewhere": [[2]]})
+    misbehaving.limit(address, "slow", QUOTA)
     (librdkafka,) = (program for program in ORDINARY if program.prefix == "ckn")
     (python, *_), environment = fleet.command(librdkafka, address)
     script = str(fleet.CLIENTS / "python" / "steady_client.py")
@@ -121,3 +127,23 @@ def test_a_quota_shows_as_the_throttle_time_of_its_client(played: Played) -> Non
     )
     assert dict(rows) == {"slow": pytest.approx(counted)}
     assert counted > LASTS * 1000 / 4
+
+
+def test_requests_and_their_mean_times_are_those_of_the_brokers_metrics(played: Played) -> None:
+    """Brokers go on to fetch and to send heartbeats while the metrics are read; the metrics round times to milliseconds."""
+    own = played.tables.query("""
+        SELECT api_name, sum(n), sum(ms) FROM (
+            SELECT api_name, sum(requests) AS n, sum(total_time_ms_sum) AS ms FROM {client_activity}
+            WHERE broker = 'first' AND requests > 0 GROUP BY 1
+            UNION ALL
+            SELECT api_name, count(*), sum(total_time_ms) FROM {requests}
+            WHERE broker = 'first' AND is_forwarded GROUP BY 1
+        ) GROUP BY 1
+        """).rows
+    assert {name for name, *_ in own} - {"CONTROLLED_SHUTDOWN"} == played.metrics.keys()
+    for name, requests, milliseconds in own:
+        if name == "CONTROLLED_SHUTDOWN":
+            continue  # of the second broker, after the metrics were read
+        count, mean = played.metrics[name]
+        assert requests == pytest.approx(count, abs=GOING_ON if name in BY_BROKERS else 0), name
+        assert milliseconds / requests == pytest.approx(mean, rel=0.01 if name in BY_BROKERS else 0, abs=0.5), name
