@@ -124,7 +124,8 @@ class Context:
         if cluster is not None and cluster not in waiting:
             raise no_logs_of(cluster, root, list(waiting))
         is_behind = any(waits for name, waits in waiting.items() if cluster in (None, name))
-        return Scope(tables, filters, self.settings().bucket_minutes), [_BEHIND] if is_behind else []
+        bucket_minutes = state.bucket_minutes or self.settings().bucket_minutes
+        return Scope(tables, filters, bucket_minutes), [_BEHIND] if is_behind else []
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Return the session of this call: the given one, one on the Spark Connect server, or a new local one."""

@@ -154,7 +154,8 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         derivation = Derivation(lake, settings, made_with, until, newest, list(ingested.files.values()), given)
         derivation.run(report.stage)
         report.tables = lake.rows()
-        lake.update_state(built_until=newest, built_with=made_with, rows=report.tables)
+        bucket_minutes = settings.bucket_minutes
+        lake.update_state(built_until=newest, built_with=made_with, bucket_minutes=bucket_minutes, rows=report.tables)
         if lake.address.is_schema:
             with report.stage("views"):
                 failed = make_views(lake.spark, lake.address, views().values())

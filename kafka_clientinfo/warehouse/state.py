@@ -47,6 +47,7 @@ class State:
         format: layout of the warehouse.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
         built_with: the release and the settings of that build.
+        bucket_minutes: the length of that build's buckets of time; None before the first build.
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
         deleting: per table, all rows of the deletion that is under way; None if none is.
         forgetting: the cluster that is being removed; None if none is.
@@ -57,6 +58,7 @@ class State:
     format: int = FORMAT
     built_until: datetime | None = None
     built_with: str | None = None
+    bucket_minutes: int | None = None
     retained_from: datetime | None = None
     deleting: Mapping[str, int] | None = None
     forgetting: str | None = None

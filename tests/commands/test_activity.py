@@ -156,14 +156,15 @@ def test_whole_buckets_are_named(answer: Any) -> None:
     assert "whole buckets" not in answer("--since", "2026-11-21T01:00")
 
 
-def test_the_length_of_a_bucket_is_a_setting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root, conf = activity(tmp_path / "w", [sent(1.0)]), tmp_path / "conf.toml"
-    conf.write_text("bucket_minutes = 30\n")
-    words = ["activity", "--warehouse", str(root), "--json", "--since", "2026-11-21T02:30"]
+@pytest.mark.parametrize(("built_with", "setting", "rows"), [(60, 30, 1), (30, 60, 0), (None, 60, 1), (None, 30, 0)])
+def test_the_length_of_a_bucket_is_that_of_the_build(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], built_with: int | None, setting: int, rows: int
+) -> None:
+    root, conf = activity(tmp_path / "w", [sent(1.0)], built_with), tmp_path / "conf.toml"
+    conf.write_text(f"bucket_minutes = {setting}\n")
+    words = ["activity", "--warehouse", str(root), "--json", "--since", "2026-11-21T02:30", "--conf", str(conf)]
     assert cli.main(words) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 1
-    assert cli.main([*words, "--conf", str(conf)]) == 0
-    assert json.loads(capsys.readouterr().out) == []
+    assert len(json.loads(capsys.readouterr().out)) == rows
 
 
 HOSTILE_IDS = ("\x1b[2J", "'; DROP TABLE client_activity; --", "a\nb", "\u202e", "{x}", "=1+1", "%s", "$since")

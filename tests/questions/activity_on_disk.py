@@ -57,7 +57,8 @@ def opened(number: int, client_id: str | None = "app", hour: int = 0, **given: A
     return who | {"bucket": START + timedelta(hours=hour)} | counts | given
 
 
-def activity(root: Path, rows: Iterable[Mapping[str, Any]], **tables: Any) -> Path:
+def activity(root: Path, rows: Iterable[Mapping[str, Any]], bucket_minutes: int | None = None, **tables: Any) -> Path:
     """Write a warehouse of these rows."""
     ledger = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in ("c", "d")]
-    return write_warehouse(root, {"client_activity": list(rows), "ingested_files": ledger, **tables})
+    written = {"client_activity": list(rows), "ingested_files": ledger, **tables}
+    return write_warehouse(root, written, bucket_minutes=bucket_minutes)

@@ -21,7 +21,10 @@ def schema(name: str) -> pa.Schema:
 
 
 def write_warehouse(
-    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: datetime | None = NOON
+    root: Path,
+    rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table],
+    built_until: datetime | None = NOON,
+    bucket_minutes: int | None = None,
 ) -> Path:
     """Write every declared table; those that are not given are empty, columns that are not given null."""
     for name in table_specs():
@@ -36,7 +39,7 @@ def write_warehouse(
         else:
             table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
         write_deltalake(str(root / name), table)
-    state = State(built_until=built_until, rows=dict.fromkeys(rows, 1))
+    state = State(built_until=built_until, bucket_minutes=bucket_minutes, rows=dict.fromkeys(rows, 1))
     DeltaTable(str(root / LEDGER)).alter.set_table_properties(state.properties, raise_if_not_exists=False)
     return root
 

@@ -122,7 +122,7 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
     report = RunReport()
     report.problems.append(Problem("a.log", "empty", "no record"))
     pipeline._build(lake, Ingested(FILES), Settings(), report)
-    built = {"built_until": at(5), "built_with": OF_THIS, "rows": {"requests": 970}}
+    built = {"built_until": at(5), "built_with": OF_THIS, "bucket_minutes": 60, "rows": {"requests": 970}}
     assert done == ["claim", {"built_until": None}, "tables", built, *(["views"] if is_schema else [])]
     views = [("c.s.violations_by_owner", "view", "no right")] if is_schema else []
     assert [(one.path, one.kind, one.detail) for one in report.problems] == [("a.log", "empty", "no record"), *views]

@@ -21,6 +21,7 @@ from .tiny import AT, SPECS, rows_of
 FULL = State(
     built_until=datetime(2026, 11, 21, 2, 45, 9, 935001, tzinfo=UTC),
     built_with="0.2.0 'it\\'s'",
+    bucket_minutes=15,
     retained_from=datetime(2026, 1, 1, tzinfo=UTC),
     deleting={"requests": 3},
     deleted={"requests": 7},
@@ -64,7 +65,9 @@ def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Wareh
     assert read_state(spark, lake.address) is None
     lake.update_state(built_with="a")
     lake.update_state(built_with="a")
-    lake.update_state(**{name: getattr(FULL, name) for name in ("built_until", "built_with", "deleting", "deleted")})
+    lake.update_state(
+        **{name: getattr(FULL, name) for name in ("built_until", "built_with", "bucket_minutes", "deleting", "deleted")}
+    )
     lake.update_state(rows=FULL.rows, retained_from=FULL.retained_from)
     assert lake.state == FULL
     assert Warehouse(spark, lake.root, True, SPECS).state == FULL
