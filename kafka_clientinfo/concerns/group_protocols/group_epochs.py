@@ -37,6 +37,10 @@ from .rebalance_causes import (
 
 _SILENT = 2
 """A member that is silent for so many intervals of heartbeats has missed one at least."""
+_LONGEST_SESSION_SECONDS = 75
+"""How long after its last heartbeat a member expires at the latest: 60 s (group.consumer.max.session.timeout.ms by
+default), and what passes until a member gets the new epoch.
+"""
 _INTERVAL_MS = 5_000
 """Kafka's default interval of heartbeats, if no answer states one."""
 _ONE = (*LIFE, "generation")
@@ -125,7 +129,12 @@ def _changes(members: DataFrame) -> DataFrame:
 
 
 def _with_generation(changes: DataFrame, generations: DataFrame) -> DataFrame:
-    """Add the generation that a change belongs to: the first one that members got at its time or later."""
+    """Add the generation that a change belongs to: the first one that members got at its time or later.
+
+    A coordinator that assigns partitions later answers a new member with an epoch that others already have. It removes a
+    silent member only when the session has timed out: if other changes explain the generations before, that one for which
+    there is nothing else is the member's.
+    """
     nothing = {
         "own_generation": F.lit(None).cast("bigint"),
         "member_id": F.lit(None).cast("string"),
@@ -143,16 +152,28 @@ def _with_generation(changes: DataFrame, generations: DataFrame) -> DataFrame:
             "first_begun": F.min("begun").over(Window.partitionBy(*LIFE)),
             "last_begun": F.max("begun").over(Window.partitionBy(*LIFE)),
         }
-    ).where(is_change)
+    )
     is_after_all = (F.col("kind") == "left") & F.col("next_begun").isNull()
     generation = (
-        F.when(F.col("kind").isin("joined", "again"), F.col("own_generation"))
+        F.when(F.col("kind").isin("joined", "again"), F.coalesce("next_begun", "own_generation"))
         .when(F.col("kind") == "there", F.col("first_begun"))
         .when(is_after_all, F.col("last_begun"))
         .otherwise(F.col("next_begun"))
     )
     kind = F.when(is_after_all, F.lit("left_after")).otherwise(F.col("kind"))
-    return placed.withColumns({"generation": generation, "kind": kind}).where(F.col("generation").isNotNull())
+    with_first = placed.withColumns({"generation": F.coalesce("begun", generation), "kind": kind})
+    explains = F.coalesce(F.col("kind") != "gone", F.lit(False))
+    is_explained = F.bool_or(explains).over(Window.partitionBy(*LIFE, "generation"))
+    unexplained = F.when(~is_explained & F.col("begun").isNotNull(), F.struct("begun", "at"))
+    of_silent = with_first.withColumn("unexplained", unexplained).withColumn(
+        "unexplained", F.last("unexplained", ignorenulls=True).over(later)
+    )
+    silent_for = F.unix_micros("unexplained.at") - F.unix_micros("trigger.at")
+    has_expired_then = (F.col("kind") == "gone") & (silent_for <= _LONGEST_SESSION_SECONDS * 1_000_000)
+    expired = F.when(has_expired_then, F.col("unexplained.begun")).otherwise(F.col("generation"))
+    dated = of_silent.where(F.col("begun").isNull()).withColumn("generation", expired)
+    chosen = dated.select(*LIFE, "generation", "member_id", "kind", "at", "trigger")
+    return chosen.where(F.col("generation").isNotNull())
 
 
 def _aggregated(changes: DataFrame) -> DataFrame:

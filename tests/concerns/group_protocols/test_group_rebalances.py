@@ -188,6 +188,23 @@ EPOCHS: dict[str, tuple[list[Row], Sequence[Expected]]] = {
          epoch(50, "a", 3, 4)],
         [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (4, "member_expired", True, 2, 1)],
     ),
+    "epochs: joins before partitions are assigned": (  # as 4.4 does it: the answer has the epoch that others already have
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2), epoch(7, "b", 0, 2, "t"), epoch(8, "b", 2, 2), epoch(10, "a", 2, 3),
+         epoch(13, "b", 2, 3)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2)],
+    ),
+    "epochs: killed, and another one joins at once": (
+        [epoch(0, "a", 0, 2, "t"), epoch(1, "b", 0, 3, "t"), epoch(5, "a", 2, 3), epoch(5, "b", 3, 3), epoch(8, "c", 0, 4, "t"),
+         *(epoch(10 + 5 * n, name, 4 if n else of, 4) for n in range(8) for name, of in (("a", 3), ("c", 4))),
+         epoch(51, "a", 4, 5), epoch(52, "c", 4, 5)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (4, "member_joined", False, 2, 3),
+         (5, "member_expired", True, 3, 2)],
+    ),
+    "epochs: killed, and another one joins as it expires": (
+        [epoch(0, "a", 0, 2, "t"), epoch(1, "b", 0, 3, "t"), epoch(5, "a", 2, 3), epoch(5, "b", 3, 3),
+         *(epoch(10 + 5 * n, "a", 3, 3) for n in range(8)), epoch(50, "c", 0, 5, "t"), epoch(51, "a", 3, 5)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (5, "member_joined", False, 2, 2)],
+    ),
     "epochs: subscribes to another topic": (
         [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2, "t"), epoch(8, "a", 2, 3, "tu"), epoch(13, "a", 3, 3, "ut")],
         [(2, "member_joined", False, 0, 1), (3, "subscription_changed", False, 1, 1)],
