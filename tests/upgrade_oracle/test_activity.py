@@ -10,7 +10,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import Popen
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 import pytest
@@ -33,6 +33,8 @@ ORDINARY = (fleet.FILLER, *(one for one in fleet.OTHERS if one.prefix in ("j332"
 BY_BROKERS = ("FETCH", "BROKER_HEARTBEAT", "ALTER_PARTITION", "METADATA", "UPDATE_METADATA")
 """APIs that brokers use among themselves, also after the clients have ended."""
 GOING_ON = 30
+SETTLES = 10
+"""Seconds after which the brokers have answered what clients asked last, also those that a quota delays."""
 EXPECTED = {
     ("looper", "reconnect_storm"),
     ("scanner", "handshake_only_connections"),
@@ -63,6 +65,7 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         real_broker.second(release, folder / "second", first) as second,
     ):
         play(release, first.address)
+        sleep(SETTLES)
         metrics = real_broker.request_times(first)
     tables = scanned([first.request_log, second.request_log], Settings(), "violations", "client_activity")
     return Played(release, tables, first.request_log, metrics)
