@@ -14,12 +14,12 @@ LOOP = times(5, 3)
 """Five connections in each of three minutes; the limit is four."""
 
 
-def kept(starts: list[float], **given: Any) -> list[dict[str, Any]]:
-    """Connections that stay in use for half a minute."""
+def kept(starts: list[float], requests: int = 6, **given: Any) -> list[dict[str, Any]]:
+    """Connections that stay in use for half a minute: a request every five seconds."""
     rows = []
     for number, start in enumerate(starts):
         rows.append(handshake(f"kept{number}", start, **given))
-        rows += [sent(f"kept{number}", start + 5 * count, "FETCH", count, **given) for count in range(1, 7)]
+        rows += [sent(f"kept{number}", start + 5 * count, "FETCH", count, **given) for count in range(1, requests + 1)]
     return rows
 
 
@@ -31,6 +31,11 @@ CASES: dict[str, Case] = {
         neighbour(), connections(LOOP, ["AV"], error_code=35), rules=[HANDSHAKES]
     ),
     "one request on each": case(neighbour(), connections(LOOP, ["METADATA", "PRODUCE"]), rules=[SINGLES]),
+    "one request on each, and all that clients look up": case(
+        neighbour(),
+        connections(LOOP, ["METADATA", "FIND_COORDINATOR", "INIT_PRODUCER_ID", "TELEMETRY", "PUSH", "PRODUCE"]),
+        rules=[SINGLES],
+    ),
     "some of each": case(
         neighbour(), connections(LOOP, [], "a"), connections(LOOP, ["PRODUCE"], "b"), rules=[RECONNECTS]
     ),
@@ -45,10 +50,23 @@ CASES: dict[str, Case] = {
     "with SASL, when it was long open": case(
         neighbour(20), connections(times(5, 3, 660), ["FETCH", "FETCH"], security_protocol="SASL_SSL"), rules=[RECONNECTS]
     ),
+    "with SASL in the log, it ends after the handshake": case(
+        neighbour(), connections(LOOP, ["SASL", "SASL_AUTHENTICATE"]), rules=[HANDSHAKES]
+    ),
+    "each lasts as long as a short one may": case(neighbour(), kept(LOOP, 2), rules=[RECONNECTS]),
+    "one of many stays in use": case(neighbour(), connections(times(9, 3)), kept([70, 130, 190]), rules=[RECONNECTS]),
+    "the log begins with them": case(neighbour(), connections(times(4, 3, begin=0)), rules=[RECONNECTS]),
+    "the log goes on for a minute": case(neighbour(4.75, 15), connections(times(4, 3), []), rules=[HANDSHAKES]),
     # the same on the face of it, and innocent
     "all clients reconnect after a restart": case(neighbour(), connections(times(40, 1))),
     "a rolling restart": case(neighbour(), connections(times(20, 4, every=2))),
     "a client that failed for two minutes": case(neighbour(), connections(times(20, 2))),
+    "two minutes, with requests in a third": case(
+        neighbour(), connections(times(5, 2)), connections([179.8] * 5, name="y")
+    ),
+    "few on each of two listeners": case(
+        neighbour(), connections(times(3, 3)), connections(times(3, 3), name="y", listener="SSL")
+    ),
     "many processes start with one proxy": case(neighbour(), connections(LOOP), kept(LOOP)),
     "a health check": case(neighbour(), connections(times(3, 8), [])),
     "a script that cron starts": case(neighbour(), connections(times(2, 8), ["METADATA", "DESCRIBE"])),
@@ -67,7 +85,10 @@ CASES: dict[str, Case] = {
     "a log at INFO": case(neighbour(log_level="INFO"), connections(LOOP, log_level="INFO")),
     "a log that leaves out requests": case(neighbour(), connections(LOOP), omits=True),
     "a log that holds handshakes only": case(
-        [handshake(f"n{n}", 30.0 * n, client_id="other") for n in range(20)], connections(LOOP, [])
+        [handshake(f"n{n}", 30.0 * n, client_id="other") for n in range(20)], connections(LOOP, ["AV"])
+    ),
+    "a log that holds handshakes, and what brokers send": case(
+        [sent("n", 30.0 * n, "UPDATE_METADATA", n, client_id="broker-1-x") for n in range(20)], connections(LOOP, [])
     ),
     "brokers": case(neighbour(), connections(LOOP, ["UPDATE_METADATA"], client_id="broker-1-x")),
     "forwarded requests": case(neighbour(), connections(LOOP, is_forwarded=True)),
@@ -107,3 +128,7 @@ def test_a_finding_says_what_it_counts(judged: dict[str, dict[str, Any]], rule: 
     assert (row["client_id"], row["remote_host"], row["connection_id"]) == ("app", "10.0.0.9", "x0")
     assert row["opened_at"] is None
     assert row["example"]["grep"] == r'^\[2026-11-21 02:01:00,000\] [A-Z]+ Completed request:.*"connection":"x0"'
+
+
+def test_only_short_connections_are_counted(judged: dict[str, dict[str, Any]]) -> None:
+    assert judged["one of many stays in use"][RECONNECTS]["occurrences"] == 27
