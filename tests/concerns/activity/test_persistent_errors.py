@@ -40,6 +40,12 @@ CASES: dict[str, Case] = {
     "it works again": case(neighbour(), [OPENING], failing(begin=70), good(30, begin=320), rules=[LEADER]),
     "two APIs": case(neighbour(), [OPENING], failing(), failing(api="PRODUCE"), rules=[LEADER]),
     "two errors": case(neighbour(), [OPENING], failing(), failing(api="METADATA", errors={3: 1}), rules=[LEADER, PERSISTS]),
+    "two errors of one rule": case(
+        neighbour(), [OPENING], failing(minutes=2, begin=70), failing(minutes=2, begin=190, errors={74: 1}), rules=[LEADER]
+    ),
+    "as long and as many as the limits": case(
+        neighbour(), [OPENING], [sent("x", 60 + 22.5 * n, "FETCH", 60 + n, errors={6: 1}) for n in range(9)], rules=[LEADER]
+    ),
     "one answer says so": case(
         neighbour(), [handshake("x", 1, error_code=129, errors={129: 1})], rules=[WRONG]
     ),
@@ -63,6 +69,9 @@ CASES: dict[str, Case] = {
     "no error": case(neighbour(), [OPENING], good()),
     "no response is logged": case(neighbour(), [OPENING], failing(errors=None)),
     "a log at INFO": case(neighbour(log_level="INFO"), failing(log_level="INFO")),
+    "a log at INFO, and one answer says so": case(
+        neighbour(log_level="INFO"), [handshake("x", 1, error_code=129, errors={129: 1}, log_level="INFO")]
+    ),
     "a log that leaves out requests": case(neighbour(), [OPENING], failing(), omits=True),
     "a broker": case(neighbour(), [sent("x", 2, "UPDATE_METADATA", client_id="broker-1-x")], failing(client_id="broker-1-x")),
     "a follower": case(neighbour(), [OPENING], failing(replica_id=2)),
@@ -102,8 +111,9 @@ def test_a_finding_names_the_api_and_the_error(judged: dict[str, dict[str, Any]]
     assert (row["client_id"], row["connection_id"], row["opened_seq"]) == ("app", "x", 0)
 
 
-def test_an_example_is_the_first_request_with_the_error(judged: dict[str, dict[str, Any]]) -> None:
-    row = judged["it worked before"][LEADER]
+@pytest.mark.parametrize("name", ["it worked before", "two errors of one rule"])
+def test_an_example_is_the_first_request_with_the_error(judged: dict[str, dict[str, Any]], name: str) -> None:
+    row = judged[name][LEADER]
     assert row["occurrences"] == 16
     assert row["example"]["logged_at"] == row["first_at"]
     assert row["example"]["correlation_id"] == 70
