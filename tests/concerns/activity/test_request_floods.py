@@ -39,6 +39,13 @@ CASES: dict[str, Case] = {
     "two connections flood": case(
         neighbour(20), USUAL, usual("y"), requests("x", 12, 3, LATER), requests("y", 12, 3, LATER), rules=[FLOOD]
     ),
+    "over the end of an hour": case(neighbour(70), USUAL, requests("x", 12, 4, 3480), rules=[FLOOD]),
+    "with another version from its third minute on": case(
+        neighbour(20), USUAL, requests("x", 12, 2, LATER), requests("x", 12, 2, LATER + 120, api_version=1), rules=[FLOOD]
+    ),
+    "another connection goes on": case(
+        neighbour(20), USUAL, [handshake("z", 650)], requests("x", 12, 2, LATER), requests("z", 20, 2, LATER + 120), rules=[FLOOD]
+    ),
     # the same on the face of it, and innocent
     "all ask again after a restart": case(neighbour(20), USUAL, requests("x", 30, 2, LATER)),
     "bursts, minutes apart": case(
@@ -59,6 +66,7 @@ CASES: dict[str, Case] = {
         neighbour(20, log_level="INFO")[:20], requests("x", 1, 10, log_level="INFO"), neighbour(20)[21:],
         [handshake("y", 650)], requests("x", 12, 3, LATER),
     ),
+    "the log ends within the third minute": case(neighbour(10), USUAL, requests("x", 12, 3, LATER)),
     "a log at INFO": case(
         neighbour(20, log_level="INFO"), [row | {"log_level": "INFO"} for row in USUAL],
         requests("x", 12, 3, LATER, log_level="INFO"),
@@ -70,6 +78,9 @@ CASES: dict[str, Case] = {
     "a broker": case(
         neighbour(20), [sent("x", 2, "UPDATE_METADATA", client_id="broker-1-x")],
         requests("x", 1, 10, client_id="broker-1-x"), requests("x", 12, 3, LATER, client_id="broker-1-x"),
+    ),
+    "a follower with its client id": case(
+        neighbour(20), USUAL, [sent("y", 2, "FETCH", 2, replica_id=2)], requests("y", 1, 20), requests("x", 24, 3, LATER)
     ),
     "forwarded requests": case(neighbour(20), USUAL, requests("f", 12, 3, LATER, is_forwarded=True)),
 }  # fmt: skip
@@ -102,6 +113,10 @@ def test_a_finding_says_what_it_counts(judged: dict[str, dict[str, Any]]) -> Non
         "x",
     )
     assert (row["last_at"] - row["first_at"]).total_seconds() == 180
+
+
+def test_a_finding_names_the_connection_with_the_most_requests(judged: dict[str, dict[str, Any]]) -> None:
+    assert judged["another connection goes on"][FLOOD]["connection_id"] == "z"
 
 
 def test_floods_of_two_apis_are_one_finding(judged: dict[str, dict[str, Any]]) -> None:
