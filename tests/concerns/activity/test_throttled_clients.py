@@ -54,6 +54,7 @@ QUOTAS = {
     "a consumer": "for 80 s by consumer_byte_rate or request_percentage,",
     "an administrator": "for 80 s by controller_mutation_rate or request_percentage,",
     "all that it asks": f"for 80 s {BYTES}, 40 s {ALL},",
+    "in two hours": f"32 requests were throttled for 3280 s {BYTES}, while its connections lasted 465 s",
 }
 
 
