@@ -33,4 +33,4 @@ def of_same_key(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataF
     """Return the rows with a key that a few others have; null is a value of a key."""
     keys = others.select(*key).distinct().withColumn("is_listed", F.lit(True))
     joined = joined_by(rows, F.broadcast(keys), key)
-    return joined.where(F.coalesce("is_listed", F.lit(False))).drop("is_listed")
+    return joined.where(F.col("is_listed")).drop("is_listed")
