@@ -102,7 +102,7 @@ def _arrivals(members: DataFrame) -> DataFrame:
     comes_anew = F.col("generation_before").isNull() & (F.col("joined.is_new") | F.col("id_given_at").isNotNull())
     shows_all_before = (_follows() & F.col("earlier_members").isNotNull()) | (F.col("generation") == 1)
     with_staying = members.where(is_member).withColumns({"was_in": was_in, "staying": staying})
-    is_new = ~F.col("was_in") & (shows_all_before | _was_empty() | F.coalesce(comes_anew, F.lit(False)))
+    is_new = ~F.col("was_in") & (shows_all_before | _was_empty() | comes_anew)
     # Logs before 1.0 show no answer to a JoinGroup, so that the SyncGroup is the first sign of its generation.
     arrived_at = F.when(F.col("joins") > 0, F.col("joined.started_at")).otherwise(F.col("synced_at"))
     joins_again = F.col("was_in") & _follows() & F.col("joined").isNotNull() & _joins_by_itself()
