@@ -30,6 +30,8 @@ TWO = [
     sync(11.1, "a", 2), sync(11.2, "b", 2), beat(12, "a", 2), beat(12, "b", 2),
 ]  # fmt: skip
 SECOND: Expected = (2, "member_joined", False, 1, 2)
+FOUR = [join(0, 3, member, 1, lists="abcd" if member == "a" else "", new=True) for member in "abcd"]
+ALREADY = "offset commit failed since group is already rebalancing"
 
 CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
     "a member joins": (TWO, [FIRST, SECOND]),
@@ -42,8 +44,16 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
     ),
     "a member is killed, and another one learns it from its commit": (
-        [*TWO, join(60, 61, "a", 3, lists="a", reason="offset commit failed since group is already rebalancing")],
+        [*TWO, join(60, 61, "a", 3, lists="a", reason=ALREADY)],
         [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
+    ),
+    "a member is killed, and another one joins again": (
+        [*TWO, join(60, 61, "a", 3, lists="a")], [FIRST, SECOND, (3, "member_expired", True, 2, 1)]
+    ),
+    "two of four members are killed": (
+        [*FOUR, beat(30, "c", 1), beat(50, "b", 1), notified(60, "a", 1), notified(62, "d", 1),
+         join(63, 64, "a", 2, lists="ad"), join(63, 64, "d", 2)],
+        [(1, "member_joined", False, 0, 4), (2, "member_expired", True, 4, 2)],
     ),
     "a killed member's successor comes first": (
         [*TWO, asked_again(20, "c"), join(20.1, 25, "c", 3), notified(21, "a", 2), join(21.1, 25, "a", 3, lists="ac")],
@@ -52,6 +62,10 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
     "a successor comes after the members were notified": (
         [*TWO, notified(60, "a", 2), join(60.1, 65, "a", 3, lists="ac"), asked_again(62, "c"), join(62.1, 65, "c", 3)],
         [FIRST, SECOND, (3, "member_expired", True, 2, 2)],
+    ),
+    "others seem to join again before the member that joins": (
+        [*TWO, join(20, 25, "a", 3, lists="abc", reason=ALREADY), join(20, 25, "b", 3, reason=ALREADY), join(22, 25, "c", 3)],
+        [FIRST, SECOND, (3, "member_joined", False, 2, 3)],
     ),
     "a member subscribes to another topic": (
         [*TWO, join(20, 21, "b", 3, topics="tu"), notified(20.5, "a", 2), join(20.6, 21, "a", 3, lists="ab")],
@@ -77,9 +91,30 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [*TWO[:3], join(10, 11, "a", 2, owned=3, lists="a"), join(11.2, 11.3, "a", 3, owned=1, lists="a")],
         [FIRST, (2, "metadata_changed", True, 1, 1), (3, "partitions_revoked", False, 1, 1)],
     ),
+    "a cooperative member gives all partitions up": (
+        [*TWO[:3], join(10, 11, "a", 2, owned=3, lists="a"), join(11.2, 11.3, "a", 3, lists="a")],
+        [FIRST, (2, "metadata_changed", True, 1, 1), (3, "partitions_revoked", False, 1, 1)],
+    ),
+    "the partitions of a member cannot be read": (
+        [*TWO[:3], join(10, 11, "a", 2, owned=3, lists="a"), join(11.2, 11.3, "a", 3, lists="a") | {"group_payloads": None}],
+        [FIRST, (2, "metadata_changed", True, 1, 1), (3, "metadata_changed", True, 1, 1)],
+    ),
     "the coordinator moves while a member is lost": (
         [*TWO, join(60, 61, "a", 3, lists="a", broker="b2"), sync(62, "a", 3, broker="b2")],
         [FIRST, SECOND, (3, "coordinator_moved", True, 2, 1)],
+    ),
+    "the coordinator moves, and all members follow": (
+        [*TWO, *(join(60, 61, m, 3, lists="ab" * (m == "a"), reason=ALREADY, broker="b2") for m in "ab")],
+        [FIRST, SECOND, (3, "coordinator_moved", True, 2, 2)],
+    ),
+    "the coordinator moves, and comes back": (
+        [*TWO, join(60, 61, "a", 3, lists="a", broker="b2"), beat(70, "a", 3), join(80, 81, "a", 4, lists="a")],
+        [FIRST, SECOND, (3, "coordinator_moved", True, 2, 1), (4, "metadata_changed", True, 1, 1)],
+    ),
+    "a member joins while the coordinator moves": (
+        [*TWO, asked_again(60, "c") | {"broker": "b2"},
+         *(join(61 - (m == "c"), 62, m, 3, lists="abc" * (m == "a"), broker="b2") for m in "abc")],
+        [FIRST, SECOND, (3, "member_joined", False, 2, 3)],
     ),
     "all come back on another coordinator": (
         [*TWO, asked_again(60, "c") | {"broker": "b2"}, join(60, 61, "c", 3, lists="c", leader="c", broker="b2")],
@@ -101,6 +136,10 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [*ONE, asked_again(90, "c"), join(90, 93, "c", 3, lists="c", leader="c")],
         [FIRST, (2, "member_expired", True, 1, 0), (3, "member_joined", False, 0, 1)],
     ),
+    "the only member is killed, and the first request of another one is lost": (
+        [*ONE, join(90, 93, "c", 3, lists="c", leader="c")],
+        [FIRST, (2, "member_expired", True, 1, 0), (3, "member_joined", False, 0, 1)],
+    ),
     "a LeaveGroup that is refused": (
         [*TWO, leave(20, "b", refused="b"), notified(60, "a", 2), join(60.1, 61, "a", 3, lists="a")],
         [FIRST, SECOND, (3, "member_expired", True, 2, 1)],
@@ -112,6 +151,7 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
     "a log that begins in a rebalance": (
         [join(0, 5, "a", 8, lists="ab"), join(2, 5, "b", 8), sync(5.1, "a", 8)], [(8, "unknown", False, None, 2)]
     ),
+    "a log that begins before a member leaves": ([beat(0, "a", 7), leave(5, "a")], []),
     "a log that begins with a member that joins": (
         [asked_again(0, "b"), join(0.1, 5, "b", 8), join(0.5, 5, "a", 8, lists="ab")],
         [(8, "member_joined", False, None, 2)],
@@ -124,6 +164,10 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
     ),
     "the answer to a JoinGroup is lost": (
         [*TWO, leave(20, "b"), join(21, 22, "a", 3, lists="ac"), sync(23, "a", 3), sync(23, "c", 3)],
+        [FIRST, SECOND, (3, "member_left", False, 2, 2)],
+    ),
+    "only the leader's answer is logged": (
+        [*TWO, leave(20, "b"), join(21, 22, "a", 3, lists="ac"), sync(23, "a", 3)],
         [FIRST, SECOND, (3, "member_left", False, 2, 2)],
     ),
     "heartbeats": ([*TWO, *(beat(20 + number, "a", 2) for number in range(5))], [FIRST, SECOND]),
@@ -148,6 +192,13 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         ],
         [(1, "member_joined", True, 0, 1), (2, "member_joined", True, 1, 2), (3, "member_left", False, 2, 1)],
     ),
+    "a log without answers that begins late": (
+        [
+            row | {"response": None, "error_code": None, "log_generation": "api_key_struct"}
+            for row in (sync(1, "a", 5), beat(9, "a", 5))
+        ],
+        [(5, "unknown", False, None, 1)],
+    ),
     "copies and forwarded requests": (
         [*TWO, leave(20, "b") | {"is_duplicate": True}, leave(20, "b") | {"is_forwarded": True}], [FIRST, SECOND]
     ),
@@ -169,6 +220,11 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
             asked_again(90, "c"), join(90, 95, "c", 3, lists="c", leader="c"), sync(95, "c", 3),
         ],
         [FIRST, (2, "member_expired", True, 1, 0), (3, "member_joined", False, 0, 1)],
+    ),
+    "static, the only one, is removed, and comes back": (
+        [join(0, 3, "a", 1, lists="a", new=True, instance="sa"), sync(3.1, "a", 1), leave(20, "sa"),
+         join(30, 33, "x", 3, lists="x", new=True, instance="sa", leader="x")],
+        [FIRST, (2, "member_left", False, 1, 0), (3, "member_joined", False, 0, 1)],
     ),
     "static, removed by an administrator": (
         [join(0, 3, "a", 1, lists="ab", instance="sa"), join(0, 3, "b", 1, instance="sb"), sync(3, "a", 1),
@@ -295,11 +351,25 @@ def test_a_rebalance_names_who_started_it_when_and_why(rules_session: Any) -> No
         assert {name: plain[name] for name in expected} == expected
 
 
-def test_the_members_that_are_gone_are_named(found: dict[str, list[Row]]) -> None:
-    killed = found["a member is killed"][-1]
-    assert (killed["members_expired"], killed["member_id"], seconds(killed["began_at"])) == (["b"], "b", 60.0)
-    silent = found["epochs: killed"][-1]
-    assert (silent["members_expired"], silent["member_id"], silent["members_left"]) == (["b"], "b", [])
+# Case: of its last rebalance, when it began, who started it, who joined, who left and who is gone.
+MEMBERS: dict[str, tuple[float, str | None, str, str, str]] = {
+    "a member is killed": (60.0, "b", "", "", "b"),
+    "two of four members are killed": (60.0, "c", "", "", "bc"),
+    "others seem to join again before the member that joins": (22.0, "c", "c", "", ""),
+    "the coordinator moves while a member is lost": (60.0, None, "", "", "b"),
+    "a log that begins in a rebalance": (0.0, None, "", "", ""),
+    "a log without answers that begins late": (1.0, None, "", "", ""),
+    "only the leader's answer is logged": (20.0, "b", "c", "b", ""),
+    "epochs: killed": (50.0, "b", "", "", "b"),
+}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_rebalance_says_when_it_began_and_names_its_members(found: dict[str, list[Row]], name: str) -> None:
+    began_at, member, *changed = MEMBERS[name]
+    row = found[name][-1]
+    assert (seconds(row["began_at"]), row["member_id"]) == (began_at, member)
+    assert [row[f"members_{how}"] for how in ("joined", "left", "expired")] == [list(ids) for ids in changed]
 
 
 def test_epochs_are_stable_when_all_members_have_them(found: dict[str, list[Row]]) -> None:
