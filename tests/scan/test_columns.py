@@ -69,7 +69,7 @@ READ_LATER = {
     """,
     "group_history": """
         at client cluster first_broker first_stated generation generation_before group_id group_instance_id
-        heartbeat_interval_ms id_given_at identity joined joined_before last_broker last_seen_at last_stated left_at left_before
+        heartbeat_interval_ms id_given_at identity joined joined_before last_broker last_seen_at last_stated left_at
         left_reason left_started_at life listed_at member_id next_generation notified_before protocol rebalance_seen_at synced_at
     """,
     "group_memberships": "broker cluster connection_id group_id memberships opened_at opened_seq unoffered_answers",

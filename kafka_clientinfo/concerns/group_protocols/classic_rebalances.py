@@ -95,7 +95,7 @@ def _follows(name: str = "generation") -> Column:
 
 def _arrivals(members: DataFrame) -> DataFrame:
     """Return per generation who is new in it, how many stay, and which of its requests may have started it."""
-    was_in = F.coalesce(F.col("generation_before") == F.col("earlier_generation"), F.lit(False)) & ~F.col("left_before")
+    was_in = F.coalesce(F.col("generation_before") == F.col("earlier_generation"), F.lit(False))
     staying = F.sum(was_in.cast("int")).over(Window.partitionBy(*_ONE))
     is_member = F.col("joined").isNotNull() | F.col("listed_at").isNotNull() | F.col("synced_at").isNotNull()
     # The generation before may be unknown, but the log shows how this member got its id.

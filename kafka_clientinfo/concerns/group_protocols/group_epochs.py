@@ -95,7 +95,7 @@ def _generations(members: DataFrame) -> DataFrame:
 def _changes(members: DataFrame) -> DataFrame:
     """Return what members did, each with its time: they joined, left, fell silent, or changed their subscription."""
     is_new = F.coalesce("joined.is_new", F.lit(False))
-    begins = F.col("generation_before").isNull() | F.col("left_before")
+    begins = F.col("generation_before").isNull()
     # A static member that comes back takes its old place.
     joins = is_new & (begins | F.col("group_instance_id").isNull())
     interval = F.coalesce("heartbeat_interval_ms", F.lit(_INTERVAL_MS)).cast("bigint")
@@ -112,8 +112,7 @@ def _changes(members: DataFrame) -> DataFrame:
     changed_at = F.when(is_other, stated["started_at"]).when(is_other_later, F.col("last_stated.started_at"))
 
     def change(kind: str, condition: Column, at: Column, made: Column) -> Column:
-        is_of_one = F.coalesce(condition, F.lit(False))
-        return F.when(is_of_one, F.struct(F.lit(kind).alias("kind"), at.alias("at"), made.alias("trigger")))
+        return F.when(condition, F.struct(F.lit(kind).alias("kind"), at.alias("at"), made.alias("trigger")))
 
     changes = F.array(
         change("joined", joins & begins, F.col("joined.logged_at"), trigger(F.col("joined.started_at"), JOINED)),

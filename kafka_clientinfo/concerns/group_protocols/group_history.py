@@ -23,7 +23,7 @@ def transform(group_members: DataFrame) -> DataFrame:
         - the columns of `group_members`, those of all requests about the member and generation together, with
           first_broker and last_broker;
         - generation_before, joined_before, notified_before: of the member's generation before, also when it learnt of the
-          next one; and left_before, whether it left since;
+          next one; null if it left since;
         - next_generation, left_at, left_started_at, left_reason: what it did next: it joined another generation, or
           left.
     """
@@ -33,7 +33,6 @@ def transform(group_members: DataFrame) -> DataFrame:
     next_left = F.lead("left_here").over(in_time)
     before = {
         "generation_before": F.lag("generation").over(in_time),
-        "left_before": F.lag("left_here").over(in_time).isNotNull(),
         "joined_before": F.lag("joined").over(in_time),
         "notified_before": F.lag("rebalance_seen_at").over(in_time),
         "next_generation": F.lead("generation").over(in_time),
