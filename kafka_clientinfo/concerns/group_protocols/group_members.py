@@ -17,7 +17,7 @@ such records are left out, as are copies of records and forwarded requests.
 
 from ...connections.engine import Column, DataFrame, F
 from ...connections.request_columns import HEARTBEATS
-from ...connections.texts import flattened, is_one_of, looked_up
+from ...connections.texts import flattened, looked_up
 from ...protocol import ApiKey, ErrorCode
 from .group_messages import JOIN, SYNC
 
@@ -207,8 +207,5 @@ def _stated() -> Column:
     )
     all_parts = F.array_compact(F.concat(F.coalesce(topics, F.array()), regex))
     states = topics.isNotNull() | F.col("sent.subscribedTopicRegex").isNotNull()
-    is_counted = (
-        F.col("is_taken") & is_one_of(F.col("protocol"), HEARTBEATS.values()) & F.col("kind").isin("joined", "seen")
-    )
     stated = F.struct("logged_at", "started_at", _digest(all_parts).alias("topics"))
-    return F.when(is_counted & states, stated)
+    return F.when(states & F.col("kind").isin("joined", "seen"), stated)
