@@ -91,6 +91,7 @@ def epoch(
     instance = given.pop("instance", None)
     named = None if topics is None else list(topics)
     body = {"memberId": member, "memberEpoch": sent, "instanceId": instance, "subscribedTopicNames": named}
+    body["subscribedTopicRegex"] = given.pop("regex", None)
     answer = {"errorCode": 0, "memberId": member, "memberEpoch": got, "heartbeatIntervalMs": 5000}
     return message(seconds, api, 1, body, answer, **({"error_code": 0} | given))
 
@@ -100,12 +101,17 @@ def of_group(row: dict[str, Any], group: str) -> dict[str, Any]:
     return row | {"connection_id": group, "request": json.dumps({"groupId": group} | sent)}
 
 
+def history_of(session: Any, requests: list[dict[str, Any]]) -> Any:
+    """The relation `group_history`, on the engine that runs."""
+    rows = [row | {"byte_offset": number} for number, row in enumerate(requests)]
+    members = computed(group_members.transform(frame(session, "requests", rows)))
+    return computed(group_history.transform(as_stored(members, "group_members")))
+
+
 def rebalanced(session: Any, requests: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The rows of `group_rebalances` by group, in order."""
     with on(session):
-        rows = [row | {"byte_offset": number} for number, row in enumerate(requests)]
-        members = computed(group_members.transform(frame(session, "requests", rows)))
-        history = computed(group_history.transform(as_stored(members, "group_members")))
+        history = history_of(session, requests)
         epochs = computed(group_epochs.transform(history))
         made = as_stored(group_rebalances.transform(history, epochs), "group_rebalances")
         groups: dict[str, list[dict[str, Any]]] = {}

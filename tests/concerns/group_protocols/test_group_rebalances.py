@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.concerns.group_protocols import group_members
+from kafka_clientinfo.concerns.group_protocols import group_members, possible_epochs
 from kafka_clientinfo.tables.spec import table_spec
 from kafka_clientinfo.tables.views import views
 from kafka_clientinfo.warehouse.replacement import aggregated
 from tests.amounts import one_in
+from tests.engines import collected, on
 from tests.equality import assert_same_rows
 from tests.frames import as_stored, frame
 
-from .rebalances import asked_again, beat, epoch, join, leave, notified, of_group, rebalanced, seconds, sync
+from .rebalances import asked_again, beat, epoch, history_of, join, leave, notified, of_group, rebalanced, seconds, sync
 
 Row = dict[str, Any]
 Expected = tuple[int, str, bool, int | None, int | None]
@@ -170,6 +171,7 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [*TWO, leave(20, "b"), join(21, 22, "a", 3, lists="ac"), sync(23, "a", 3)],
         [FIRST, SECOND, (3, "member_left", False, 2, 2)],
     ),
+    "requests of a member without an id": ([*TWO, sync(20, "", 2)], [FIRST, SECOND]),
     "heartbeats": ([*TWO, *(beat(20 + number, "a", 2) for number in range(5))], [FIRST, SECOND]),
     "a follower joins again with the same": ([*TWO, join(20, 20, "b", 2), beat(30, "b", 2)], [FIRST, SECOND]),
     "the group is deleted, and begins again": (
@@ -261,6 +263,31 @@ EPOCHS: dict[str, tuple[list[Row], Sequence[Expected]]] = {
          *(epoch(10 + 5 * n, "a", 3, 3) for n in range(8)), epoch(50, "c", 0, 5, "t"), epoch(51, "a", 3, 5)],
         [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (5, "member_joined", False, 2, 2)],
     ),
+    "epochs: two of three are killed": (
+        [*(epoch(1, member, 0, 2, "t") for member in "abc"), epoch(10, "c", 2, 2), epoch(20, "b", 2, 2), epoch(60, "a", 2, 3)],
+        [(2, "member_joined", False, 0, 3), (3, "member_expired", True, 3, 1)],
+    ),
+    "epochs: killed, and joins again": (
+        [epoch(0, "a", 0, 2, "t"), epoch(1, "b", 0, 3, "t"), epoch(5, "a", 2, 3), epoch(60, "b", 0, 5, "t"), epoch(61, "a", 3, 5)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (5, "member_joined", False, 2, 2)],
+    ),
+    "epochs: the next one comes before all have it": (
+        [epoch(0, "a", 0, 2, "t"), epoch(1, "b", 0, 3, "t"), epoch(2, "c", 0, 4, "t"), epoch(5, "a", 2, 4), epoch(6, "b", 3, 4)],
+        [(2, "member_joined", False, 0, 1), (3, "member_joined", False, 1, 2), (4, "member_joined", False, 2, 3)],
+    ),
+    "epochs: states the same topics again": (
+        [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2, "tu"), epoch(10, "a", 2, 3), epoch(15, "a", 3, 3, "tu"), epoch(20, "a", 3, 4)],
+        [(2, "member_joined", False, 0, 1), (3, "subscription_changed", False, 1, 1), (4, "metadata_changed", True, 1, 1)],
+    ),
+    "epochs: subscribes to another pattern": (
+        [epoch(0, "a", 0, 2, regex="t.*"), epoch(5, "a", 2, 2), epoch(8, "a", 2, 3, regex="u.*")],
+        [(2, "member_joined", False, 0, 1), (3, "subscription_changed", False, 1, 1)],
+    ),
+    "epochs: the coordinator moves before all leave": (
+        [*(epoch(number, member, 0, 3, "t", broker="b2") for number, member in enumerate("ac")), epoch(4, "c", 3, 3),
+         epoch(5, "a", -1, -1), epoch(6, "c", -1, -1), epoch(60, "d", 0, 6, "t")],
+        [(3, "member_joined", False, 0, 2), (5, "member_left", False, 2, 0), (6, "member_joined", False, 0, 1)],
+    ),
     "epochs: subscribes to another topic": (
         [epoch(0, "a", 0, 2, "t"), epoch(5, "a", 2, 2, "t"), epoch(8, "a", 2, 3, "tu"), epoch(13, "a", 3, 3, "ut")],
         [(2, "member_joined", False, 0, 1), (3, "subscription_changed", False, 1, 1)],
@@ -287,6 +314,9 @@ EPOCHS: dict[str, tuple[list[Row], Sequence[Expected]]] = {
     ),
     "epochs: a log that begins late": (
         [epoch(0, "a", 7, 7), epoch(2, "b", 7, 8), epoch(5, "a", 7, 8)], [(8, "unknown", False, None, None)]
+    ),
+    "epochs: a log that begins before a member leaves": (
+        [epoch(0, "a", 7, 7), epoch(2, "a", -1, -1), epoch(4, "b", 0, 9, "t")], [(9, "member_left", False, None, None)]
     ),
     "epochs: a log that begins a while before": (
         [*(epoch(n, "a", 7, 7) for n in (0, 5, 10)), *(epoch(n, "b", 7, 7) for n in (1, 6, 11)), epoch(13, "c", 0, 8, "t")],
@@ -324,7 +354,8 @@ def test_each_rebalance_has_its_cause(found: dict[str, list[Row]], name: str) ->
     assert [tuple(row[column] for column in columns) for row in found.get(name, [])] == list(CASES[name][1])
 
 
-WHO = {"client_id": "app-b", "client_software_name": "kgo", "client_software_version": "1.2", "remote_host": "h2"}
+WHO = {"client_id": "app-b", "client_software_name": "kgo", "client_software_version": "1.2", "remote_host": "h2",
+       "principal": "User:b"}  # fmt: skip
 NAMED = [
     *TWO[:3], asked_again(10, "b"), join(10.1, 11.5, "b", 2, reason="need to re-join", instance="sb", **WHO),
     join(10.6, 11.5, "a", 2, lists="ab"), sync(11.75, "b", 2, arrived=11.6, **WHO), sync(11.75, "a", 2),
@@ -361,6 +392,9 @@ MEMBERS: dict[str, tuple[float, str | None, str, str, str]] = {
     "a log without answers that begins late": (1.0, None, "", "", ""),
     "only the leader's answer is logged": (20.0, "b", "c", "b", ""),
     "epochs: killed": (50.0, "b", "", "", "b"),
+    "epochs: two of three are killed": (60.0, "c", "", "", "bc"),
+    "epochs: killed, and joins again": (60.0, "b", "b", "", ""),
+    "epochs: all leave, and another one joins": (60.0, "b", "b", "", ""),
 }
 
 
@@ -378,6 +412,21 @@ def test_epochs_are_stable_when_all_members_have_them(found: dict[str, list[Row]
         (0.0, 0.0), (7.0, 10.0), (14.0, 15.0)
     ]  # fmt: skip
     assert [row["protocol"] for row in found["epochs: all leave"]] == ["share", "share"]
+    stable = [seconds(row["stable_at"]) for row in found["epochs: the next one comes before all have it"]]
+    assert stable == [0.0, None, 6.0]
+
+
+def test_epochs_are_of_the_broker_that_answered(found: dict[str, list[Row]]) -> None:
+    assert [row["broker"] for row in found["epochs: the coordinator moves before all leave"]] == ["b2", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "listed"), [("a member joins", []), ("epochs: joins, leaves", ["group_epochs"]), ("a log at INFO", [])]
+)
+def test_epochs_are_looked_for_where_groups_have_them(rules_session: Any, name: str, listed: list[str]) -> None:
+    with on(rules_session):
+        history = history_of(rules_session, [of_group(row, name) for row in CASES[name][0]])
+        assert [row["relation"] for row in collected(possible_epochs.transform(history))] == listed
 
 
 def test_the_view_has_words_for_each_cause() -> None:
