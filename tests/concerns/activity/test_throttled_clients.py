@@ -30,11 +30,23 @@ CASES: dict[str, Case] = {
     "in two hours": case(
         neighbour(125), [OPENING], produced(), requests("x", 4, 4, 3660, "PRODUCE", throttle_time_ms=200_000.0), rules=[RULE]
     ),
+    "two APIs, of which one is called once": case(
+        neighbour(), [OPENING], produced(), requests("x", 4, 1, 300, "FETCH", throttle_time_ms=5000.0), rules=[RULE]
+    ),
+    "for three minutes": case(neighbour(), [OPENING], produced(minutes=3), rules=[RULE]),
+    "two connections": case(
+        neighbour(), [OPENING], produced(), [handshake("y", 60), *requests("y", 1, 4, 60.5, "PRODUCE", throttle_time_ms=9000.0)],
+        rules=[RULE],
+    ),
     # the same on the face of it, and innocent
     "little": case(neighbour(), [OPENING], produced(ms=3000.0)),
     "for two minutes": case(neighbour(), [OPENING], produced(minutes=2, ms=14_000.0)),
     "many processes with one client id": case(
         neighbour(), *([handshake(f"x{n}", 60), *produced(f"x{n}", ms=3000.0)] for n in range(10))
+    ),
+    "many processes with one client id, and a later one": case(
+        neighbour(20), *([handshake(f"x{n}", 60), *produced(f"x{n}", ms=3000.0)] for n in range(10)), [handshake("y", 1000)],
+        requests("y", 1, 2, 1020),
     ),
     "a long connection, for a short time": case(
         neighbour(50), [OPENING], produced(), [sent("x", 2900, "PRODUCE", 99)], requests("x", 1, 40, 300, "PRODUCE", throttle_time_ms=1.0)
@@ -73,6 +85,16 @@ def test_a_finding_says_for_how_long(judged: dict[str, dict[str, Any]]) -> None:
     row = judged[name][RULE]
     assert row["message"] == f"{message}; {rules()[RULE].asks}"
     assert (row["occurrences"], row["severity"], row["blames"], row["connection_id"]) == (16, "info", "nobody", "x")
+
+
+def test_a_finding_lasts_from_the_first_minute_to_the_last(judged: dict[str, dict[str, Any]]) -> None:
+    for name, minutes in (("two APIs, of which one is called once", 5), ("in two hours", 64)):
+        row = judged[name][RULE]
+        assert (row["last_at"] - row["first_at"]).total_seconds() == minutes * 60
+
+
+def test_a_finding_names_the_connection_with_the_most_requests(judged: dict[str, dict[str, Any]]) -> None:
+    assert judged["two connections"][RULE]["connection_id"] == "x"
 
 
 @pytest.mark.parametrize("name", QUOTAS)
