@@ -87,6 +87,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
         [sent(0), sent(1, client_software_name="kgo", client_software_version="1")],
         [row(), row(client_software_name="kgo", client_software_version="1")],
     ),
+    "of two runs": (
+        [sent(0), sent(1, ingested_at=at(5))],
+        [row(requests=2, requests_by_minute={0: 2}, latency={"up_to_1": 2}, took=2.0, total_time_ms_max=1.0, ingested_at=at(5))],
+    ),
     "by API": ([sent(0), sent(0, api="FETCH")], [row(), row(api_name="FETCH")]),
     "errors": (
         [sent(0, errors={3: 2, 6: 1}), sent(1, errors={3: 1}), sent(2)],
@@ -142,9 +146,12 @@ def connection(
 IDLE = SETTINGS.max_idle_ms / 1000
 OPENED_AND_ENDED: dict[str, tuple[list[tuple[Any, ...]], float, list[dict[str, Any]]]] = {
     "its id is used again": (
-        [connection("x", 1, "observed", 0, 10), connection("x", 2, "observed", 20, 30)],
-        40,
-        [of_connections(connections_opened=2, connections_ended=1)],
+        [connection("x", 1, "observed", 0, 10), connection("x", 2, "observed", 3600, 3610)],
+        3620,
+        [
+            of_connections(connections_opened=1, connections_ended=1),
+            of_connections(bucket=at(3600), connections_opened=1),
+        ],
     ),
     "the log goes on until it was idle too long": (
         [connection("x", 1, "observed", 0, 10)],
