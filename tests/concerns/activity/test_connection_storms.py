@@ -50,6 +50,9 @@ CASES: dict[str, Case] = {
     "with SASL, when it was long open": case(
         neighbour(20), connections(times(5, 3, 660), ["FETCH", "FETCH"], security_protocol="SASL_SSL"), rules=[RECONNECTS]
     ),
+    "nine of ten end after the handshake": case(
+        neighbour(), connections(times(9, 3), []), connections([70, 130, 190], name="y"), rules=[HANDSHAKES]
+    ),
     "with SASL in the log, it ends after the handshake": case(
         neighbour(), connections(LOOP, ["SASL", "SASL_AUTHENTICATE"]), rules=[HANDSHAKES]
     ),

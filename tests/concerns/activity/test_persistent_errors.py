@@ -38,7 +38,7 @@ CASES: dict[str, Case] = {
     "other requests succeed": case(neighbour(), [OPENING], failing(), good(api="METADATA"), rules=[LEADER]),
     "it worked before": case(neighbour(), [OPENING], good(begin=2, minutes=1), failing(begin=70), rules=[LEADER]),
     "it works again": case(neighbour(), [OPENING], failing(begin=70), good(30, begin=320), rules=[LEADER]),
-    "two APIs": case(neighbour(), [OPENING], failing(), failing(api="PRODUCE"), rules=[LEADER]),
+    "two APIs": case(neighbour(), [OPENING], failing(), failing(api="PRODUCE", begin=75), rules=[LEADER]),
     "two errors": case(neighbour(), [OPENING], failing(), failing(api="METADATA", errors={3: 1}), rules=[LEADER, PERSISTS]),
     "two errors of one rule": case(
         neighbour(), [OPENING], failing(minutes=2, begin=70), failing(minutes=2, begin=190, errors={74: 1}), rules=[LEADER]
@@ -124,3 +124,4 @@ def test_errors_of_two_apis_are_one_finding(judged: dict[str, dict[str, Any]]) -
     assert row["occurrences"] == 32
     assert "16 FETCH requests" in row["message"]
     assert "16 PRODUCE requests" in row["message"]
+    assert (row["last_at"] - row["first_at"]).total_seconds() == 240

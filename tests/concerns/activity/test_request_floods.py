@@ -34,7 +34,7 @@ CASES: dict[str, Case] = {
     "it always sends more than any client needs": case(neighbour(20), [OPENING], requests("x", 45, 5), rules=[FLOOD]),
     "two APIs": case(
         neighbour(20), USUAL, requests("x", 1, 10, api="COMMIT"), requests("x", 12, 3, LATER),
-        requests("x", 15, 3, LATER, "COMMIT"), rules=[FLOOD]
+        requests("x", 15, 3, LATER + 60, "COMMIT"), rules=[FLOOD]
     ),
     "two connections flood": case(
         neighbour(20), USUAL, usual("y"), requests("x", 12, 3, LATER), requests("y", 12, 3, LATER), rules=[FLOOD]
@@ -124,3 +124,4 @@ def test_floods_of_two_apis_are_one_finding(judged: dict[str, dict[str, Any]]) -
     assert row["occurrences"] == 36 + 45
     assert "36 METADATA requests" in row["message"]
     assert "45 OFFSET_COMMIT requests" in row["message"]
+    assert (row["last_at"] - row["first_at"]).total_seconds() == 240
