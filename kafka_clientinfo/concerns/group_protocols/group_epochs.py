@@ -123,19 +123,20 @@ def _changes(members: DataFrame) -> DataFrame:
         change("changed", changed_at.isNotNull(), changed_at, trigger(changed_at, SUBSCRIPTION)),
     )
     return with_stated.select(
-        *LIFE, F.col("generation").alias("own_generation"), "member_id", F.explode(F.array_compact(changes)).alias("change")
-    ).select(*LIFE, "own_generation", "member_id", "change.kind", "change.at", "change.trigger")  # fmt: skip
+        *LIFE, F.col("generation").alias("own_generation"), "next_generation", "member_id",
+        F.explode(F.array_compact(changes)).alias("change"),
+    ).select(*LIFE, "own_generation", "next_generation", "member_id", "change.kind", "change.at", "change.trigger")  # fmt: skip
 
 
 def _with_generation(changes: DataFrame, generations: DataFrame) -> DataFrame:
     """Add the generation that a change belongs to: the first one that members got at its time or later.
 
-    A coordinator that assigns partitions later answers a new member with an epoch that others already have. It removes a
-    silent member only when the session has timed out: if other changes explain the generations before, that one for which
-    there is nothing else is the member's.
+    A coordinator that assigns partitions later answers a new member with an epoch that others already have, and hands it the
+    next one. It removes a silent member only when the session has timed out: if other changes explain the generations
+    before, that one for which there is nothing else is the member's.
     """
     nothing = {
-        "own_generation": F.lit(None).cast("bigint"),
+        **{name: F.lit(None).cast("bigint") for name in ("own_generation", "next_generation")},
         "member_id": F.lit(None).cast("string"),
         "kind": F.lit(None).cast("string"),
         "trigger": F.lit(None).cast(TRIGGER),
@@ -153,8 +154,12 @@ def _with_generation(changes: DataFrame, generations: DataFrame) -> DataFrame:
         }
     )
     is_after_all = (F.col("kind") == "left") & F.col("next_begun").isNull()
+    gets_next = F.col("next_begun") == F.col("next_generation")
     generation = (
-        F.when(F.col("kind").isin("joined", "again"), F.coalesce("next_begun", "own_generation"))
+        F.when(
+            F.col("kind").isin("joined", "again"),
+            F.when(gets_next, F.col("next_begun")).otherwise(F.col("own_generation")),
+        )
         .when(F.col("kind") == "there", F.col("first_begun"))
         .when(is_after_all, F.col("last_begun"))
         .otherwise(F.col("next_begun"))
