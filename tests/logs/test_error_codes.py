@@ -79,7 +79,7 @@ STRUCTS: dict[str, tuple[bytes, ApiKey, int, Any]] = {
         5,
         (),
     ),
-    "of a version without a schema": (b"{throttle_time_ms=0,error_code=27}", ApiKey.HEARTBEAT, 99, ((27, 1),)),
+    "cut off": (b"{throttle_time_ms=0,error_code=27,", ApiKey.HEARTBEAT, 1, ((27, 1),)),
     "no response": (b"", ApiKey.HEARTBEAT, 1, None),
 }
 
