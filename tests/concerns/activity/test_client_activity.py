@@ -88,8 +88,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
         [row(), row(client_software_name="kgo", client_software_version="1")],
     ),
     "of two runs": (
-        [sent(0), sent(1, ingested_at=at(5))],
-        [row(requests=2, requests_by_minute={0: 2}, latency={"up_to_1": 2}, took=2.0, total_time_ms_max=1.0, ingested_at=at(5))],
+        [sent(0), sent(61, ingested_at=at(99))],
+        [row(requests=2, requests_by_minute={0: 1, 1: 1}, latency={"up_to_1": 2}, took=2.0, total_time_ms_max=1.0, ingested_at=at(99))],
     ),
     "by API": ([sent(0), sent(0, api="FETCH")], [row(), row(api_name="FETCH")]),
     "errors": (

@@ -124,4 +124,5 @@ def test_errors_of_two_apis_are_one_finding(judged: dict[str, dict[str, Any]]) -
     assert row["occurrences"] == 32
     assert "16 FETCH requests" in row["message"]
     assert "16 PRODUCE requests" in row["message"]
+    assert row["example"]["logged_at"] == row["first_at"]
     assert (row["last_at"] - row["first_at"]).total_seconds() == 240

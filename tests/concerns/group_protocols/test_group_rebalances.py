@@ -109,8 +109,8 @@ CLASSIC: dict[str, tuple[list[Row], Sequence[Expected]]] = {
         [FIRST, SECOND, (3, "coordinator_moved", True, 2, 2)],
     ),
     "the coordinator moves, and comes back": (
-        [*TWO, join(60, 61, "a", 3, lists="a", broker="b2"), beat(70, "a", 3), join(80, 81, "a", 4, lists="a")],
-        [FIRST, SECOND, (3, "coordinator_moved", True, 2, 1), (4, "metadata_changed", True, 1, 1)],
+        [*TWO, join(60, 61, "a", 3, lists="a", broker="b2"), sync(70, "c", 3), join(80, 81, "a", 4, lists="ac")],
+        [FIRST, SECOND, (3, "coordinator_moved", True, 2, 2), (4, "metadata_changed", True, 2, 2)],
     ),
     "a member joins while the coordinator moves": (
         [*TWO, asked_again(60, "c") | {"broker": "b2"},
