@@ -40,6 +40,7 @@ STEPS = (
     "connection_groups",
     "group_members",
     "group_history",
+    "possible_epochs",
     "group_epochs",
     "group_rebalances",
     "api_usage",
