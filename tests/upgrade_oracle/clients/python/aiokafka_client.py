@@ -1,19 +1,21 @@
 """Does with aiokafka what a client of Kafka does. Arguments: ADDRESS PREFIX TOPIC."""
 
+from __future__ import annotations  # releases that are measured may need Python 3.8
+
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import aiokafka
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from outcome import MESSAGES, PATIENCE, STAY, did
 
 ADDRESS, PREFIX, TOPIC = sys.argv[1:4]
 
 
 def settings(client_id: str | None, **more: object) -> dict[str, Any]:
-    return {"bootstrap_servers": ADDRESS} | ({} if client_id is None else {"client_id": client_id}) | more
+    named = {} if client_id is None else {"client_id": client_id}
+    return {"bootstrap_servers": ADDRESS, **named, **more}
 
 
 async def produce() -> None:
@@ -31,6 +33,8 @@ async def consume(client_id: str | None, group: str) -> None:
 
 
 async def administer(client_id: str) -> None:
+    from aiokafka.admin import AIOKafkaAdminClient, NewTopic  # from 0.8 on
+
     admin = AIOKafkaAdminClient(**settings(client_id))
     await admin.start()
     await admin.list_topics()

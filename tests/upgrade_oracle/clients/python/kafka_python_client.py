@@ -1,5 +1,7 @@
 """Does with kafka-python what a client of Kafka does. Arguments: ADDRESS PREFIX TOPIC."""
 
+from __future__ import annotations  # releases that are measured may need Python 3.8
+
 import sys
 import time
 
@@ -11,7 +13,8 @@ ADDRESS, PREFIX, TOPIC = sys.argv[1:4]
 
 
 def settings(client_id: str | None, **more: object) -> dict[str, object]:
-    return {"bootstrap_servers": ADDRESS} | ({} if client_id is None else {"client_id": client_id}) | more
+    named = {} if client_id is None else {"client_id": client_id}
+    return {"bootstrap_servers": ADDRESS, **named, **more}
 
 
 def produce() -> None:

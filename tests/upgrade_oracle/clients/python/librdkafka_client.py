@@ -1,5 +1,7 @@
 """Does with confluent-kafka (librdkafka) what a client of Kafka does. Arguments: ADDRESS PREFIX TOPIC."""
 
+from __future__ import annotations  # releases that are measured may need Python 3.8
+
 import sys
 import time
 from typing import Any
@@ -13,7 +15,7 @@ ADDRESS, PREFIX, TOPIC = sys.argv[1:4]
 
 def settings(client_id: str | None, **more: object) -> dict[str, Any]:
     named = {} if client_id is None else {"client.id": client_id}
-    return {"bootstrap.servers": ADDRESS, "log_level": 0} | named | more
+    return {"bootstrap.servers": ADDRESS, "log_level": 0, **named, **more}
 
 
 def produce() -> None:

@@ -1,5 +1,7 @@
 """Prints how a role went, in the form that all programs of this folder share."""
 
+from __future__ import annotations  # releases that are measured may need Python 3.8
+
 import json
 from collections.abc import Callable
 
