@@ -59,6 +59,9 @@ class Column:
             return call("({} IS NULL AND NULL)", self)
         return call(f"({{}} IN ({', '.join('{}' for _ in listed)}))", self, *map(literal, listed))
 
+    def bitwiseAND(self, other: Any) -> "Column":  # noqa: N802
+        return call("({} & {})", self, literal(other))
+
     def rlike(self, pattern: str) -> "Column":
         return call("regexp_matches({}, {})", self, literal(re2(pattern)))
 

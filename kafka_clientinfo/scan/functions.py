@@ -78,6 +78,7 @@ explode = _simple("unnest({})")
 row_number = _simple("row_number()")
 dense_rank = _simple("dense_rank()")
 bool_or, bool_and = _simple("bool_or({})"), _simple("bool_and({})")
+bit_and = _simple("bit_and({})")
 min, max = _simple("min({})"), _simple("max({})")  # noqa: A001
 min_by, max_by = _simple("arg_min_null({}, {})"), _simple("arg_max_null({}, {})")
 count_if = _simple("count(*) FILTER (WHERE {})")

@@ -2,7 +2,7 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import facts, predicates, rules
+from . import behaviour, facts, predicates, rules
 
 CONCERN = Concern(
     name="client_software",
@@ -12,8 +12,8 @@ CONCERN = Concern(
         made=predicates.reads,
     ),
     earlier=predicates.earlier,
-    predicates=predicates.predicates,
-    aggregates=facts.aggregates,
+    predicates=lambda: {**predicates.predicates(), **behaviour.predicates()},
+    aggregates=lambda: {**facts.aggregates(), **behaviour.aggregates()},
     after=("api_versions", "client_id"),
     columns=facts.columns,
     request_rules=rules.REQUEST_RULES,

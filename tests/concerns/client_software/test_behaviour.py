@@ -1,0 +1,82 @@
+"""Which library a connection without a name probably belongs to; the requests are those that real clients began with."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.releases.broker_releases import release_numbers
+from tests.concerns.cases import Judged
+from tests.frames import request
+
+Row = dict[str, Any]
+
+
+def sent(text: str, **given: Any) -> list[Row]:
+    """Requests, each as API, version and correlation id: `METADATA 8 #2`."""
+    rows = []
+    for place, one in enumerate(text.split(", ")):
+        api, version, number = one.replace("#", "").split()
+        of_api = {"api_key": api_key(api) or 999 * (api == "MADE_UP"), "api_name": api, "correlation_id": int(number)}
+        answered = {"error_code": 0, "request": "{}"} if api == "API_VERSIONS" else {}
+        rows.append(request("?", 500 + place / 100, "METADATA", int(version), **{**of_api, **answered, **given}))
+    return rows
+
+
+JAVA_23 = "API_VERSIONS 2 #1, METADATA 8 #2, FIND_COORDINATOR 2 #0, METADATA 8 #3"
+# what a client sent, the library that it probably is, and the release that it was
+NAMED: dict[str, tuple[list[Row], str, str]] = {
+    "Java 2.3": (sent(JAVA_23), "apache-kafka-java", "2.3.0"),
+    "Java 2.3, the connection to the coordinator": (
+        sent("API_VERSIONS 2 #4, JOIN_GROUP 5 #3, JOIN_GROUP 5 #5, SYNC_GROUP 3 #6"), "apache-kafka-java", "2.3.1",
+    ),
+    "Java 1.1": (sent("API_VERSIONS 1 #8, LIST_OFFSETS 2 #7, FETCH 7 #9, FETCH 7 #10"), "apache-kafka-java", "1.1.0"),
+    "Java 0.10.2": (
+        sent("API_VERSIONS 0 #4, JOIN_GROUP 1 #3, SYNC_GROUP 0 #5, OFFSET_FETCH 2 #6"), "apache-kafka-java", "0.10.2.1",
+    ),
+    "Java, with the client id of another library": (sent(JAVA_23, client_id="sarama"), "apache-kafka-java", "2.3.1"),
+    "Java, with an API that no release was seen to use": (
+        sent(JAVA_23 + ", DESCRIBE_ACLS 1 #4"), "apache-kafka-java", "2.3.1",
+    ),
+    "aiokafka": (sent("API_VERSIONS 0 #1, METADATA 5 #2, PRODUCE 7 #3"), "aiokafka", "0.14.0"),
+    "kafkajs": (
+        sent("API_VERSIONS 2 #0, METADATA 6 #1, FIND_COORDINATOR 2 #2, JOIN_GROUP 5 #3"), "kafkajs", "2.2.4",
+    ),
+    "kafka-go, one request": (sent("FIND_COORDINATOR 0 #1"), "kafka-go", "0.4.51"),
+    "kafka-go": (sent("LIST_OFFSETS 1 #1, LIST_OFFSETS 1 #2, API_VERSIONS 0 #3"), "kafka-go", "0.4.50"),
+    "kafka-python": (sent("JOIN_GROUP 2 #1, SYNC_GROUP 1 #2, OFFSET_FETCH 1 #3"), "kafka-python", "2.0.2"),
+}  # fmt: skip
+UNNAMED: dict[str, list[Row]] = {
+    "a script that negotiates": sent("API_VERSIONS 0 #0"),
+    "a script that asks for metadata": sent("API_VERSIONS 0 #1, METADATA 0 #2"),
+    "metadata alone": sent("METADATA 1 #1, METADATA 1 #2"),
+    "versions of several libraries": sent("API_VERSIONS 2 #1, METADATA 8 #2, FETCH 4 #3, JOIN_GROUP 1 #4"),
+    "another handshake than that of the versions": sent("API_VERSIONS 1 #0, METADATA 8 #1, FIND_COORDINATOR 2 #2"),
+    "a broker before 2.8": sent(JAVA_23, log_generation="request_header_struct"),
+    "it states a name": sent(JAVA_23, client_software_name="my-lib", client_software_version="1"),
+    "a broker": sent("UPDATE_METADATA 5 #0, LEADER_AND_ISR 4 #1", client_id="1"),
+    "an API that Kafka does not know": sent("API_VERSIONS 2 #1, MADE_UP 0 #2"),
+}
+CASES = {name: rows for name, (rows, *_) in NAMED.items()} | UNNAMED
+COLUMNS = ("probable_software_name", "probable_versions_from", "probable_versions_to", "probable_evidence")
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_library_is_known_by_what_it_does(judged: Judged, name: str) -> None:
+    (row,) = judged.connections[name]
+    _, software, release = NAMED[name]
+    assert row["probable_software_name"] == software
+    bounds = [release_numbers(row[bound]) for bound in ("probable_versions_from", "probable_versions_to")]
+    assert bounds[0] <= release_numbers(release) <= bounds[1]
+    assert row["probable_evidence"]
+    assert row["client_software_name"] == "unknown"
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_nobody_is_named_by_too_little_or_by_what_no_library_does(judged: Judged, name: str) -> None:
+    assert [tuple(row[column] for column in COLUMNS) for row in judged.connections[name]] == [(None,) * 4]
+
+
+def test_the_evidence_says_how_the_connection_begins(judged: Judged) -> None:
+    (row,) = judged.connections["kafka-go, one request"]
+    assert row["probable_evidence"] == "versions of its requests; begins with: none later 1  FIND_COORDINATOR 0"
