@@ -1,11 +1,11 @@
-"""Measures which versions of each API releases of client libraries speak: real releases against real brokers.
+"""Measures which versions of each API releases of client libraries speak, and how they behave: real releases, real brokers.
 
     python -m tests.upgrade_oracle.library_releases play 4.4.0 127.0.0.1:17092 b/kafka-request.log >> played.jsonl
     python -m tests.upgrade_oracle.library_releases write played.jsonl
 
 `play` has every release do its roles (clients/) against one broker, one release after the other, and takes from the broker's
 request log what each of them has sent. Brokers of several releases show more: an old one the lowest versions that a release
-speaks, a new one the highest. `write` folds what was seen into schemas/client_libraries.toml.
+speaks, a new one the highest. `write` folds what was seen into schemas/client_libraries.toml and client_signatures.toml.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Any
 
 from kafka_clientinfo.logs import Parser, RequestEvent, range_records
 
-from . import fleet
+from . import fleet, signatures
 from .real_broker import ready_made
 
 HEAD = """# Which versions of each API releases of client libraries speak: the lowest and the highest that real releases were seen to
@@ -191,6 +191,7 @@ def command(
             "{}",
             wanted,
             *(["setuptools<81"] if package == "confluent-kafka" else []),
+            *(["kafka-python==2.0.2"] if package == "aiokafka" and fleet.numbers(release) < (0, 9) else []),
         ]
         script = fleet.CLIENTS / "python" / f"{fleet.PYTHON[package]}.py"
         return [python, str(script), address, prefix, topic], {"PYTHONPATH": str(ready_made(f"{python}-{wanted}", pip))}
@@ -233,7 +234,12 @@ def played(library: Library, release: str, broker: str, address: str, log: Path)
     start = log.stat().st_size if log.exists() else 0
     roles = said(words, environment)
     time.sleep(SETTLES_SECONDS)
-    return {**line, "roles": roles, "versions": versions(log, start)}
+    return {
+        **line,
+        "roles": roles,
+        "versions": versions(log, start),
+        "behaviour": signatures.behaviour(log, start, broker),
+    }
 
 
 def said(words: list[str], environment: dict[str, str]) -> dict[str, str | None]:
@@ -325,6 +331,29 @@ def works(roles: Mapping[str, str | None]) -> bool:
     return all(name in roles and roles[name] is None for name in ("produce", "consume"))
 
 
+def known(library: Library) -> list[str]:
+    """All releases of a library that its registry has, the oldest first, besides those that only try something out."""
+    registry, _, package = library.package.partition(":")
+    if registry == "maven":
+        return signatures.JAVA_RELEASES.split()
+    if registry == "pypi":
+        words = ["python3.11", "-m", "pip", "index", "versions", package]
+    elif registry == "npm":
+        words = ["npm", "view", package, "versions"]
+    else:
+        words = [
+            "go",
+            "list",
+            "-m",
+            "-versions",
+            package,
+            *(["github.com/Shopify/sarama"] if library.name == "sarama" else []),
+        ]
+    said = subprocess.run(words, check=True, capture_output=True, text=True, cwd=fleet.CLIENTS / "go").stdout
+    found = set(re.findall(r"(?<![\w.-])v?(\d+(?:\.\d+){1,3})(?![\w.-])", said)) | set(library.releases)
+    return sorted(found, key=fleet.numbers)
+
+
 def quoted(text: str) -> str:
     return f"'{text}'" if "\\" in text else f'"{text}"'
 
@@ -343,6 +372,7 @@ def main(arguments: list[str]) -> None:
     if given.step == "write":
         lines = [json.loads(line) for path in given.played for line in path.read_text("utf-8").splitlines()]
         TARGET.write_text(declaration(lines), "utf-8")
+        signatures.write(lines, {library.name: known(library) for library in LIBRARIES})
         return
     for line in play(given.broker, given.address, given.log, given.only):
         print(json.dumps(line), flush=True)

@@ -1,0 +1,112 @@
+"""How releases of client libraries behave on their connections, for schemas/client_signatures.toml.
+
+What a connection shows is taken from a broker's request log by the package's own expressions, so that the data and what
+is compared with them cannot differ.
+"""
+
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafka_clientinfo.concerns.client_software import behaviour as expressions
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import F, running_on
+from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.releases.broker_releases import releases
+from kafka_clientinfo.scan.dataframe import SparkSession
+from kafka_clientinfo.scan.derive import DUCKDB
+from tests.scanned import scanned
+
+from . import fleet
+
+TARGET = Path(__file__).parents[2] / "schemas" / "client_signatures.toml"
+HEAD = """# How releases of client libraries behave on a connection: what real releases did in their roles with real brokers of several
+# releases. `handshakes` and `beginnings` are those of concerns.client_software.behaviour; `sent` are the versions of an API
+# that a release sent, and `chosen` those of them that it sent although the broker offered higher ones. `known` are all
+# releases of the library, which say what lies between the measured ones.
+# Written by tests/upgrade_oracle/library_releases.py; not edited by hand.
+"""
+SOFTWARE = {
+    "Apache Kafka's Java client": "apache-kafka-java",
+    "confluent-kafka for Python (librdkafka)": "librdkafka",
+    "franz-go": "kgo",
+}
+"""The libraries' names in KIP-511's vocabulary, where they differ; confluent-kafka has the releases of its librdkafka."""
+JAVA_RELEASES = (
+    "0.8.2.0 0.8.2.1 0.8.2.2 0.9.0.0 0.9.0.1 0.10.0.0 0.10.0.1 0.10.1.0 0.10.1.1 0.10.2.0 0.10.2.1 0.10.2.2 0.11.0.0 "
+    "0.11.0.1 0.11.0.2 0.11.0.3 1.0.0 1.0.1 1.0.2 1.1.0 1.1.1 2.0.0 2.0.1 2.1.0 2.1.1 2.2.0 2.2.1 2.2.2 2.3.0 2.3.1 2.4.0 "
+    "2.4.1 2.5.0 2.5.1 2.6.0 2.6.1 2.6.2 2.6.3 2.7.0 2.7.1 2.7.2 2.8.0 2.8.1 2.8.2 3.0.0 3.0.1 3.0.2 3.1.0 3.1.1 3.1.2 "
+    "3.2.0 3.2.1 3.2.2 3.2.3 3.3.0 3.3.1 3.3.2 3.4.0 3.4.1 3.5.0 3.5.1 3.5.2 3.6.0 3.6.1 3.6.2 3.7.0 3.7.1 3.7.2 3.8.0 "
+    "3.8.1 3.9.0 3.9.1 4.0.0 4.0.1 4.1.0 4.1.1 4.2.0 4.2.1 4.3.0 4.3.1 4.4.0"
+)
+"""Those of kafka-clients, as the registry has no command that lists them."""
+
+
+def behaviour(log: Path, start: int, broker: str, end: int | None = None) -> dict[str, Any]:
+    """What the clients in a part of a broker's log did: handshakes, beginnings, and versions sent and chosen by API."""
+    with tempfile.TemporaryDirectory() as folder, log.open("rb") as source:
+        part = Path(folder) / "b" / "kafka-request.log"
+        part.parent.mkdir()
+        source.seek(start)
+        part.write_bytes(source.read() if end is None else source.read(end - start))
+        tables = scanned([part], Settings(server_logs=False), "connections")
+    with running_on(DUCKDB):
+        clients = SparkSession(tables._database).table("connections").where(F.col("role") == "client")
+        begun = clients.where((F.col("start") == "observed") & ~F.col("has_sasl")).select(
+            expressions.handshake().alias("handshake"), expressions.beginning().alias("beginning")
+        )
+        handshakes, beginnings = zip(*tables._database.sql(begun.sql()).fetchall(), strict=True)
+    offered = releases()[broker].apis
+    sent: dict[str, set[int]] = defaultdict(set)
+    chosen: dict[str, set[int]] = defaultdict(set)
+    versions = tables.query(
+        "SELECT DISTINCT api_name, api_version FROM {requests} SEMI JOIN (FROM {connections} WHERE role = 'client') "
+        "USING (connection_id) WHERE NOT is_forwarded AND api_name <> 'API_VERSIONS'"
+    ).rows
+    for api, version in versions:
+        sent[api].add(version)
+        key = api_key(api)
+        highest = None if key is None else offered.get(key)
+        if highest is not None and version < highest.high:
+            chosen[api].add(version)
+    return {
+        "handshakes": sorted(set(handshakes)),
+        "beginnings": sorted({text for text in beginnings if text}),
+        "sent": {api: sorted(own) for api, own in sorted(sent.items())},
+        "chosen": {api: sorted(own) for api, own in sorted(chosen.items())},
+    }
+
+
+def write(lines: Iterable[Mapping[str, Any]], known: Mapping[str, Sequence[str]]) -> None:
+    TARGET.write_text(declaration(lines, known), "utf-8")
+
+
+def declaration(lines: Iterable[Mapping[str, Any]], known: Mapping[str, Sequence[str]]) -> str:
+    """The text of schemas/client_signatures.toml, of all that was played."""
+    played: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for line in lines:
+        if line.get("behaviour", {}).get("sent"):
+            played[line["library"]][line["release"]].append(line["behaviour"])
+    parts = [HEAD]
+    for library in (name for name in known if name in played):
+        software = SOFTWARE.get(library, library)
+        parts.append(f'[[libraries]]\nsoftware = "{software}"\nknown = {json.dumps(list(known[library]))}\n')
+        parts += [_release_text(name, played[library][name]) for name in sorted(played[library], key=fleet.numbers)]
+    return "\n".join(parts)
+
+
+def _release_text(release: str, found: Sequence[Mapping[str, Any]]) -> str:
+    texts = {kind: sorted({text for one in found for text in one[kind]}) for kind in ("handshakes", "beginnings")}
+
+    def versions(kind: str, api: str) -> list[int]:
+        return sorted({version for one in found for version in one[kind].get(api, ())})
+
+    by_api = "".join(
+        f"{api} = {{ sent = {versions('sent', api)}, chosen = {versions('chosen', api)} }}\n"
+        for api in sorted({api for one in found for api in one["sent"]})
+    )
+    lists = "".join(f"{kind} = {json.dumps(own)}\n" for kind, own in texts.items())
+    return f'[[libraries.releases]]\nrelease = "{release}"\n{lists}\n[libraries.releases.versions]\n{by_api}'
