@@ -13,8 +13,8 @@ known = ["0.9", "1.0", "1.1", "1.2", "2.0", "2.1"]
 
 [[libraries.releases]]
 release = "1.0"
-handshakes = ["0 first 0 "]
-beginnings = ["0 first 0  METADATA 1"]
+handshakes = ["0 first 0"]
+beginnings = ["0 first 0 METADATA 1"]
 [libraries.releases.versions]
 METADATA = { sent = [1, 4], chosen = [4] }
 FETCH = { sent = [3], chosen = [] }

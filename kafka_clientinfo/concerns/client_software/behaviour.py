@@ -67,7 +67,7 @@ def handshake() -> Column:
     id_ = F.col("first.correlation_id")
     is_first = F.when(F.col("first.api_key") == int(ApiKey.API_VERSIONS), "first").otherwise("later")
     numbered = F.when(id_.isin(0, 1), id_.cast("string")).otherwise("more")
-    overtakes = F.when(F.coalesce(F.col("first_work.correlation_id") < id_, F.lit(False)), "overtakes").otherwise("")
+    overtakes = F.when(F.col("first_work.correlation_id") < id_, "overtakes")
     return F.concat_ws(" ", _asked(), is_first, numbered, overtakes)
 
 

@@ -79,4 +79,4 @@ def test_nobody_is_named_by_too_little_or_by_what_no_library_does(judged: Judged
 
 def test_the_evidence_says_how_the_connection_begins(judged: Judged) -> None:
     (row,) = judged.connections["kafka-go, one request"]
-    assert row["probable_evidence"] == "versions of its requests; begins with: none later 1  FIND_COORDINATOR 0"
+    assert row["probable_evidence"] == "versions of its requests; begins with: none later 1 FIND_COORDINATOR 0"
