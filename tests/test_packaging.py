@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from dataclasses import dataclass
@@ -64,6 +65,11 @@ def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
         if path.suffix in (".py", ".html", ".css", ".js")
     }
     assert wanted - inside == set()
+
+
+def test_each_package_is_named_once() -> None:
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"]
+    assert len(packages) == len(set(packages))
 
 
 def test_it_works_unpacked_nowhere(wheel: Path, tmp_path: Path) -> None:
