@@ -9,6 +9,9 @@ def _keys(names: str) -> frozenset[int]:
     return frozenset(_KEYS[name] for name in names.split())
 
 
+SASL_APIS = ("SASL_HANDSHAKE", "SASL_AUTHENTICATE")
+"""The names of the APIs by which clients authenticate."""
+
 REPLICA_APIS = _keys("FETCH LIST_OFFSETS")
 """APIs with a replica id in their requests, which shows that a broker sent them."""
 

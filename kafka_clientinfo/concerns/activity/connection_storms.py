@@ -23,12 +23,13 @@ from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import is_client
 from ...connections.judged import requests_where
 from ...connections.texts import joined_by
+from ...logs.apis import SASL_APIS
 from ...tables.spec import CONNECTION_KEY
 from .minutes import IDENTITY, SOFTWARE, lasting, minute_of
 from .whole_periods import covered
 
 _CLIENT = (*IDENTITY, *SOFTWARE, "remote_host")
-_HANDSHAKE = ("API_VERSIONS", "SASL_HANDSHAKE", "SASL_AUTHENTICATE")
+_HANDSHAKE = ("API_VERSIONS", *SASL_APIS)
 _LOOKUPS = ("METADATA", "FIND_COORDINATOR", "INIT_PRODUCER_ID", "GET_TELEMETRY_SUBSCRIPTIONS", "PUSH_TELEMETRY")
 """APIs that clients call before they can do what they are there for, or besides it."""
 _MOST_IN_HANDSHAKE = 2

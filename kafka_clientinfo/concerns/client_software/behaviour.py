@@ -15,6 +15,7 @@ from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.request_columns import is_api_versions
 from ...connections.texts import looked_up
+from ...logs.apis import SASL_APIS
 from ...protocol import ApiKey
 from ...releases.client_signatures import (
     WORD_BITS,
@@ -28,7 +29,6 @@ from ...releases.client_signatures import (
     words,
 )
 
-_SASL = ("SASL_HANDSHAKE", "SASL_AUTHENTICATE")
 _BY_HAND = 2
 """Below this version scripts ask for metadata, too."""
 _ALL = (1 << WORD_BITS) - 1
@@ -47,12 +47,12 @@ def predicates() -> Columns:
 
 def aggregates() -> Aggregates:
     """Return the releases that may have sent all requests, and the first request after the handshake."""
-    is_work = ~is_api_versions() & ~F.col("api_name").isin(*_SASL)
+    is_work = ~is_api_versions() & ~F.col("api_name").isin(*SASL_APIS)
     first = F.struct("seq", "correlation_id", "api_name", "api_version")
     return {
         **{f"senders_{number}": F.bit_and(f"senders_{number}") for number in range(number_of_words())},
         "first_work": F.min(F.when(is_work, first)),
-        "has_sasl": F.bool_or(F.col("api_name").isin(*_SASL)),
+        "has_sasl": F.bool_or(F.col("api_name").isin(*SASL_APIS)),
         "is_telling": F.bool_or("is_telling"),
     }
 
