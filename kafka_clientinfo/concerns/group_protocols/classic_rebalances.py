@@ -23,7 +23,7 @@ its own if all members left by request, or if the next generation is the one aft
 
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.texts import sorted_texts
-from .group_history import LIFE
+from .group_history import LIFE, brokers
 from .rebalance_causes import (
     EXPIRED,
     JOINED,
@@ -69,8 +69,7 @@ def _generations(history: DataFrame) -> DataFrame:
         F.min("joined.logged_at").alias("joined_by"),
         F.min("synced_at").alias("stable_at"),
         F.min("rebalance_seen_at").alias("notified_at"),
-        F.min(F.struct("at", "first_broker"))["first_broker"].alias("broker"),
-        F.max(F.struct("last_seen_at", "last_broker"))["last_broker"].alias("broker_at_end"),
+        *brokers(),
         F.max(F.when(F.col("joined").isNotNull(), F.struct(
             F.col("joined.started_at").alias("joined_at"), "member_id", F.col("group_instance_id").isNotNull().alias("is_static"),
         ))).alias("last_join"),

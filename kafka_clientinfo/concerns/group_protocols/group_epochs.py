@@ -20,7 +20,7 @@ epoch without members is a row of its own; the log does not show its number, whi
 
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.texts import sorted_texts
-from .group_history import LIFE
+from .group_history import LIFE, brokers
 from .rebalance_causes import (
     EXPIRED,
     JOINED,
@@ -75,8 +75,7 @@ def _generations(members: DataFrame) -> DataFrame:
         F.count("*").alias("having"),
         F.max("heartbeat_interval_ms").alias("heartbeat_interval_ms"),
         F.coalesce(F.bool_or("joined.is_new"), F.lit(False)).alias("has_new"),
-        F.min(F.struct("at", "first_broker"))["first_broker"].alias("broker"),
-        F.max(F.struct("last_seen_at", "last_broker"))["last_broker"].alias("broker_at_end"),
+        *brokers(),
     )
     in_order = Window.partitionBy(*LIFE).orderBy("generation")
     all_before = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)

@@ -103,6 +103,12 @@ def _with_lives(rows: DataFrame) -> DataFrame:
     return marked.withColumn("life", F.sum("begins").over(upto).cast("int")).drop("begins", *last)
 
 
+def brokers() -> tuple[Column, Column]:
+    """Aggregate rows of a generation to the broker that showed it first, and the one that showed it last."""
+    first, last = F.min(F.struct("at", "first_broker")), F.max(F.struct("last_seen_at", "last_broker"))
+    return first["first_broker"].alias("broker"), last["last_broker"].alias("broker_at_end")
+
+
 def text_or_null(column: Column) -> Column:
     """Return a text, or null if it is empty."""
     return F.when(column != "", column)
