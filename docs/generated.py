@@ -20,7 +20,7 @@ QUESTIONS = {
         "Who misbehaves, whom does each finding blame, and where does it stand in the log?",
         "violations",
     ),
-    "why_unknown": ("Why is this client unknown?", 'sql "SELECT * FROM why_unknown"'),
+    "why_unknown": ("Why is this client unknown, and what is it probably?", 'sql "SELECT * FROM why_unknown"'),
     "client_processes": ("Which process is it?", 'sql "SELECT * FROM client_processes"'),
     "client_id_caching": ("What would client-id caching save?", 'sql "SELECT * FROM client_id_caching"'),
     "who_uses_topics": ("Who uses a topic, and which are unused?", "topics"),

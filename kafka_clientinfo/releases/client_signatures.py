@@ -20,7 +20,7 @@ WORD_BITS = 62
 Words = tuple[int, ...]
 """Releases as bits, in words of `WORD_BITS` bits."""
 _JSON_SINCE = "2.8.2"
-"""The oldest release whose records are JSON; brokers of later releases offer at least what it does."""
+"""The oldest release that logs JSON; brokers of later releases offer at least what it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,13 @@ def words(numbers: Iterable[int]) -> Words:
 
 
 def number_of_words() -> int:
+    """Return how many words hold a bit for every signature."""
     return -(-len(client_signatures()) // WORD_BITS)
 
 
 @lru_cache(maxsize=1)
 def by_version() -> Mapping[str, Words]:
-    """Return the releases that may send a version to a broker whose records are JSON, by `API VERSION`.
+    """Return the releases that may send a version to a broker that logs JSON, by `API VERSION`.
 
     What is not listed rules nobody out: no release was seen to use the API.
     """

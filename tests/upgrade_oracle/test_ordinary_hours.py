@@ -1,7 +1,7 @@
 """Ordinary clients raise no finding of activity, whatever happens to their brokers and to themselves.
 
-Two brokers, clients of eight libraries: services that write and read, groups of both protocols whose members are deployed
-anew or killed, jobs that come and go, an exporter and a health check. Both brokers restart, the second one twice; leaders
+Two brokers, clients of eight libraries: services that write and read, groups of both protocols with members that are
+deployed anew or killed, jobs that come and go, an exporter and a health check. Both brokers restart, the second one twice; leaders
 and coordinators move. KAFKA_CLIENTINFO_ORACLE_MINUTES says how long it lasts, 12 minutes where it is not set.
 """
 
