@@ -18,7 +18,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class Library:
         client_ids: the client ids that it picks itself; a pattern, whose group is the release where that is in it.
         version_settings: its settings that hold versions of requests down; None where it has none.
         releases: oldest first.
-        old_python: releases that need an older Python.
+        old_python: the older Python that releases need, as `3.8`.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Library:
     software: str | None
     client_ids: str | None
     releases: tuple[str, ...]
-    old_python: tuple[str, ...] = ()
+    old_python: Mapping[str, str] = field(default_factory=dict)
     version_settings: str | None = None
 
 
@@ -71,6 +71,9 @@ LIBRARIES = (
         "apache-kafka-java",
         r"(?:producer|consumer|adminclient)(?:-.+)?-\d+",
         (
+            "0.9.0.1",
+            "0.10.0.1",
+            "0.10.1.1",
             "0.10.2.2",
             "0.11.0.3",
             "1.0.2",
@@ -87,8 +90,11 @@ LIBRARIES = (
             "3.0.2",
             "3.1.2",
             "3.3.2",
+            "3.4.1",
             "3.5.2",
+            "3.6.2",
             "3.7.2",
+            "3.8.1",
             "3.9.1",
             "4.0.1",
             "4.1.1",
@@ -100,8 +106,37 @@ LIBRARIES = (
         "pypi:confluent-kafka",
         "confluent-kafka-python",
         r"rdkafka",
-        ("1.0.1", "1.4.2", "1.7.0", "1.9.2", "2.0.2", "2.3.0", "2.6.0", "2.10.1", "2.16.1"),
-        ("1.0.1", "1.4.2", "1.7.0", "1.9.2"),
+        (
+            "0.11.5",
+            "0.11.6",
+            "1.0.1",
+            "1.1.0",
+            "1.2.0",
+            "1.3.0",
+            "1.4.2",
+            "1.5.0",
+            "1.7.0",
+            "1.8.2",
+            "1.9.2",
+            "2.0.2",
+            "2.3.0",
+            "2.6.0",
+            "2.10.1",
+            "2.16.1",
+        ),
+        {
+            "0.11.5": "3.7",
+            "0.11.6": "3.7",
+            "1.0.1": "3.7",
+            "1.1.0": "3.7",
+            "1.2.0": "3.7",
+            "1.3.0": "3.7",
+            "1.4.2": "3.8",
+            "1.5.0": "3.8",
+            "1.7.0": "3.8",
+            "1.8.2": "3.8",
+            "1.9.2": "3.8",
+        },
         "api.version.request, broker.version.fallback",
     ),
     Library(
@@ -109,8 +144,34 @@ LIBRARIES = (
         "pypi:kafka-python",
         "kafka-python",
         r"kafka-python-([0-9.]+)",
-        ("1.4.7", "2.0.2", "2.1.5", "2.2.15", "2.3.0", "3.0.12"),
-        ("1.4.7", "2.0.2"),
+        (
+            "1.4.7",
+            "2.0.0",
+            "2.0.1",
+            "2.0.2",
+            "2.0.3",
+            "2.0.4",
+            "2.0.5",
+            "2.0.6",
+            "2.1.0",
+            "2.1.5",
+            "2.2.15",
+            "2.2.21",
+            "2.3.0",
+            "2.3.3",
+            "3.0.0",
+            "3.0.12",
+        ),
+        {
+            "1.4.7": "3.7",
+            "2.0.0": "3.8",
+            "2.0.1": "3.8",
+            "2.0.2": "3.8",
+            "2.0.3": "3.8",
+            "2.0.4": "3.8",
+            "2.0.5": "3.8",
+            "2.0.6": "3.8",
+        },
         "api_version",
     ),
     Library(
@@ -118,8 +179,8 @@ LIBRARIES = (
         "pypi:aiokafka",
         None,
         r"aiokafka-([0-9.]+)",
-        ("0.7.2", "0.8.1", "0.10.0", "0.12.0", "0.14.0"),
-        ("0.7.2", "0.8.1"),
+        ("0.7.2", "0.8.1", "0.10.0", "0.11.0", "0.12.0", "0.13.0", "0.14.0"),
+        {"0.7.2": "3.8", "0.8.1": "3.8"},
         "api_version",
     ),
     Library("kafkajs", "npm:kafkajs", None, r"kafkajs", ("1.12.0", "1.15.0", "1.16.0", "2.0.2", "2.2.4")),
@@ -128,7 +189,20 @@ LIBRARIES = (
         "go:github.com/IBM/sarama",
         "sarama",
         r"sarama",
-        ("1.30.1", "1.34.1", "1.38.1", "1.40.1", "1.43.3", "1.45.2", "1.61.1"),
+        (
+            "1.30.1",
+            "1.34.1",
+            "1.38.1",
+            "1.40.1",
+            "1.41.3",
+            "1.42.1",
+            "1.43.3",
+            "1.45.2",
+            "1.48.2",
+            "1.50.3",
+            "1.60.2",
+            "1.61.1",
+        ),
         version_settings="Config.Version, which many programs call version",
     ),
     Library(
@@ -179,7 +253,7 @@ def command(
         modules = ready_made(f"kafkajs-{release}", fleet.npm(release)) / "node_modules"
         return ["node", str(fleet.CLIENTS / "node" / "client.js"), address, prefix, topic], {"NODE_PATH": str(modules)}
     if registry == "pypi":
-        python = "python3.8" if release in library.old_python else "python3.11"
+        python = f"python{library.old_python.get(release, '3.11')}"
         wanted = f"{package}=={release}"
         pip = [
             python,
