@@ -6,6 +6,8 @@
 `play` has every release do its roles (clients/) against one broker, one release after the other, and takes from the broker's
 request log what each of them has sent. Brokers of several releases show more: an old one the lowest versions that a release
 speaks, a new one the highest. `write` folds what was seen into schemas/client_libraries.toml and client_signatures.toml.
+
+If the environment variable KAFKA_SASL holds USER:PASSWORD, all programs authenticate with SASL/PLAIN over plaintext.
 """
 
 import argparse

@@ -90,9 +90,9 @@ class Member:
 
 def command(library: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
     if library == "java":
-        source = fleet.CLIENTS / "java" / "Member.java"
-        compile_ = ["javac", "-nowarn", "-cp", f"{fleet.java_jars(JAVA)}/*", "-d", "{}", source]
-        classes = real_broker.ready_made(f"java-member-{JAVA}-{fleet.digest(source)}", compile_, fetches=False)
+        sources = [fleet.CLIENTS / "java" / f"{name}.java" for name in ("CorpusClient", "Member")]
+        compile_ = ["javac", "-nowarn", "-cp", f"{fleet.java_jars(JAVA)}/*", "-d", "{}", *sources]
+        classes = real_broker.ready_made(f"java-member-{JAVA}-{fleet.digest(*sources)}", compile_, fetches=False)
         return [
             "java",
             "-Xmx64m",

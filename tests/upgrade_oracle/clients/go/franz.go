@@ -8,12 +8,16 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
 )
 
 func franzClient(address, clientID string, options ...kgo.Opt) (*kgo.Client, error) {
 	options = append(options, kgo.SeedBrokers(address))
 	if clientID != "" {
 		options = append(options, kgo.ClientID(clientID))
+	}
+	if saslUser != "" {
+		options = append(options, kgo.SASL(plain.Auth{User: saslUser, Pass: saslPassword}.AsMechanism()))
 	}
 	return kgo.NewClient(options...)
 }

@@ -6,13 +6,25 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
 )
 
+// kafkaGoSASL is nil without SASL, as the library expects.
+func kafkaGoSASL() sasl.Mechanism {
+	if saslUser == "" {
+		return nil
+	}
+	return plain.Mechanism{Username: saslUser, Password: saslPassword}
+}
+
 func runKafkaGo(address, prefix, topic string) {
+	kafka.DefaultDialer.SASLMechanism = kafkaGoSASL()
+	kafka.DefaultTransport.(*kafka.Transport).SASL = kafkaGoSASL()
 	// The Writer's own transport has an empty client id.
 	did("produce", "", func() error { return kafkaGoProduce(address, topic) })
 	did("consume", kafka.DefaultClientID, func() error { return kafkaGoConsume(address, nil, "g-"+prefix, topic) })
-	dialer := &kafka.Dialer{ClientID: prefix + "-c1", Timeout: patience}
+	dialer := &kafka.Dialer{ClientID: prefix + "-c1", Timeout: patience, SASLMechanism: kafkaGoSASL()}
 	did("consume", dialer.ClientID, func() error { return kafkaGoConsume(address, dialer, "g-"+prefix+"-c1", topic) })
 	did("admin", prefix+"-adm", func() error { return kafkaGoAdmin(address, prefix+"-adm", "g-"+prefix, topic) })
 }
@@ -45,7 +57,7 @@ func kafkaGoConsume(address string, dialer *kafka.Dialer, group, topic string) e
 }
 
 func kafkaGoAdmin(address, clientID, group, topic string) error {
-	client := &kafka.Client{Addr: kafka.TCP(address), Transport: &kafka.Transport{ClientID: clientID}}
+	client := &kafka.Client{Addr: kafka.TCP(address), Transport: &kafka.Transport{ClientID: clientID, SASL: kafkaGoSASL()}}
 	limited, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	_, listed := client.Metadata(limited, &kafka.MetadataRequest{})

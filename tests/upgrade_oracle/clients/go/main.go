@@ -2,12 +2,15 @@
 // the role, the client id that it used and what went wrong, as JSON.
 //
 //	go_k LIBRARY ADDRESS PREFIX TOPIC
+//
+// With SASL/PLAIN, if the environment's KAFKA_SASL holds USER:PASSWORD.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -16,6 +19,9 @@ const (
 	patience = 40 * time.Second
 	stay     = 2 * time.Second // in a group, so that a consumer sends heartbeats
 )
+
+// The credentials for SASL/PLAIN; no SASL if the user is empty.
+var saslUser, saslPassword, _ = strings.Cut(os.Getenv("KAFKA_SASL"), ":")
 
 type role func() error
 

@@ -19,6 +19,11 @@ func saramaConfig(old bool, clientID string) *sarama.Config {
 	if clientID != "" {
 		config.ClientID = clientID
 	}
+	if saslUser != "" {
+		config.Net.SASL.Enable = true
+		config.Net.SASL.Mechanism = sarama.SASLTypePlaintext
+		config.Net.SASL.User, config.Net.SASL.Password = saslUser, saslPassword
+	}
 	config.Producer.Return.Successes = true
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Group.Heartbeat.Interval = stay / 4

@@ -1,7 +1,12 @@
 import java.time.Duration;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
+import javax.security.auth.login.AppConfigurationEntry;
+import javax.security.auth.login.AppConfigurationEntry.LoginModuleControlFlag;
+import javax.security.auth.login.Configuration;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -10,6 +15,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 /**
  * Does what a client of Kafka does, and prints one line per role: the role, the client id and what went wrong, as JSON.
  * Arguments: ADDRESS PREFIX TOPIC ROLE... ; a role is NAME=CLIENT_ID, or NAME:CLIENT_ID for the id that the library picks.
+ * With SASL/PLAIN, if the environment's KAFKA_SASL holds USER:PASSWORD, for releases from 0.10 on.
  * This class has what every release since 0.10 has; transactions and administration are classes of their own.
  */
 public class CorpusClient {
@@ -67,14 +73,41 @@ public class CorpusClient {
     }
 
     static Properties common(String address, String clientId) {
-        Properties common = new Properties();
-        common.put("bootstrap.servers", address);
+        Properties common = connection(address);
         if (clientId != null) common.put("client.id", clientId);
         for (String side : new String[] {"key", "value"}) {
             common.put(side + ".serializer", "org.apache.kafka.common.serialization.StringSerializer");
             common.put(side + ".deserializer", "org.apache.kafka.common.serialization.StringDeserializer");
         }
         return common;
+    }
+
+    /** What every client needs to connect. */
+    static Properties connection(String address) {
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", address);
+        String credentials = System.getenv("KAFKA_SASL");
+        if (credentials != null && !credentials.isEmpty()) {
+            settings.put("security.protocol", "SASL_PLAINTEXT");
+            settings.put("sasl.mechanism", "PLAIN");
+            Configuration.setConfiguration(login(credentials.split(":", 2)));
+        }
+        return settings;
+    }
+
+    /** The login of the whole process, as releases before 0.10.2 have no sasl.jaas.config. */
+    private static Configuration login(String[] credentials) {
+        String module = "org.apache.kafka.common.security.plain.PlainLoginModule";
+        Map<String, String> options = new HashMap<>();
+        options.put("username", credentials[0]);
+        options.put("password", credentials[1]);
+        AppConfigurationEntry entry = new AppConfigurationEntry(module, LoginModuleControlFlag.REQUIRED, options);
+        return new Configuration() {
+            @Override
+            public AppConfigurationEntry[] getAppConfigurationEntry(String name) {
+                return "KafkaClient".equals(name) ? new AppConfigurationEntry[] {entry} : null;
+            }
+        };
     }
 
     private static void produce(String address, String prefix, String topic, String clientId) throws Exception {

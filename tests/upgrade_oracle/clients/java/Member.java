@@ -20,8 +20,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
  */
 public class Member {
     public static void main(String[] arguments) throws Exception {
-        Properties settings = new Properties();
-        settings.put("bootstrap.servers", arguments[0]);
+        Properties settings = CorpusClient.connection(arguments[0]);
         if (arguments.length == 2) {
             administer(settings, arguments[1].split(","));
             return;

@@ -14,8 +14,7 @@ public class Shares implements CorpusClient.Role {
     @Override
     public void run(String address, String prefix, String topic, String clientId) throws Exception {
         String group = "share-" + prefix;
-        Properties settings = new Properties();
-        settings.put("bootstrap.servers", address);
+        Properties settings = CorpusClient.connection(address);
         try (Admin admin = Admin.create(settings)) {
             ConfigResource resource = new ConfigResource(ConfigResource.Type.GROUP, group);
             ConfigEntry earliest = new ConfigEntry("share.auto.offset.reset", "earliest");

@@ -6,7 +6,13 @@ const MESSAGES = 50;
 const PATIENCE_MS = 40_000;
 const STAY_MS = 2_000; // in a group, so that it sends heartbeats
 const [address, prefix, topic] = process.argv.slice(2);
-const client = (clientId) => new Kafka({ brokers: [address], clientId, logLevel: logLevel.NOTHING });
+const client = (clientId) => new Kafka({ brokers: [address], clientId, logLevel: logLevel.NOTHING, ...security() });
+
+// With SASL/PLAIN, if KAFKA_SASL holds USER:PASSWORD.
+function security() {
+  const [username, ...password] = (process.env.KAFKA_SASL ?? "").split(":");
+  return username ? { sasl: { mechanism: "plain", username, password: password.join(":") } } : {};
+}
 
 async function did(role, clientId, work) {
   let timer;

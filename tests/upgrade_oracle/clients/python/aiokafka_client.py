@@ -9,13 +9,14 @@ from typing import Any
 
 import aiokafka
 from outcome import MESSAGES, PATIENCE, STAY, did
+from sasl import KAFKA_PYTHON
 
 ADDRESS, PREFIX, TOPIC = sys.argv[1:4]
 
 
 def settings(client_id: str | None, **more: object) -> dict[str, Any]:
     named = {} if client_id is None else {"client_id": client_id}
-    return {"bootstrap_servers": ADDRESS, **named, **more}
+    return {"bootstrap_servers": ADDRESS, **KAFKA_PYTHON, **named, **more}
 
 
 async def produce() -> None:

@@ -9,6 +9,7 @@ import time
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
+from sasl import LIBRDKAFKA
 
 EVERY = 15
 
@@ -28,7 +29,7 @@ def look(admin: AdminClient) -> None:
 
 
 def main(address: str, client_id: str, seconds: str) -> None:
-    admin = AdminClient({"bootstrap.servers": address, "client.id": client_id, "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": address, "client.id": client_id, "log_level": 0, **LIBRDKAFKA})
     end = time.monotonic() + int(seconds)
     while time.monotonic() < end:
         with contextlib.suppress(KafkaException, TimeoutError):  # a broker restarts

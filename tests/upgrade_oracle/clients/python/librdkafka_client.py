@@ -9,13 +9,14 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from outcome import MESSAGES, PATIENCE, STAY, did
+from sasl import LIBRDKAFKA
 
 ADDRESS, PREFIX, TOPIC = sys.argv[1:4]
 
 
 def settings(client_id: str | None, **more: object) -> dict[str, Any]:
     named = {} if client_id is None else {"client.id": client_id}
-    return {"bootstrap.servers": ADDRESS, "log_level": 0, **named, **more}
+    return {"bootstrap.servers": ADDRESS, "log_level": 0, **LIBRDKAFKA, **named, **more}
 
 
 def produce() -> None:

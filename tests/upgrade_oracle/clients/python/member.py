@@ -5,13 +5,15 @@ import sys
 import threading
 
 from confluent_kafka import Consumer
+from sasl import LIBRDKAFKA
 
 
 def main(address: str, topic: str, *settings: str) -> None:
     chosen = dict(setting.split("=", 1) for setting in settings)
     commands: queue.Queue[str] = queue.Queue()
     threading.Thread(target=lambda: [commands.put(line.strip()) for line in sys.stdin], daemon=True).start()
-    consumer = Consumer({"bootstrap.servers": address, "topic.metadata.refresh.interval.ms": 2000, **chosen})
+    common = {"bootstrap.servers": address, "topic.metadata.refresh.interval.ms": 2000, **LIBRDKAFKA}
+    consumer = Consumer({**common, **chosen})
     consumer.subscribe([topic])
     before, command = -1, ""
     while command != "close":

@@ -7,10 +7,11 @@ import sys
 import time
 
 from confluent_kafka import Consumer, Producer
+from sasl import LIBRDKAFKA
 
 ADDRESS, CLIENT_ID, TOPIC = sys.argv[1:4]
 SECONDS, BYTES = int(sys.argv[4]), int(sys.argv[5])
-SETTINGS = {"bootstrap.servers": ADDRESS, "client.id": CLIENT_ID, "log_level": 0}
+SETTINGS = {"bootstrap.servers": ADDRESS, "client.id": CLIENT_ID, "log_level": 0, **LIBRDKAFKA}
 END = time.monotonic() + SECONDS
 
 if BYTES:
