@@ -16,7 +16,19 @@ from ..config.owners import Owner
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
-from ..questions.presenter import IN_WORDS, counted, explained, held_down_by, hosts, least_release, verdicts, who, why
+from ..questions.presenter import (
+    IN_WORDS,
+    advised,
+    counted,
+    explained,
+    held_down_by,
+    hosts,
+    least_release,
+    probably,
+    verdicts,
+    who,
+    why,
+)
 from ..questions.queries import grouped
 from ..releases.broker_releases import DEPRECATED, REFUSED, UNDECIDED, release
 from ..tables.spec import CLIENT
@@ -163,7 +175,10 @@ def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
     return ["## What to do", lead, "\n".join(lines)] if lines else []
 
 
-def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
+def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
+    for text in dict.fromkeys(filter(None, map(probably, own_uses))):
+        yield f"it gives no name, and is {_text(text)} by how it behaves"
+    uses = [advised(use) for use in own_uses]
     held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
     for library, use in held.items():
         yield (

@@ -23,6 +23,7 @@ from ..errors import ConfigError
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import judged
+from ..questions.probable import add_probable
 from ..questions.queries import grouped, same
 from ..questions.topics import topics_of_clients
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST
@@ -73,7 +74,8 @@ class OwnerImpact:
     Attributes:
         clients: the number of clients by their worst verdict; a client counts for each owner of its hosts.
         uses: the uses that are not accepted, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
-            last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known).
+            last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known), and what
+            `add_probable` adds.
     """
 
     clients: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
@@ -201,6 +203,7 @@ class Ownership:
             client = (owners[endpoint], endpoint[: len(CLIENT)])
             gravest[client] = min(gravest[client], row["rank"])
             row["owner"], row["verdict"] = owners[endpoint], WORST_FIRST[row["rank"]]
+        add_probable(tables, not_fine, target)
         for (owner, *_), same_use in grouped(not_fine, ("owner", *USE)).items():
             impacts[owner].uses.append(
                 same_use[0]

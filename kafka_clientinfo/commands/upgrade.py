@@ -30,7 +30,7 @@ EXAMPLES = (
 )
 _SHOWN = 50
 _REST = "--limit 0 and --json"
-_LENGTHS = {"client id": 40, "software": 40, "what to do": 200}
+_LENGTHS = {"client id": 40, "software": 40, "what to do": 250}
 """Characters of the texts of these columns, in columns."""
 _WHOLE = frozenset({"request", "last seen", "why"})
 """Columns that are never shortened: the legend explains whole reasons."""

@@ -9,6 +9,7 @@ from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, oth
 from ..tables.spec import ADVICE, CLIENT
 from .absence import nobody
 from .filters import Scope
+from .probable import add_probable
 from .queries import Rows
 from .trust import info_logs, names_of, of_cluster
 
@@ -27,6 +28,7 @@ class Impact:
         breaks: whether a client would break (at the target, or at any release if there is no target).
         clients: number of clients per worst verdict, for the target.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
+            Columns with `probable_` in front are about clients without a name, see `probable.add_probable`.
         found: number of such rows per verdict, before a limit applies.
         reasons: the reasons in all of them.
         by_release: number of clients per worst verdict, for every release.
@@ -130,6 +132,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     for row in shown.dicts():
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
+    add_probable(scope.tables, result.rows, target)
 
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:

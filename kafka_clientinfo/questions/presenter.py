@@ -9,7 +9,7 @@ from typing import Any
 
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED, release_numbers
-from ..tables.spec import CLIENT
+from ..tables.spec import ADVICE, CLIENT
 
 FEW_HOSTS = 3
 """The number of hosts that a line of a table names."""
@@ -68,14 +68,44 @@ def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
     return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {fine} are fine"
 
 
+def probably(use: Mapping[str, Any]) -> str:
+    """Return what a refused client without a name probably is, as `probably sarama 1.19.0 to 1.30.1`; "" if not known.
+
+    Args:
+        use: a row of `Impact.rows`; one without the columns that `add_probable` adds has nothing probable.
+    """
+    if use.get("probable_software_name") is None or use["verdict"] != REFUSED:
+        return ""
+    first, last = use["probable_versions_from"], use["probable_versions_to"]
+    return f"probably {use['probable_software_name']} {first if first == last else f'{first} to {last}'}"
+
+
+def advised(use: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a use with the library and the advice that count: the probable ones, if there is a probable library.
+
+    A client id that a library chooses by default may say that the client's own release of that library is new enough; as
+    it names one release, and how the client behaves only a range, that stays.
+    """
+    if not probably(use) or (use["library"] == use["probable_library"] and use["raise_setting"] is not None):
+        return use
+    return {**use, **{name: use[f"probable_{name}"] for name in ("library", *ADVICE)}}
+
+
 def advice(use: Mapping[str, Any], target: str) -> str:
     """Return the text that says what to upgrade a client to, or which setting to raise; "" if that is not known.
 
+    If the client's library is only probable, the text begins with it.
+
     Args:
-        use: `library` and the columns `ADVICE` of a row of `upgrade_impact` at one target. If `upgrade_over` is not
-            null, no library release works with both broker releases, so brokers must be upgraded to that one first.
+        use: `library` and the columns `ADVICE` of a row of `upgrade_impact` at one target, and those of `add_probable`. If
+            `upgrade_over` is not null, no library release works with both broker releases, so brokers must be upgraded to
+            that one first.
         target: the name of that release.
     """
+    return ": ".join(filter(None, (probably(use), _advice(advised(use), target))))
+
+
+def _advice(use: Mapping[str, Any], target: str) -> str:
     if use["raise_setting"] is not None:
         return f"raise {held_down_by(use)}; {use['library']} is new enough"
     if use["upgrade_to"] is None:

@@ -75,6 +75,19 @@ def client_libraries() -> tuple[Library, ...]:
     return parse_libraries((resources.schemas() / "client_libraries.toml").read_text("utf-8"))
 
 
+_BINDINGS = {"librdkafka": "confluent-kafka-python"}
+"""By the name of a library that others are built on, the software name of one that was measured and has its versions."""
+
+
+def library_of_behaviour(software: str) -> Library | None:
+    """Return the library that `connections.probable_software_name` stands for; None if it was not measured.
+
+    That is a software name or, of a library that sends none, its usual name.
+    """
+    name = _BINDINGS.get(software, software)
+    return next((library for library in client_libraries() if name in (library.software, library.name)), None)
+
+
 def parse_libraries(text: str) -> tuple[Library, ...]:
     """Read libraries from the text of their file."""
     return tuple(_library(data) for data in tomllib.loads(text)["libraries"])

@@ -1,16 +1,23 @@
 """Who would break at each release, and what to upgrade it to: a release of its library that the target and brokers take."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.concerns.usage import upgrade_impact
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.probable import add_probable
+from kafka_clientinfo.questions.queries import StoredTables
+from kafka_clientinfo.releases import client_libraries as libraries
 from kafka_clientinfo.releases.client_libraries import parse_libraries
+from kafka_clientinfo.tables.spec import ADVICE
 from tests.concerns.usage import uses
 from tests.concerns.usage.uses import FETCH, PRODUCE, connection, usage
 from tests.engines import collected, on
 from tests.frames import as_stored, at, frame
+from tests.report.tables_on_disk import write_warehouse
 
 METADATA, UNPLAYED = (3, "METADATA"), (29, "DESCRIBE_ACLS")
 LIBRARIES = r"""
@@ -215,6 +222,19 @@ CASES = {
 }
 
 
+def offers_of(name: str, case: Case) -> list[dict[str, Any]]:
+    """What the brokers of a case offer; each case is a cluster of its own."""
+    answers = RESTARTED if case.brokers == "restarted" else [(ranges, 0, 9) for ranges in OFFERS[case.brokers]]
+    offers = []
+    for number, (ranges, first, last) in enumerate(answers):
+        broker = "b" if case.brokers == "restarted" else f"b{number}"
+        place = {"cluster": name, "broker": broker, "listener": "L", "first_seen": at(first), "last_seen": at(last)}
+        offers += [
+            place | {"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in ranges.items()
+        ]
+    return offers
+
+
 @pytest.fixture(scope="module")
 def rows(rules_session: Any) -> dict[str, list[Any]]:
     """Rows of all cases by name; each is a cluster of its own."""
@@ -223,13 +243,7 @@ def rows(rules_session: Any) -> dict[str, list[Any]]:
         software = dict(zip(("client_software_name", "client_software_version"), case.software, strict=True))
         opened += [connection("?", case.outcome, cluster=name, client_id=case.client_id, **software)]
         used += [{"cluster": name, "broker": "b", "connection_id": "?"} | row for row in case.used]
-        answers = RESTARTED if case.brokers == "restarted" else [(ranges, 0, 9) for ranges in OFFERS[case.brokers]]
-        for number, (ranges, first, last) in enumerate(answers):
-            broker = "b" if case.brokers == "restarted" else f"b{number}"
-            place = {"cluster": name, "broker": broker, "listener": "L", "first_seen": at(first), "last_seen": at(last)}
-            offers += [
-                place | {"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in ranges.items()
-            ]
+        offers += offers_of(name, case)
     started = {"at": at(10), "kind": "started", "value": "1", "ingested_at": at(0)}
     restarted = {"file_id": "s", "broker": "b", "broker_events": [started]}
     files = [restarted | {"cluster": name} for name, case in CASES.items() if case.brokers == "restarted"]
@@ -265,3 +279,44 @@ def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]])
             assert set(row["upgrade_to"]) == set(row["upgrade_newest"])
             assert set(row["upgrade_over"]) <= set(row["upgrade_to"]) <= set(row["refused_by"])
             assert set(row["raise_setting"]) <= set(row["refused_by"]) - set(row["upgrade_to"])
+
+
+KNOWN = [name for name, case in CASES.items() if case.library and re.fullmatch(r"[0-9.]{1,20}", case.software[1])]
+"""The cases of clients that state a library with a release of numbers."""
+
+
+@pytest.fixture(scope="module")
+def without_names(rows: dict[str, list[Any]], tmp_path_factory: pytest.TempPathFactory) -> StoredTables:
+    """The same clients, if they state no name and their behaviour shows the release that they have."""
+    unnamed = dict.fromkeys(("client_software_name", "client_software_version"), "unknown")
+    connections, impact, offers = [], [], []
+    for name in KNOWN:
+        software, release = CASES[name].software
+        shown = {"probable_software_name": software, "probable_versions_from": release, "probable_versions_to": release}
+        connections.append(connection("?", cluster=name, client_id=CASES[name].client_id, **shown))
+        impact += [row.asDict(recursive=True) | unnamed for row in rows[name]]
+        offers += offers_of(name, CASES[name])
+    tables = {"connections": connections, "upgrade_impact": impact, "broker_api_versions": offers}
+    stored = local_tables(str(write_warehouse(tmp_path_factory.mktemp("unnamed") / "w", tables)))
+    assert stored is not None
+    return stored
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_client_without_a_name_gets_the_same_advice(
+    rows: dict[str, list[Any]], without_names: StoredTables, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "client_libraries", lambda: parse_libraries(LIBRARIES))
+    uses_of_client = [
+        row.asDict() | {"client_software_name": "unknown", "client_software_version": "unknown"} for row in rows[name]
+    ]
+    for use in uses_of_client:
+        reason = use["refused_by"].get("4.0.1")
+        use |= {"verdict": "accepted" if reason is None else "refused", "reason": reason}
+    add_probable(without_names, uses_of_client, "4.0.1")
+    refused = [use for use in uses_of_client if use["verdict"] == "refused"]
+    assert [use["probable_software_name"] for use in uses_of_client] == [CASES[name].software[0]] * len(uses_of_client)
+    assert [[use[f"probable_{column}"] for column in ADVICE] for use in refused] == [
+        [use[column].get("4.0.1") for column in ADVICE] for use in refused
+    ]
+    assert {use["probable_library"] for use in refused} <= {CASES[name].library}

@@ -1,0 +1,194 @@
+"""What clients without a software name probably are, and what to upgrade them to.
+
+`connections` has a probable library with a range of releases for each connection that shows one by how it behaves. A client
+counts as that library's if all its connections with a probable library agree, and its range is the span of theirs. The
+advice is that of `upgrade_impact` for a client with a known release, made for all releases of the range:
+
+    releases of the range | advice
+    ----------------------|----------------------------------------------------------------------------------------------
+    all fit               | `raise_setting`: the client is configured to use an older version
+    some or none fit      | `upgrade_to`, `upgrade_newest`, `upgrade_over`: releases after the first one of the range that fit
+
+What a client states is never replaced: these are columns of their own, and only clients without a name have them.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ..protocol import UNKNOWN
+from ..releases.broker_releases import REFUSED, TOO_OLD, releases
+from ..releases.client_libraries import LibraryRelease, library_of_behaviour
+from ..tables.spec import ADVICE, CLIENT
+from .queries import grouped
+
+if TYPE_CHECKING:
+    from .queries import Tables
+
+PROBABLE = ("probable_software_name", "probable_versions_from", "probable_versions_to")
+"""Columns of `connections` that say what a client without a name probably is."""
+_ADVISED = ("library", *ADVICE)
+_MOST_IDS = 500
+"""With more client ids than these, a query reads all clients without a name, and not those of the ids."""
+
+_Use = tuple[int, int, int | None, int | None]
+"""An API's key and version that a client uses, and the lowest and highest version that today's brokers offer, if known."""
+
+
+def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) -> None:
+    """Add to rows of `upgrade_impact` at a target what their clients probably are, and the advice for that.
+
+    Connections of the whole warehouse count, as they do for the rows. If they are expired, nothing is known.
+
+    Args:
+        tables: of the warehouse.
+        rows: the columns of `CLIENT`, `verdict` and `reason` at the target. They get the columns `PROBABLE` and, by names
+            with `probable_` in front, library and `ADVICE`; null if they are not known or not needed.
+        target: the name of a measured release.
+    """
+    for row in rows:
+        row.update(dict.fromkeys((*PROBABLE, *(f"probable_{name}" for name in _ADVISED))))
+    unnamed = grouped((row for row in rows if row["client_software_name"] == UNKNOWN), CLIENT)
+    if not unnamed:
+        return
+    condition, parameters = _of_ids({client[CLIENT.index("client_id")] for client in unnamed})
+    probable = _probable(tables, condition, parameters)
+    for client in unnamed.keys() & probable.keys():
+        for row in unnamed[client]:
+            row.update(zip(PROBABLE, probable[client], strict=True))
+    refused = {client for client in probable if any(row["verdict"] == REFUSED for row in unnamed.get(client, ()))}
+    for client, (uses, refusing) in (_used(tables, condition, parameters, refused) if refused else {}).items():
+        way = _way(*probable[client], uses, refusing, target)
+        for row in unnamed[client]:
+            row.update({f"probable_{column}": text for column, text in _of_row(way, row).items()})
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a release, without zeros at the end, by which releases sort: 2.0 is 2.0.0, and before 2.0.1."""
+    numbers = [int(number) for number in re.findall(r"[0-9]{1,6}", version.partition("-")[0])]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _of_ids(client_ids: Collection[str | None]) -> tuple[str, dict[str, str]]:
+    """Return the condition on rows of these client ids, with its parameters; a null id counts as an empty one here."""
+    if len(client_ids) > _MOST_IDS:
+        return "true", {}
+    parameters = {f"id_{number}": text for number, text in enumerate(sorted({text or "" for text in client_ids}))}
+    return f"coalesce(client_id, '') IN ({', '.join(f'{{{name}}}' for name in parameters)})", parameters
+
+
+def _probable(
+    tables: "Tables", condition: str, parameters: Mapping[str, str]
+) -> dict[tuple[Any, ...], tuple[str, str, str]]:
+    """Return the probable library and span of releases of each client whose judged connections agree on the library."""
+    columns = ", ".join((*CLIENT, *PROBABLE))
+    rows = tables.query(
+        f"SELECT {columns} FROM {{connections}} AS c WHERE role = 'client' AND client_software_name = '{UNKNOWN}' "
+        f"AND probable_software_name IS NOT NULL AND {condition} GROUP BY {columns}",
+        parameters,
+    ).dicts()
+    probable = {}
+    for client, own in grouped(rows, CLIENT).items():
+        names, firsts, lasts = ({row[name] for row in own} for name in PROBABLE)
+        if len(names) == 1:
+            probable[client] = (*names, min(firsts, key=version_numbers), max(lasts, key=version_numbers))
+    return probable
+
+
+def _used(
+    tables: "Tables", condition: str, parameters: Mapping[str, str], clients: Collection[tuple[Any, ...]]
+) -> dict[tuple[Any, ...], tuple[frozenset[_Use], frozenset[str]]]:
+    """Return what each of the clients uses, and the releases of Kafka that refuse any of it."""
+    offers = {
+        (cluster, key): (low, high)
+        for cluster, key, low, high in tables.query(
+            "SELECT cluster, api_key, max(min_version) AS least, min(max_version) AS most FROM (SELECT *, max(last_seen) "
+            "OVER (PARTITION BY cluster, broker, listener) AS newest FROM {broker_api_versions} AS b) AS answers "
+            "WHERE last_seen = newest GROUP BY cluster, api_key"
+        )
+    }
+    rows = tables.query(
+        f"SELECT {', '.join(CLIENT)}, api_key, api_version, map_keys(refused_by) AS refusing FROM {{upgrade_impact}} AS i "
+        f"WHERE client_software_name = '{UNKNOWN}' AND {condition}",
+        parameters,
+    ).dicts()
+    return {
+        client: (
+            frozenset(
+                (row["api_key"], row["api_version"], *offers.get((row["cluster"], row["api_key"]), (None, None)))
+                for row in own
+            ),
+            frozenset(name for row in own for name in row["refusing"]),
+        )
+        for client, own in grouped(rows, CLIENT).items()
+        if client in clients
+    }
+
+
+def _of_row(way: Mapping[str, str | None], row: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the advice that helps a row: none if it is not refused, and a setting only if its version is too old."""
+    is_refused, is_too_old = row["verdict"] == REFUSED, row["reason"] in TOO_OLD
+    return {
+        name: text if is_refused and (name != "raise_setting" or is_too_old) else None for name, text in way.items()
+    }
+
+
+@lru_cache(maxsize=1024)
+def _way(
+    software: str, first: str, last: str, uses: frozenset[_Use], refusing: frozenset[str], target: str
+) -> Mapping[str, str | None]:
+    """Return the library's name and the advice at the target for clients with a release from `first` to `last`.
+
+    Args:
+        software: the probable library; there is no advice for one that was not measured.
+        first: the first release that they may have.
+        last: the last one.
+        uses: what they use.
+        refusing: the releases of Kafka that refuse any of it.
+        target: one of these.
+    """
+    if (library := library_of_behaviour(software)) is None:
+        return {}
+    keys = {key for key, *_ in uses}
+    measured = [one for one in library.releases if keys & one.speaks.keys()]
+
+    def takes(one: LibraryRelease, broker: str) -> bool:
+        return all(one.fits(key, releases()[broker]) for key in keys & one.speaks.keys())
+
+    def works_today(one: LibraryRelease) -> bool:
+        # If no range is logged, the version that the client uses is known to work with today's brokers.
+        spoken = ((*one.speaks[use[0]], use) for use in uses if use[0] in one.speaks)
+        return all(
+            low <= (version if most is None else most) and high >= (version if least is None else least)
+            for low, high, (_, version, least, most) in spoken
+        )
+
+    advice: dict[str, str | None] = dict.fromkeys(_ADVISED) | {"library": library.name}
+    if _all_fit(measured, first, last, lambda one: works_today(one) and takes(one, target)):
+        return advice | {"raise_setting": library.version_settings or UNKNOWN}
+    newer = [one for one in measured if version_numbers(one.name) > version_numbers(first) and takes(one, target)]
+    fitting, over = [one for one in newer if works_today(one)], None
+    if not fitting:
+        brokers = {
+            one.name: next((name for name in releases() if name not in refusing and takes(one, name)), None)
+            for one in newer
+        }
+        over = next(filter(None, brokers.values()), None)
+        fitting = [one for one in newer if over is not None and brokers[one.name] == over]
+    if not fitting:
+        return advice
+    return advice | {"upgrade_to": fitting[0].name, "upgrade_newest": fitting[-1].name, "upgrade_over": over}
+
+
+def _all_fit(measured: Iterable[LibraryRelease], first: str, last: str, fits: Callable[[LibraryRelease], bool]) -> bool:
+    """Return whether all releases of a range fit.
+
+    One that was not measured fits if those that were measured before and after it do; after the newest one, that one.
+    """
+    numbers = {version_numbers(one.name): one for one in measured}
+    before = max((own for own in numbers if own <= version_numbers(first)), default=None)
+    after = min((own for own in numbers if own >= version_numbers(last)), default=max(numbers, default=()))
+    return before is not None and all(fits(one) for own, one in numbers.items() if before <= own <= after)
