@@ -51,7 +51,7 @@ _SHORTEST, _LONGEST = 0.1, 86_400
 """The fewest and the most seconds that --every accepts."""
 _BUSY = 4
 """The pause after an answer is at least this many times as long as the answer took, so that most time goes to reading."""
-_OTHER_LINES = 19
+_OTHER_LINES = 23
 """The lines on a full terminal that are not rows of tables."""
 _NO_REQUESTS = (
     "No completed request was found, so that no client can be judged. Is it a kafka-request.log, and is "
@@ -213,7 +213,7 @@ class _Scan:
         self._tables.derive((*_ANSWERED_BY, *(["client_activity"] if self._arguments.activity else [])))
         limit = limit_of(self._arguments)
         if self._fills_terminal and self._arguments.limit is None:
-            parts = 4 + (self._arguments.activity is not None)
+            parts = 5 + (self._arguments.activity is not None)
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
         target = self._arguments.upgrade
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)

@@ -30,6 +30,14 @@ _FINDINGS = (
         "ORDER BY connections DESC, name, version",
     ),
     (
+        "probable_software",
+        "Client connections without a software name, by the library that they probably belong to",
+        "SELECT count(*) AS connections, CAST(round(100 * count(*) / sum(count(*)) OVER ()) AS INT) AS percent, "
+        "coalesce(probable_software_name, 'unknown') AS name FROM {connections} AS c "
+        "WHERE role = 'client' AND client_software_name = 'unknown' GROUP BY probable_software_name "
+        "ORDER BY connections DESC, name",
+    ),
+    (
         "outcomes",
         "Client connections by ApiVersions outcome",
         "SELECT count(*) AS connections, api_versions_outcome AS outcome FROM {connections} AS c "
@@ -77,5 +85,5 @@ def rows_of_tables(counts: Mapping[str, int], root: str, of: str = "") -> Table:
 
 
 def findings(scope: Scope, limit: int) -> list[Table]:
-    """Return client connections by software and by ApiVersions outcome, and violations by rule."""
+    """Return client connections by software, probable software and ApiVersions outcome, and violations by rule."""
     return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS]

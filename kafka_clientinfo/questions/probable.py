@@ -24,6 +24,7 @@ from ..tables.spec import ADVICE, CLIENT
 from .queries import grouped
 
 if TYPE_CHECKING:
+    from .filters import Scope
     from .queries import Tables
 
 PROBABLE = ("probable_software_name", "probable_versions_from", "probable_versions_to")
@@ -62,6 +63,15 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
         way = _way(*probable[client], uses, refusing, target)
         for row in unnamed[client]:
             row.update({f"probable_{column}": text for column, text in _of_row(way, row).items()})
+
+
+def without_a_name(scope: "Scope") -> tuple[int, int]:
+    """Return how many connections of clients have no software name, and how many of these a probable library."""
+    ((unnamed, probable),) = scope.query(
+        "SELECT count(*), count(probable_software_name) FROM {connections} AS c "
+        f"WHERE role = 'client' AND client_software_name = '{UNKNOWN}'"
+    )
+    return unnamed, probable
 
 
 def version_numbers(version: str) -> tuple[int, ...]:

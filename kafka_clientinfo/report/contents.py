@@ -15,6 +15,7 @@ from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
 from ..questions.presenter import IN_WORDS, advice, counted, explained, identity, software, why
+from ..questions.probable import without_a_name
 from ..questions.queries import grouped
 from ..questions.topics import coverage, unresolved
 from ..questions.trust import unseen_starts
@@ -94,7 +95,7 @@ class _Contents:
             self._over_time(),
             self._negotiation(),
             self._misbehaviour(),
-            self._section("why_unknown"),
+            self._unknown(),
             self._section("client_processes"),
             self._caching(),
             self._who_connects(),
@@ -215,6 +216,14 @@ class _Contents:
         sums = {name: sum(number for _, number, severity in rows if severity == name) for name in _COUNTED}
         figures = [(f"{sums[name]:,}", words) for name, words in _COUNTED.items()]
         return self._section("who_misbehaves", broken, figures=figures, plots=drawn)
+
+    def _unknown(self) -> Section:
+        unnamed, probable = without_a_name(self.scope)
+        figures = [(f"{unnamed:,}", f"of {self.connections:,} connections give no name")]
+        if unnamed:
+            share = f"of them probably belong to a known library ({100 * probable / unnamed:.0f} %)"
+            figures.append((f"{probable:,}", share))
+        return self._section("why_unknown", figures=figures)
 
     def _caching(self) -> Section:
         ((again, ids),) = self.scope.query(

@@ -19,7 +19,7 @@ TEXT = 240
 """The largest number of characters of a text."""
 _FEW = 125
 """Tables with so few rows are not halved."""
-_MAY_GO = ("group_id", "owners", "topics")
+_MAY_GO = ("group_id", "owners", "topics", "probable_software_name", "probable_versions")
 """Columns that the page leaves out if they are empty."""
 _TEXTS = 20
 """The largest number of texts in a list."""
@@ -98,7 +98,7 @@ class Table:
         return {"caption": self.caption, "columns": described, "rows": rows, "cut": self.cut, "chosen": chosen}
 
     def _says_nothing(self, index: int, column: Column) -> bool:
-        """Return whether all rows are of one cluster, or no row has a group, an owner or a topic."""
+        """Return whether all rows are of one cluster, or no row has a value of an optional column."""
         if column.name == "cluster":
             return len({row[index] for row in self.rows}) == 1
         return column.name in _MAY_GO and not any(row[index] for row in self.rows)

@@ -39,8 +39,11 @@ def use(
     return {"client_id": client_id, "remote_host": host, "api": api, "version": version} | given
 
 
-def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
-    """Write a warehouse of such connections; figures of clients are what the pipeline would derive of them."""
+def fleet(root: Path, uses: Iterable[Mapping[str, Any]], offers: Mapping[str, int] | None = None) -> Path:
+    """Write a warehouse of such connections; figures of clients are what the pipeline would derive of them.
+
+    `offers` are the highest versions that the broker offers, by API; without them, no range is logged.
+    """
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("connections", "api_usage", "violations")}
     tables |= {"connection_groups": [], "client_activity": []}
     inventory: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -89,7 +92,15 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
         _add(inventory, who, {}, connection, opened, closed)
         _add(impact, who | api, at_target, connection, opened, closed)
     tables |= {"client_inventory": list(inventory.values()), "upgrade_impact": list(impact.values())}
-    tables["broker_api_versions"] = [{"cluster": "c", "broker": "b", "api_key": 1}]
+    tables["broker_api_versions"] = (
+        [{"cluster": "c", "broker": "b", "api_key": 1}]
+        if offers is None
+        else [
+            {"cluster": "c", "broker": "b", "listener": "L", "last_seen": DAY, "api_key": APIS[api], "min_version": 0}
+            | {"max_version": highest}
+            for api, highest in offers.items()
+        ]
+    )
     clusters = sorted({"c", *(row["cluster"] for row in tables["connections"])})
     tables["ingested_files"] = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in clusters]
     return write_warehouse(root, tables)

@@ -99,7 +99,8 @@ def test_what_is_asked_wrongly_is_refused(
 
 def test_json_has_all_answers(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(scanned(capsys, OLD, "--json", "--upgrade", "4.0.1", code=3))
-    assert set(found) == {"files", "clients", "software", "outcomes", "violations", "topics", "problems", "upgrade"}
+    about_clients = {"clients", "software", "probable_software", "outcomes", "violations", "topics"}
+    assert set(found) == {"files", "problems", "upgrade"} | about_clients
     assert found["upgrade"]["breaks"] is True
     assert sum(row["connections"] for row in found["clients"]) == sum(row["connections"] for row in found["outcomes"])
 

@@ -1,0 +1,242 @@
+"""What clients without a name probably are, and the advice for it: which connections count, and what is never replaced."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.commands.summary import findings
+from kafka_clientinfo.questions import probable
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.impact import Impact, impact
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.presenter import advice
+from kafka_clientinfo.questions.probable import add_probable, version_numbers, without_a_name
+from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.releases.client_libraries import library_of_behaviour
+from kafka_clientinfo.releases.client_signatures import client_signatures
+from kafka_clientinfo.report.contents import report
+from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+
+BINDING, SETTING = "confluent-kafka for Python (librdkafka)", "Config.Version, which many programs call version"
+UNNAMED = {"client_software_name": "unknown", "client_software_version": "unknown"}
+PRODUCE: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
+FETCH: dict[str, Any] = {"api": "FETCH", "version": 3, "refused": "below_range"}
+OFFERS = {"PRODUCE": 9, "FETCH": 12, "METADATA": 11}
+BY_ID: dict[str, Any] = {
+    "library": "sarama",
+    "upgrade_to": {TARGET: "1.30.1"},
+    "upgrade_newest": {TARGET: "1.61.1"},
+    "upgrade_over": {},
+    "raise_setting": {},
+}
+
+
+def unnamed(name: str | None = None, first: str | None = None, last: str | None = None, **given: Any) -> dict[str, Any]:
+    """A connection without a name, as `use` takes it, and what it probably is."""
+    spoken = {"probable_software_name": name, "probable_versions_from": first, "probable_versions_to": last}
+    return PRODUCE | UNNAMED | spoken | given
+
+
+@dataclass(frozen=True)
+class Case:
+    """The connections of a client; the probable software and versions that its rows get, and the texts of advice."""
+
+    connections: list[dict[str, Any]]
+    probable: tuple[str | None, str | None, str | None]
+    advice: set[str] = field(default_factory=lambda: {""})
+    client_id: str | None = None
+
+
+NOTHING = (None, None, None)
+OLD_RDKAFKA = ("librdkafka", "0.11.0", "1.0.1")
+TO_BINDING = f"probably librdkafka 0.11.0 to 1.0.1: upgrade to {BINDING} 2.0.2 or later; newest: 2.16.1"
+CASES: dict[str, Case] = {
+    "no connection shows a library": Case([unnamed(), unnamed()], NOTHING),
+    "one connection": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
+    "one of two shows a library": Case([unnamed(), unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
+    "both agree on the library": Case(
+        [unnamed("librdkafka", "0.11.4", "1.0.1"), unnamed("librdkafka", "0.11.0", "0.11.5")], OLD_RDKAFKA, {TO_BINDING}
+    ),
+    "versions are numbers": Case(
+        [unnamed("sarama", "1.9.0", "1.9.1"), unnamed("sarama", "1.19.0", "1.30.0")],
+        ("sarama", "1.9.0", "1.30.0"),
+        {"probably sarama 1.9.0 to 1.30.0: upgrade to sarama 1.30.1 or later; newest: 1.61.1"},
+    ),
+    "they disagree": Case([unnamed(*OLD_RDKAFKA), unnamed("sarama", "1.19.0", "1.30.0")], NOTHING),
+    "all releases of the range fit": Case(
+        [unnamed("sarama", "1.34.1", "1.61.1", **FETCH)],
+        ("sarama", "1.34.1", "1.61.1"),
+        {f"probably sarama 1.34.1 to 1.61.1: raise {SETTING}; sarama is new enough"},
+    ),
+    "one release that fits": Case(
+        [unnamed("sarama", "1.61.1", "1.61.1", **FETCH)],
+        ("sarama", "1.61.1", "1.61.1"),
+        {f"probably sarama 1.61.1: raise {SETTING}; sarama is new enough"},
+    ),
+    "a setting does not help where the API is gone": Case(
+        [unnamed("sarama", "1.61.1", "1.61.1", refused="api_absent")],
+        ("sarama", "1.61.1", "1.61.1"),
+        {"probably sarama 1.61.1"},
+    ),
+    "a library that nobody measured": Case([unnamed("new", "1", "2")], ("new", "1", "2"), {"probably new 1 to 2"}),
+    "versions that are no numbers": Case(
+        [unnamed("sarama", "x", "x")],
+        ("sarama", "x", "x"),
+        {"probably sarama x: upgrade to sarama 1.30.1 or later; newest: 1.61.1"},
+    ),
+    "a request that is not refused needs no advice": Case(
+        [unnamed(*OLD_RDKAFKA, refused="", undecided="needs_kraft", advice={"refused_by": {}})], OLD_RDKAFKA
+    ),
+    "a broker's connection does not count": Case(
+        [unnamed(), unnamed("sarama", "1.19.0", "1.30.0", role="broker")], NOTHING
+    ),
+    "a stated name stays": Case([PRODUCE | {"client_software_name": "kgo"}], NOTHING),
+    "what the client id says is replaced": Case(
+        [unnamed(*OLD_RDKAFKA, advice=BY_ID)], OLD_RDKAFKA, {TO_BINDING}, "sarama"
+    ),
+    "without a probable library it counts": Case(
+        [unnamed(advice=BY_ID)], NOTHING, {"upgrade to sarama 1.30.1 or later; newest: 1.61.1"}, "sarama "
+    ),
+    "the client id says that the same library is new enough": Case(
+        [unnamed("sarama", "1.19.0", "1.61.1", **FETCH, advice=BY_ID | {"raise_setting": {TARGET: "by id"}})],
+        ("sarama", "1.19.0", "1.61.1"),
+        {"probably sarama 1.19.0 to 1.61.1: raise by id; sarama is new enough"},
+        " sarama",
+    ),
+    "a hostile client id": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}, HOSTILE),
+    "a client id with braces": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}, "{connections} {id_0} $id_0 %"),
+    "no client id": Case([unnamed("new", "1", "1")], ("new", "1", "1"), {"probably new 1"}),
+    "an empty client id": Case([unnamed("new", "2", "2")], ("new", "2", "2"), {"probably new 2"}, ""),
+}
+
+
+def client_of(name: str) -> str | None:
+    return None if name == "no client id" else name if CASES[name].client_id is None else CASES[name].client_id
+
+
+@pytest.fixture(scope="module")
+def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+    """All cases, each with a client id of its own."""
+    uses = [
+        use(client_of(name), "10.0.0.1", **connection)
+        for name, case in CASES.items()
+        for connection in case.connections
+    ]
+    tables = local_tables(str(fleet(tmp_path_factory.mktemp("probable") / "w", uses, OFFERS)))
+    assert tables is not None
+    return Scope(tables)
+
+
+@pytest.fixture(scope="module")
+def result(scope: Scope) -> Impact:
+    return impact(scope, TARGET)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_client_without_a_name_is_what_its_connections_agree_on(result: Impact, name: str) -> None:
+    rows = [row for row in result.rows if row["client_id"] == client_of(name)]
+    assert rows
+    assert {tuple(row[column] for column in probable.PROBABLE) for row in rows} == {CASES[name].probable}
+    assert {advice(row, TARGET) for row in rows} == CASES[name].advice
+
+
+def test_many_client_ids_get_the_same_as_few(scope: Scope, result: Impact, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probable, "_MOST_IDS", 0)
+    assert impact(scope, TARGET).rows == result.rows
+
+
+@pytest.mark.long
+def test_spark_answers_the_same(scope: Scope, result: Impact, spark: Any) -> None:
+    stored = SparkTables(spark, scope.tables.root)
+    assert impact(Scope(stored), TARGET).rows == result.rows
+    by_table = [[table.dicts() for table in findings(asked, 0)] for asked in (Scope(stored), scope)]
+    assert by_table[0] == by_table[1]
+    views = [asked.query("SELECT * FROM {why_unknown} AS v").dicts() for asked in (Scope(stored), scope)]
+    assert sorted(views[0], key=repr) == sorted(views[1], key=repr)
+    assert "1.9.0 to 1.30.0" in {row["probable_versions"] for row in views[0]}
+
+
+def test_a_limit_and_a_filter_change_no_row(scope: Scope, result: Impact) -> None:
+    some = impact(Scope(scope.tables, Filters(client="one*")), TARGET, limit=1)
+    (row,) = [row for row in some.rows if row["verdict"] == "refused"]
+    assert row in result.rows
+    assert row["probable_software_name"] is not None
+
+
+def test_one_client_id_with_and_without_a_name_is_two_clients(tmp_path: Path) -> None:
+    stated = {"client_software_name": "kgo", "client_software_version": "v1.0"}
+    uses = [use("app", "h", **unnamed(*OLD_RDKAFKA)), use("app", "h", **PRODUCE, **stated)]
+    tables = local_tables(str(fleet(tmp_path / "w", uses)))
+    assert tables is not None
+    rows = {row["client_software_name"]: row for row in impact(Scope(tables), TARGET).rows}
+    assert [rows[name]["probable_software_name"] for name in ("kgo", "unknown")] == [None, "librdkafka"]
+    assert advice(rows["kgo"], TARGET) == ""
+
+
+def test_a_client_without_connections_is_nothing(scope: Scope) -> None:
+    row = {"cluster": "c", "principal": "User:p", "client_id": "expired", "verdict": "refused", "reason": "below_range"}
+    rows = [row | UNNAMED]
+    add_probable(scope.tables, rows, TARGET)
+    assert {name: value for name, value in rows[0].items() if name.startswith("probable_")} == {
+        f"probable_{name}": None
+        for name in (
+            "software_name", "versions_from", "versions_to", "library", "upgrade_to", "upgrade_newest", "upgrade_over",
+            "raise_setting",
+        )
+    }  # fmt: skip
+
+
+def test_every_library_that_behaviour_shows_has_measured_releases() -> None:
+    names = {one.software for one in client_signatures()}
+    assert {name for name in names if library_of_behaviour(name) is None} == set()
+    libraries = [library_of_behaviour(name) for name in sorted(names)]
+    assert len({library.name for library in libraries if library is not None}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers"),
+    [("2.0.0", (2,)), ("1.30.1", (1, 30, 1)), ("2.1.0-rc1", (2, 1)), ("", ()), ("0.9.1.2", (0, 9, 1, 2)), ("x", ())],
+)
+def test_a_version_has_numbers(version: str, numbers: tuple[int, ...]) -> None:
+    assert version_numbers(version) == numbers
+
+
+def test_connections_without_a_name_are_counted(scope: Scope, capsys: pytest.CaptureFixture[str]) -> None:
+    connections = [one for case in CASES.values() for one in case.connections if one.get("role") is None]
+    nameless = [one for one in connections if one["client_software_name"] == "unknown"]
+    shown = [one["probable_software_name"] for one in nameless if one["probable_software_name"] is not None]
+    assert without_a_name(scope) == (len(nameless), len(shown))
+    assert cli.main(["summary", "--warehouse", scope.tables.root, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["probable_software"]
+    assert {row["name"]: row["connections"] for row in rows} == {
+        "unknown": len(nameless) - len(shown),
+        **{name: shown.count(name) for name in shown},
+    }
+    assert [row["percent"] for row in rows] == [round(100 * row["connections"] / len(nameless)) for row in rows]
+
+
+def test_the_report_shows_the_share_and_the_library(scope: Scope) -> None:
+    made = report(scope, impact(scope, TARGET, all_targets=True))
+    unnamed_ones, named = without_a_name(scope)
+    assert f"of them probably belong to a known library ({100 * named / unnamed_ones:.0f} %)" in made
+    assert "1.9.0 to 1.30.0" in made
+    assert "Probably librdkafka 0.11.0 to 1.0.1: upgrade to" in made
+
+
+def test_a_message_to_an_owner_says_that_it_is_probable(
+    scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owners = tmp_path / "owners.toml"
+    owners.write_text('[[owners]]\nowner = "A"\nclient_ids = ["one connection"]\n', "utf-8")
+    arguments = ["--owners", str(owners), "--by", "owner", "--messages", str(tmp_path / "m")]
+    cli.main(["upgrade", "--target", TARGET, "--warehouse", scope.tables.root, *arguments])
+    capsys.readouterr()
+    (message,) = (path.read_text("utf-8") for path in (tmp_path / "m").iterdir() if path.name != "no-owner.md")
+    assert (
+        "principal User:ANONYMOUS, cluster c): it gives no name, and is probably librdkafka 0.11.0 to 1.0.1 by how it behaves; "
+        f"upgrade {BINDING} to 2.0.2 or later (newest: 2.16.1)." in message
+    )
