@@ -247,7 +247,7 @@ def test_an_answer_has_the_rows_that_fit_on_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     connections = [f"10.0.0.9:9092-10.0.0.12:{number}-{number}" for number in range(12)]
-    monkeypatch.setenv("LINES", "43")
+    monkeypatch.setenv("LINES", "53")
     monkeypatch.setenv("COLUMNS", "200")
     with piped(monkeypatch) as pipe, capsys.disabled():
         pipe.write(b"".join(json_record(client_id=name, connection=name) for name in connections))
