@@ -16,6 +16,7 @@ from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.presenter import advice
 from kafka_clientinfo.questions.probable import add_probable, version_numbers, without_a_name
 from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.releases.client_libraries import library_of_behaviour
 from kafka_clientinfo.releases.client_signatures import client_signatures
 from kafka_clientinfo.report.contents import report
@@ -188,6 +189,16 @@ def test_a_client_without_connections_is_nothing(scope: Scope) -> None:
             "raise_setting",
         )
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("refusing", "over"), [((TARGET,), "1.0.2"), (("1.0.2", TARGET), "1.1.1"), (tuple(releases()), None)]
+)
+def test_brokers_go_over_a_release_that_takes_todays_client(refusing: tuple[str, ...], over: str | None) -> None:
+    """No range is logged, so that no newer release is known to work with today's brokers."""
+    way = probable._way(*OLD_RDKAFKA, frozenset({(0, 2, None, None)}), frozenset(refusing), TARGET)
+    assert way["upgrade_over"] == over
+    assert (way["upgrade_to"] is None) == (over is None)
 
 
 def test_every_library_that_behaviour_shows_has_measured_releases() -> None:
