@@ -1,93 +1,229 @@
 """How releases of client libraries behave on a connection, from schemas/client_signatures.toml.
 
 A client that states no name (KIP-511) shows it by what it sends: how it begins, and which version of each API it chooses
-among those that a broker offers. For each release the data has what it was seen to do with real brokers. Releases are
-bits, so that what one request rules out can be combined with what the others do.
+among those that a broker offers. For each release the data has what it was seen to do with real brokers, whose logs are of
+several generations. Releases are bits, so that what one request rules out can be combined with what the others do.
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from .. import resources
 from ..protocol import api_key
-from .broker_releases import releases
+from .broker_releases import release_numbers, releases
 
 WORD_BITS = 62
 """Bits of a bigint that stand for releases."""
 Words = tuple[int, ...]
 """Releases as bits, in words of `WORD_BITS` bits."""
-_JSON_SINCE = "2.8.2"
-"""The oldest release that logs JSON; brokers of later releases offer at least what it does."""
+Masks = Mapping[Any, Words]
+"""The releases that are left, by what a connection shows."""
+GENERATIONS = {"json": (2, 8), "request_header_struct": (1,), "api_key_struct": (0, 10)}
+"""The generations of request logs with which clients were measured, each with the first broker release that writes it.
+
+Older brokers offer so little that libraries cannot be told apart."""
+PLAYED = frozenset(
+    {
+        "METADATA", "FIND_COORDINATOR", "PRODUCE", "INIT_PRODUCER_ID", "FETCH", "LIST_OFFSETS",
+        "JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_FETCH", "OFFSET_COMMIT",
+    }
+)  # fmt: skip
+"""APIs of producers and consumers, which every release was measured with wholly; administration has too many requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How a release of a library behaves.
+    """How a release of a library behaves, or those between two measured releases.
 
     Attributes:
         software: the library's name, as in KIP-511's vocabulary.
-        release: the release that was measured.
-        versions_from, versions_to: the first and the last release that may behave alike, as those next to them that
-            were measured too are further away.
-        handshakes: how its connections begin, see `handshake` in `concerns.client_software.behaviour`.
-        beginnings: how they begin and what they ask first.
+        release: the release that was measured; None for those between two.
+        versions_from, versions_to: the first and the last release for which this stands.
+        begins: for each generation, how connections begin (see `handshake` in `concerns.client_behaviour`), with
+            what was asked first, as `METADATA 6`.
         sent: the versions that it was seen to send, by API.
         chosen: those that it sent although a broker offered higher ones.
     """
 
     software: str
-    release: str
+    release: str | None
     versions_from: str
     versions_to: str
-    handshakes: frozenset[str]
-    beginnings: frozenset[str]
+    begins: Mapping[str, Mapping[str, frozenset[str]]]
     sent: Mapping[str, frozenset[int]]
     chosen: Mapping[str, frozenset[int]]
 
     def may_send(self, api: str, version: int, offered: int | None) -> bool:
-        """Return whether it may send a version to a broker that offers at least the version `offered`, if known.
+        """Return whether it may send a version to a broker that offers the version `offered` as its highest; None: no idea.
 
         Clients send the highest version that both sides know. True for an API that the release was not seen to use.
         """
         sent, chosen = self.sent.get(api), self.chosen.get(api, frozenset())
         if sent is None or version in chosen:
             return True
-        if chosen and version > max(sent):
-            return False
-        return offered is None or version >= offered
+        highest = max(sent)
+        if offered is None:
+            return not chosen or version <= highest
+        return version == min(highest, offered) if chosen else version >= offered
+
+    def may_begin(self, generation: str, handshake: str, api: str, version: int) -> bool | None:
+        """Return whether a connection with this handshake may ask for this first; None if it was not seen to ask for the API."""
+        seen = {int(text.split()[1]) for text in self.begins[generation].get(handshake, ()) if text.split()[0] == api}
+        if not seen:
+            return None
+        is_fixed = seen <= self.chosen.get(api, frozenset())
+        return version in seen or not is_fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library.
+
+    Attributes:
+        software: its name, as in KIP-511's vocabulary.
+        known: all its releases when it was measured, the oldest first.
+        signatures: how they behave, the oldest first.
+        seconds: for each generation, how connections begin and go on (see `second` in `concerns.client_behaviour`).
+    """
+
+    software: str
+    known: tuple[str, ...]
+    signatures: tuple[Signature, ...]
+    seconds: Mapping[str, frozenset[str]]
+
+
+@lru_cache(maxsize=1)
+def libraries() -> tuple[Library, ...]:
+    """Return all libraries."""
+    return parse_signatures((resources.schemas() / "client_signatures.toml").read_text("utf-8"))
 
 
 @lru_cache(maxsize=1)
 def client_signatures() -> tuple[Signature, ...]:
-    """Return all signatures: by library, the oldest release first."""
-    return parse_signatures((resources.schemas() / "client_signatures.toml").read_text("utf-8"))
+    """Return the signatures of all libraries; a signature's bit is its place."""
+    return tuple(one for library in libraries() for one in library.signatures)
 
 
-def parse_signatures(text: str) -> tuple[Signature, ...]:
-    """Read signatures from the text of their file."""
-    return tuple(one for library in tomllib.loads(text)["libraries"] for one in _of_library(library))
+def parse_signatures(text: str) -> tuple[Library, ...]:
+    """Read libraries from the text of their file."""
+    return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
 
 
-def _of_library(data: Mapping[str, Any]) -> Iterable[Signature]:
+def _library(data: Mapping[str, Any]) -> Library:
+    measured = [_measured(data["software"], item) for item in data["releases"]]
     known: list[str] = data["known"]
-    places = [known.index(item["release"]) for item in data["releases"]]
-    for number, item in enumerate(data["releases"]):
-        first = places[number - 1] + 1 if number else 0
-        last = places[number + 1] - 1 if number + 1 < len(places) else len(known) - 1
-        versions = item["versions"]
-        yield Signature(
-            data["software"],
-            item["release"],
-            known[first],
-            known[last],
-            frozenset(item["handshakes"]),
-            frozenset(item["beginnings"]),
-            {api: frozenset(own["sent"]) for api, own in versions.items()},
-            {api: frozenset(own["chosen"]) for api, own in versions.items() if own["chosen"]},
-        )
+    signatures = tuple(_with_neighbours(measured, known, _alike_patches if data.get("patches_alike") else _alike))
+    seconds = {generation: frozenset(data.get("seconds", {}).get(generation, ())) for generation in GENERATIONS}
+    return Library(data["software"], tuple(known), signatures, seconds)
+
+
+def _measured(software: str, item: Mapping[str, Any]) -> Signature:
+    versions: Mapping[str, Mapping[str, Sequence[int]]] = item["versions"]
+    begins = {generation: _begins(item.get("begins", {}).get(generation, {})) for generation in GENERATIONS}
+    sent = {api: frozenset(own["sent"]) for api, own in versions.items()}
+    chosen = {api: frozenset(own["chosen"]) for api, own in versions.items() if own["chosen"]}
+    return Signature(software, item["release"], item["release"], item["release"], begins, sent, chosen)
+
+
+def _begins(measured: Mapping[str, Sequence[str]]) -> Mapping[str, frozenset[str]]:
+    """Return how connections may begin, by how they were seen to.
+
+    A client that numbers its requests over all connections may have sent one elsewhere before any of them begins.
+    """
+    begins = {how: frozenset(firsts) for how, firsts in measured.items()}
+    for how, firsts in measured.items():
+        if " more" in how and "after SASL" not in how:
+            early = how.replace(" more", " 1")
+            begins[early] = begins.get(early, frozenset()) | frozenset(firsts)
+    return begins
+
+
+def _with_neighbours(measured: Sequence[Signature], known: Sequence[str], alike: Any) -> Iterator[Signature]:
+    """Yield the measured signatures, with the releases that count as alike, and one for what lies between each two.
+
+    What is older than the oldest measured release counts as that, and what is newer than the newest one as that.
+    """
+    places = {name: place for place, name in enumerate(known)}
+    ends = [-1, *(places[str(one.release)] for one in measured), len(known)]
+    left = 0
+    for number, one in enumerate(measured):
+        place, following = ends[number + 1], ends[number + 2]
+        is_last = number == len(measured) - 1
+        first = left if number == 0 else _reach(known, place, -1, left, alike)
+        last = following - 1 if is_last else _reach(known, place, 1, following - 1, alike)
+        if number and left < first:
+            yield _between(measured[number - 1], one, known[left], known[first - 1])
+        yield Signature(one.software, one.release, known[first], known[last], one.begins, one.sent, one.chosen)
+        left = last + 1
+
+
+def _reach(known: Sequence[str], place: int, step: int, limit: int, alike: Any) -> int:
+    """Return the furthest place from a measured one, up to a limit, up to which releases count as alike."""
+    reached = place
+    while reached != limit and (limit - place) * step > 0 and alike(known[reached + step], known[place]):
+        reached += step
+    return reached
+
+
+def _alike(one: str, other: str) -> bool:
+    return one == other
+
+
+def _alike_patches(one: str, other: str) -> bool:
+    """Return whether two releases differ in the last number only."""
+    return release_numbers(one)[:-1] == release_numbers(other)[:-1]
+
+
+def _between(older: Signature, newer: Signature, versions_from: str, versions_to: str) -> Signature:
+    """Return the signature of releases between two: they may do what either does, and use the versions between theirs.
+
+    An API that only one of both was seen to use says nothing.
+    """
+    sent, chosen = {}, {}
+    for api in older.sent.keys() & newer.sent.keys():
+        highest = [max(one.sent[api]) for one in (older, newer)]
+        steps = frozenset(range(min(highest), max(highest) + 1))
+        sent[api] = older.sent[api] | newer.sent[api] | steps
+        if api in older.chosen or api in newer.chosen:
+            chosen[api] = older.chosen.get(api, frozenset()) | newer.chosen.get(api, frozenset()) | steps
+    begins = {generation: _begins_between(older, newer, generation, sent) for generation in GENERATIONS}
+    return Signature(older.software, None, versions_from, versions_to, begins, sent, chosen)
+
+
+def _begins_between(
+    older: Signature, newer: Signature, generation: str, sent: Mapping[str, Collection[int]]
+) -> Mapping[str, frozenset[str]]:
+    """Return how connections of releases between two begin: as either's do, with the versions between theirs."""
+    found: dict[str, set[str]] = defaultdict(set)
+    highest: dict[str, list[int]] = defaultdict(list)
+    for one in (older, newer):
+        of_one: dict[str, int] = {}
+        for how, firsts in one.begins[generation].items():
+            found[how] |= firsts
+            number, rest = _first_number(how)
+            if number is not None:
+                of_one[rest] = max(number, of_one.get(rest, 0))
+        for rest, number in of_one.items():
+            highest[rest].append(number)
+    for rest, numbers in highest.items():
+        both: set[str] = set().union(*(found[f"{number}{rest}"] for number in numbers))
+        for number in range(min(numbers) + 1, max(numbers)):
+            found[f"{number}{rest}"] |= both
+    begins = {}
+    for how, texts in found.items():
+        apis = {text.split()[0] for text in texts}
+        begins[how] = frozenset(texts | {f"{api} {version}" for api in apis for version in sent.get(api, ())})
+    return begins
+
+
+def _first_number(how: str) -> tuple[int | None, str]:
+    """Divide a handshake into the first version of ApiVersions and the rest."""
+    digits = len(how) - len(how.lstrip("0123456789"))
+    return (int(how[:digits]) if digits else None), how[digits:]
 
 
 def words(numbers: Iterable[int]) -> Words:
@@ -104,44 +240,109 @@ def number_of_words() -> int:
 
 
 @lru_cache(maxsize=1)
-def by_version() -> Mapping[str, Words]:
-    """Return the releases that may send a version to a broker that logs JSON, by `API VERSION`.
+def by_version() -> Mapping[str, Mapping[tuple[int, int], Words]]:
+    """Return for each generation the releases that may send a version to some broker of it, by key of API and version.
 
     What is not listed rules nobody out: no release was seen to use the API.
     """
-    oldest_with_json = releases()[_JSON_SINCE]
-    signatures, found = client_signatures(), {}
-    for api in sorted({name for one in signatures for name in one.sent}):
-        key = api_key(api)
-        offered = None if key is None else oldest_with_json.apis.get(key)
-        least = None if offered is None else offered.high
-        for version in range(max(max(one.sent.get(api, [0])) for one in signatures) + 1):
-            may = [number for number, one in enumerate(signatures) if one.may_send(api, version, least)]
-            found[f"{api} {version}"] = words(may)
+    signatures = client_signatures()
+    highest: dict[str, int] = defaultdict(int)
+    for one in signatures:
+        for api, versions in one.sent.items():
+            highest[api] = max(highest[api], *versions)
+    found: dict[str, dict[tuple[int, int], Words]] = {generation: {} for generation in GENERATIONS}
+    for generation, of_generation in found.items():
+        for api in sorted(highest):
+            key = api_key(api)
+            if key is None:
+                continue
+            offers = _offers(generation, key)
+            for version in range(highest[api] + 1):
+                may = (
+                    n for n, one in enumerate(signatures) if any(one.may_send(api, version, high) for high in offers)
+                )
+                of_generation[key, version] = words(may)
     return found
 
 
-@lru_cache(maxsize=1)
-def by_handshake() -> Mapping[str, Words]:
-    """Return the releases that begin a connection in a way; nobody is known to begin in one that is not listed."""
-    return _by_text([one.handshakes for one in client_signatures()])
+def _offers(generation: str, key: int) -> set[int | None]:
+    """Return the highest versions of an API that brokers offer whose request logs are of a generation."""
+    firsts = sorted(GENERATIONS.values())
+    first = GENERATIONS[generation]
+    until = firsts[firsts.index(first) + 1] if first != firsts[-1] else (99,)
+    brokers = [one for name, one in releases().items() if first <= release_numbers(name) < until]
+    return {one.apis[key].high if key in one.apis else None for one in brokers}
 
 
 @lru_cache(maxsize=1)
-def by_beginning() -> Mapping[str, Words]:
-    """Return the releases that begin a connection and go on in a way; what is not listed rules nobody out."""
-    return _by_text([one.beginnings for one in client_signatures()])
-
-
-@lru_cache(maxsize=1)
-def by_first_work() -> Mapping[str, Words]:
-    """Return the releases that ask for something first after a handshake, as `METADATA 6`; what is not listed rules nobody out."""
-    firsts = (frozenset(" ".join(text.split()[-2:]) for text in one.beginnings) for one in client_signatures())
-    return _by_text(list(firsts))
-
-
-def _by_text(texts: list[frozenset[str]]) -> Mapping[str, Words]:
+def by_handshake() -> Mapping[str, Masks]:
+    """Return for each generation the releases that begin a connection in a way; in one that is not listed nobody does."""
     return {
-        text: words(number for number, own in enumerate(texts) if text in own)
-        for text in sorted(frozenset().union(*texts))
+        generation: _masks({number: one.begins[generation] for number, one in enumerate(client_signatures())})
+        for generation in GENERATIONS
     }
+
+
+@lru_cache(maxsize=1)
+def by_asked() -> Mapping[str, Masks]:
+    """Return for each generation the releases that ask for the versions of ApiVersions with which a handshake begins."""
+    return {
+        generation: _masks(
+            {
+                number: {how.split()[0] for how in one.begins[generation]}
+                for number, one in enumerate(client_signatures())
+            }
+        )
+        for generation in GENERATIONS
+    }
+
+
+@lru_cache(maxsize=1)
+def by_beginning() -> Mapping[str, Masks]:
+    """Return for each generation the releases that begin in a way and then ask for something first.
+
+    What is not listed rules nobody out. Administration begins with many requests: only what producers and consumers ask
+    rules out those that were never seen to ask for it.
+    """
+    found = {}
+    for generation in GENERATIONS:
+        listed = {
+            (how, *text.split())
+            for one in client_signatures()
+            for how, firsts in one.begins[generation].items()
+            for text in firsts
+        }
+        found[generation] = {
+            f"{how} {api} {version}": words(_beginners(generation, how, api, int(version)))
+            for how, api, version in sorted(listed)
+        }
+    return found
+
+
+def _beginners(generation: str, how: str, api: str, version: int) -> Iterator[int]:
+    for number, one in enumerate(client_signatures()):
+        may = one.may_begin(generation, how, api, version)
+        if may or (may is None and api not in PLAYED):
+            yield number
+
+
+@lru_cache(maxsize=1)
+def by_second() -> Mapping[str, Masks]:
+    """Return for each generation the releases of libraries that go on in a way; what is not listed rules nobody out."""
+    found = {}
+    for generation in GENERATIONS:
+        texts: dict[int, Collection[str]] = {}
+        number = 0
+        for library in libraries():
+            texts |= dict.fromkeys(range(number, number + len(library.signatures)), library.seconds[generation])
+            number += len(library.signatures)
+        found[generation] = _masks(texts)
+    return found
+
+
+def _masks(texts: Mapping[int, Collection[str]]) -> Masks:
+    owners: dict[str, list[int]] = defaultdict(list)
+    for number, own in texts.items():
+        for text in own:
+            owners[text].append(number)
+    return {text: words(numbers) for text, numbers in sorted(owners.items())}

@@ -1,36 +1,59 @@
 """How releases of client libraries behave: the file that was measured, and what is made of it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
+from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases import client_signatures as signatures
 from kafka_clientinfo.releases.broker_releases import release_numbers
-from kafka_clientinfo.releases.client_signatures import client_signatures, parse_signatures
+from kafka_clientinfo.releases.client_signatures import client_signatures, libraries, parse_signatures
 
 ONE = """
 [[libraries]]
 software = "lib"
-known = ["0.9", "1.0", "1.1", "1.2", "2.0", "2.1"]
+known = ["0.9.0", "1.0.0", "1.0.1", "1.1.0", "1.2.0", "2.0.0", "2.0.1", "2.1.0"]
+
+[libraries.seconds]
+json = ["0 first 0 METADATA 4 FETCH 3"]
 
 [[libraries.releases]]
-release = "1.0"
-handshakes = ["0 first 0"]
-beginnings = ["0 first 0 METADATA 1"]
+release = "1.0.0"
+[libraries.releases.begins.json]
+"0 first 0" = ["METADATA 4", "PRODUCE 3"]
+"0 first 1" = []
 [libraries.releases.versions]
 METADATA = { sent = [1, 4], chosen = [4] }
+PRODUCE = { sent = [3, 5], chosen = [] }
 FETCH = { sent = [3], chosen = [] }
 
 [[libraries.releases]]
-release = "2.0"
-handshakes = []
-beginnings = []
+release = "2.0.0"
+[libraries.releases.begins.json]
+"3 first 0" = ["METADATA 7"]
 [libraries.releases.versions]
 METADATA = { sent = [7], chosen = [] }
 """
 
 
-def test_releases_count_with_the_measured_ones_beside_them() -> None:
-    bounds = [(one.release, one.versions_from, one.versions_to) for one in parse_signatures(ONE)]
-    assert bounds == [("1.0", "0.9", "1.2"), ("2.0", "1.1", "2.1")]
+def _bounds(text: str) -> list[tuple[str | None, str, str]]:
+    (library,) = parse_signatures(text)
+    return [(one.release, one.versions_from, one.versions_to) for one in library.signatures]
+
+
+def test_every_known_release_has_a_signature() -> None:
+    assert _bounds(ONE) == [("1.0.0", "0.9.0", "1.0.0"), (None, "1.0.1", "1.2.0"), ("2.0.0", "2.0.0", "2.1.0")]
+
+
+def test_patch_releases_count_as_the_measured_one_where_the_library_keeps_to_that() -> None:
+    text = ONE.replace('software = "lib"', 'software = "lib"\npatches_alike = true')
+    assert _bounds(text) == [("1.0.0", "0.9.0", "1.0.1"), (None, "1.1.0", "1.2.0"), ("2.0.0", "2.0.0", "2.1.0")]
+
+
+def test_nothing_lies_between_releases_that_follow_each_other() -> None:
+    text = ONE.replace('"1.0.1", "1.1.0", "1.2.0", ', "")
+    assert _bounds(text) == [("1.0.0", "0.9.0", "1.0.0"), ("2.0.0", "2.0.0", "2.1.0")]
 
 
 @pytest.mark.parametrize(
@@ -45,44 +68,95 @@ def test_releases_count_with_the_measured_ones_beside_them() -> None:
         ("METADATA", 5, None, False),
         ("FETCH", 4, 4, True),  # how high it can go was never seen
         ("FETCH", 3, 4, False),
-        ("PRODUCE", 0, 9, True),  # it was not seen to use the API
+        ("HEARTBEAT", 0, 9, True),  # it was not seen to use the API
     ],
 )
 def test_a_release_sends_the_highest_version_that_both_sides_know(
     api: str, version: int, offered: int | None, may: bool
 ) -> None:
-    assert parse_signatures(ONE)[0].may_send(api, version, offered) is may
+    (library,) = parse_signatures(ONE)
+    assert library.signatures[0].may_send(api, version, offered) is may
+
+
+@pytest.mark.parametrize(
+    ("handshake", "api", "version", "may"),
+    [
+        ("0 first 0", "METADATA", 4, True),
+        ("0 first 0", "METADATA", 1, False),  # the version is its own choice, whatever the broker offers
+        ("0 first 0", "PRODUCE", 5, True),  # the broker's offer decides
+        ("0 first 0", "FETCH", 3, None),
+        ("0 first 1", "METADATA", 4, None),
+        ("1 first 0", "METADATA", 4, None),
+    ],
+)
+def test_a_connection_begins_as_it_was_seen_to(handshake: str, api: str, version: int, may: bool | None) -> None:
+    (library,) = parse_signatures(ONE)
+    assert library.signatures[0].may_begin("json", handshake, api, version) is may
+
+
+def test_releases_between_two_may_do_what_either_does_and_what_lies_between() -> None:
+    (library,) = parse_signatures(ONE)
+    between = library.signatures[1]
+    assert between.sent == {"METADATA": {1, 4, 5, 6, 7}}
+    assert between.chosen == {"METADATA": {4, 5, 6, 7}}
+    assert between.may_send("FETCH", 0, 9)  # only one of both was seen to use it
+    assert set(between.begins["json"]) == {"0 first 0", "0 first 1", "1 first 0", "2 first 0", "3 first 0"}
+    assert between.begins["json"]["2 first 0"] >= {"METADATA 5", "METADATA 7", "PRODUCE 3"}
 
 
 def test_every_release_may_send_what_it_was_seen_to_send() -> None:
     for number, one in enumerate(client_signatures()):
         for api, versions in one.sent.items():
+            key = api_key(api)
+            assert key is not None
             for version in versions:
-                assert _has(signatures.by_version()[f"{api} {version}"], number)
-        for kinds, masks in (
-            (one.handshakes, signatures.by_handshake()),
-            (one.beginnings, signatures.by_beginning()),
-        ):
-            assert all(_has(masks[text], number) for text in kinds)
+                assert any(_has(masks[key, version], number) for masks in signatures.by_version().values())
+
+
+def test_every_release_may_begin_as_it_was_seen_to_begin() -> None:
+    number = 0
+    for library in libraries():
+        for one in library.signatures:
+            for generation, begins in one.begins.items():
+                for how, firsts in begins.items():
+                    assert _has(signatures.by_handshake()[generation][how], number)
+                    for text in firsts:
+                        assert _has(signatures.by_beginning()[generation][f"{how} {text}"], number)
+                for text in library.seconds[generation]:
+                    assert _has(signatures.by_second()[generation][text], number)
+            number += 1
+
+
+def test_a_release_is_ruled_out_by_what_producers_and_consumers_do_and_not_by_administration() -> None:
+    def allowed(masks: Mapping[str, Any], text: str) -> set[str]:
+        return {one.software for number, one in enumerate(client_signatures()) if _has(masks[text], number)}
+
+    json = signatures.by_beginning()["json"]
+    begins = {text: allowed(json, text) for text in json if text.startswith("0 first 1 ")}
+    assert begins["0 first 1 METADATA 6"] < {one.software for one in libraries()}
+    unseen = [text for text in begins if text.split()[-2] not in signatures.PLAYED]
+    assert unseen
+    assert all(begins[text] == {one.software for one in libraries()} for text in unseen)
 
 
 def test_the_file_is_in_order() -> None:
-    by_library: dict[str, list[tuple[int, ...]]] = {}
+    by_library: dict[str, list[str]] = {}
     for one in client_signatures():
-        by_library.setdefault(one.software, []).append(release_numbers(one.release))
-        assert release_numbers(one.versions_from) <= release_numbers(one.release) <= release_numbers(one.versions_to)
-        assert all((one.handshakes, one.beginnings, one.sent))
+        by_library.setdefault(one.software, []).extend((one.versions_from, one.versions_to))
+        assert one.sent
+        assert any(one.begins.values())
     assert len(by_library) >= 8
-    assert all(numbers == sorted(numbers) for numbers in by_library.values())
+    for bounds in by_library.values():
+        assert [release_numbers(one) for one in bounds] == sorted(release_numbers(one) for one in bounds)
 
 
-def test_words_hold_as_many_releases_as_a_bigint_has_bits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = client_signatures() * 3
-    monkeypatch.setattr(signatures, "client_signatures", lambda: many)
-    found = signatures.words([0, signatures.WORD_BITS, len(many) - 1])
+def test_words_hold_as_many_releases_as_a_bigint_has_bits_for() -> None:
+    last = len(client_signatures()) - 1
+    found = signatures.words([0, signatures.WORD_BITS, last])
     assert len(found) == signatures.number_of_words() > 1
     assert all(0 <= word < 2**63 for word in found)
     assert sum(word.bit_count() for word in found) == 3
+    assert _has(found, last)
 
 
 def _has(words: signatures.Words, number: int) -> bool:

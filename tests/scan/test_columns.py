@@ -36,7 +36,6 @@ READ_LATER = {
         software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
         software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id
         telemetry_sent_id was_answered watched_error went_on_after_inconsistent went_on_after_invalid_request
-        is_telling senders_0
     """,
     "connections": """
         accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first first_accepted first_telemetry_asked_with
@@ -44,7 +43,8 @@ READ_LATER = {
         instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
         last_api_versions_error last_refused outlasts own_instance_id refused_names repeats
         software_after telemetry_in_header
-        first_work has_sasl is_telling senders_0
+        asks_more begins_with contradicting_software_name early_work fitting_0 fitting_1 fitting_2 is_telling
+        lowest_id possible_0 possible_1 possible_2 senders_0 senders_1 senders_2
     """,
     "broker_listeners": "broker cluster listener port",
     "connection_storms": """

@@ -2,7 +2,7 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import behaviour, facts, predicates, rules
+from . import facts, predicates, rules
 
 CONCERN = Concern(
     name="client_software",
@@ -12,9 +12,9 @@ CONCERN = Concern(
         made=predicates.reads,
     ),
     earlier=predicates.earlier,
-    predicates=lambda: {**predicates.predicates(), **behaviour.predicates()},
-    aggregates=lambda: {**facts.aggregates(), **behaviour.aggregates()},
-    after=("api_versions", "client_id"),
+    predicates=predicates.predicates,
+    aggregates=facts.aggregates,
+    after=("api_versions", "client_id", "client_behaviour"),
     columns=facts.columns,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,

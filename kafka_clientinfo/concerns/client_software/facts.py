@@ -9,7 +9,7 @@ from ...connections.request_columns import is_api_versions
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ErrorCode
-from . import behaviour
+from . import probable
 from .policy import policy_verdicts
 from .predicates import can_name, software_after
 
@@ -51,7 +51,8 @@ def columns(settings: Settings) -> Columns:
     judged = {
         **{name: F.col(name) for name in _AS_AGGREGATED},
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
-        **behaviour.columns(name == UNKNOWN),
+        **probable.columns(name == UNKNOWN),
+        "contradicting_software_name": probable.contradicting_name(name, version),
         **_policy_columns(settings, name, version),
     }
     return {

@@ -2,7 +2,7 @@
 
 from ...config.settings import Settings
 from ...connections.concern import ConnectionRule, RequestRule
-from ...connections.engine import F
+from ...connections.engine import Column, F
 from ...connections.texts import sentence
 
 _POLICY_RULES = {
@@ -30,10 +30,18 @@ REQUEST_RULES = {
 
 
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
-    """Return the policy's rules, which judge a connection by the software at its end."""
+    """Return the rules that judge a connection by the software at its end: how it behaves, and the policy."""
+    software = sentence("software {client_software_name!r} {client_software_version!r}")
+    behaves = sentence("behaves as {contradicting_software_name!r}; begins with: {begins_with!r}")
+    contradicted = ConnectionRule(
+        F.col("contradicting_software_name").isNotNull(), F.concat(software, F.lit(" "), behaves)
+    )
+    return {"software_name_contradicted": contradicted, **_policy_rules(settings, software)}
+
+
+def _policy_rules(settings: Settings, software: Column) -> dict[str, ConnectionRule]:
     if not settings.policy.judges:
         return {}
-    software = sentence("software {client_software_name!r} {client_software_version!r}")
     client_id = sentence("client id {client_id!r}")
     return {
         rule: ConnectionRule(

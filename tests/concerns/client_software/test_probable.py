@@ -7,7 +7,7 @@ import pytest
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases.broker_releases import release_numbers
 from tests.concerns.cases import Judged
-from tests.frames import request
+from tests.frames import named, request
 
 Row = dict[str, Any]
 
@@ -42,22 +42,68 @@ NAMED: dict[str, tuple[list[Row], str, str]] = {
     "kafkajs": (
         sent("API_VERSIONS 2 #0, METADATA 6 #1, FIND_COORDINATOR 2 #2, JOIN_GROUP 5 #3"), "kafkajs", "2.2.4",
     ),
-    "kafka-go, one request": (sent("FIND_COORDINATOR 0 #1"), "kafka-go", "0.4.51"),
+    "kafka-go, one request": (sent("LEAVE_GROUP 0 #1"), "kafka-go", "0.4.51"),
     "kafka-go": (sent("LIST_OFFSETS 1 #1, LIST_OFFSETS 1 #2, API_VERSIONS 0 #3"), "kafka-go", "0.4.50"),
+    "kafka-python, which asks twice for metadata": (
+        sent("API_VERSIONS 0 #1, METADATA 0 #2, METADATA 1 #3"), "kafka-python", "2.0.2",
+    ),
+    "Java 2.3 on a broker of 1.1": (
+        sent(
+            "API_VERSIONS 2 #1, API_VERSIONS 0 #2, METADATA 5 #3, FIND_COORDINATOR 1 #0",
+            log_generation="request_header_struct",
+        ),
+        "apache-kafka-java",
+        "2.3.1",
+    ),
+    "Java 2.3 after SASL": (
+        sent("API_VERSIONS 2 #6, METADATA 8 #7, FIND_COORDINATOR 2 #3", security_protocol="SASL_SSL"),
+        "apache-kafka-java",
+        "2.3.1",
+    ),
     "kafka-python": (sent("JOIN_GROUP 2 #1, SYNC_GROUP 1 #2, OFFSET_FETCH 1 #3"), "kafka-python", "2.0.2"),
 }  # fmt: skip
 UNNAMED: dict[str, list[Row]] = {
+    "kafka-go, or kafka-python 1.4": sent("FIND_COORDINATOR 0 #1"),
     "a script that negotiates": sent("API_VERSIONS 0 #0"),
     "a script that asks for metadata": sent("API_VERSIONS 0 #1, METADATA 0 #2"),
     "metadata alone": sent("METADATA 1 #1, METADATA 1 #2"),
     "versions of several libraries": sent("API_VERSIONS 2 #1, METADATA 8 #2, FETCH 4 #3, JOIN_GROUP 1 #4"),
     "another handshake than that of the versions": sent("API_VERSIONS 1 #0, METADATA 8 #1, FIND_COORDINATOR 2 #2"),
-    "a broker before 2.8": sent(JAVA_23, log_generation="request_header_struct"),
+    "a broker before 0.10": sent(JAVA_23, log_generation="name_text"),
+    "a script that lists offsets": sent("LIST_OFFSETS 0 #1"),
     "it states a name": sent(JAVA_23, client_software_name="my-lib", client_software_version="1"),
     "a broker": sent("UPDATE_METADATA 5 #0, LEADER_AND_ISR 4 #1", client_id="1"),
     "an API that Kafka does not know": sent("API_VERSIONS 2 #1, MADE_UP 0 #2"),
 }
-CASES = {name: rows for name, (rows, *_) in NAMED.items()} | UNNAMED
+JAVA_41 = "API_VERSIONS 4 #4, JOIN_GROUP 9 #3, SYNC_GROUP 5 #5, HEARTBEAT 4 #6"
+SEVERAL = "API_VERSIONS 4 #0, METADATA 13 #1"
+# what a client states, what it sends, and whether that contradicts the name
+STATED = {
+    "stated Java, behaves as Java": ("apache-kafka-java", "4.1.1", JAVA_41, False),
+    "stated sarama, behaves as Java": ("sarama", "v1.45.2", JAVA_41, True),
+    "stated sarama without a v, behaves as Java": ("sarama", "1.45.2", JAVA_41, True),
+    "stated sarama of a later release": ("sarama", "v9.1.0", JAVA_41, False),
+    "stated sarama without a release": ("sarama", "devel", JAVA_41, False),
+    "stated binding of librdkafka, behaves as Java": ("confluent-kafka-python", "2.6.0-rdkafka-2.6.0", JAVA_41, True),
+    "stated name of nobody's": ("my-lib", "4.1.1", JAVA_41, False),
+    "stated sarama, behaves as several": ("sarama", "v1.45.2", SEVERAL, False),
+    "stated sarama, behaves as none": ("sarama", "v1.45.2", "API_VERSIONS 2 #1, JOIN_GROUP 9 #2", False),
+    "stated kgo, in a way in which only Java was seen to go on": ("kgo", "v1.22.2", JAVA_41, False),
+}
+
+
+def stated(name: str, version: str, text: str) -> list[Row]:
+    """Requests of a client that states its name by the first of them; the records after it have the name."""
+    first, *others = sent(text)
+    known = {"client_software_name": name, "client_software_version": version}
+    return [first | {"request": named(name, version)}, *(row | known for row in others)]
+
+
+CASES = (
+    {name: rows for name, (rows, *_) in NAMED.items()}
+    | UNNAMED
+    | {case: stated(name, version, text) for case, (name, version, text, _) in STATED.items()}
+)
 COLUMNS = ("probable_software_name", "probable_versions_from", "probable_versions_to", "probable_evidence")
 
 
@@ -79,4 +125,15 @@ def test_nobody_is_named_by_too_little_or_by_what_no_library_does(judged: Judged
 
 def test_the_evidence_says_how_the_connection_begins(judged: Judged) -> None:
     (row,) = judged.connections["kafka-go, one request"]
-    assert row["probable_evidence"] == "versions of its requests; begins with: none later 1 FIND_COORDINATOR 0"
+    assert row["probable_evidence"] == "versions of its requests; begins with: none later 1 LEAVE_GROUP 0"
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_a_stated_name_stays_and_is_contradicted_by_another_librarys_behaviour(judged: Judged, name: str) -> None:
+    (row,) = judged.connections[name]
+    software, version, text, is_contradicted = STATED[name]
+    if "API_VERSIONS 2" not in text:  # which states nothing
+        assert (row["client_software_name"], row["client_software_version"]) == (software, version)
+    assert [row[column] for column in COLUMNS] == [None] * 4
+    found = judged.violations[name].get("software_name_contradicted")
+    assert (found is not None) == is_contradicted

@@ -1,0 +1,94 @@
+"""How connections begin, in words, and the bits of the releases that behave so."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.releases.client_signatures import client_signatures, words
+from tests.concerns.cases import Judged
+from tests.frames import request
+
+Row = dict[str, Any]
+
+
+def sent(*texts: str, **given: Any) -> list[Row]:
+    """Requests, each as API, version and correlation id: `METADATA 8 #2`."""
+    rows = []
+    for place, text in enumerate(texts):
+        api, version, number = text.replace("#", "").split()
+        one = {
+            "api_key": api_key(api),
+            "api_name": api,
+            "correlation_id": int(number),
+            "request": "{}",
+            "error_code": 0,
+        }
+        rows.append(request("?", 500 + place / 100, "METADATA", int(version), **{**one, **given}))
+    return rows
+
+
+ASKED = "API_VERSIONS 3 #0"
+SASL = {"security_protocol": "SASL_SSL"}
+# the requests, and what a connection with them begins with
+BEGINS: dict[str, tuple[list[Row], str | None]] = {
+    "asks for versions only": (sent(ASKED), "3 first 0"),
+    "falls back": (sent(ASKED, "API_VERSIONS 0 #1", "METADATA 5 #2"), "3,0 first 0 METADATA 5"),
+    "asks the same again": (sent(ASKED, "API_VERSIONS 3 #1", "API_VERSIONS 0 #2"), "3,0 first 0"),
+    "tries many versions": (
+        sent(*(f"API_VERSIONS {version} #{number}" for number, version in enumerate((5, 4, 3, 2, 1, 0)))),
+        "5,4 first 0",
+    ),
+    "asks for versions later": (sent("METADATA 1 #1", "API_VERSIONS 0 #2"), "0 later 1 METADATA 1"),
+    "asks for no versions": (sent("FETCH 4 #1", "FETCH 4 #2"), "none later 1 FETCH 4"),
+    "numbers go on from another connection": (sent("API_VERSIONS 3 #7", "PRODUCE 9 #8"), "3 first more PRODUCE 9"),
+    "a request was numbered before the handshake": (
+        sent("API_VERSIONS 3 #7", "JOIN_GROUP 9 #6", "HEARTBEAT 4 #8"), "3 first more overtaken JOIN_GROUP 9 HEARTBEAT 4",
+    ),
+    "a negative number": (sent("API_VERSIONS 3 #7", "METADATA 9 #-1"), "3 first more METADATA 9"),
+    "the second request is of the same kind": (
+        sent(ASKED, "METADATA 9 #1", "METADATA 9 #2", "FETCH 12 #3"), "3 first 0 METADATA 9 FETCH 12",
+    ),
+    "the second request has another version": (
+        sent("API_VERSIONS 0 #1", "METADATA 0 #2", "METADATA 1 #3"), "0 first 1 METADATA 0 METADATA 1",
+    ),
+    "SASL hides how it begins": (sent("METADATA 9 #3", **SASL), "none later more after SASL METADATA 9"),
+    "SASL again is no work": (
+        sent(ASKED, "SASL_HANDSHAKE 1 #1", "SASL_AUTHENTICATE 2 #2", "METADATA 9 #3"), "3 first 0 METADATA 9",
+    ),
+    "what comes late is not the beginning": (
+        sent(ASKED, *(f"METADATA 9 #{number}" for number in range(1, 16)), "FETCH 12 #16"), "3 first 0 METADATA 9",
+    ),
+}  # fmt: skip
+CASES = {name: rows for name, (rows, _) in BEGINS.items()}
+
+
+@pytest.mark.parametrize("name", BEGINS)
+def test_a_connection_says_how_it_begins(judged: Judged, name: str) -> None:
+    (row,) = judged.connections[name]
+    assert row["begins_with"] == BEGINS[name][1]
+
+
+def test_what_began_before_the_log_says_nothing(judged: Judged) -> None:
+    (row,) = judged.connections["opens the log"]
+    assert row["begins_with"] is None
+
+
+@pytest.mark.parametrize("name", BEGINS)
+def test_releases_that_fit_may_have_sent_every_request(judged: Judged, name: str) -> None:
+    (row,) = judged.connections[name]
+    for number, one in enumerate(client_signatures()):
+        fits = any(row[f"fitting_{place}"] & word for place, word in enumerate(words([number])))
+        may_send = all(
+            any(one.may_send(sent_["api_name"], sent_["api_version"], offered) for offered in (*range(20), None))
+            for sent_ in CASES[name]
+            if sent_["api_name"] not in ("API_VERSIONS", "SASL_HANDSHAKE", "SASL_AUTHENTICATE")
+        )
+        assert may_send or not fits, one
+
+
+def test_telling_is_what_a_script_would_not_ask(judged: Judged) -> None:
+    telling = {name for name in CASES if judged.connections[name][0]["is_telling"]}
+    assert telling == CASES.keys() - {
+        "asks for versions only", "asks the same again", "tries many versions", "asks for versions later"
+    }  # fmt: skip
