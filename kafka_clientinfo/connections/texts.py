@@ -97,6 +97,15 @@ def looked_up(values: Mapping[Any, Any], key: Column) -> Column:
     return F.try_element_at(F.create_map(*pairs), key)
 
 
+def constant_map(values: Mapping[str, str]) -> Column:
+    """Return a map of many texts as one constant.
+
+    Spark analyzes each literal of `create_map` by itself, which takes longer than the rows if there are thousands. Neither
+    keys nor values contain `|` or `=`.
+    """
+    return F.str_to_map(F.lit("|".join(f"{key}={value}" for key, value in values.items())), F.lit(r"\|"), F.lit("="))
+
+
 def any_of(conditions: Sequence[Column]) -> Column:
     """Return whether one of many conditions holds; false for an empty list.
 

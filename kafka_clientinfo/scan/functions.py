@@ -116,6 +116,14 @@ def get_json_object(text: ColumnOrName, at: str) -> Column:
     return call("json_extract_string({}, {})", _json(text), literal(at))
 
 
+def str_to_map(text: ColumnOrName, pair: ColumnOrName, key: ColumnOrName) -> Column:
+    """Read a map from a text; of separators it knows those of `texts.constant_map`."""
+    return call(
+        "map_from_entries(list_transform(string_split({}, '|'), lambda pair: (split_part(pair, '=', 1), split_part(pair, '=', 2))))",
+        named(text),
+    )
+
+
 def date_format(at: ColumnOrName, pattern: str) -> Column:
     """Format a time, in the log's own pattern only."""
     assert pattern == "yyyy-MM-dd HH:mm:ss,SSS", pattern

@@ -6,12 +6,13 @@ anybody may choose, as client ids, are no evidence.
 """
 
 from collections.abc import Mapping
+from functools import reduce
 
 from ...config.settings import Settings
 from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.request_columns import is_api_versions
-from ...connections.texts import looked_up
+from ...connections.texts import constant_map
 from ...logs.apis import SASL_APIS
 from ...protocol import ApiKey
 from ...releases.client_signatures import (
@@ -29,30 +30,28 @@ from ...releases.client_signatures import (
 _BY_HAND = {"METADATA": 1, "LIST_OFFSETS": 0}
 """Up to which version scripts ask for something, too; who asks for nothing more may be one."""
 _ALL = (1 << WORD_BITS) - 1
-_VERSIONS = 1_000
-"""More than an API has versions."""
 _EARLY = 16
 """How many of a connection's first requests count as its beginning."""
 
 
 def aggregates() -> Aggregates:
     """Return the releases that may have sent all requests, and the requests that a connection begins with."""
-    request = F.col("api_key") * _VERSIONS + F.col("api_version")
     tables = {
-        generation: {key * _VERSIONS + version: found for (key, version), found in of_generation.items()}
+        generation: {f"{key} {version}": found for (key, version), found in of_generation.items()}
         for generation, of_generation in by_version().items()
     }
-    senders = [_looked_up(tables, F.col("log_generation"), request, number) for number in range(number_of_words())]
+    request = F.concat_ws(" ", F.col("api_key").cast("string"), F.col("api_version").cast("string"))
+    senders = _looked_up(tables, F.col("log_generation"), request)
     is_by_hand = F.lit(False)
     for api, version in _BY_HAND.items():
         is_by_hand = is_by_hand | ((F.col("api_name") == api) & (F.col("api_version") <= version))
     is_work = ~is_api_versions() & ~F.col("api_name").isin(*SASL_APIS)
     early = F.struct("seq", F.col("api_name").alias("api"), F.col("api_version").alias("version"))
     return {
-        **{f"senders_{number}": F.bit_and(F.coalesce(word, F.lit(_ALL))) for number, word in enumerate(senders)},
+        **{f"senders_{number}": F.bit_and(word) for number, word in enumerate(_words(senders, _ALL))},
         "early_work": F.sort_array(F.collect_list(F.when(is_work & (F.col("seq") < _EARLY), early))),
         "lowest_id": F.min("lowest_correlation_id"),
-        "asks_more": F.bool_or(senders[0].isNotNull() & ~is_by_hand),
+        "asks_more": F.bool_or(senders.isNotNull() & ~is_by_hand),
     }
 
 
@@ -110,17 +109,19 @@ def columns(_: Settings) -> Columns:
     """
     generation = F.col("first.log_generation")
     begins = F.col("start").isin("observed", "hidden_by_sasl")
+    how = F.coalesce(_looked_up(by_handshake(), generation, F.when(begins, handshake())), F.when(begins, F.lit("")))
+    first = _looked_up(by_beginning(), generation, F.when(begins, beginning()))
+    next_ = _looked_up(by_second(), generation, F.when(begins, second()))
     is_observed = F.col("start") == "observed"
+    asked = F.coalesce(
+        _looked_up(by_asked(), generation, F.when(is_observed, _asked())), F.when(is_observed, F.lit(""))
+    )
     fitting, possible = {}, {}
     for number in range(number_of_words()):
-        how = F.coalesce(_looked_up(by_handshake(), generation, handshake(), number), F.lit(0))
-        first = F.coalesce(_looked_up(by_beginning(), generation, beginning(), number), F.lit(_ALL))
-        next_ = F.coalesce(_looked_up(by_second(), generation, second(), number), F.lit(_ALL))
-        of_begin = F.when(begins, how.bitwiseAND(first).bitwiseAND(next_)).otherwise(F.lit(_ALL))
         senders = F.col(f"senders_{number}")
-        fitting[f"fitting_{number}"] = senders.bitwiseAND(of_begin)
-        asked = F.coalesce(_looked_up(by_asked(), generation, _asked(), number), F.lit(0))
-        possible[f"possible_{number}"] = F.when(is_observed, senders.bitwiseAND(asked)).otherwise(senders)
+        of_begin = [_words(found, _ALL)[number] for found in (how, first, next_)]
+        fitting[f"fitting_{number}"] = reduce(lambda one, other: one.bitwiseAND(other), of_begin, senders)
+        possible[f"possible_{number}"] = senders.bitwiseAND(_words(asked, _ALL)[number])
     return {
         **fitting,
         **possible,
@@ -129,10 +130,16 @@ def columns(_: Settings) -> Columns:
     }
 
 
-def _looked_up(tables: Mapping[str, Masks], generation: Column, key: Column, number: int) -> Column:
-    """Return a word of what a key stands for in a log of a generation; null where nothing is listed."""
-    found = F.lit(None).cast("bigint")
-    for name, masks in tables.items():
-        one = looked_up({text: own[number] for text, own in masks.items()}, key)
-        found = F.when(generation == name, one).otherwise(found)
-    return found
+def _looked_up(tables: Mapping[str, Masks], generation: Column, key: Column) -> Column:
+    """Return what a key stands for in a log of a generation, as a text of words; null where nothing is listed."""
+    maps = [
+        F.when(generation == name, constant_map({text: " ".join(map(str, own)) for text, own in masks.items()}))
+        for name, masks in tables.items()
+    ]
+    return F.try_element_at(F.coalesce(*maps), key)
+
+
+def _words(found: Column, otherwise: int) -> list[Column]:
+    """Return the words in a text; those of an empty text have no bit, and those of null are `otherwise`."""
+    words = [F.get(F.split(found, " "), F.lit(number)) for number in range(number_of_words())]
+    return [F.when(found.isNull(), otherwise).when(found == "", 0).otherwise(word.cast("bigint")) for word in words]

@@ -5,11 +5,20 @@ client_behaviour), and if the client has asked for something that a few lines by
 negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...releases.client_signatures import Library, Words, client_signatures, libraries, number_of_words, words
+from ...connections.texts import constant_map
+from ...releases.client_signatures import (
+    WORD_BITS,
+    Library,
+    Words,
+    client_signatures,
+    libraries,
+    number_of_words,
+    words,
+)
 
 STATED_PREFIXES = {"confluent-kafka-": "librdkafka"}
 """How names of bindings begin that state their own, and the library that speaks for them."""
@@ -24,8 +33,8 @@ def columns(is_unknown: Column) -> Columns:
     )
     return {
         "probable_software_name": name,
-        "probable_versions_from": F.when(name.isNotNull(), F.get(_fitting(), F.lit(0))["versions_from"]),
-        "probable_versions_to": F.when(name.isNotNull(), F.element_at(_fitting(), -1)["versions_to"]),
+        "probable_versions_from": F.when(name.isNotNull(), _oldest()),
+        "probable_versions_to": F.when(name.isNotNull(), _newest()),
         "probable_evidence": F.when(name.isNotNull(), evidence),
     }
 
@@ -35,14 +44,15 @@ def contradicting_name(stated_name: Column, stated_version: Column) -> Column:
 
     Null if the stated release is not one of those that were there when libraries were measured: it may send anything.
     """
-    release = F.regexp_extract(stated_version, "^v?([0-9.]+)", 1)
-    contradicts = F.lit(False)
-    for library, own in _masks():
-        stated = stated_name == library.software
-        for prefix, software in STATED_PREFIXES.items():
-            stated = stated | (stated_name.startswith(prefix) & F.lit(software == library.software))
-        contradicts = contradicts | (stated & release.isin(*library.known) & ~_has_any("possible", own))
-    return F.when(contradicts, _behaves_as())
+    library = stated_name
+    for prefix, software in STATED_PREFIXES.items():
+        library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
+    known = constant_map({f"{one.software} {release}": "known" for one in libraries() for release in one.known})
+    stated = F.concat_ws(" ", library, F.regexp_extract(stated_version, "^v?([0-9.]+)", 1))
+    may_be = F.lit(False)
+    for one, own in _masks():
+        may_be = may_be | ((library == one.software) & _has_any("possible", own))
+    return F.when(F.try_element_at(known, stated).isNotNull() & ~may_be, _behaves_as())
 
 
 def _masks() -> Iterator[tuple[Library, Words]]:
@@ -70,23 +80,29 @@ def _behaves_as() -> Column:
     return F.when(F.col("is_telling"), name)
 
 
-def _fitting() -> Column:
-    """Return the releases that fit, the oldest first."""
-    releases = F.array(
-        *(
-            F.struct(
-                *(F.lit(word).cast("bigint").alias(f"bit_{place}") for place, word in enumerate(words([number]))),
-                F.lit(one.versions_from).alias("versions_from"),
-                F.lit(one.versions_to).alias("versions_to"),
-            )
-            for number, one in enumerate(client_signatures())
-        )
-    )
-    return F.filter(releases, _fits)
+def _oldest() -> Column:
+    """Return the first release of the oldest signature that fits."""
+    names = constant_map(_names(one.versions_from for one in client_signatures()))
+    return F.coalesce(*(_named(names, place, _bits(place), F.lit(0)) for place in range(number_of_words())))
 
 
-def _fits(release: Column) -> Column:
-    found = F.lit(False)
-    for place in range(number_of_words()):
-        found = found | (release[f"bit_{place}"].bitwiseAND(F.col(f"fitting_{place}")) != 0)
-    return found
+def _newest() -> Column:
+    """Return the last release of the newest signature that fits."""
+    names = constant_map(_names(one.versions_to for one in client_signatures()))
+    places = reversed(range(number_of_words()))
+    return F.coalesce(*(_named(names, place, _bits(place), F.size(_bits(place)) - 1) for place in places))
+
+
+def _names(versions: Iterable[str]) -> dict[str, str]:
+    """Return releases by the place of their word and their bit."""
+    return {f"{number // WORD_BITS} {1 << number % WORD_BITS}": name for number, name in enumerate(versions)}
+
+
+def _named(names: Column, place: int, bits: Column, index: Column) -> Column:
+    return F.try_element_at(names, F.concat(F.lit(f"{place} "), F.get(bits, index).cast("string")))
+
+
+def _bits(place: int) -> Column:
+    """Return the bits that a word has, the lowest first."""
+    every = F.split(F.lit(" ".join(str(1 << number) for number in range(WORD_BITS))), " ").cast("array<bigint>")
+    return F.filter(every, lambda bit: bit.bitwiseAND(F.col(f"fitting_{place}")) != 0)
