@@ -43,7 +43,7 @@ class Signature:
         software: the library's name, as in KIP-511's vocabulary.
         release: the release that was measured; None for those between two.
         versions_from, versions_to: the first and the last release for which this stands.
-        begins: for each generation, how connections begin (see `handshake` in `concerns.client_behaviour`), with
+        begins: for each generation, how connections begin (`handshake` of the concern client_behaviour), with
             what was asked first, as `METADATA 6`.
         sent: the versions that it was seen to send, by API.
         chosen: those that it sent although a broker offered higher ones.
@@ -87,7 +87,8 @@ class Library:
         software: its name, as in KIP-511's vocabulary.
         known: all its releases when it was measured, the oldest first.
         signatures: how they behave, the oldest first.
-        seconds: for each generation, how connections begin and go on (see `second` in `concerns.client_behaviour`).
+        seconds: for each generation, how connections begin and go on (its handshake, first and second work, see
+            the concern client_behaviour).
     """
 
     software: str

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_clientinfo.concerns.client_behaviour import facts as expressions
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F, running_on
 from kafka_clientinfo.protocol import api_key
@@ -59,18 +58,15 @@ def behaviour(log: Path, start: int, broker: str, end: int | None = None) -> dic
         tables = scanned([part], Settings(server_logs=False), "connections")
     with running_on(DUCKDB):
         clients = SparkSession(tables._database).table("connections").where(F.col("role") == "client")
-        begun = clients.where(F.col("start").isin("observed", "hidden_by_sasl")).select(
-            F.col("first.log_generation").alias("generation"),
-            expressions.handshake().alias("handshake"),
-            expressions.beginning().alias("beginning"),
-            expressions.second().alias("second"),
+        begun = clients.where(F.col("handshake").isNotNull()).select(
+            F.col("first.log_generation").alias("generation"), "handshake", "first_work", "second_work"
         )
         rows = tables._database.sql(begun.sql()).fetchall()
     begins: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     seconds: dict[str, set[str]] = defaultdict(set)
-    for generation, handshake, beginning, second in rows:
-        begins[generation][handshake] |= {beginning.removeprefix(handshake).strip()} if beginning else set()
-        seconds[generation] |= {second} if second else set()
+    for generation, handshake, first, second in rows:
+        begins[generation][handshake] |= {first} if first else set()
+        seconds[generation] |= {f"{handshake} {first} {second}"} if first and second else set()
     offered = releases()[broker].apis
     sent: dict[str, set[int]] = defaultdict(set)
     chosen: dict[str, set[int]] = defaultdict(set)

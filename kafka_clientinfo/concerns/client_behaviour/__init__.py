@@ -1,4 +1,4 @@
-"""How the client of a connection behaves, and which releases of libraries may be behind it; read by client_software."""
+"""How the client of a connection behaves when it begins; read by client_releases and client_software."""
 
 from ...connections.concern import Concern
 from . import facts

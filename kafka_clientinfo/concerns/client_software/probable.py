@@ -1,7 +1,7 @@
 """Which library a connection without a software name probably belongs to, and whether a stated name contradicts that.
 
 A library is named only if all releases that behave as the connection's client does are its own (see the concern
-client_behaviour), and if the client has asked for something that a few lines by hand would not: scripts and scanners
+client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
 negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 """
 
@@ -29,7 +29,7 @@ def columns(is_unknown: Column) -> Columns:
     name = F.when(is_unknown, _behaves_as())
     evidence = F.concat(
         F.lit("versions of its requests"),
-        F.coalesce(F.concat(F.lit("; begins with: "), F.col("begins_with")), F.lit("")),
+        F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), begins_with())).otherwise(""),
     )
     return {
         "probable_software_name": name,
@@ -37,6 +37,11 @@ def columns(is_unknown: Column) -> Columns:
         "probable_versions_to": F.when(name.isNotNull(), _newest()),
         "probable_evidence": F.when(name.isNotNull(), evidence),
     }
+
+
+def begins_with() -> Column:
+    """Return how a connection begins, in words."""
+    return F.concat_ws(" ", "handshake", "first_work", "second_work")
 
 
 def contradicting_name(stated_name: Column, stated_version: Column) -> Column:

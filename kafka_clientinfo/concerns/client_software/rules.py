@@ -32,7 +32,7 @@ REQUEST_RULES = {
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Return the rules that judge a connection by the software at its end: how it behaves, and the policy."""
     software = sentence("software {client_software_name!r} {client_software_version!r}")
-    behaves = sentence("behaves as {contradicting_software_name!r}; begins with: {begins_with!r}")
+    behaves = sentence("behaves as {contradicting_software_name!r}, beginning with {handshake!r}")
     contradicted = ConnectionRule(
         F.col("contradicting_software_name").isNotNull(), F.concat(software, F.lit(" "), behaves)
     )

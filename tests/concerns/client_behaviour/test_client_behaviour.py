@@ -1,11 +1,10 @@
-"""How connections begin, in words, and the bits of the releases that behave so."""
+"""How connections begin, in words."""
 
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.protocol import api_key
-from kafka_clientinfo.releases.client_signatures import client_signatures, words
 from tests.concerns.cases import Judged
 from tests.frames import request
 
@@ -31,7 +30,7 @@ def sent(*texts: str, **given: Any) -> list[Row]:
 ASKED = "API_VERSIONS 3 #0"
 SASL = {"security_protocol": "SASL_SSL"}
 # the requests, and what a connection with them begins with
-BEGINS: dict[str, tuple[list[Row], str | None]] = {
+BEGINS: dict[str, tuple[list[Row], str]] = {
     "asks for versions only": (sent(ASKED), "3 first 0"),
     "falls back": (sent(ASKED, "API_VERSIONS 0 #1", "METADATA 5 #2"), "3,0 first 0 METADATA 5"),
     "asks the same again": (sent(ASKED, "API_VERSIONS 3 #1", "API_VERSIONS 0 #2"), "3,0 first 0"),
@@ -66,29 +65,10 @@ CASES = {name: rows for name, (rows, _) in BEGINS.items()}
 @pytest.mark.parametrize("name", BEGINS)
 def test_a_connection_says_how_it_begins(judged: Judged, name: str) -> None:
     (row,) = judged.connections[name]
-    assert row["begins_with"] == BEGINS[name][1]
+    parts = [row[column] for column in ("handshake", "first_work", "second_work")]
+    assert " ".join(part for part in parts if part) == BEGINS[name][1]
 
 
 def test_what_began_before_the_log_says_nothing(judged: Judged) -> None:
     (row,) = judged.connections["opens the log"]
-    assert row["begins_with"] is None
-
-
-@pytest.mark.parametrize("name", BEGINS)
-def test_releases_that_fit_may_have_sent_every_request(judged: Judged, name: str) -> None:
-    (row,) = judged.connections[name]
-    for number, one in enumerate(client_signatures()):
-        fits = any(row[f"fitting_{place}"] & word for place, word in enumerate(words([number])))
-        may_send = all(
-            any(one.may_send(sent_["api_name"], sent_["api_version"], offered) for offered in (*range(20), None))
-            for sent_ in CASES[name]
-            if sent_["api_name"] not in ("API_VERSIONS", "SASL_HANDSHAKE", "SASL_AUTHENTICATE")
-        )
-        assert may_send or not fits, one
-
-
-def test_telling_is_what_a_script_would_not_ask(judged: Judged) -> None:
-    telling = {name for name in CASES if judged.connections[name][0]["is_telling"]}
-    assert telling == CASES.keys() - {
-        "asks for versions only", "asks the same again", "tries many versions", "asks for versions later"
-    }  # fmt: skip
+    assert (row["handshake"], row["asked_versions"], row["first_work"]) == (None, None, None)
