@@ -12,7 +12,7 @@ from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from . import fleet, library_releases, real_broker
+from . import fleet, libraries, library_releases, real_broker
 
 pytestmark = pytest.mark.oracle
 
@@ -40,7 +40,7 @@ def test_java_clients_before_0_11_are_told_to_take_it(advised: set[tuple[str, st
 def test_the_advised_releases_work_and_the_one_before_them_fails(
     advised: set[tuple[str, str, str]], tmp_path: Path
 ) -> None:
-    by_name = {library.name: library for library in library_releases.LIBRARIES}
+    by_name = {library.name: library for library in libraries.LIBRARIES}
     measured = {library.name: [one.name for one in library.releases] for library in client_libraries()}
     with real_broker.running(TARGET, tmp_path / TARGET) as broker:
         list(fleet.outcome(fleet.SETUP, broker.address))  # the topic, and messages in it
