@@ -52,7 +52,6 @@ def columns(settings: Settings) -> Columns:
         **{name: F.col(name) for name in _AS_AGGREGATED},
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
         **probable.columns(name == UNKNOWN),
-        "contradicting_software_name": probable.contradicting_name(name, version),
         **_policy_columns(settings, name, version),
     }
     return {

@@ -3,7 +3,8 @@
 from ...config.settings import Settings
 from ...connections.concern import ConnectionRule, RequestRule
 from ...connections.engine import Column, F
-from ...connections.texts import sentence
+from ...connections.texts import sentence, shown
+from .probable import contradicting_name
 
 _POLICY_RULES = {
     "software_unknown": "policy_unknown_software",
@@ -32,10 +33,9 @@ REQUEST_RULES = {
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Return the rules that judge a connection by the software at its end: how it behaves, and the policy."""
     software = sentence("software {client_software_name!r} {client_software_version!r}")
-    behaves = sentence("behaves as {contradicting_software_name!r}, beginning with {handshake!r}")
-    contradicted = ConnectionRule(
-        F.col("contradicting_software_name").isNotNull(), F.concat(software, F.lit(" "), behaves)
-    )
+    found = contradicting_name(F.col("client_software_name"), F.col("client_software_version"))
+    behaves = F.concat(F.lit(" behaves as "), shown(found), sentence(", beginning with {handshake!r}"))
+    contradicted = ConnectionRule(found.isNotNull(), F.concat(software, behaves))
     return {"software_name_contradicted": contradicted, **_policy_rules(settings, software)}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases.broker_releases import release_numbers
-from tests.concerns.cases import Judged
+from tests.concerns.cases import Judged, assert_message
 from tests.frames import named, request
 
 Row = dict[str, Any]
@@ -137,3 +137,16 @@ def test_a_stated_name_stays_and_is_contradicted_by_another_librarys_behaviour(j
     assert [row[column] for column in COLUMNS] == [None] * 4
     found = judged.violations[name].get("software_name_contradicted")
     assert (found is not None) == is_contradicted
+
+
+MESSAGES = {
+    "software_name_contradicted": (
+        "stated sarama, behaves as Java",
+        "software 'sarama' 'v1.45.2' behaves as 'apache-kafka-java', beginning with '4 first more overtaken'",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_the_message_says_what_is_wrong(judged: Judged, rule: str) -> None:
+    assert_message(judged, MESSAGES[rule][0], rule, MESSAGES[rule][1])
