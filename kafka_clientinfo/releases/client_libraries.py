@@ -75,8 +75,8 @@ def client_libraries() -> tuple[Library, ...]:
     return parse_libraries((resources.schemas() / "client_libraries.toml").read_text("utf-8"))
 
 
-_BINDINGS = {"librdkafka": "confluent-kafka-python"}
-"""By the name of a library that others are built on, the software name of one that was measured and has its versions."""
+BINDINGS = {"confluent-kafka-": "librdkafka"}
+"""How the software names of bindings begin, and the library that speaks for them; they have its versions."""
 
 
 def library_of_behaviour(software: str) -> Library | None:
@@ -84,8 +84,13 @@ def library_of_behaviour(software: str) -> Library | None:
 
     That is a software name or, of a library that sends none, its usual name.
     """
-    name = _BINDINGS.get(software, software)
-    return next((library for library in client_libraries() if name in (library.software, library.name)), None)
+    return next((library for library in client_libraries() if _speaks_as(library, software)), None)
+
+
+def _speaks_as(library: Library, software: str) -> bool:
+    stated = library.software or ""
+    is_binding = any(stated.startswith(prefix) for prefix, core in BINDINGS.items() if core == software)
+    return is_binding or software in (stated, library.name)
 
 
 def parse_libraries(text: str) -> tuple[Library, ...]:

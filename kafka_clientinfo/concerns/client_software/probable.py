@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
 from ...connections.texts import constant_map
+from ...releases.client_libraries import BINDINGS
 from ...releases.client_signatures import (
     WORD_BITS,
     Library,
@@ -20,16 +21,13 @@ from ...releases.client_signatures import (
     words,
 )
 
-STATED_PREFIXES = {"confluent-kafka-": "librdkafka"}
-"""How names of bindings begin that state their own, and the library that speaks for them."""
-
 
 def columns(is_unknown: Column) -> Columns:
     """Return the columns on the probable library, for connections without a name."""
     name = F.when(is_unknown, _behaves_as())
     evidence = F.concat(
         F.lit("versions of its requests"),
-        F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), begins_with())).otherwise(""),
+        F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), _begins_with())).otherwise(""),
     )
     return {
         "probable_software_name": name,
@@ -39,7 +37,7 @@ def columns(is_unknown: Column) -> Columns:
     }
 
 
-def begins_with() -> Column:
+def _begins_with() -> Column:
     """Return how a connection begins, in words."""
     return F.concat_ws(" ", "handshake", "first_work", "second_work")
 
@@ -50,7 +48,7 @@ def contradicting_name(stated_name: Column, stated_version: Column) -> Column:
     Null if the stated release is not one of those that were there when libraries were measured: it may send anything.
     """
     library = stated_name
-    for prefix, software in STATED_PREFIXES.items():
+    for prefix, software in BINDINGS.items():
         library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
     known = constant_map({f"{one.software} {release}": "known" for one in libraries() for release in one.known})
     stated = F.concat_ws(" ", library, F.regexp_extract(stated_version, "^v?([0-9.]+)", 1))
