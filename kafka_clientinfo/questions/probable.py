@@ -93,7 +93,7 @@ def _of_ids(client_ids: Collection[str | None]) -> tuple[str, dict[str, str]]:
 def _probable(
     tables: "Tables", condition: str, parameters: Mapping[str, str]
 ) -> dict[tuple[Any, ...], tuple[str, str, str]]:
-    """Return the probable library and span of releases of each client whose judged connections agree on the library."""
+    """Return the probable library and span of releases of each client, if its judged connections agree on the library."""
     columns = ", ".join((*CLIENT, *PROBABLE))
     rows = tables.query(
         f"SELECT {columns} FROM {{connections}} AS c WHERE role = 'client' AND client_software_name = '{UNKNOWN}' "

@@ -1,8 +1,8 @@
 """How releases of client libraries behave on a connection, from schemas/client_signatures.toml.
 
 A client that states no name (KIP-511) shows it by what it sends: how it begins, and which version of each API it chooses
-among those that a broker offers. For each release the data has what it was seen to do with real brokers, whose logs are of
-several generations. Releases are bits, so that what one request rules out can be combined with what the others do.
+among those that a broker offers. For each release the data has what it was seen to do with real brokers of several
+generations. Releases are bits, so that what one request rules out can be combined with what the others do.
 """
 
 import tomllib
@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from .. import resources
@@ -20,12 +21,13 @@ WORD_BITS = 62
 """Bits of a bigint that stand for releases."""
 Words = tuple[int, ...]
 """Releases as bits, in words of `WORD_BITS` bits."""
-Masks = Mapping[Any, Words]
+Masks = Mapping[str, Words]
 """The releases that are left, by what a connection shows."""
 GENERATIONS = {"json": (2, 8), "request_header_struct": (1,), "api_key_struct": (0, 10)}
 """The generations of request logs with which clients were measured, each with the first broker release that writes it.
 
-Older brokers offer so little that libraries cannot be told apart."""
+Older brokers offer so little that libraries behave alike.
+"""
 PLAYED = frozenset(
     {
         "METADATA", "FIND_COORDINATOR", "PRODUCE", "INIT_PRODUCER_ID", "FETCH", "LIST_OFFSETS",
@@ -117,7 +119,7 @@ def parse_signatures(text: str) -> tuple[Library, ...]:
 def _library(data: Mapping[str, Any]) -> Library:
     measured = [_measured(data["software"], item) for item in data["releases"]]
     known: list[str] = data["known"]
-    signatures = tuple(_with_neighbours(measured, known, _alike_patches if data.get("patches_alike") else _alike))
+    signatures = tuple(_with_neighbours(measured, known, data.get("patches_alike", False)))
     seconds = {generation: frozenset(data.get("seconds", {}).get(generation, ())) for generation in GENERATIONS}
     return Library(data["software"], tuple(known), signatures, seconds)
 
@@ -143,40 +145,31 @@ def _begins(measured: Mapping[str, Sequence[str]]) -> Mapping[str, frozenset[str
     return begins
 
 
-def _with_neighbours(measured: Sequence[Signature], known: Sequence[str], alike: Any) -> Iterator[Signature]:
+def _with_neighbours(measured: Sequence[Signature], known: Sequence[str], patches_alike: bool) -> Iterator[Signature]:
     """Yield the measured signatures, with the releases that count as alike, and one for what lies between each two.
 
     What is older than the oldest measured release counts as that, and what is newer than the newest one as that.
+
+    Args:
+        measured: the oldest first.
+        known: all releases of the library, the oldest first.
+        patches_alike: whether releases that differ in the last number only count as alike.
     """
-    places = {name: place for place, name in enumerate(known)}
-    ends = [-1, *(places[str(one.release)] for one in measured), len(known)]
-    left = 0
-    for number, one in enumerate(measured):
-        place, following = ends[number + 1], ends[number + 2]
-        is_last = number == len(measured) - 1
-        first = left if number == 0 else _reach(known, place, -1, left, alike)
-        last = following - 1 if is_last else _reach(known, place, 1, following - 1, alike)
-        if number and left < first:
-            yield _between(measured[number - 1], one, known[left], known[first - 1])
-        yield Signature(one.software, one.release, known[first], known[last], one.begins, one.sent, one.chosen)
-        left = last + 1
-
-
-def _reach(known: Sequence[str], place: int, step: int, limit: int, alike: Any) -> int:
-    """Return the furthest place from a measured one, up to a limit, up to which releases count as alike."""
-    reached = place
-    while reached != limit and (limit - place) * step > 0 and alike(known[reached + step], known[place]):
-        reached += step
-    return reached
-
-
-def _alike(one: str, other: str) -> bool:
-    return one == other
-
-
-def _alike_patches(one: str, other: str) -> bool:
-    """Return whether two releases differ in the last number only."""
-    return release_numbers(one)[:-1] == release_numbers(other)[:-1]
+    numbers = {str(one.release): number for number, one in enumerate(measured)}
+    minors = {release_numbers(name)[:-1]: number for name, number in numbers.items()} if patches_alike else {}
+    between: list[str] = []
+    for number, names in groupby(known, lambda name: numbers.get(name, minors.get(release_numbers(name)[:-1]))):
+        own = list(names)
+        if number is None:
+            between = own
+            continue
+        one = measured[number]
+        if between and number:
+            yield _between(measured[number - 1], one, between[0], between[-1])
+        first = between[0] if between and not number else own[0]
+        last = known[-1] if number == len(measured) - 1 else own[-1]
+        yield Signature(one.software, one.release, first, last, one.begins, one.sent, one.chosen)
+        between = []
 
 
 def _between(older: Signature, newer: Signature, versions_from: str, versions_to: str) -> Signature:
@@ -267,7 +260,7 @@ def by_version() -> Mapping[str, Mapping[tuple[int, int], Words]]:
 
 
 def _offers(generation: str, key: int) -> set[int | None]:
-    """Return the highest versions of an API that brokers offer whose request logs are of a generation."""
+    """Return the highest versions of an API that brokers of a generation of request logs offer."""
     firsts = sorted(GENERATIONS.values())
     first = GENERATIONS[generation]
     until = firsts[firsts.index(first) + 1] if first != firsts[-1] else (99,)

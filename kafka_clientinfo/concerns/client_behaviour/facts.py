@@ -28,16 +28,15 @@ def columns(_: Settings) -> Columns:
     first_work and second_work, the first requests besides them that differ in API or version, as `METADATA 6`.
     """
     begins = F.col("start").isin("observed", "hidden_by_sasl")
-    first, second = _work(0), _work(1)
+    first = F.get("early_work", F.lit(0))
+    others = F.filter("early_work", lambda one: (one["api"] != first["api"]) | (one["version"] != first["version"]))
     columns_ = {
         "handshake": _handshake(),
         "asked_versions": _asked(),
-        "first_work": F.when(first.isNotNull(), _text(first)),
+        "first_work": _text(first),
+        "second_work": _text(F.get(others, F.lit(0))),
     }
-    return {
-        **{name: F.when(begins, column) for name, column in columns_.items()},
-        "second_work": F.when(second.isNotNull(), _text(second)),
-    }
+    return {name: F.when(begins, column) for name, column in columns_.items()}
 
 
 def _handshake() -> Column:
@@ -63,14 +62,6 @@ def _asked() -> Column:
     return F.when(first.isNull(), "none").otherwise(F.concat_ws(",", first.cast("string"), other.cast("string")))
 
 
-def _work(place: int) -> Column:
-    """Return one of the first requests that differ in API or version."""
-    first = F.get("early_work", F.lit(0))
-    if place == 0:
-        return first
-    others = F.filter("early_work", lambda one: (one["api"] != first["api"]) | (one["version"] != first["version"]))
-    return F.get(others, F.lit(0))
-
-
 def _text(work: Column) -> Column:
-    return F.concat_ws(" ", work["api"], work["version"].cast("string"))
+    """Return the API and version of a request as one text; null if there is none."""
+    return F.when(work.isNotNull(), F.concat_ws(" ", work["api"], work["version"].cast("string")))
