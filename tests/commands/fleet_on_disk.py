@@ -92,18 +92,19 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]], offers: Mapping[str, in
         _add(inventory, who, {}, connection, opened, closed)
         _add(impact, who | api, at_target, connection, opened, closed)
     tables |= {"client_inventory": list(inventory.values()), "upgrade_impact": list(impact.values())}
-    tables["broker_api_versions"] = (
-        [{"cluster": "c", "broker": "b", "api_key": 1}]
-        if offers is None
-        else [
-            {"cluster": "c", "broker": "b", "listener": "L", "last_seen": DAY, "api_key": APIS[api], "min_version": 0}
-            | {"max_version": highest}
-            for api, highest in offers.items()
-        ]
-    )
+    tables["broker_api_versions"] = _offered(offers)
     clusters = sorted({"c", *(row["cluster"] for row in tables["connections"])})
     tables["ingested_files"] = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in clusters]
     return write_warehouse(root, tables)
+
+
+def _offered(offers: Mapping[str, int] | None) -> list[dict[str, Any]]:
+    """What `broker_api_versions` has of the one broker."""
+    broker = {"cluster": "c", "broker": "b"}
+    if offers is None:
+        return [broker | {"api_key": 1}]
+    answer = broker | {"listener": "L", "last_seen": DAY, "min_version": 0}
+    return [answer | {"api_key": APIS[api], "max_version": highest} for api, highest in offers.items()]
 
 
 def _activity(connection: Mapping[str, Any], api: str, number: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The client libraries whose releases are measured, and which of them."""
+"""The client libraries that are measured, and their measured releases."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class Library:
         name: as its users call it.
         package: its name in the registry, beside the registry.
         software: the name that it tells brokers (KIP-511); None where it tells none.
-        client_ids: the client ids that it picks itself; a pattern, whose group is the release where that is in it.
+        client_ids: the client ids that it picks itself; a pattern; its group is the release, where that is in it.
         version_settings: its settings that hold versions of requests down; None where it has none.
         releases: oldest first.
         old_python: the older Python that releases need, as `3.8`.
