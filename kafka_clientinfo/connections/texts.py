@@ -97,13 +97,20 @@ def looked_up(values: Mapping[Any, Any], key: Column) -> Column:
     return F.try_element_at(F.create_map(*pairs), key)
 
 
-def constant_map(values: Mapping[str, str]) -> Column:
-    """Return a map of many texts as one constant.
+def constant_list(values: Iterable[object]) -> Column:
+    """Return a list of many texts as one constant; no text contains `|`.
 
-    Spark analyzes each literal of `create_map` by itself, which takes longer than the rows if there are thousands. Neither
-    keys nor values contain `|` or `=`.
+    Spark analyzes each literal of `array` by itself, which takes longer than the rows if there are thousands.
     """
-    return F.str_to_map(F.lit("|".join(f"{key}={value}" for key, value in values.items())), F.lit(r"\|"), F.lit("="))
+    return F.split(F.lit("|".join(map(str, values))), r"\|")
+
+
+def constant_map(values: Mapping[str, str]) -> Column:
+    """Return a map of many texts as one constant, see `constant_list`.
+
+    Not by Spark's `str_to_map`, whose first call in a process takes half a second for tables of collations.
+    """
+    return F.map_from_arrays(constant_list(values), constant_list(values.values()))
 
 
 def any_of(conditions: Sequence[Column]) -> Column:

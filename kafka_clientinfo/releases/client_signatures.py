@@ -323,15 +323,25 @@ def _beginners(generation: str, how: str, api: str, version: int) -> Iterator[in
 @lru_cache(maxsize=1)
 def by_second() -> Mapping[str, Masks]:
     """Return for each generation the releases of libraries that go on in a way; what is not listed rules nobody out."""
-    found = {}
-    for generation in GENERATIONS:
-        texts: dict[int, Collection[str]] = {}
-        number = 0
-        for library in libraries():
-            texts |= dict.fromkeys(range(number, number + len(library.signatures)), library.seconds[generation])
-            number += len(library.signatures)
-        found[generation] = _masks(texts)
-    return found
+    return {
+        generation: _masks(
+            {number: library.seconds[generation] for library, own in _numbers_by_library() for number in own}
+        )
+        for generation in GENERATIONS
+    }
+
+
+def words_by_library() -> Masks:
+    """Return the releases of each library, by the library's name."""
+    return {library.software: words(own) for library, own in _numbers_by_library()}
+
+
+def _numbers_by_library() -> Iterator[tuple[Library, range]]:
+    """Yield each library with the places of its signatures."""
+    start = 0
+    for library in libraries():
+        yield library, range(start, start + len(library.signatures))
+        start += len(library.signatures)
 
 
 def _masks(texts: Mapping[int, Collection[str]]) -> Masks:

@@ -60,6 +60,7 @@ octet_length = _simple("strlen({})")
 md5 = _simple("md5({})")
 xxhash64 = _listing("hash(")  # other numbers than Spark's, which no table holds
 hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
+bin = _simple("bin({})")  # noqa: A001
 base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")
 floor = _simple("CAST(floor({}) AS BIGINT)")
 unix_micros = _simple("epoch_us({})")
@@ -82,6 +83,7 @@ bit_and = _simple("bit_and({})")
 min, max = _simple("min({})"), _simple("max({})")  # noqa: A001
 min_by, max_by = _simple("arg_min_null({}, {})"), _simple("arg_max_null({}, {})")
 count_if = _simple("count(*) FILTER (WHERE {})")
+map_from_arrays = _simple("map({}, {})")
 concat, array = _listing("(", " || "), _listing("[", end="]")
 
 
@@ -114,14 +116,6 @@ def from_json(text: ColumnOrName, schema: str) -> Column:
 def get_json_object(text: ColumnOrName, at: str) -> Column:
     """Return the text at a path in JSON; null if there is none."""
     return call("json_extract_string({}, {})", _json(text), literal(at))
-
-
-def str_to_map(text: ColumnOrName, pair: ColumnOrName, key: ColumnOrName) -> Column:
-    """Read a map from a text; of separators it knows those of `texts.constant_map`."""
-    return call(
-        "map_from_entries(list_transform(string_split({}, '|'), lambda pair: (split_part(pair, '=', 1), split_part(pair, '=', 2))))",
-        named(text),
-    )
 
 
 def date_format(at: ColumnOrName, pattern: str) -> Column:

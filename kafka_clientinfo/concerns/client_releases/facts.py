@@ -5,13 +5,14 @@ Each request, and the way in which a connection begins, rules out releases that 
 anybody may choose, as client ids, are no evidence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
+from typing import TypeVar
 
 from ...config.settings import Settings
 from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
-from ...connections.texts import constant_map
+from ...connections.texts import constant_list, constant_map
 from ...releases.client_signatures import (
     GENERATIONS,
     WORD_BITS,
@@ -26,24 +27,41 @@ from ...releases.client_signatures import (
 
 _BY_HAND = {"METADATA": 1, "LIST_OFFSETS": 0}
 """Up to which version scripts ask for something, too; who asks for nothing more may be one."""
+_VERSIONS = 32
+"""The number of versions of an API that may be listed."""
 _ALL = (1 << WORD_BITS) - 1
+_NOT_LISTED = -1
+_Table = TypeVar("_Table")
 
 
 def aggregates() -> Aggregates:
     """Return the releases that may have sent all requests, and whether the client asks for more than a script would."""
-    tables = {
-        generation: {f"{key} {version}": found for (key, version), found in of_generation.items()}
-        for generation, of_generation in by_version().items()
-    }
-    request = F.concat_ws(" ", F.col("api_key").cast("string"), F.col("api_version").cast("string"))
-    senders = _looked_up(tables, F.col("log_generation"), request)
+    key, version = F.col("api_key"), F.col("api_version")
+    place = F.when((key >= 0) & version.between(0, _VERSIONS - 1), key * _VERSIONS + version)
+    senders = [F.coalesce(F.get(word, place), F.lit(_NOT_LISTED)) for word in _senders()]
     is_by_hand = F.lit(False)
-    for api, version in _BY_HAND.items():
-        is_by_hand = is_by_hand | ((F.col("api_name") == api) & (F.col("api_version") <= version))
+    for api, highest in _BY_HAND.items():
+        is_by_hand = is_by_hand | ((F.col("api_name") == api) & (version <= highest))
     return {
-        **{f"senders_{number}": F.bit_and(word) for number, word in enumerate(_words(senders, _ALL))},
-        "asks_more": F.bool_or(senders.isNotNull() & ~is_by_hand),
+        **{f"senders_{number}": F.bit_and(word) for number, word in enumerate(senders)},
+        "asks_more": F.bool_or((senders[0] != _NOT_LISTED) & ~is_by_hand),
     }
+
+
+def _senders() -> list[Column]:
+    """Return, for each word, the releases that may have sent a version in a log of the request's generation, as a list."""
+    tables = by_version()
+    size = _VERSIONS * (1 + max(key for masks in tables.values() for key, _ in masks))
+
+    def listed(number: int) -> Column:
+        words = {
+            generation: {key * _VERSIONS + version: found[number] for (key, version), found in masks.items()}
+            for generation, masks in tables.items()
+        }
+        lists = {name: [own.get(place, _NOT_LISTED) for place in range(size)] for name, own in words.items()}
+        return _of_generation(F.col("log_generation"), lists, lambda own: constant_list(own).cast("array<bigint>"))
+
+    return [listed(number) for number in range(number_of_words())]
 
 
 def columns(_: Settings) -> Columns:
@@ -54,38 +72,41 @@ def columns(_: Settings) -> Columns:
     """
     generation, handshake = F.col("first.log_generation"), F.col("handshake")
     asked = F.when(F.col("start") == "observed", F.col("asked_versions"))
-    how = _looked_up(by_handshake(), generation, handshake)
-    first = _looked_up(by_beginning(), generation, F.concat(handshake, F.lit(" "), F.col("first_work")))
     works = F.concat(F.col("first_work"), F.lit(" "), F.col("second_work"))
-    next_ = _looked_up(by_second(), generation, F.concat(handshake, F.lit(" "), works))
-    versions = _looked_up(by_asked(), generation, asked)
-    kinds = (_unless_listed(how, handshake), first, next_)
-    fitting, possible = {}, {}
-    for number in range(number_of_words()):
-        senders = F.col(f"senders_{number}")
-        of_begin = [_words(found, _ALL)[number] for found in kinds]
-        fitting[f"fitting_{number}"] = reduce(lambda one, other: one.bitwiseAND(other), of_begin, senders)
-        of_versions = _words(_unless_listed(versions, asked), _ALL)[number]
-        possible[f"possible_{number}"] = senders.bitwiseAND(of_versions)
-    is_telling = (F.col("asks_more") | F.col("second_work").isNotNull()) & generation.isin(*GENERATIONS)
-    return {**fitting, **possible, "is_telling": is_telling}
+    nobody = F.lit(_text(0 for _ in range(number_of_words())))
+    how = F.coalesce(_found(by_handshake(), generation, handshake), F.when(handshake.isNotNull(), nobody))
+    first = _found(by_beginning(), generation, F.concat(handshake, F.lit(" "), F.col("first_work")))
+    second = _found(by_second(), generation, F.concat(handshake, F.lit(" "), works))
+    versions = F.coalesce(_found(by_asked(), generation, asked), F.when(asked.isNotNull(), nobody))
+    return {
+        **_words("fitting", how, first, second),
+        **_words("possible", versions),
+        "is_telling": (F.col("asks_more") | F.col("second_work").isNotNull()) & generation.isin(*GENERATIONS),
+    }
 
 
-def _unless_listed(found: Column, key: Column) -> Column:
-    """Return an empty text, which stands for nobody, for a key that is not listed."""
-    return F.coalesce(found, F.when(key.isNotNull(), F.lit("")))
+def _words(name: str, *found: Column) -> Columns:
+    """Return the senders that all texts of words hold, word by word; null stands for all releases."""
+    everybody = F.lit(_text(_ALL for _ in range(number_of_words())))
+    lists = [F.split(F.coalesce(text, everybody), " ").cast("array<bigint>") for text in found]
+    return {
+        f"{name}_{number}": reduce(
+            lambda one, other: one.bitwiseAND(F.get(other, F.lit(number))), lists, F.col(f"senders_{number}")
+        )
+        for number in range(number_of_words())
+    }
 
 
-def _looked_up(tables: Mapping[str, Masks], generation: Column, key: Column) -> Column:
+def _found(tables: Mapping[str, Masks], generation: Column, key: Column) -> Column:
     """Return what a key stands for in a log of a generation, as a text of words; null where nothing is listed."""
-    maps = [
-        F.when(generation == name, constant_map({text: " ".join(map(str, own)) for text, own in masks.items()}))
-        for name, masks in tables.items()
-    ]
-    return F.try_element_at(F.coalesce(*maps), key)
+    texts = {name: {one: _text(words) for one, words in masks.items()} for name, masks in tables.items()}
+    return F.try_element_at(_of_generation(generation, texts, constant_map), key)
 
 
-def _words(found: Column, otherwise: int) -> list[Column]:
-    """Return the words in a text; those of an empty text have no bit, and those of null are `otherwise`."""
-    words = [F.get(F.split(found, " "), F.lit(number)) for number in range(number_of_words())]
-    return [F.when(found.isNull(), otherwise).when(found == "", 0).otherwise(word.cast("bigint")) for word in words]
+def _of_generation(generation: Column, tables: Mapping[str, _Table], constant: Callable[[_Table], Column]) -> Column:
+    """Return the constant of a generation; null for another generation."""
+    return F.coalesce(*(F.when(generation == name, constant(table)) for name, table in tables.items()))
+
+
+def _text(words: Iterable[int]) -> str:
+    return " ".join(map(str, words))

@@ -5,21 +5,13 @@ client_releases), and if the client has asked for something that a few lines by 
 negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...connections.texts import constant_map
+from ...connections.texts import constant_list, constant_map
 from ...releases.client_libraries import BINDINGS
-from ...releases.client_signatures import (
-    WORD_BITS,
-    Library,
-    Words,
-    client_signatures,
-    libraries,
-    number_of_words,
-    words,
-)
+from ...releases.client_signatures import WORD_BITS, client_signatures, libraries, number_of_words, words_by_library
 
 
 def columns(is_unknown: Column) -> Columns:
@@ -29,10 +21,12 @@ def columns(is_unknown: Column) -> Columns:
         F.lit("versions of its requests"),
         F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), _begins_with())).otherwise(""),
     )
+    oldest = F.get(constant_list(one.versions_from for one in client_signatures()), _oldest())
+    newest = F.get(constant_list(one.versions_to for one in client_signatures()), _newest())
     return {
         "probable_software_name": name,
-        "probable_versions_from": F.when(name.isNotNull(), _oldest()),
-        "probable_versions_to": F.when(name.isNotNull(), _newest()),
+        "probable_versions_from": F.when(name.isNotNull(), oldest),
+        "probable_versions_to": F.when(name.isNotNull(), newest),
         "probable_evidence": F.when(name.isNotNull(), evidence),
     }
 
@@ -52,60 +46,37 @@ def contradicting_name(stated_name: Column, stated_version: Column) -> Column:
         library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
     known = constant_map({f"{one.software} {release}": "known" for one in libraries() for release in one.known})
     stated = F.concat_ws(" ", library, F.regexp_extract(stated_version, "^v?([0-9.]+)", 1))
+    masks = constant_map({software: " ".join(map(str, words)) for software, words in words_by_library().items()})
+    own = F.split(F.try_element_at(masks, library), " ").cast("array<bigint>")
     may_be = F.lit(False)
-    for one, own in _masks():
-        may_be = may_be | ((library == one.software) & _has_any("possible", own))
+    for number in range(number_of_words()):
+        may_be = may_be | (F.col(f"possible_{number}").bitwiseAND(F.get(own, F.lit(number))) != 0)
     return F.when(F.try_element_at(known, stated).isNotNull() & ~may_be, _behaves_as())
 
 
-def _masks() -> Iterator[tuple[Library, Words]]:
-    """Yield each library with the bits of its signatures."""
-    number = 0
-    for library in libraries():
-        yield library, words(range(number, number + len(library.signatures)))
-        number += len(library.signatures)
-
-
-def _has_any(kind: str, masks: Words) -> Column:
-    found = F.lit(False)
-    for place, mask in enumerate(masks):
-        found = found | (F.col(f"{kind}_{place}").bitwiseAND(F.lit(mask)) != 0)
-    return found
-
-
 def _behaves_as() -> Column:
-    """Return the library of all releases that fit; null if there are none, or those of several."""
-    name = F.lit(None).cast("string")
-    for library, own in _masks():
-        others = tuple(~mask for mask in own)
-        is_only = _has_any("fitting", own) & ~_has_any("fitting", others)
-        name = F.when(is_only, F.lit(library.software)).otherwise(name)
-    return F.when(F.col("is_telling"), name)
+    """Return the library of all releases that fit; null if there are none, or those of several.
+
+    The signatures of a library follow each other, so all are of one library if the first and the last are.
+    """
+    names = constant_list(library.software for library in libraries() for _ in library.signatures)
+    first = F.get(names, _oldest())
+    return F.when(F.col("is_telling") & (first == F.get(names, _newest())), first)
 
 
 def _oldest() -> Column:
-    """Return the first release of the oldest signature that fits."""
-    names = constant_map(_names(one.versions_from for one in client_signatures()))
-    return F.coalesce(*(_named(names, place, _bits(place), F.lit(0)) for place in range(number_of_words())))
+    """Return the place of the first signature that fits; null if none does."""
+    return _place(range(number_of_words()), lambda word: word.bitwiseAND(-word))
 
 
 def _newest() -> Column:
-    """Return the last release of the newest signature that fits."""
-    names = constant_map(_names(one.versions_to for one in client_signatures()))
-    places = reversed(range(number_of_words()))
-    return F.coalesce(*(_named(names, place, _bits(place), F.size(_bits(place)) - 1) for place in places))
+    """Return the place of the last signature that fits; null if none does."""
+    return _place(reversed(range(number_of_words())), lambda word: word)
 
 
-def _names(versions: Iterable[str]) -> dict[str, str]:
-    """Return releases by the place of their word and their bit."""
-    return {f"{number // WORD_BITS} {1 << number % WORD_BITS}": name for number, name in enumerate(versions)}
-
-
-def _named(names: Column, place: int, bits: Column, index: Column) -> Column:
-    return F.try_element_at(names, F.concat(F.lit(f"{place} "), F.get(bits, index).cast("string")))
-
-
-def _bits(place: int) -> Column:
-    """Return the bits that a word has, the lowest first."""
-    every = F.split(F.lit(" ".join(str(1 << number) for number in range(WORD_BITS))), " ").cast("array<bigint>")
-    return F.filter(every, lambda bit: bit.bitwiseAND(F.col(f"fitting_{place}")) != 0)
+def _place(numbers: Iterable[int], with_highest_bit: Callable[[Column], Column]) -> Column:
+    """Return the place of a bit of the first of some words that has any: of the highest bit in a function of the word."""
+    words = ((number * WORD_BITS, F.col(f"fitting_{number}")) for number in numbers)
+    return F.coalesce(
+        *(F.when(word != 0, F.length(F.bin(with_highest_bit(word))) + F.lit(start - 1)) for start, word in words)
+    )
