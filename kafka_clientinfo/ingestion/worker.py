@@ -31,9 +31,9 @@ from ..errors import InputError
 from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
 from ..logs.compression import CorruptFile
 from ..logs.content import opened
-from ..logs.framing import PlainSplitter, RawRecord, Splitter, is_sure_end, receive_all
+from ..logs.framing import PlainSplitter, RawRecord, Splitter, receive_all
 from ..logs.parser import Parser, ServerLogParser, guarded
-from ..logs.reader import RESUME_WINDOW, hash_bytes, head, range_records
+from ..logs.reader import RESUME_WINDOW, hash_bytes, head
 from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
@@ -47,6 +47,7 @@ from .logged_times import LoggedTimes
 from .omissions import Omissions
 from .planned import Split
 from .problems import REPLACED
+from .record_ends import LOOKBACK, sure_records
 from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
 from .storage import HeldFile
@@ -55,9 +56,6 @@ from .topic_mentions import TopicCounts
 
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
-LOOKBACK = 4 << 20
-"""Bytes before a split that are parsed again, but not counted, to recognise requests that were logged twice."""
-
 PLACEHOLDER: RejectReason = "unreadable"
 """The reason of the rejected record that stands for the rest of a file that could not be read."""
 
@@ -208,16 +206,8 @@ class SplitReader:
                     self.first_requests.append(event)
 
     def _before(self, file: HeldFile, begin: int, end: int | None) -> Iterator[tuple[RawRecord, bool]]:
-        """Yield the records in [begin, end), and whether each certainly is one, not text inside an earlier record."""
-        is_sure = begin == 0
-        for record in range_records(file, begin, end, self.framing, self.split.file.layout):
-            yield record, is_sure
-            is_sure = is_sure or self._is_sure_end(record.kafka_text)
-
-    def _is_sure_end(self, text: bytes) -> bool:
-        last_line = text.rfind(b"\n", 0, -1) + 1
-        json_requests = self.split.file.layout.json_requests
-        return self.is_server_log or is_sure_end(text, last_line, len(text), json_requests)
+        """Yield the records in [begin, end), and whether each certainly is one."""
+        return sure_records(self.split.file, begin, end, file)
 
     def _tell_repeated_hour(self, file: HeldFile, start: int) -> None:
         """If the split starts near a repeated hour, feed the clock the times that were logged since before that hour."""
