@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 import kafka_clientinfo
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("kafka_clientinfo", "schemas", "conf")
+FOLDERS = ("kafka_clientinfo", "pyspark_kafka_request_log", "schemas", "conf")
 FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
 PLATFORMS = {
     # as Databricks 15.4, the oldest that is supported: Python 3.11
@@ -61,7 +61,8 @@ def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
         if path.suffix in (".json", ".toml", ".conf", ".properties", ".yaml", ".sql")
     } | {
         str(path.relative_to(ROOT))
-        for path in (ROOT / "kafka_clientinfo").rglob("*")
+        for package in ("kafka_clientinfo", "pyspark_kafka_request_log")
+        for path in (ROOT / package).rglob("*")
         if path.suffix in (".py", ".html", ".css", ".js")
     }
     assert wanted - inside == set()

@@ -1,0 +1,30 @@
+"""The data source `kafka_request_log` of Spark 4: request logs as rows, in batches and streams.
+
+    spark.dataSource.register(KafkaRequestLog)
+    requests = spark.read.format("kafka_request_log").option("cluster", "orders").load("/Volumes/main/kafka/logs")
+
+Options, of which the names' case does not matter:
+
+    records             | `requests` (default), `rejected_records` or `failed_requests`: rows of these tables
+    cluster, log_zone … | settings of the reading, as in conf/local.toml; `conf` names a file with settings
+    pushDownPredicate   | `true` filters in the tasks by logged_at, api_key and others; needs Spark 4.1 and
+                        | spark.sql.python.filterPushdown.enabled
+    maxBytesPerTrigger  | of a stream: bytes of log per batch, as `64m`; needs Spark 4.2
+    failOnDataLoss      | of a stream: `false` goes on if a log is gone that was to be read
+
+Python's side of Spark finds it without `register` where the package is installed (see `pyspark_kafka_request_log`).
+"""
+
+from pyspark import __version__
+
+try:
+    import pyspark.sql.datasource  # noqa: F401
+except ImportError:
+    raise ImportError(
+        f"kafka_clientinfo.source needs Spark 4.0 or later, for Python data sources, and this is {__version__}; "
+        "kafka_clientinfo.run reads logs with this release, too"
+    ) from None
+
+from .log_source import KafkaRequestLog
+
+__all__ = ["KafkaRequestLog"]

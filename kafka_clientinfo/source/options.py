@@ -1,0 +1,90 @@
+"""The options of the data source: LOGS, the kind of rows, and the settings by their names."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..config.settings import Settings, load_settings
+from ..errors import ConfigError
+from ..ingestion.discovery import find_logs, with_server_logs
+from ..ingestion.storage import StoredFile
+
+RECORDS = {"requests": "request", "rejected_records": "rejected", "failed_requests": "failed"}
+"""The kinds of rows that may be read, each a table of a warehouse, with their names in `arrow_schema.SCHEMA`."""
+_SETTINGS = ("cluster", "broker_pattern", "log_zone", "log_layout", "split_bytes")
+_OWN = ("path", "paths", "records", "conf", "maxBytesPerTrigger", "failOnDataLoss", "pushDownPredicate")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one reading.
+
+    Attributes:
+        logs: files, folders, globs or URIs.
+        records: `requests`, `rejected_records` or `failed_requests`.
+        settings: the settings of the reading.
+        max_bytes: bytes of log per batch of a stream, at most; None for no bound.
+        fail_on_data_loss: whether a stream fails if bytes of a log that it had planned to read are gone.
+        push_down: whether to filter rows before Spark gets them.
+    """
+
+    logs: tuple[str, ...]
+    records: str
+    settings: Settings
+    max_bytes: int | None = None
+    fail_on_data_loss: bool = True
+    push_down: bool = False
+
+    def files(self) -> list[StoredFile]:
+        """Return the files that the logs name now; raises InputError if they name nothing."""
+        found = find_logs(self.logs, self.settings.log_layout)
+        return with_server_logs(found) if self.records == "failed_requests" else found
+
+
+def parse_options(given: Mapping[str, str]) -> Options:
+    """Check the options of `spark.read` and `spark.readStream`, in which upper and lower case are alike.
+
+    Raises:
+        ConfigError: it names the option, what was found and what to do.
+    """
+    by_name = {name.lower(): value for name, value in given.items()}
+    known = {name.lower(): name for name in (*_OWN, *_SETTINGS)}
+    if unknown := sorted(by_name.keys() - known):
+        raise ConfigError(f"there is no option {unknown[0]!r}; give some of {', '.join(sorted(known.values()))}")
+    records = by_name.get("records", "requests")
+    if records not in RECORDS:
+        raise ConfigError(f"records is {records!r}; give one of {', '.join(RECORDS)}")
+    settings = load_settings(by_name.get("conf"), None, **{name: by_name.get(name) for name in _SETTINGS})
+    return Options(
+        _logs(by_name),
+        records,
+        settings,
+        _bytes(by_name.get("maxbytespertrigger")),
+        _flag("failOnDataLoss", by_name.get("failondataloss", "true")),
+        _flag("pushDownPredicate", by_name.get("pushdownpredicate", "false")),
+    )
+
+
+def _logs(by_name: Mapping[str, str]) -> tuple[str, ...]:
+    logs = tuple(json.loads(by_name.get("paths", "[]"))) or ((by_name["path"],) if by_name.get("path") else ())
+    if not logs:
+        raise ConfigError("no logs are given; name files, folders or globs in load(…)")
+    return logs
+
+
+def _bytes(text: str | None) -> int | None:
+    """Read a number of bytes, as `1048576`, `64k`, `64m` or `1g`."""
+    if text is None:
+        return None
+    number, unit = text.strip().lower().removesuffix("b"), 1
+    if number[-1:] in ("k", "m", "g"):
+        number, unit = number[:-1], 1024 ** ("kmg".index(number[-1]) + 1)
+    if not number.isascii() or not number.isdigit() or not int(number):
+        raise ConfigError(f"maxBytesPerTrigger is {text!r}; give a number of bytes, as 67108864 or 64m")
+    return int(number) * unit
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConfigError(f"{name} is {text!r}; give true or false")
+    return text.lower() == "true"

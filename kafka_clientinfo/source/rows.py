@@ -1,0 +1,113 @@
+"""Reads splits in a task of the data source: Arrow batches with the columns of one table."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from ..config.settings import Settings
+from ..errors import InputError
+from ..ingestion.arrow_schema import arrow_fields
+from ..ingestion.discovery import find_logs, with_server_logs
+from ..ingestion.plan import make_plan
+from ..ingestion.planned import PlannedFile, Split
+from ..ingestion.problems import REPLACED, Problem
+from ..ingestion.record_ends import record_boundary
+from ..ingestion.splits import in_tasks, splits_of
+from ..ingestion.worker import SplitReader
+from ..printable import safe
+from .options import RECORDS, Options
+
+_LOG = logging.getLogger("kafka_clientinfo.source")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a task reads.
+
+    Attributes:
+        splits: ranges of files, each with the position of its log before it; None if nothing of it was read.
+        logs: LOGS, where a file that was rotated meanwhile is looked for.
+        records: the kind of rows.
+        settings: the settings of the reading.
+        at: the time of the reading, for `ingested_at`.
+    """
+
+    splits: tuple[Split, ...]
+    logs: tuple[str, ...]
+    records: str
+    settings: Settings
+    at: datetime
+
+
+def table_schema(records: str) -> pa.Schema:
+    """Return the columns of a table as Arrow's, all nullable."""
+    return pa.schema(arrow_fields(records))
+
+
+def divided(splits: Sequence[Split], options: Options, tasks: int, at: datetime) -> list[Work]:
+    """Divide splits among tasks."""
+    return [Work(own, options.logs, options.records, options.settings, at) for own in in_tasks(splits, tasks) if own]
+
+
+def splits_until(planned: PlannedFile, end: int | None, settings: Settings, tasks: int) -> list[Split]:
+    """Return the splits of a file's new bytes up to an offset; None reads to its end.
+
+    Each begins where no record goes on: a task cannot know what the others find.
+    """
+    starts: list[int] = []
+    for split in splits_of(planned, settings, tasks):
+        start = split.start if split.start == planned.resume_at else record_boundary(planned, split.start)
+        if (end is None or start < end) and (not starts or start > starts[-1]):
+            starts.append(start)
+    return [Split(planned, start, stop) for start, stop in zip(starts, [*starts[1:], end], strict=True)]
+
+
+def warn(problems: Sequence[Problem]) -> None:
+    """Log the files that are not read; to the driver's log, as Spark takes no messages of a data source."""
+    for problem in problems:
+        _LOG.warning("%s is not read (%s): %s", safe(problem.path), problem.kind, safe(problem.detail))
+
+
+def read(work: Work) -> Iterator[pa.RecordBatch]:
+    """Read the splits of a task.
+
+    Raises:
+        InputError: a file was replaced since it was planned, and what was planned is not found under another name; or its
+            rows cannot be made.
+    """
+    schema = table_schema(work.records)
+    for split in work.splits:
+        reader = SplitReader(split, work.settings.log_zone, reads_topics=False)
+        yield from _rows(reader, work, schema)
+        if reader.error == REPLACED:
+            reader = SplitReader(_found_again(split, work), work.settings.log_zone, reads_topics=False)
+            yield from _rows(reader, work, schema)
+        if reader.error == REPLACED:
+            raise InputError(f"{split.file.path}: {REPLACED}; read again")
+        if reader.error is not None:
+            _LOG.warning("%s: %s", safe(split.file.path), safe(reader.error))
+
+
+def _rows(reader: SplitReader, work: Work, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for kind, rows in reader.parts():
+        if kind == RECORDS[work.records]:
+            columns = {field.name: array for field, array in zip(rows.schema, rows.columns, strict=True)}
+            if "ingested_at" in schema.names:
+                columns["ingested_at"] = pa.repeat(pa.scalar(work.at, schema.field("ingested_at").type), len(rows))
+            yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _found_again(split: Split, work: Work) -> Split:
+    """Return the split in the file that holds its log now: rotated logs have another name, or are compressed."""
+    row = split.file.ledger_row
+    ledger: Mapping[str, Mapping[str, Any]] = {split.file.file_id: row} if row else {}
+    files = find_logs(work.logs, work.settings.log_layout)
+    plan = make_plan(with_server_logs(files) if work.records == "failed_requests" else files, ledger, work.settings, 1)
+    for file in plan.files:
+        if file.file_id == split.file.file_id:
+            return split._replace(file=replace(file, is_over=split.file.is_over))
+    raise InputError(f"{split.file.path}: {REPLACED}, and its log is not found under another name; read again")

@@ -1,0 +1,157 @@
+"""The stream of the data source: its offsets are positions in logs, by file_id, so no log is read twice or left out.
+
+An offset holds for each log what a run keeps in `ingested_files` to know it again: where it was read from and to, and a
+hash of the bytes before that. So a log is read on under another name, and compressed, as a run does.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+from pyspark import __version__ as _SPARK
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from ..errors import ConfigError, InputError
+from ..ingestion.plan import make_plan
+from ..ingestion.planned import Plan, PlannedFile, Split
+from ..ingestion.problems import Problem
+from ..ingestion.record_ends import complete_until, record_boundary
+from ..logs.reader import record_start, resume_point
+from .options import Options
+from .rows import Work, divided, read, splits_until, warn
+
+Positions = dict[str, dict[str, Any]]
+"""Where each log was read to, by file_id."""
+try:
+    _limits: Any = import_module("pyspark.sql.streaming.datasource")
+except ImportError:  # before Spark 4.2
+    _limits = None
+_AvailableNow: Any = _limits.SupportsTriggerAvailableNow if _limits else object
+
+
+class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
+    """Reads logs as a stream: what is there at first, and then what is added."""
+
+    def __init__(self, options: Options) -> None:
+        if options.max_bytes is not None and _limits is None:
+            raise ConfigError(
+                f"maxBytesPerTrigger needs Spark 4.2 or later, and this is {_SPARK}: before that, Spark does not say up to "
+                "where a batch may read; leave the option out, and a batch reads all that is there"
+            )
+        self._options = options
+        self._known: Positions = {}
+        self._target: Positions | None = None
+        self._planned: dict[str, PlannedFile] = {}
+        self._warned: set[Problem] = set()
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return the offset before all logs."""
+        return {"logs": {}}
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        """Return the bound per batch, from Spark 4.2 on."""
+        bound = self._options.max_bytes
+        return _limits.ReadAllAvailable() if bound is None else _limits.ReadMaxBytes(bound)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note what is there now: a query with this trigger ends when it has read that."""
+        self._target = self._latest({}, None)
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """Return how far the logs may be read: to the last complete record of each, or to the bound.
+
+        Args:
+            start: the offset of the last batch; before Spark 4.2 it is not given, and the last known one counts.
+            limit: Spark's ReadLimit.
+        """
+        known = self._known if start is None else start["logs"]
+        return {"logs": self._latest(known, getattr(limit, "max_bytes", None))}
+
+    def _latest(self, known: Mapping[str, Mapping[str, Any]], max_bytes: int | None) -> Positions:
+        plan = self._plan(known)
+        left = max_bytes
+        latest = {name: dict(row) for name, row in known.items()}
+        for file in plan.files:
+            if left is not None and left <= 0:
+                break
+            end = self._end(file, left)
+            if end > file.resume_at:
+                latest[file.file_id] = _position(file, end)
+                left = None if left is None else left - (end - file.resume_at)
+        for row in plan.packed:
+            latest[row["file_id"]] |= {name: row[name] for name in ("path", "size_on_disk", "compressed")}
+        return dict(sorted(latest.items()))
+
+    def _plan(self, known: Mapping[str, Mapping[str, Any]]) -> Plan:
+        plan = make_plan(self._options.files(), known, self._options.settings, 1)
+        warn([problem for problem in plan.problems if problem not in self._warned])
+        self._warned.update(plan.problems)
+        self._planned = {file.file_id: file for file in plan.files}
+        return plan
+
+    def _end(self, file: PlannedFile, bound: int | None) -> int:
+        """Return the offset up to which a batch may read a file: a compressed one is read whole."""
+        end = complete_until(file)
+        if self._target is not None:
+            end = min(end, int(self._target.get(file.file_id, {}).get("bytes_ingested", 0)))
+        if bound is None or file.compressed or not file.layout.splittable or end - file.resume_at <= bound:
+            return end
+        start = record_start(file.file, file.resume_at + bound, file.layout.json_requests)
+        return end if start is None else min(end, record_boundary(file, start))
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Return the work of a batch, one item per task; Spark calls this with equal offsets when a query starts again."""
+        before, after = start["logs"], end["logs"]
+        self._known = after
+        grown = {
+            name: int(row["bytes_ingested"])
+            for name, row in after.items()
+            if int(row["bytes_ingested"]) > _read_until(before, name)
+        }
+        if not grown:
+            return []
+        if any(self._resumes_at(name) != _read_until(before, name) for name in grown):
+            self._plan(before)
+        tasks, splits = os.cpu_count() or 1, list[Split]()
+        for name, until in grown.items():
+            if self._resumes_at(name) == _read_until(before, name):
+                splits += splits_until(self._planned[name], until, self._options.settings, tasks)
+            elif self._options.fail_on_data_loss:
+                raise InputError(
+                    f"{after[name]['path']}: bytes {_read_until(before, name)} to {until} of this log were to be read, and "
+                    "it is in none of the files that are there; bring it back, or set failOnDataLoss to false to go on "
+                    "without it"
+                )
+        return [InputPartition(work) for work in divided(splits, self._options, tasks, datetime.now(UTC))]
+
+    def _resumes_at(self, name: str) -> int | None:
+        return self._planned[name].resume_at if name in self._planned else None
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the work of one task."""
+        work: Work = partition.value
+        return read(work)
+
+
+def _read_until(positions: Mapping[str, Mapping[str, Any]], name: str) -> int:
+    return int(positions[name]["bytes_ingested"]) if name in positions else 0
+
+
+def _position(file: PlannedFile, end: int) -> dict[str, Any]:
+    """Return how a log is known again after it was read up to an offset; see `ingestion.copies`."""
+    aligned = replace(file.file, size=None) if file.compressed else file.file
+    return {
+        "path": file.path,
+        "cluster": file.cluster,
+        "broker": file.broker,
+        "compressed": file.compressed,
+        "size_on_disk": file.size_on_disk,
+        "first_record_offset": file.first_offset,
+        "bytes_ingested": end,
+        "pending_bytes": 0 if file.compressed else max(0, file.end - end),
+        "resume_hash": resume_point(aligned, end, file.first_offset).hash or "",
+    }

@@ -1,0 +1,159 @@
+"""The data source reads the rows that a run stores, in any splits, and says what it does not read."""
+
+import logging
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.errors import ConfigError, InputError
+from kafka_clientinfo.ingestion import record_ends
+from kafka_clientinfo.ingestion.plan import make_plan
+from kafka_clientinfo.source import rows as source_rows
+from kafka_clientinfo.source.log_source import LogReader
+from kafka_clientinfo.source.rows import divided, splits_until, table_schema
+from tests.amounts import examples
+from tests.builders import TEXT_RECORDS, json_record
+from tests.ingestion.test_splits import CLIENT_IDS, RECORDS, log_of
+from tests.source.reading import in_small_splits, options_of, read_all, without_time
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def a_log(path: Path, *records: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(records))
+    return path
+
+
+@settings(max_examples=examples(80))
+@given(
+    st.lists(st.tuples(st.sampled_from(RECORDS), CLIENT_IDS), min_size=1, max_size=12),
+    st.integers(1, 6000),
+    st.sampled_from([1, 1500, 1 << 22]),
+)
+def test_tasks_that_know_nothing_of_each_other_read_the_rows_of_one(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[Any], split_bytes: int, lookback: int
+) -> None:
+    path = a_log(tmp_path_factory.mktemp("source") / "b" / "kafka-request.log", log_of(parts))
+    options = in_small_splits(options_of(path))
+    with patch.object(record_ends, "LOOKBACK", lookback):
+        plan = make_plan(options.files(), {}, options.settings, 1)
+        splits = [split for file in plan.files for split in splits_until(file, None, options.settings, 1 << 20)]
+        works = divided(splits, options, 1 << 20, NOON)
+        found = without_time(row for work in works for batch in source_rows.read(work) for row in batch.to_pylist())
+    assert found == read_all(path, split_bytes=str(1 << 40))
+
+
+def test_false_cuts_are_moved_to_where_a_record_begins(tmp_path: Path) -> None:
+    forged = "\n".join(json_record(client_id="forged").decode() for _ in range(40))
+    text = TEXT_RECORDS["request_header_struct"](client_id=f"x\n{forged}")
+    path = a_log(tmp_path / "kafka-request.log", json_record(), text, json_record())
+    options = in_small_splits(options_of(path))
+    (file,) = make_plan(options.files(), {}, options.settings, 1).files
+    starts = [split.start for split in splits_until(file, None, options.settings, 1 << 20)]
+    assert set(starts) <= {0, len(json_record()), len(json_record()) + len(text)}
+
+
+def test_a_log_that_was_rotated_after_planning_is_found_again(tmp_path: Path) -> None:
+    live = a_log(tmp_path / "b" / "kafka-request.log", json_record(client_id="old"))
+    reader = LogReader(options_of(tmp_path))
+    parts = reader.partitions()
+    live.rename(live.with_name("kafka-request.log.1"))
+    a_log(live, json_record(client_id="new"))
+    assert [row["client_id"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()] == ["old"]
+
+
+def test_a_log_that_was_replaced_after_planning_fails_the_reading(tmp_path: Path) -> None:
+    live = a_log(tmp_path / "b" / "kafka-request.log", json_record(client_id="old"))
+    reader = LogReader(options_of(tmp_path))
+    (part,) = reader.partitions()
+    a_log(live, json_record(client_id="new"))
+    with pytest.raises(InputError, match="another file has taken its place since it was planned"):
+        list(reader.read(part))
+
+
+def test_files_that_are_not_read_are_named_without_what_a_terminal_would_act_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    a_log(tmp_path / "b" / "kafka-request.log", json_record())
+    a_log(tmp_path / "b" / "kafka-request.log.\x1b[31m", b"nothing of a log\n")
+    with caplog.at_level(logging.WARNING):
+        LogReader(options_of(tmp_path)).partitions()
+    (message,) = (record.getMessage() for record in caplog.records)
+    assert "is not read (unreadable): it holds no complete record" in message
+    assert "\x1b" not in message
+
+
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({}, "no logs are given; name files, folders or globs in load"),
+        ({"path": "x", "recrods": "y"}, "there is no option 'recrods'; give some of broker_pattern, cluster"),
+        ({"path": "x", "records": "connections"}, "records is 'connections'; give one of requests, rejected_records"),
+        ({"path": "x", "log_zone": "Mars"}, "log_zone is 'Mars'; give an IANA name"),
+        ({"path": "x", "maxBytesPerTrigger": "many"}, "maxBytesPerTrigger is 'many'; give a number of bytes"),
+        ({"path": "x", "maxBytesPerTrigger": "0"}, "maxBytesPerTrigger is '0'; give a number of bytes"),
+        ({"path": "x", "failOnDataLoss": "no"}, "failOnDataLoss is 'no'; give true or false"),
+    ],
+)
+def test_wrong_options_are_refused(given_options: dict[str, str], message: str) -> None:
+    from kafka_clientinfo.source.options import parse_options
+
+    with pytest.raises(ConfigError, match=message):
+        parse_options(given_options)
+
+
+def test_options_are_read_whatever_their_case() -> None:
+    from kafka_clientinfo.source.options import parse_options
+
+    options = parse_options(
+        {"PATHS": '["a", "b"]', "Cluster": "orders", "MAXBYTESPERTRIGGER": "64m", "records": "requests"}
+    )
+    assert (options.logs, options.settings.cluster, options.max_bytes) == (("a", "b"), "orders", 64 << 20)
+
+
+def test_the_columns_are_those_of_the_table() -> None:
+    for records in source_rows.RECORDS:
+        assert table_schema(records).names
+
+
+def test_spark_before_data_sources_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
+    monkeypatch.delitem(sys.modules, "kafka_clientinfo.source")
+    with pytest.raises(ImportError, match=r"kafka_clientinfo\.source needs Spark 4\.0 or later"):
+        __import__("kafka_clientinfo.source")
+
+
+def test_pushed_filters_keep_the_rows_that_spark_would_keep() -> None:
+    datasource = pytest.importorskip("pyspark.sql.datasource")
+    from kafka_clientinfo.source.filters import filtered, supported
+
+    schema = pa.schema([("api_key", pa.int32()), ("client_id", pa.string()), ("logged_at", pa.timestamp("us", "UTC")),
+                        ("request_body", pa.string())])  # fmt: skip
+    batch = pa.RecordBatch.from_pylist(
+        [{"api_key": key, "client_id": text, "logged_at": NOON + timedelta(hours=key or 0), "request_body": "b"}
+         for key, text in [(1, "a"), (2, None), (None, "a"), (3, "b")]],
+        schema=schema,
+    )  # fmt: skip
+    kept = {
+        datasource.EqualTo(("api_key",), 1): [1],
+        datasource.In(("api_key",), (1, 3, None)): [1, 3],
+        datasource.GreaterThan(("logged_at",), NOON + timedelta(hours=1)): [2, 3],
+        datasource.GreaterThanOrEqual(("api_key",), 2): [2, 3],
+        datasource.LessThan(("api_key",), 2): [1],
+        datasource.LessThanOrEqual(("api_key",), 2): [1, 2],
+        datasource.IsNotNull(("client_id",)): [1, None, 3],
+    }
+    for one, keys in kept.items():
+        assert list(supported([one], schema)) == [one]
+        assert filtered(batch, [one]).column("api_key").to_pylist() == keys, one
+    others = [datasource.EqualTo(("request_body",), "b"), datasource.IsNull(("client_id",)),
+              datasource.StringStartsWith(("client_id",), "a"), datasource.EqualTo(("api_key", "x"), 1)]  # fmt: skip
+    assert list(supported(others, schema)) == []

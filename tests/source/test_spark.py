@@ -1,0 +1,103 @@
+"""The data source in Spark: found by its name, with the rows of a run's tables, and as a stream into a table."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chispa.dataframe_comparer import assert_df_equality
+from pyspark.sql import functions as F
+
+from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.source.test_stream import Folder
+
+pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4")
+ROOT = Path(__file__).resolve().parent.parent.parent
+FORMAT = "kafka_request_log"
+
+
+@pytest.fixture(scope="module")
+def source(spark: Any) -> Any:
+    from kafka_clientinfo.source import KafkaRequestLog
+
+    spark.dataSource.register(KafkaRequestLog)
+    return spark.read.format(FORMAT)
+
+
+def comparable(rows: Any) -> Any:
+    """Rows without the time of the reading; maps, which nothing compares, as lists of entries."""
+    kept = [name for name in rows.columns if name != "ingested_at"]
+    maps = {field.name for field in rows.schema if field.dataType.typeName() == "map"}
+    columns = [F.array_sort(F.map_entries(name)).alias(name) if name in maps else F.col(name) for name in kept]
+    return rows.select(columns).orderBy("file_id", "byte_offset")
+
+
+@pytest.mark.parametrize("records", ["requests", "rejected_records", "failed_requests"])
+def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: Path, records: str) -> None:
+    stored = Warehouse(spark, str(sample_warehouse)).read(records)
+    read = source.option("records", records).load(str(ROOT / "sample_logs"))
+    assert read.columns == list(table_spec(records).column_names)
+    assert_df_equality(comparable(read), comparable(stored), ignore_nullable=True, ignore_metadata=True)
+
+
+def test_filters_are_pushed_where_the_session_allows_it(spark: Any, source: Any) -> None:
+    folder = str(ROOT / "sample_logs" / "kafka-2.8.2")
+    condition = (F.col("api_key") == 18) & (F.col("logged_at") > F.lit("2020-01-01 00:00:00").cast("timestamp"))
+    plain = spark.read.format(FORMAT).load(folder).where(condition)
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushed = spark.read.format(FORMAT).option("pushDownPredicate", "true").load(folder).where(condition)
+        assert_df_equality(comparable(pushed), comparable(plain))
+        assert pushed.count() > 0
+        assert "Filter" not in pushed._jdf.queryExecution().simpleString().replace("RuntimeFilters", "")
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def test_a_wrong_option_is_said(spark: Any, source: Any) -> None:
+    with pytest.raises(Exception, match="records is 'connections'; give one of requests"):
+        spark.read.format(FORMAT).option("records", "connections").load("x").collect()
+
+
+class Stream:
+    """A query that writes a Delta table, and ends when it has read what is there."""
+
+    def __init__(self, spark: Any, logs: Path, root: Path) -> None:
+        self.spark, self.logs, self.table, self.checkpoint = spark, logs, root / "table", root / "checkpoint"
+
+    def run(self) -> None:
+        rows = self.spark.readStream.format(FORMAT).option("cluster", "c").load(str(self.logs))
+        writing = rows.writeStream.format("delta").option("checkpointLocation", str(self.checkpoint))
+        query = writing.trigger(availableNow=True).start(str(self.table))
+        query.awaitTermination()
+
+    def forget_last_commit(self) -> None:
+        """Leave the checkpoint as a process does that is killed in its last batch."""
+        last = max(int(path.name) for path in (self.checkpoint / "commits").iterdir() if path.name.isdecimal())
+        for name in (f"{last}", f".{last}.crc"):
+            (self.checkpoint / "commits" / name).unlink(missing_ok=True)
+
+
+@pytest.mark.classic("the stream's table and checkpoint are on this machine")
+def test_a_stream_reads_every_row_once_while_logs_grow_rotate_and_are_compressed(
+    spark: Any, source: Any, tmp_path: Path
+) -> None:
+    folder = Folder(tmp_path / "logs")
+    stream = Stream(spark, tmp_path / "logs", tmp_path)
+    folder.record()
+    stream.run()
+    folder.record()
+    folder.half()
+    stream.run()
+    folder.rotate()
+    folder.record()
+    stream.run()
+    stream.forget_last_commit()
+    folder.compress()
+    folder.record()
+    stream.run()
+    stream.run()
+    table = spark.read.format("delta").load(str(stream.table))
+    whole = spark.read.format(FORMAT).option("cluster", "c").load(str(tmp_path / "logs"))
+    assert table.count() == 5
+    assert_df_equality(comparable(table), comparable(whole))
