@@ -1,5 +1,6 @@
 """The examples for schedulers, and the container's definition: what of them can be checked without what runs them."""
 
+import os
 import re
 import runpy
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -233,3 +235,37 @@ def test_the_container_runs_as_a_user_without_rights_and_holds_the_archive_of_cl
     assert last[user] == "USER 10001"
     assert "kafka_clientinfo.commands.prepare" in last[user + 1]
     assert 'ENTRYPOINT ["kafka-clientinfo"]' in last
+
+
+@pytest.mark.classic("it starts a stream with a checkpoint on this machine")
+def test_the_bronze_stream_goes_on_where_it_ended(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4")
+    log = tmp_path / "logs" / "b" / "kafka-request.log"
+    log.parent.mkdir(parents=True)
+    main = runpy.run_path(str(EXAMPLES / "bronze_stream.py"))["main"]
+    table = tmp_path / "table"
+    for number in (1, 2):
+        with log.open("ab") as growing:
+            growing.write(json_record(correlation_id=number))
+        main(str(log.parent.parent), str(table), str(tmp_path / "checkpoint"))
+        assert capsys.readouterr().out == f"{number:,} requests in {table}\n"
+
+
+@pytest.mark.process
+def test_the_pipeline_runs_as_its_header_says_and_then_reads_only_what_is_new(tmp_path: Path) -> None:
+    spec = EXAMPLES / "pipeline" / "spark-pipeline.yml"
+    command = re.findall(r"^#   (spark-pipelines .*)$", spec.read_text("utf-8"), re.M)
+    assert len(command) == 1
+    assert command[0] in (ROOT / "docs" / "howto" / "ways-in.md").read_text("utf-8")
+    shutil.copytree(EXAMPLES / "pipeline", tmp_path / "examples" / "pipeline")
+    shutil.copytree(ROOT / "sample_logs" / "kafka-2.7.2", tmp_path / "sample_logs" / "b")
+    copied = tmp_path / "examples" / "pipeline" / "spark-pipeline.yml"
+    copied.write_text(copied.read_text("utf-8").replace("file:///tmp/", f"file://{tmp_path}/"), "utf-8")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    seen = []
+    for _ in range(2):
+        done = subprocess.run(command[0].split(), cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert "Run is COMPLETED" in done.stderr + done.stdout, done.stderr[-2000:]
+        files = (tmp_path / "spark-warehouse" / "requests").glob("*.parquet")
+        seen.append(sum(pq.read_metadata(file).num_rows for file in files))
+    assert seen == [479, 479]

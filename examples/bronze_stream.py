@@ -1,0 +1,23 @@
+"""Structured Streaming of request logs into a bronze table: `python examples/bronze_stream.py LOGS TABLE CHECKPOINT`.
+
+It reads what is there and ends; a schedule starts it again, and it goes on where it ended. For a stream that goes on,
+replace the trigger by `processingTime="1 minute"`.
+"""
+
+import sys
+
+from kafka_clientinfo import load_settings, local_session
+from kafka_clientinfo.source import KafkaRequestLog
+
+
+def main(logs: str, table: str, checkpoint: str) -> None:
+    spark = local_session(load_settings())  # on a platform: the session that is there
+    spark.dataSource.register(KafkaRequestLog)
+    requests = spark.readStream.format("kafka_request_log").option("cluster", "orders").load(logs)
+    writing = requests.writeStream.format("delta").option("checkpointLocation", checkpoint)
+    writing.trigger(availableNow=True).start(table).awaitTermination()
+    print(f"{spark.read.format('delta').load(table).count():,} requests in {table}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
