@@ -78,9 +78,10 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         for file in plan.files:
             if left is not None and left <= 0:
                 break
-            end = self._end(file, left)
+            complete = complete_until(file)
+            end = self._end(file, complete, left)
             if end > file.resume_at:
-                latest[file.file_id] = _position(file, end)
+                latest[file.file_id] = _position(file, end, is_all=end == complete)
                 left = None if left is None else left - (end - file.resume_at)
         for row in plan.packed:
             latest[row["file_id"]] |= {name: row[name] for name in ("path", "size_on_disk", "compressed")}
@@ -93,9 +94,8 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         self._planned = {file.file_id: file for file in plan.files}
         return plan
 
-    def _end(self, file: PlannedFile, bound: int | None) -> int:
-        """Return the offset up to which a batch may read a file: a compressed one is read whole."""
-        end = complete_until(file)
+    def _end(self, file: PlannedFile, end: int, bound: int | None) -> int:
+        """Return the offset up to which a batch may read a file, `end` at most: a compressed one is read whole."""
         if self._target is not None:
             end = min(end, int(self._target.get(file.file_id, {}).get("bytes_ingested", 0)))
         if bound is None or file.compressed or not file.layout.splittable or end - file.resume_at <= bound:
@@ -141,8 +141,11 @@ def _read_until(positions: Mapping[str, Mapping[str, Any]], name: str) -> int:
     return int(positions[name]["bytes_ingested"]) if name in positions else 0
 
 
-def _position(file: PlannedFile, end: int) -> dict[str, Any]:
-    """Return how a log is known again after it was read up to an offset; see `ingestion.copies`."""
+def _position(file: PlannedFile, end: int, is_all: bool) -> dict[str, Any]:
+    """Return how a log is known again after it was read up to an offset; see `ingestion.copies`.
+
+    `is_all` says whether no complete record follows the offset.
+    """
     aligned = replace(file.file, size=None) if file.compressed else file.file
     return {
         "path": file.path,
@@ -152,6 +155,6 @@ def _position(file: PlannedFile, end: int) -> dict[str, Any]:
         "size_on_disk": file.size_on_disk,
         "first_record_offset": file.first_offset,
         "bytes_ingested": end,
-        "pending_bytes": 0 if file.compressed else max(0, file.end - end),
+        "pending_bytes": max(0, file.end - end) if is_all and not file.compressed else 0,
         "resume_hash": resume_point(aligned, end, file.first_offset).hash or "",
     }

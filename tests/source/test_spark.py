@@ -1,5 +1,6 @@
 """The data source in Spark: found by its name, with the rows of a run's tables, and as a stream into a table."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,8 @@ class Stream:
     def __init__(self, spark: Any, logs: Path, root: Path) -> None:
         self.spark, self.logs, self.table, self.checkpoint = spark, logs, root / "table", root / "checkpoint"
 
-    def run(self) -> None:
-        rows = self.spark.readStream.format(FORMAT).option("cluster", "c").load(str(self.logs))
+    def run(self, **options: str) -> None:
+        rows = self.spark.readStream.format(FORMAT).option("cluster", "c").options(**options).load(str(self.logs))
         writing = rows.writeStream.format("delta").option("checkpointLocation", str(self.checkpoint))
         query = writing.trigger(availableNow=True).start(str(self.table))
         query.awaitTermination()
@@ -101,3 +102,15 @@ def test_a_stream_reads_every_row_once_while_logs_grow_rotate_and_are_compressed
     whole = spark.read.format(FORMAT).option("cluster", "c").load(str(tmp_path / "logs"))
     assert table.count() == 5
     assert_df_equality(comparable(table), comparable(whole))
+
+
+@pytest.mark.classic("the stream's table and checkpoint are on this machine")
+@pytest.mark.skipif(not find_spec("pyspark.sql.streaming.datasource"), reason="Spark 4.2 and later bound a batch")
+def test_a_bound_divides_what_is_there_into_batches(spark: Any, source: Any, tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "logs")
+    stream = Stream(spark, tmp_path / "logs", tmp_path)
+    for _ in range(6):
+        folder.record()
+    stream.run(maxBytesPerTrigger="1")
+    assert len([path for path in (stream.checkpoint / "commits").iterdir() if path.name.isdecimal()]) > 1
+    assert spark.read.format("delta").load(str(stream.table)).count() == 6

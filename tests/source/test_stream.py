@@ -110,6 +110,21 @@ def test_what_has_not_changed_makes_no_batch(tmp_path: Path) -> None:
     assert query.batch() == 1
 
 
+@pytest.mark.parametrize("bound", [1, 700, 1 << 20])
+def test_a_bound_divides_a_log_into_batches_until_all_is_read(tmp_path: Path, bound: int) -> None:
+    folder = Folder(tmp_path)
+    for _ in range(6):
+        folder.record()
+    folder.half()
+    query = Query(tmp_path, bound)
+    sizes = []
+    while size := query.batch():
+        sizes.append(size)
+    assert sum(sizes) == 6
+    assert (len(sizes) == 1) == (bound == 1 << 20)
+    assert without_time(query.rows) == read_all(tmp_path)
+
+
 def test_a_log_that_is_rotated_while_a_batch_is_read_is_read_under_its_new_name(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.record()
