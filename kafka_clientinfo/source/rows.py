@@ -56,12 +56,14 @@ def divided(splits: Sequence[Split], options: Options, tasks: int, at: datetime)
 def splits_until(planned: PlannedFile, end: int | None, settings: Settings, tasks: int) -> list[Split]:
     """Return the splits of a file's new bytes up to an offset; None reads to its end.
 
-    Each begins where no record goes on: a task cannot know what the others find.
+    Each begins where no record goes on, as far as the bytes before it show: a task cannot know what the others find.
     """
+    if planned.compressed:
+        return [Split(planned, planned.resume_at, end)]
     starts: list[int] = []
     for split in splits_of(planned, settings, tasks):
         start = split.start if split.start == planned.resume_at else record_boundary(planned, split.start)
-        if (end is None or start < end) and (not starts or start > starts[-1]):
+        if start < (planned.end if end is None else end) and (not starts or start > starts[-1]):
             starts.append(start)
     return [Split(planned, start, stop) for start, stop in zip(starts, [*starts[1:], end], strict=True)]
 
@@ -76,8 +78,8 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
     """Read the splits of a task.
 
     Raises:
-        InputError: a file was replaced since it was planned, and what was planned is not found under another name; or its
-            rows cannot be made.
+        InputError: a file was replaced since it was planned, and what was planned is not found under another name; the file
+            was cut inside a record, so that its rows would be wrong; or rows cannot be made.
     """
     schema = table_schema(work.records)
     for split in work.splits:
@@ -88,6 +90,11 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
             yield from _rows(reader, work, schema)
         if reader.error == REPLACED:
             raise InputError(f"{split.file.path}: {REPLACED}; read again")
+        if split.end is not None and reader.end > split.end:
+            raise InputError(
+                f"{split.file.path}: a record goes on after byte {split.end}, where another task began to read, as clients "
+                f"wrote text that looks like records; read with the option split_bytes above {split.file.end}"
+            )
         if reader.error is not None:
             _LOG.warning("%s: %s", safe(split.file.path), safe(reader.error))
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,3 @@ class Query:
             self.rows += self.read(until)
             self.at = until
         return without_time(self.rows)
-
-
-def in_small_splits(options: Any) -> Any:
-    return replace(options, settings=replace(options.settings, split_bytes=1))

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import ConfigError, InputError
@@ -20,8 +21,9 @@ from kafka_clientinfo.source.log_source import LogReader
 from kafka_clientinfo.source.rows import divided, splits_until, table_schema
 from tests.amounts import examples
 from tests.builders import TEXT_RECORDS, json_record
-from tests.ingestion.test_splits import CLIENT_IDS, RECORDS, log_of
-from tests.source.reading import in_small_splits, options_of, read_all, without_time
+from tests.ingestion.splitting import read_in_splits
+from tests.ingestion.test_splits import CLIENT_IDS, FORGED_JSON, RECORDS, downgraded, log_of
+from tests.source.reading import options_of, read_all, without_time
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -38,27 +40,39 @@ def a_log(path: Path, *records: bytes) -> Path:
     st.integers(1, 6000),
     st.sampled_from([1, 1500, 1 << 22]),
 )
+@example([(json_record, "x")] * 9 + [(TEXT_RECORDS["request_header_struct"], "x\n" + FORGED_JSON * 9)] * 4, 3000, 1)
 def test_tasks_that_know_nothing_of_each_other_read_the_rows_of_one(
     tmp_path_factory: pytest.TempPathFactory, parts: list[Any], split_bytes: int, lookback: int
 ) -> None:
     path = a_log(tmp_path_factory.mktemp("source") / "b" / "kafka-request.log", log_of(parts))
-    options = in_small_splits(options_of(path))
-    with patch.object(record_ends, "LOOKBACK", lookback):
+    options = options_of(path, split_bytes=str(split_bytes))
+    refused = suppress(InputError) if lookback < 1 << 20 else nullcontext()  # rather no rows than wrong ones
+    with refused, patch.object(record_ends, "LOOKBACK", lookback):
         plan = make_plan(options.files(), {}, options.settings, 1)
         splits = [split for file in plan.files for split in splits_until(file, None, options.settings, 1 << 20)]
         works = divided(splits, options, 1 << 20, NOON)
         found = without_time(row for work in works for batch in source_rows.read(work) for row in batch.to_pylist())
-    assert found == read_all(path, split_bytes=str(1 << 40))
+        assert found == read_all(path, split_bytes=str(1 << 40))
 
 
 def test_false_cuts_are_moved_to_where_a_record_begins(tmp_path: Path) -> None:
-    forged = "\n".join(json_record(client_id="forged").decode() for _ in range(40))
-    text = TEXT_RECORDS["request_header_struct"](client_id=f"x\n{forged}")
-    path = a_log(tmp_path / "kafka-request.log", json_record(), text, json_record())
-    options = in_small_splits(options_of(path))
+    path = downgraded(tmp_path / "b" / "kafka-request.log")
+    assert read_in_splits(path, 3000, 1 << 20)[2], "the run would have to take cuts back"
+    options = options_of(path, split_bytes="3000")
     (file,) = make_plan(options.files(), {}, options.settings, 1).files
-    starts = [split.start for split in splits_until(file, None, options.settings, 1 << 20)]
-    assert set(starts) <= {0, len(json_record()), len(json_record()) + len(text)}
+    starts = {split.start for split in splits_until(file, None, options.settings, 1 << 20)}
+    records = {row["byte_offset"] for row in read_all(path, split_bytes=str(1 << 40))}
+    assert len(starts) > 3
+    assert starts <= records
+
+
+def test_a_cut_inside_a_record_that_planning_cannot_see_fails_the_reading(tmp_path: Path) -> None:
+    path = downgraded(tmp_path / "b" / "kafka-request.log")
+    with (
+        patch.object(record_ends, "LOOKBACK", 1),
+        pytest.raises(InputError, match=r"where another task began to read.*split_bytes above"),
+    ):
+        read_all(path, split_bytes="3000")
 
 
 def test_a_log_that_was_rotated_after_planning_is_found_again(tmp_path: Path) -> None:

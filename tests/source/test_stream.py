@@ -5,15 +5,18 @@ import json
 import os
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import ConfigError, InputError
+from kafka_clientinfo.ingestion import record_ends
 from kafka_clientinfo.source import stream
 from tests.amounts import examples
 from tests.builders import TEXT_RECORDS, json_record
+from tests.ingestion.test_splits import downgraded
 from tests.source.reading import Query, options_of, read_all, without_time
 
 LIVE = "kafka-request.log"
@@ -84,18 +87,20 @@ OF_THE_QUERY = ("batch", "restart", "restart_in_batch")
 @given(
     st.lists(st.one_of(st.sampled_from(OF_THE_LOGS), st.sampled_from(OF_THE_QUERY)), min_size=4, max_size=30),
     st.sampled_from([None, 1, 900]),
+    st.sampled_from([1, 4 << 20]),
 )
 def test_whatever_happens_between_batches_all_rows_are_read_once(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[str], bound: int | None
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str], bound: int | None, lookback: int
 ) -> None:
     root = tmp_path_factory.mktemp("stream")
     folder = Folder(root)
     folder.record()
     query = Query(root, bound)
-    for step in steps:
-        getattr(query if step in OF_THE_QUERY else folder, step)()
-    folder.whole()
-    assert query.everything() == read_all(root)
+    with patch.object(record_ends, "LOOKBACK", lookback):
+        for step in steps:
+            getattr(query if step in OF_THE_QUERY else folder, step)()
+        folder.whole()
+        assert query.everything() == read_all(root)
 
 
 def test_what_has_not_changed_makes_no_batch(tmp_path: Path) -> None:
@@ -123,6 +128,37 @@ def test_a_bound_divides_a_log_into_batches_until_all_is_read(tmp_path: Path, bo
     assert sum(sizes) == 6
     assert (len(sizes) == 1) == (bound == 1 << 20)
     assert without_time(query.rows) == read_all(tmp_path)
+
+
+def test_batches_end_where_a_record_ends_whatever_clients_write(tmp_path: Path) -> None:
+    downgraded(tmp_path / "b" / LIVE)
+    query = Query(tmp_path, 3000)
+    assert query.batch() < 24
+    assert query.everything() == read_all(tmp_path)
+
+
+def test_a_torn_record_at_the_end_of_a_rotated_log_is_read_as_in_a_batch(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.record()
+    folder.half()
+    folder.rest = b""
+    folder.rotate()
+    folder.record()
+    query = Query(tmp_path, records="rejected_records")
+    assert query.everything() == read_all(tmp_path, records="rejected_records") != []
+
+
+def test_a_log_that_was_compressed_is_known_under_its_new_name(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.record()
+    folder.rotate()
+    query = Query(tmp_path)
+    query.batch()
+    folder.compress()
+    assert query.batch() == 0
+    (row,) = query.at["logs"].values()
+    assert (row["compressed"], row["path"][-3:]) == (True, ".gz")
+    assert query.plan() == query.at
 
 
 def test_a_log_that_is_rotated_while_a_batch_is_read_is_read_under_its_new_name(tmp_path: Path) -> None:
