@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .warehouse.maintenance import ForgetReport, MaintenanceReport, forget, maintain
     from .warehouse.warehouse import Warehouse
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Check",
     "ClientInfoError",
