@@ -91,7 +91,7 @@ browser: setup $(VENV)/.browser ## Read the report's page in a headless Chromium
 picture: run $(VENV)/.browser ## Make docs/report.png again from the report of sample_logs
 	$(BIN)/python -m tests.report.picture $(WAREHOUSE) docs/report.png
 
-OTHER_SPARKS := tests/test_oldest_spark.py
+OTHER_SPARKS := tests/test_other_sparks.py
 
 $(VENV)/.manifests: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,manifests]'
@@ -100,8 +100,8 @@ $(VENV)/.manifests: $(VENV)/.installed
 oracle: setup $(VENV)/.manifests ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS:%=--ignore=%)
 
-sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)
-	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
+sparks: setup ## Make the same tables with every other supported Spark and Java (or SPARK=4.2; needs the package registries)
+	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS) $(SPARK:%=-k spark%-)
 
 # Tests of whole runs. The others cache relations with localCheckpoint(), which serverless compute refuses. The session is one
 # of Spark Connect there too, so that only these run with the long tests.

@@ -18,15 +18,12 @@ from packaging.requirements import Requirement
 
 import kafka_clientinfo
 
+from .supported import SPARKS
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("kafka_clientinfo", "pyspark_kafka_request_log", "schemas", "conf")
 FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
-PLATFORMS = {
-    # as Databricks 15.4, the oldest that is supported: Python 3.11
-    "Spark 3.5": ("pyspark==3.5.5", "delta-spark==3.3.2", "pyarrow==14.0.1", "numpy==1.23.5", "pandas==1.5.3"),
-    # as Databricks 17.3
-    "Spark 4": ("pyspark==4.0.1", "delta-spark==4.0.0", "pyarrow==19.0.1", "numpy==2.1.3", "pandas==2.2.3"),
-}
+PLATFORMS = {"Spark 3.5": SPARKS["3.5"].packages, "Spark 4": SPARKS["4.0"].packages}
 """What a platform with Spark has installed."""
 
 
