@@ -12,7 +12,7 @@ PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 .DEFAULT_GOAL := help
 # Images of containers often set it; every process of the tests would then compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup run test long check lint types docs bench hours pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
+.PHONY: help setup run test long check lint types docs bench hours pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist sbom release clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -158,6 +158,9 @@ sbom: dist ## List the packages of the wheel with its extra local, as CycloneDX:
 	$(BIN)/python -m pip --python build/sbom/bin/python install -qq --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[local]"
 	sed "s/^dynamic = .*/version = \"$$(ls dist/*.whl | cut -d- -f2)\"/" pyproject.toml > build/sbom/pyproject.toml
 	$(BIN)/cyclonedx-py environment --pyproject build/sbom/pyproject.toml --output-reproducible --of JSON -o dist/sbom.cdx.json build/sbom/bin/python
+
+release: sbom ## Build what a tag publishes and check it: TAG=v0.2.0 make release
+	$(BIN)/python -m tests.release dist
 
 soak: setup ## Run the long tests: kills at random, deliveries in any order, failing disks
 	$(BIN)/python -m pytest -m soak --ignore=tests/logs/test_fuzz.py -s
