@@ -91,6 +91,14 @@ def test_nothing_new_is_nothing_new(spark: Any, by_name: str, log: Path) -> None
     assert Warehouse(spark, by_name).state == before
 
 
+def test_a_folder_without_logs_changes_nothing(spark: Any, by_name: str, tmp_path: Path) -> None:
+    before = Warehouse(spark, by_name).state
+    report = pipeline.run(spark, [str(tmp_path)], by_name)
+    assert [(problem.kind, problem.path) for problem in report.problems] == [("empty", str(tmp_path))]
+    assert (report.files, report.unchanged, report.tables) == ([], [], before.rows)
+    assert Warehouse(spark, by_name).state == before
+
+
 def test_the_views_answer_what_their_queries_do(spark: Any, by_path: str, by_name: str) -> None:
     lake = Warehouse(spark, by_path)
     for view in views().values():

@@ -203,7 +203,7 @@ def test_the_cron_job_of_a_node_finds_the_logs_of_its_brokers_and_their_names(tm
         log = tmp_path / f"{pod}_{uid}" / "kafka" / "0.log"
         log.parent.mkdir(parents=True)
         log.write_bytes(b"2026-11-21T02:44:58.359Z stdout F " + json_record(client_id="a"))
-    found = log_files([str(tmp_path) + pattern.removeprefix("/logs")], Settings())
+    found = log_files([str(tmp_path) + pattern.removeprefix("/logs")], Settings()).files
     assert sorted(Settings().broker_of(Path(file.path)) for file in found) == [
         "my-cluster-broker-1",
         "my-cluster-kafka-0",

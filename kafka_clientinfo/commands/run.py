@@ -88,10 +88,14 @@ def _files(report: "RunReport", elapsed: float) -> str:
     read = sum(file["to_offset"] - file["from_offset"] for file in report.files)
     (requests,) = totals(report.files, "requests")
     late = {problem.path for problem in report.problems if problem.kind == "late"}
-    lines = [
-        f"Read {counted(len(report.files), 'file')}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
-        f"{_unchanged(len(set(report.unchanged) - late))}."
-    ]
+    lines = (
+        ["Nothing yet: there is no log to read."]
+        if _is_early(report)
+        else [
+            f"Read {counted(len(report.files), 'file')}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
+            f"{_unchanged(len(set(report.unchanged) - late))}."
+        ]
+    )
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])
         for f in report.files
@@ -99,6 +103,12 @@ def _files(report: "RunReport", elapsed: float) -> str:
     if rows:
         lines.append(text_tables.columns(_FILE, rows))
     return "\n".join([*lines, *(f"  {line}" for line in not_read(report.problems, report.files))])
+
+
+def _is_early(report: "RunReport") -> bool:
+    """Return whether the logs are folders to which nothing has been delivered yet, or empty files."""
+    nothing = not report.files and not report.unchanged
+    return nothing and bool(report.problems) and all(problem.kind == "empty" for problem in report.problems)
 
 
 def _unchanged(number: int) -> str:

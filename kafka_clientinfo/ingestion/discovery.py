@@ -8,6 +8,9 @@ content is that of one.
 A symbolic link to a folder is followed if it leads out of the walked folder, and each target only once, so that loops
 end. Of two names of a file, the one without links is used. Pipes and unlistable folders with a log's name, and files
 that cannot be opened, are returned unseen. Planning opens them, and reports by name what cannot be read.
+
+A folder in which nothing has been delivered yet is no mistake of a job that runs on a schedule: `delivered_logs` returns
+it apart, and `find_logs` refuses it.
 """
 
 import errno
@@ -48,10 +51,24 @@ class _Named(NamedTuple):
     Attributes:
         files: to be read whatever they hold.
         in_folders: files in folders, to be read if they are request logs.
+        has_folders: whether the item is a folder, or a glob that matches folders.
     """
 
     files: list[StoredFile]
     in_folders: list[StoredFile]
+    has_folders: bool = False
+
+
+class Delivered(NamedTuple):
+    """What LOGS hold.
+
+    Attributes:
+        files: the logs.
+        empty: items of LOGS that are folders, or globs of folders, in which there is no file yet, as messages show them.
+    """
+
+    files: list[StoredFile]
+    empty: list[str]
 
 
 def is_server_log(file: StoredFile) -> bool:
@@ -81,19 +98,43 @@ def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
     Files that are recognised by their content have the layout of the setting `log_layout`.
 
     Raises:
-        InputError: an item names nothing, or its store cannot be reached.
+        InputError: an item names nothing or an empty folder, or its store cannot be reached.
+    """
+    found = delivered_logs(logs, layout)
+    for item in found.empty:
+        raise _names_no_log(item, _nothing({}))
+    return found.files
+
+
+def delivered_logs(logs: Sequence[str], layout: str = "auto") -> Delivered:
+    """Return what `find_logs` does, and apart from it the folders without any file; hidden and empty ones do not count.
+
+    Raises:
+        InputError: an item names nothing, or a folder in which there are files but no log; or its store cannot be reached.
     """
     files_by_identity: dict[tuple[str, str], StoredFile] = {}
+    empty: list[str] = []
     for item in logs:
         try:
             files = _logs_of(item, layout)
         except OSError as error:
             raise InputError(f"{shown_uri(item)}: {error.strerror or error}") from None
+        if not files:
+            empty.append(shown_uri(item))
         for file in files:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
             before = files_by_identity.get(identity)
             files_by_identity[identity] = file if before is None else _one_of(before, file, identity[1])
-    return _with_mixed(list(files_by_identity.values()), layout)
+    return Delivered(_with_mixed(list(files_by_identity.values()), layout), empty)
+
+
+def is_empty_folder(item: str) -> bool:
+    """Return whether an item of LOGS is a folder of this machine in which there is no file yet; see `delivered_logs`.
+
+    It stops at the first file, and does not look into remote stores.
+    """
+    path = local_path(item)
+    return path is not None and os.path.isdir(path) and not any(map(_is_delivered, _below(path)))
 
 
 def _one_of(before: StoredFile, file: StoredFile, real: str) -> StoredFile:
@@ -118,6 +159,7 @@ def _with_mixed(files: list[StoredFile], layout: str) -> list[StoredFile]:
 
 
 def _logs_of(item: str, layout: str) -> list[StoredFile]:
+    """Return the logs of an item; none if it names folders, and nothing is in them yet."""
     if not item.strip() or item in _ONLY_A_SCHEME:
         raise InputError(
             f"LOGS are {item!r}, which names no place; give log files, folders or globs, and / for the root"
@@ -126,13 +168,26 @@ def _logs_of(item: str, layout: str) -> list[StoredFile]:
     named = _remote(item) if path is None else _local(path)
     recognised, contents = _recognised(named.in_folders, layout)
     files = sorted({*named.files, *recognised}, key=_path_parts)
-    if not files:
-        is_folder = path is not None and os.path.isdir(path)
-        hint = _nothing(contents) if is_folder or contents else "no such file, folder or match"
+    if not files and not (named.has_folders and not any(map(_is_delivered, contents))):
+        hint = _nothing(contents) if named.has_folders or contents else "no such file, folder or match"
         if item.startswith("dbfs:") and not os.path.isdir("/dbfs"):
             hint = "dbfs:/ is read as /dbfs, which this machine does not have"
-        raise InputError(f"{shown_uri(item)}: {hint}; give log files, folders that hold request logs, or quoted globs")
+        raise _names_no_log(shown_uri(item), hint)
     return files
+
+
+def _names_no_log(item: str, why: str) -> InputError:
+    return InputError(f"{item}: {why}; give log files, folders that hold request logs, or quoted globs")
+
+
+def _is_delivered(file: StoredFile) -> bool:
+    """Return whether a file in a folder shows that something has been delivered: any but an empty one without a log's name."""
+    if file.inner.endswith("/") or _is_log(file):
+        return True
+    try:
+        return file.measured().size != 0 or (not file.root and not os.path.isfile(file.inner))
+    except OSError as error:
+        return error.errno not in _NO_FILE
 
 
 def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFile], dict[StoredFile, LogContent]]:
@@ -211,7 +266,7 @@ def _path_parts(file: StoredFile) -> tuple[str, ...]:
 
 def _local(path: str) -> _Named:
     if os.path.isdir(path):
-        return _Named([], _below(path))
+        return _Named([], list(_below(path)), True)
     if os.path.lexists(path):
         return _Named([local_file(path)], [])
     if "**" in path:
@@ -220,12 +275,12 @@ def _local(path: str) -> _Named:
     matches = glob.glob(path)
     folders = [name for name in matches if os.path.isdir(name)]
     files = [local_file(name) for name in matches if name not in set(folders)]
-    return _Named(files, [file for folder in folders for file in _below(folder)])
+    return _Named(files, [file for folder in folders for file in _below(folder)], bool(folders))
 
 
-def _below(folder: str) -> list[StoredFile]:
+def _below(folder: str) -> Iterator[StoredFile]:
     base = os.path.abspath(folder)
-    return [file for file in _walk(base) if _is_candidate(file, base)]
+    return (file for file in _walk(base) if _is_candidate(file, base))
 
 
 def _is_candidate(file: StoredFile, base: str) -> bool:
@@ -267,7 +322,7 @@ def _remote(item: str) -> _Named:
         return _Named([location.file(location.inner)], [])
     if kind == "folder":
         files = files_below(location, location.inner)
-        return _Named([], [file for file in files if _is_candidate(file, location.inner)])
+        return _Named([], [file for file in files if _is_candidate(file, location.inner)], True)
     if not any(character in location.inner for character in _MAGIC):
         return _Named([], [])
     base, pattern = _fixed_part(location.inner)

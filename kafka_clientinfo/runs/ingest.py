@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from ..config.settings import Settings
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.debug_runs import is_blind, may_hide_silences
-from ..ingestion.discovery import find_logs, with_server_logs
+from ..ingestion.discovery import Delivered, delivered_logs, with_server_logs
 from ..ingestion.overlaps import overlaps
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, PlannedFile
@@ -30,7 +30,6 @@ from ..ingestion.split_statistics import (
     rotated,
     was_read,
 )
-from ..ingestion.storage import StoredFile
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import is_on_one_machine, release
 from ..spark.features import cores
@@ -112,13 +111,13 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
     Raises:
         InputError: `logs` names nothing.
     """
-    paths = log_files(logs, settings)
+    found = log_files(logs, settings)
     if is_on_one_machine(lake.spark):
         start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
         ledger = files_read(lake)
-        plan = make_plan(paths, ledger, settings, cores(lake.spark), lake.state.retained_from)
-    report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
+        plan = make_plan(found.files, ledger, settings, cores(lake.spark), lake.state.retained_from)
+    report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
@@ -136,10 +135,15 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
     return Ingested({**ledger, **{row["file_id"]: row for row in plan.packed}})
 
 
-def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
-    """Return the files that the logs name, and if the settings say so the server logs beside them."""
-    paths = find_logs(logs, settings.log_layout)
-    return with_server_logs(paths) if settings.server_logs else paths
+def log_files(logs: Sequence[str], settings: Settings) -> Delivered:
+    """Return what the logs hold, and if the settings say so the server logs beside them."""
+    found = delivered_logs(logs, settings.log_layout)
+    return found._replace(files=with_server_logs(found.files)) if settings.server_logs else found
+
+
+def nothing_yet(found: Delivered) -> list[Problem]:
+    """Return the folders of LOGS in which there is nothing yet, which is no failure."""
+    return [Problem(item, "empty", "no file has been delivered to this folder yet") for item in found.empty]
 
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from .. import __version__
 from ..config.settings import Settings
+from ..ingestion.discovery import is_empty_folder
 from ..ingestion.plan import make_plan
 from ..ingestion.problems import Problem
 from ..questions.opening import local_tables
@@ -25,11 +26,11 @@ from ..warehouse.creation import make_views
 from ..warehouse.judged_table import Build
 from ..warehouse.opening import opened
 from ..warehouse.progress import Progress
-from ..warehouse.state import LEDGER, State
+from ..warehouse.state import LEDGER, State, read_state
 from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
-from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files
+from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files, nothing_yet
 
 
 def run(
@@ -53,7 +54,8 @@ def run(
         WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
     settings, report = settings or Settings(), RunReport(progress)
-    _check_logs(spark, logs, warehouse, settings)
+    if _is_too_early(spark, logs, warehouse, settings, report):
+        return report
     with opened(spark, warehouse, settings, report) as lake:
         ingested = ingest_logs(logs, lake, settings, report)
         try:
@@ -71,7 +73,8 @@ def ingest(
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
     settings, report = settings or Settings(), RunReport(progress)
-    _check_logs(spark, logs, warehouse, settings)
+    if _is_too_early(spark, logs, warehouse, settings, report):
+        return report
     with opened(spark, warehouse, settings, report) as lake:
         ingest_logs(logs, lake, settings, report).release()
         return report
@@ -102,7 +105,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     try:
         state = None if tables is None else tables.state()
         if tables is None or state is None:
-            return None
+            return None if tables is None else _first_report(inputs, settings)
         ledger = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
     except (UnreadableTableError, OSError):  # a table is damaged, or another run is writing it
         return None
@@ -112,10 +115,11 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     report = RunReport()
     for logs in inputs:
         with report.stage("plan"):
-            plan = make_plan(log_files(logs, settings), ledger, settings, 1, state.retained_from)
+            found = log_files(logs, settings)
+            plan = make_plan(found.files, ledger, settings, 1, state.retained_from)
         if plan.files or plan.packed:
             return None
-        report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
+        report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
     if step != "ingest":
         if _newest(ledger.values()) != _built_until(state, settings):
             return None
@@ -123,17 +127,34 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     return report
 
 
-def _check_logs(spark: SparkSession, logs: Sequence[str], warehouse: str, settings: Settings) -> None:
-    """Refuse logs that name nothing before the folder of a new warehouse is made; ingestion lists the logs again.
+def _first_report(inputs: Sequence[Sequence[str]], settings: Settings) -> RunReport | None:
+    """Return the report of a first run if nothing has been delivered yet; None if there is work to do."""
+    if not inputs or not all(is_empty_folder(item) for logs in inputs for item in logs):
+        return None
+    return RunReport(problems=[problem for logs in inputs for problem in nothing_yet(log_files(logs, settings))])
 
-    A warehouse that is there is locked first: another run may read on in the files while they are listed.
+
+def _is_too_early(
+    spark: SparkSession, logs: Sequence[str], warehouse: str, settings: Settings, report: RunReport
+) -> bool:
+    """Return whether there are neither logs nor tables yet; nothing is made then, and `report` names the folders.
+
+    Logs that name nothing are refused before the folder of a new warehouse is made; ingestion lists the logs again. A
+    warehouse that is there is locked first: another run may read on in the files while they are listed.
 
     Raises:
         InputError: `logs` names nothing.
     """
-    folder = address_in(spark, warehouse).folder
-    if folder is not None and not is_made(folder / LEDGER):
-        log_files(logs, settings)
+    address = address_in(spark, warehouse)
+    if address.folder is None:
+        is_early = all(map(is_empty_folder, logs)) and read_state(spark, address) is None
+        found = log_files(logs, settings) if is_early else None
+    else:
+        found = None if is_made(address.folder / LEDGER) else log_files(logs, settings)
+    if found is None or found.files:
+        return False
+    report.problems = nothing_yet(found)
+    return True
 
 
 def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunReport) -> RunReport:

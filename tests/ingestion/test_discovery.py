@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, matches, with_server_logs
+from kafka_clientinfo.ingestion.discovery import (
+    delivered_logs,
+    find_logs,
+    is_empty_folder,
+    is_server_log,
+    matches,
+    with_server_logs,
+)
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.storage import local_file
 from tests.builders import json_record
@@ -77,6 +84,39 @@ def test_it_says_what_names_no_log(logs: Path, item: str, hint: str) -> None:
     (logs / "b3").mkdir()
     with pytest.raises(InputError, match=hint):
         find_logs([str(logs / "b1"), str(logs / item)])
+
+
+@pytest.mark.parametrize("item", ["b3", "b[34]"])
+@pytest.mark.parametrize("name", [None, ".keep", "broker.log", ".staged/kafka.log"])
+def test_a_folder_in_which_nothing_is_yet_is_no_mistake(logs: Path, item: str, name: str | None) -> None:
+    """A hidden file of any size does not count, nor does an empty one without a log's name."""
+    (logs / "b3" / "deeper").mkdir(parents=True)
+    if name is not None:
+        save(logs / "b3" / name, b"text\n" if name.startswith(".") else b"")
+    found = delivered_logs([str(logs / "b1"), str(logs / item)])
+    assert found.empty == [str(logs / item)]
+    assert [file.path for file in found.files] == paths(logs / "b1")
+    assert is_empty_folder(str(logs / "b3"))
+
+
+@pytest.mark.parametrize(
+    ("item", "hint"),
+    [("nothing", "no such file"), ("b4*", "no such file"), ("b4", r"any other file there \(notes\)")],
+)
+def test_a_place_that_is_wrong_stays_a_mistake(tmp_path: Path, item: str, hint: str) -> None:
+    """A folder is one too if there are files in it, and none of them is a log: they are named."""
+    if item == "b4":
+        save(tmp_path / "b4" / "notes", b"text\n")
+    (tmp_path / "b3").mkdir()
+    with pytest.raises(InputError, match=hint):
+        delivered_logs([str(tmp_path / "b3"), str(tmp_path / item)])
+    assert not is_empty_folder(str(tmp_path / item))
+
+
+def test_a_log_that_is_empty_has_been_delivered(tmp_path: Path) -> None:
+    log = save(tmp_path / "b1" / "kafka-request.log", b"")
+    assert not is_empty_folder(str(tmp_path))
+    assert [file.path for file in delivered_logs([str(tmp_path)]).files] == [str(log)]
 
 
 @pytest.mark.parametrize(

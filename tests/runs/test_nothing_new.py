@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from kafka_clientinfo.cli import main
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError, WarehouseError
 from kafka_clientinfo.runs.run import nothing_new
@@ -132,3 +133,105 @@ def test_reading_leaves_the_tables_as_they_are(copied: Path, settings: Settings)
     before = DeltaTable(str(copied / LEDGER)).version()
     nothing_new("run", [SAMPLES], str(copied), settings)
     assert DeltaTable(str(copied / LEDGER)).version() == before
+
+
+def folders(tmp_path: Path) -> list[str]:
+    """Folders of two brokers, of which one has nothing in it but another folder."""
+    for name in ("broker-1", "broker-2/deeper"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+    return [str(tmp_path / "logs" / name) for name in ("broker-1", "broker-2")]
+
+
+def said_early(captured: Any, items: list[str], is_json: bool) -> None:
+    """Check what a command has printed while nothing has been delivered."""
+    why = "no file has been delivered to this folder yet"
+    if is_json:
+        printed = json.loads(captured.out)
+        assert printed["problems"] == [{"path": item, "kind": "empty", "detail": why} for item in items]
+        assert (printed["files"], printed["unchanged"]) == ([], [])
+    else:
+        lines = captured.out.splitlines()[: 1 + len(items)]
+        assert lines == ["Nothing yet: there is no log to read.", *(f"  empty: {item}: {why}" for item in items)]
+
+
+@pytest.mark.parametrize("command", ["run", "ingest"])
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_folder_in_which_nothing_is_yet_is_no_failure(
+    command: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on the first days of a job that runs on a schedule; no session is started and no warehouse made."""
+    items = folders(tmp_path)
+    assert main([command, *items, "--warehouse", str(tmp_path / "lake"), *options]) == 0
+    said_early(capsys.readouterr(), items, bool(options))
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "ingest"])
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_nor_is_it_beside_tables(
+    command: str, options: list[str], copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tables stay as they are, and `run` shows them as after any run."""
+    before = {path: path.stat().st_mtime_ns for path in copied.rglob("*")}
+    items = folders(tmp_path)
+    assert main([command, *items, "--warehouse", str(copied), *options]) == 0
+    said_early(capsys.readouterr(), items, bool(options))
+    assert {path: path.stat().st_mtime_ns for path in copied.rglob("*")} == before
+
+
+@pytest.mark.parametrize("command", ["run", "ingest"])
+@pytest.mark.parametrize("warehouse", ["lake", "spark_catalog.nothing_yet"])
+def test_a_job_with_a_session_says_it_too(
+    command: str,
+    warehouse: str,
+    spark: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It makes neither a folder nor a schema."""
+    monkeypatch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
+    warehouse = warehouse if "." in warehouse else str(tmp_path / warehouse)
+    items = folders(tmp_path)
+    assert main([command, *items, "--warehouse", warehouse], spark) == 0
+    said_early(capsys.readouterr(), items, False)
+    assert not (tmp_path / "lake").exists()
+    assert not spark.catalog.databaseExists("nothing_yet")
+
+
+def test_the_folder_of_a_broker_that_has_nothing_yet_is_named_beside_those_that_are_read(
+    copied: Path, settings: Settings, tmp_path: Path
+) -> None:
+    _, empty = folders(tmp_path)
+    report = nothing_new("run", [[*SAMPLES, empty]], str(copied), settings)
+    assert report is not None
+    assert len(report.unchanged) == 14
+    assert ("empty", empty) in [(problem.kind, problem.path) for problem in report.problems]
+
+
+@pytest.mark.parametrize("command", ["run", "ingest", "scan"])
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [("nowhere", "no such file, folder or match"), ("logs/b*/x", "no such file"), ("other", "at the beginning of any")],
+)
+def test_a_place_that_is_wrong_stays_a_failure(
+    command: str, item: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: Any
+) -> None:
+    folders(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("text\n")
+    options = [] if command == "scan" else ["--warehouse", str(tmp_path / "lake")]
+    assert main([command, str(tmp_path / item), *options], None if command == "scan" else spark) == 1
+    error = capsys.readouterr().err
+    assert f"{tmp_path / item}: no " in error
+    assert said in error
+    assert ("notes.txt" in error) == (item == "other")
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_scan_has_nothing_to_answer_from_in_an_empty_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = folders(tmp_path)
+    assert main(["scan", *items]) == 1
+    assert f"{items[0]}: no kafka-request.log* below this folder; give" in capsys.readouterr().err
