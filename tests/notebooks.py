@@ -4,7 +4,7 @@ The session can be any, classic or of Spark Connect: a notebook sees it as `spar
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,12 +88,13 @@ class _Utilities:
         self.notebook = _Notebook()
 
 
-def run(notebook: Path, spark: Any, **given: str) -> Run:
+def run(notebook: Path, spark: Any, shell: Callable[[], Any] | None = None, /, **given: str) -> Run:
     """Run a notebook to its end.
 
     Args:
         notebook: its file.
         spark: a session.
+        shell: what makes the shell of IPython, if the notebook is to find one.
         given: values of its widgets.
     """
     done, widgets = Run(), Widgets(given)
@@ -102,6 +103,8 @@ def run(notebook: Path, spark: Any, **given: str) -> Run:
         done.shown.append([row.asDict(True) for row in shown.collect()] if hasattr(shown, "collect") else shown)
 
     done.names = {"__name__": "__main__", "spark": spark, "display": display, "dbutils": _Utilities(widgets)}
+    if shell is not None:
+        done.names["get_ipython"] = shell
     for number, cell in enumerate(cells(notebook), 1):
         assert cell.magic in (None, "%md"), f"{notebook}: nothing here runs {cell.magic}"
         if cell.magic is None:

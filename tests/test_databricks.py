@@ -21,7 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 DATABRICKS = ROOT / "databricks"
 DASHBOARD = json.loads((DATABRICKS / "clients.lvdash.json").read_text("utf-8"))
 DATASETS = {one["name"]: "".join(one["queryLines"]) for one in DASHBOARD["datasets"]}
-WIDGETS = {item["widget"]["name"]: item for page in DASHBOARD["pages"] for item in page["layout"]}
+ITEMS = {item["widget"]["name"]: item for page in DASHBOARD["pages"] for item in page["layout"]}
+FILTERS = {name: item for name, item in ITEMS.items() if item["widget"]["spec"]["widgetType"].startswith("filter-")}
+WIDGETS = {name: item for name, item in ITEMS.items() if name not in FILTERS}
+EMPTY = {"unused_topics"}
+"""Datasets of which the sample has no row: somebody uses each of its topics."""
+COLUMNS = 12
+"""The width of a page in the grid GRID_V1."""
 CATALOG, SCHEMA = "spark_catalog", "clientinfo_sample"
 
 
@@ -53,37 +59,160 @@ def texts(value: Any) -> Iterator[str]:
         yield value
 
 
-def filled(text: str, **given: str) -> str:
-    """A text with the values of the bundle's variables, as given or by default."""
-    values = {name: str(one.get("default", "")) for name, one in BUNDLE["variables"].items()} | given
+def filled(text: str, target: str = "prod", **given: str) -> str:
+    """A text with the values of the bundle's variables, as given, of a target, or by default."""
+    values = {name: str(one.get("default", "")) for name, one in BUNDLE["variables"].items()}
+    values |= {name: str(one) for name, one in BUNDLE["targets"][target]["variables"].items()} | given
     while "${var." in text:
         text = re.sub(r"\$\{var\.(\w+)\}", lambda found: values[found[1]], text)
     return text
 
 
+def tasks(job: str) -> list[dict[str, Any]]:
+    """The tasks of a job; of one for each input, the one that is done for it."""
+    return [task.get("for_each_task", {}).get("task", task) for task in JOBS[job]["tasks"]]
+
+
+NOTEBOOK_TASKS = {
+    task["task_key"]: task["notebook_task"] for job in JOBS for task in tasks(job) if "notebook_task" in task
+}
+
+
 def test_every_variable_that_the_bundle_uses_is_declared_and_every_declared_one_is_used() -> None:
     used = {name for text in texts(BUNDLE) for name in re.findall(r"\$\{var\.(\w+)\}", text)}
     assert used == set(BUNDLE["variables"])
-    assert {"catalog", "schema"} <= used
     assert set(BUNDLE["targets"]) == {"dev", "prod"}
+
+
+def test_no_variable_must_be_given_to_commands_that_do_not_need_it() -> None:
+    """The CLI asks for each that has neither, whatever the command is."""
+    assert [name for name, one in BUNDLE["variables"].items() if not {"default", "lookup"} & set(one)] == []
+    assert BUNDLE["variables"]["warehouse_id"]["lookup"] == {"warehouse": "Serverless Starter Warehouse"}
+    prod = BUNDLE["targets"]["prod"]["variables"]
+    assert prod == {"service_principal": {"lookup": {"service_principal": "kafka_clientinfo"}}}
+
+
+@pytest.mark.parametrize(
+    ("target", "schema"), [("dev", "main.kafka_clientinfo_dev"), ("prod", "main.kafka_clientinfo")]
+)
+def test_jobs_and_notebooks_share_one_schema(target: str, schema: str) -> None:
+    """Catalog and schema are named by variables alone, but for the defaults of these."""
+    found = {
+        filled(parameters[parameters.index("--warehouse") + 1], target)
+        for job in JOBS
+        for task in tasks(job)
+        if (parameters := task.get("spark_python_task", {}).get("parameters"))
+    }
+    found |= {filled(task["base_parameters"]["warehouse"], target) for task in NOTEBOOK_TASKS.values()}
+    assert found == {schema}
+    assert filled(BUNDLE["variables"]["logs"]["default"], target) == f"/Volumes/{schema.replace('.', '/')}/logs/"
+    assert filled(NOTEBOOK_TASKS["set_up"]["base_parameters"]["volume"], target) == f"{schema}.logs"
+    (dashboard,) = BUNDLE["resources"]["dashboards"].values()
+    assert filled(f"{dashboard['dataset_catalog']}.{dashboard['dataset_schema']}", target) == schema
+    elsewhere = [text for text in texts(BUNDLE["resources"]) if "kafka_clientinfo." in text or "main." in text]
+    assert elsewhere == []
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_of_the_bundle_calls_a_command_with_arguments_that_it_takes(job: str) -> None:
-    for task in JOBS[job]["tasks"]:
+    for task in tasks(job):
+        assert task["environment_key"] in [one["environment_key"] for one in JOBS[job]["environments"]]
+        if "notebook_task" in task:
+            continue
         script = DATABRICKS / "resources" / task["spark_python_task"]["python_file"]
         (command,) = re.findall(r'job\("(\w+)"\)', script.resolve().read_text("utf-8"))
-        parameters = [filled(text) for text in task["spark_python_task"]["parameters"]]
+        parameters = [filled(text).replace("{{input}}", "orders") for text in task["spark_python_task"]["parameters"]]
         parsed = cli.command_line().parse_args([command, *parameters])
         assert parsed.command in COMMANDS
         assert parsed.warehouse == "main.kafka_clientinfo"
-        assert task["environment_key"] in [one["environment_key"] for one in JOBS[job]["environments"]]
+
+
+def test_the_environment_of_every_job_has_the_wheel_of_the_bundle() -> None:
+    """So that no notebook of a job installs anything."""
+    for job in JOBS.values():
+        (environment,) = job["environments"]
+        assert environment["spec"]["dependencies"] == ["../../dist/*.whl"]
+    assert all("wheel" not in task["base_parameters"] for task in NOTEBOOK_TASKS.values())
+
+
+def test_every_notebook_is_a_task_of_a_job() -> None:
+    files = [(DATABRICKS / "resources" / task["notebook_path"]).resolve() for task in NOTEBOOK_TASKS.values()]
+    assert sorted(files) == sorted((ROOT / "jobs" / "notebooks").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", NOTEBOOK_TASKS)
+def test_a_task_gives_a_notebook_inputs_that_it_has(name: str) -> None:
+    """Those that it does not give have a default that means all, none or the settings."""
+    path = DATABRICKS / "resources" / NOTEBOOK_TASKS[name]["notebook_path"]
+    widgets = dict(re.findall(r'widgets\.text\("(\w+)", ["\'](.*?)["\'], "', path.resolve().read_text("utf-8")))
+    given = NOTEBOOK_TASKS[name]["base_parameters"]
+    assert set(given) <= set(widgets)
+    assert {widget: default for widget, default in widgets.items() if widget not in given and default} == (
+        {"clients": "20"} if name == "client_id_caching" else {}
+    )
+    for widget, default in widgets.items():
+        if widget in given and default:
+            assert filled(given[widget]) == default
+
+
+def test_clusters_are_one_list() -> None:
+    """A run per cluster, one after another: of two that overlap on one schema one fails."""
+    (task,) = JOBS["clientinfo_hourly"]["tasks"]
+    each = task["for_each_task"]
+    assert each["concurrency"] == 1
+    assert each["inputs"] == NOTEBOOK_TASKS["set_up"]["base_parameters"]["clusters"] == "${var.clusters}"
+    assert json.loads(filled(each["inputs"])) == ["default"]
+    parameters = each["task"]["spark_python_task"]["parameters"]
+    assert parameters[0] == "${var.logs}{{input}}"
+    assert parameters[-2:] == ["--cluster", "{{input}}"]
+
+
+def test_prod_is_apart_and_reports_failures() -> None:
+    prod = BUNDLE["targets"]["prod"]
+    assert prod["run_as"] == {"service_principal_name": "${var.service_principal}"}
+    assert prod["workspace"]["root_path"].startswith("/Workspace/Users/${var.service_principal}/")
+    assert {(one["level"], *one.values()) for one in prod["permissions"]} == {
+        ("CAN_MANAGE", "CAN_MANAGE", "${var.service_principal}"),
+        ("CAN_MANAGE", "CAN_MANAGE", "admins"),
+        ("CAN_VIEW", "CAN_VIEW", "users"),
+    }
+    scheduled = {name for name, job in JOBS.items() if "schedule" in job or "trigger" in job}
+    assert set(prod["resources"]["jobs"]) == scheduled
+    for job in prod["resources"]["jobs"].values():
+        assert job == {"email_notifications": {"on_failure": ["${var.notify}"]}}
+
+
+def test_the_alert_tells_somebody() -> None:
+    (alert,) = BUNDLE["resources"]["alerts"].values()
+    notification = alert["evaluation"]["notification"]
+    assert notification == {"notify_on_ok": True, "subscriptions": [{"user_email": "${var.notify}"}]}
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of the CLI in a text, without what is said beside them."""
+    lines = re.findall(r"^[#\s]*(databricks .+?)(?:\s{3,}.*)?$", text, re.MULTILINE)
+    return [line.split() for line in lines]
+
+
+@pytest.mark.parametrize("page", ["databricks.yml", "docs/howto/databricks.md"])
+def test_the_commands_that_are_written_down_name_what_there_is(page: str) -> None:
+    found = commands((ROOT / page).read_text("utf-8"))
+    assert len(found) >= 5
+    for words in found:
+        if words[1:3] == ["bundle", "run"]:
+            assert words[3] in JOBS
+        if "--target" in words:
+            assert words[words.index("--target") + 1] in BUNDLE["targets"]
+        for number, word in enumerate(words):
+            if word == "--var":
+                assert words[number + 1].strip("'").partition("=")[0] in BUNDLE["variables"]
 
 
 def test_one_of_the_jobs_that_read_logs_is_paused() -> None:
     assert "pause_status" not in JOBS["clientinfo_hourly"]["schedule"]
     assert JOBS["clientinfo_on_arrival"]["trigger"]["pause_status"] == "PAUSED"
     assert JOBS["clientinfo_on_arrival"]["tasks"] == JOBS["clientinfo_hourly"]["tasks"]
+    assert BUNDLE["targets"]["dev"]["mode"] == "development"  # in which the platform pauses every schedule
 
 
 def test_the_dashboard_is_the_file_that_the_bundle_names() -> None:
@@ -104,6 +233,7 @@ def test_a_widget_shows_fields_of_its_own_query(name: str) -> None:
 def test_every_dataset_is_shown_and_no_widgets_overlap() -> None:
     assert {item["widget"]["queries"][0]["query"]["datasetName"] for item in WIDGETS.values()} == set(DATASETS)
     for page in DASHBOARD["pages"]:
+        assert page["layoutVersion"] == "GRID_V1"
         places = [item["position"] for item in page["layout"]]
         taken = [
             (x, y)
@@ -112,7 +242,34 @@ def test_every_dataset_is_shown_and_no_widgets_overlap() -> None:
             for y in range(place["y"], place["y"] + place["height"])
         ]
         assert len(taken) == len(set(taken))
-        assert all(x < 6 for x, _ in taken)
+        is_canvas = page["pageType"] == "PAGE_TYPE_CANVAS"
+        assert {x for x, _ in taken} == set(range(COLUMNS if is_canvas else 2))
+
+
+def filter_of(field: str) -> dict[str, Any]:
+    """The filter on a field, after a check that it names each of its queries."""
+    (item,) = (one for one in FILTERS.values() if one["widget"]["spec"]["encodings"]["fields"][0]["fieldName"] == field)
+    widget: dict[str, Any] = item["widget"]
+    named = [(one["fieldName"], one["queryName"]) for one in widget["spec"]["encodings"]["fields"]]
+    assert named == [(field, query["name"]) for query in widget["queries"]]
+    for query in widget["queries"]:
+        assert query["query"]["fields"] == [{"name": field, "expression": f"`{field}`"}]
+    return widget
+
+
+def test_the_filter_on_the_cluster_is_one_for_all_pages_and_all_datasets() -> None:
+    chosen = filter_of("cluster")
+    assert {query["query"]["datasetName"] for query in chosen["queries"]} == set(DATASETS)
+    (page,) = (page for page in DASHBOARD["pages"] if page["pageType"] == "PAGE_TYPE_GLOBAL_FILTERS")
+    assert [item["widget"] for item in page["layout"]] == [chosen]
+    assert not any("LIMIT" in sql for sql in DATASETS.values())  # it would be applied before the filter
+
+
+def test_the_filter_on_the_target_begins_with_the_release_of_the_alert() -> None:
+    chosen = filter_of("release")
+    assert [query["query"]["datasetName"] for query in chosen["queries"]] == ["who_breaks"]
+    values = chosen["spec"]["selection"]["defaultSelection"]["values"]["values"]
+    assert values == [{"value": BUNDLE["variables"]["target_release"]["default"]}]
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +280,8 @@ def tables(spark: Any, sample_warehouse: Path) -> Iterator[Any]:
         spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{sample_warehouse / name}'")
         spark.catalog.dropTempView(name)  # it would stand before the table
     spark.sql(f"USE {CATALOG}.{SCHEMA}")
-    verdicts = views()["client_verdicts"].sql
-    spark.sql(f"CREATE VIEW client_verdicts AS {verdicts.format_map({name: name for name in table_specs()})}")
+    for view in views().values():
+        spark.sql(f"CREATE VIEW {view.name} AS {view.sql.format_map({name: name for name in table_specs()})}")
     yield spark
     spark.sql(f"USE {CATALOG}.default")
     spark.sql(f"DROP SCHEMA {CATALOG}.{SCHEMA} CASCADE")
@@ -137,20 +294,48 @@ def test_the_query_of_a_widget_answers(tables: Any, name: str) -> None:
     fields = ", ".join(f"{one['expression']} AS `{one['name']}`" for one in query["fields"])
     grouped = "" if query["disaggregated"] else " GROUP BY ALL"
     found = tables.sql(f"SELECT {fields} FROM ({DATASETS[query['datasetName']]}){grouped}")
-    assert found.limit(1).count() == 1
+    assert found.limit(1).count() == (0 if query["datasetName"] in EMPTY else 1)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_the_values_of_a_filter_can_be_asked_for(tables: Any, name: str) -> None:
+    """Of each dataset that it filters."""
+    for query in FILTERS[name]["widget"]["queries"]:
+        (field,) = query["query"]["fields"]
+        values = tables.sql(f"SELECT DISTINCT {field['expression']} FROM ({DATASETS[query['query']['datasetName']]})")
+        assert values.dtypes == [(query["query"]["fields"][0]["name"], "string")]
+
+
+def alerted(tables: Any, target: str, days: int) -> list[int]:
+    """What the query of the alert answers."""
+    (alert,) = BUNDLE["resources"]["alerts"].values()
+    given = {"catalog": CATALOG, "schema": SCHEMA, "target_release": target, "alert_days": str(days)}
+    column = alert["evaluation"]["source"]["name"]
+    return [row[column] for row in tables.sql(filled(alert["query_text"], **given)).collect()]
 
 
 @pytest.mark.parametrize(("target", "clients"), [("4.0.1", 46), ("3.9.1", 1), ("4.0", None), ("9.9", None)])
 def test_the_alert_counts_the_clients_that_would_break(tables: Any, target: str, clients: int | None) -> None:
     """A release that nobody measured has no number, so that the alert fails."""
+    assert alerted(tables, target, 100_000) == ([] if clients is None else [clients])
     (alert,) = BUNDLE["resources"]["alerts"].values()
-    query = filled(alert["query_text"], catalog=CATALOG, schema=SCHEMA, target_release=target)
-    column = alert["evaluation"]["source"]["name"]
-    assert [row[column] for row in tables.sql(query).collect()] == ([] if clients is None else [clients])
-    assert (alert["evaluation"]["threshold"]["value"]["double_value"], alert["evaluation"]["empty_result_state"]) == (
-        0,
-        "ERROR",
+    evaluation = alert["evaluation"]
+    assert evaluation["threshold"] == {"value": {"double_value": 0}}
+    assert evaluation["empty_result_state"] == "ERROR"
+
+
+def test_the_alert_recovers_when_no_such_client_was_seen_for_days(tables: Any) -> None:
+    """Between the last request of any client and that of one that would break; before, logs have stopped coming."""
+    seen = tables.sql(
+        "SELECT verdict, max(last_seen) AS last FROM client_verdicts WHERE release = '3.9.1' GROUP BY verdict"
     )
+    last = {row["verdict"]: row["last"] for row in seen.collect()}
+    now = tables.sql("SELECT current_timestamp() AS now").first()["now"]
+    breaks, any_client = (now - last["refused"]).days, (now - max(last.values())).days
+    assert any_client + 1 <= breaks, last
+    assert alerted(tables, "3.9.1", breaks + 1) == [1]
+    assert alerted(tables, "3.9.1", breaks) == [0]
+    assert alerted(tables, "3.9.1", any_client) == []
 
 
 CHECK = """

@@ -1,6 +1,7 @@
 """The notebooks run on the sample, from their first cell to their last."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,51 @@ def draw_nowhere() -> None:
     matplotlib.use("agg")
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.py")))
+NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_takes_its_inputs_from_widgets(name: str) -> None:
+    """It has no schema of its own: which one it is, is said in one place, by the bundle."""
     text = "\n".join(cell.text for cell in notebooks.cells(NOTEBOOKS / f"{name}.py") if cell.magic is None)
-    declared = re.findall(r'dbutils\.widgets\.text\("(\w+)", "([^"]*)"', text)
-    assert declared[0] == ("warehouse", "main.kafka_clientinfo")
-    assert len(dict(declared)) == text.count("dbutils.widgets.text(")
+    declared = dict(re.findall(r'dbutils\.widgets\.text\("(\w+)", ["\']([^,]*)["\'], "', text))
+    assert declared["warehouse"] == declared["wheel"] == ""
+    assert len(declared) == text.count("dbutils.widgets.text(")
 
 
-def test_the_set_up_ends_in_a_sentence_while_there_are_no_logs(tmp_path: Path) -> None:
-    (tmp_path / "logs" / "broker-1").mkdir(parents=True)
-    given = {"volume": "", "logs": str(tmp_path / "logs"), "warehouse": str(tmp_path / "lake")}
-    done = notebooks.run(NOTEBOOKS / "set_up.py", None, **given)
-    assert done.exited_with == (
-        f"{tmp_path}/logs is empty: upload logs, one folder per broker, and run this notebook again."
-    )
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_refuses_to_look_nowhere(name: str) -> None:
+    with pytest.raises(ValueError, match=r"such as main\.kafka_clientinfo_dev"):
+        notebooks.run(NOTEBOOKS / f"{name}.py", None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_installs_the_wheel_that_it_is_given(name: str) -> None:
+    """Opened by hand; as a task of a job, it finds it in the job's environment."""
+    installed: list[tuple[str, ...]] = []
+
+    class Stop(Exception):
+        pass
+
+    class Shell:
+        def run_line_magic(self, *line: str) -> None:
+            installed.append(line)
+            raise Stop
+
+    given = {"warehouse": "main.kafka", "wheel": "/Workspace/a/b.whl"} | ({"logs": "/l"} if name == "set_up" else {})
+    with pytest.raises(Stop):
+        notebooks.run(NOTEBOOKS / f"{name}.py", None, Shell, **given)
+    assert installed == [("pip", "install /Workspace/a/b.whl")]
+
+
+def test_the_set_up_makes_a_folder_per_cluster_and_ends_in_a_sentence_while_there_are_no_logs(
+    spark: Any, tmp_path: Path
+) -> None:
+    given = {"logs": f"{tmp_path}/logs/", "warehouse": str(tmp_path / "lake"), "clusters": '["orders", "payments"]'}
+    done = notebooks.run(NOTEBOOKS / "set_up.py", spark, **given)
+    assert done.exited_with == f"Nothing yet: upload logs to {tmp_path}/logs/CLUSTER/BROKER/, and run this again."
+    assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["orders", "payments"]
+    assert not (tmp_path / "lake").exists()
     assert done.shown == []
 
 
@@ -104,8 +135,11 @@ class TestNotebooks:
         assert len(shown[1]) == 5
 
     def test_the_set_up_makes_the_tables_and_finds_them_sound(self, spark: Any, tmp_path: Path) -> None:
-        """Without a volume, which only Databricks has."""
-        given = {"volume": "", "logs": str(ROOT / "sample_logs" / "kafka-2.7.2"), "cluster": "orders"}
+        """Without a volume, which only Databricks has; of the clusters, one has no logs yet."""
+        shutil.copytree(ROOT / "sample_logs" / "kafka-2.7.2", tmp_path / "logs" / "orders" / "kafka-2.7.2")
+        given = {"logs": str(tmp_path / "logs"), "clusters": '["orders", "payments"]'}
         done = notebooks.run(NOTEBOOKS / "set_up.py", spark, warehouse=str(tmp_path / "lake"), **given)
         assert {row["table"]: row["rows"] for row in done.shown[0]}["requests"] == 479
         assert {row["rows_that_disagree"] for row in done.shown[1]} == {0}
+        clusters = spark.read.format("delta").load(str(tmp_path / "lake" / "requests")).select("cluster").distinct()
+        assert [row["cluster"] for row in clusters.collect()] == ["orders"]

@@ -6,10 +6,16 @@
 
 # COMMAND ----------
 
-dbutils.widgets.text("warehouse", "main.kafka_clientinfo", "Tables: catalog.schema, or a folder")
+dbutils.widgets.text("warehouse", "", "Tables: catalog.schema, or a folder; the bundle's jobs give it")
 dbutils.widgets.text("cluster", "", "Kafka cluster; empty: all")
+dbutils.widgets.text("wheel", "", "Wheel to install first, as a path; empty: the job's environment has it")
 
 warehouse, cluster = (dbutils.widgets.get(name).strip() for name in ("warehouse", "cluster"))
+
+if not warehouse:
+    raise ValueError("the widget warehouse is empty: give catalog.schema of the tables, such as main.kafka_clientinfo_dev")
+if wheel := dbutils.widgets.get("wheel").strip():
+    get_ipython().run_line_magic("pip", f"install {wheel}")
 
 # COMMAND ----------
 
