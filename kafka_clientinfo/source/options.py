@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..config.settings import Settings, load_settings
 from ..errors import ConfigError
-from ..ingestion.discovery import find_logs, with_server_logs
+from ..ingestion.discovery import delivered_logs, with_server_logs
 from ..ingestion.storage import StoredFile
 
 RECORDS = {"requests": "request", "rejected_records": "rejected", "failed_requests": "failed"}
@@ -36,8 +36,12 @@ class Options:
     push_down: bool = False
 
     def files(self) -> list[StoredFile]:
-        """Return the files that the logs name now; raises InputError if they name nothing."""
-        found = find_logs(self.logs, self.settings.log_layout)
+        """Return the files that the logs name now; none if nothing has been delivered yet.
+
+        Raises:
+            InputError: the logs name nothing, or a folder in which there are files but no log.
+        """
+        found = delivered_logs(self.logs, self.settings.log_layout).files
         return with_server_logs(found) if self.records == "failed_requests" else found
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..config.settings import Settings
 from ..errors import InputError
 from ..ingestion.arrow_schema import arrow_fields
-from ..ingestion.discovery import find_logs, with_server_logs
+from ..ingestion.discovery import delivered_logs, with_server_logs
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import PlannedFile, Split
 from ..ingestion.problems import REPLACED, Problem
@@ -112,7 +112,7 @@ def _found_again(split: Split, work: Work) -> Split:
     """Return the split in the file that holds its log now: rotated logs have another name, or are compressed."""
     row = split.file.ledger_row
     ledger: Mapping[str, Mapping[str, Any]] = {split.file.file_id: row} if row else {}
-    files = find_logs(work.logs, work.settings.log_layout)
+    files = delivered_logs(work.logs, work.settings.log_layout).files
     plan = make_plan(with_server_logs(files) if work.records == "failed_requests" else files, ledger, work.settings, 1)
     for file in plan.files:
         if file.file_id == split.file.file_id:

@@ -115,6 +115,17 @@ def test_what_has_not_changed_makes_no_batch(tmp_path: Path) -> None:
     assert query.batch() == 1
 
 
+def test_a_stream_begins_before_the_first_log_is_delivered(tmp_path: Path) -> None:
+    query = Query(tmp_path)
+    assert query.batch() == 0
+    assert read_all(tmp_path) == []
+    folder = Folder(tmp_path)
+    folder.record()
+    assert query.batch() == 1
+    with pytest.raises(InputError, match="no such file, folder or match"):
+        Query(tmp_path / "nowhere").batch()
+
+
 @pytest.mark.parametrize("bound", [1, 700, 1 << 20])
 def test_a_bound_divides_a_log_into_batches_until_all_is_read(tmp_path: Path, bound: int) -> None:
     folder = Folder(tmp_path)
