@@ -1,10 +1,10 @@
 """Rebuild every client connection from Kafka's request log, as Delta tables.
 
-In a notebook, with its own session:
+In a notebook, with its own session; logs are in a volume, tables in a schema:
 
     import kafka_clientinfo
     settings = kafka_clientinfo.load_settings(cluster="orders")
-    report = kafka_clientinfo.run(spark, ["/Volumes/logs/kafka"], "/Volumes/lake/clientinfo", settings)
+    report = kafka_clientinfo.run(spark, ["/Volumes/main/kafka_clientinfo/logs/orders"], "main.kafka_clientinfo", settings)
 
 `ingest` and `build` are the two steps of `run`; `maintain` keeps a warehouse small, `forget` removes a cluster from it,
 `verify` checks it. The protocol engine (`kafka_clientinfo.protocol`) and the log parser (`kafka_clientinfo.logs`) work

@@ -1,7 +1,9 @@
 """What is deployed to Databricks: the bundle's files fit together, and every query runs on the sample."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import venv
 from collections.abc import Iterator
@@ -205,7 +207,9 @@ def test_the_commands_that_are_written_down_name_what_there_is(page: str) -> Non
             assert words[words.index("--target") + 1] in BUNDLE["targets"]
         for number, word in enumerate(words):
             if word == "--var":
-                assert words[number + 1].strip("'").partition("=")[0] in BUNDLE["variables"]
+                name, _, value = words[number + 1].partition("=")
+                assert name in BUNDLE["variables"]
+                assert "," not in value  # at which --var ends
 
 
 def test_one_of_the_jobs_that_read_logs_is_paused() -> None:
@@ -365,3 +369,26 @@ def test_the_vendor_reads_every_resource(tmp_path: Path) -> None:
     broken = json.loads(json.dumps(BUNDLE["resources"]))
     broken["jobs"]["clientinfo_hourly"]["schedule"] = {"every": "hour"}
     assert not accepted(broken)
+
+
+CLI = shutil.which(os.environ.get("DATABRICKS_CLI", "databricks"))
+
+
+@pytest.mark.oracle
+@pytest.mark.skipif(CLI is None, reason="no Databricks CLI on the PATH, nor named by DATABRICKS_CLI")
+def test_every_file_of_the_bundle_fits_the_schema_of_the_cli(tmp_path: Path) -> None:
+    """It is that of the installed release; no workspace is needed for it."""
+    jsonschema = pytest.importorskip("jsonschema")
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    printed = subprocess.run(
+        [str(CLI), "bundle", "schema"], capture_output=True, check=True, env=environment, cwd=tmp_path
+    )
+    schema = (
+        printed.stdout.decode().replace(r"[\\p{L}\\p{N}]", r"[^\\W_]").replace(r"\\p{L}", "[A-Za-z]")
+    )  # as Python's re has it
+    validator = jsonschema.Draft202012Validator(json.loads(schema))
+    files = [ROOT / "databricks.yml", *sorted((DATABRICKS / "resources").glob("*.yml"))]
+    for path in files:
+        assert [error.json_path for error in validator.iter_errors(yaml.safe_load(path.read_text("utf-8")))] == [], path
+    for broken in ({"targets": {"prod": {"runas": {}}}}, {"resources": {"jobs": {"a": {"schedule": "hourly"}}}}):
+        assert not validator.is_valid(broken)
