@@ -187,7 +187,7 @@ def test_a_java_is_found_as_runners_name_it(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_one_spark_can_be_chosen() -> None:
     shown = subprocess.run(
-        ["make", "-n", "sparks", "VENV=/nowhere", f"PYTHON={sys.executable}"],
+        ["make", "--no-print-directory", "-n", "sparks", "VENV=/nowhere", f"PYTHON={sys.executable}"],
         cwd=ROOT, env={**os.environ, "SPARK": "4.2"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert shown.stdout.rstrip().endswith("tests/test_other_sparks.py -k spark4.2-")

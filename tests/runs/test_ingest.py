@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.ingestion.discovery import Delivered
 from kafka_clientinfo.logs.broker_events import RESTARTED
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.runs import run as pipeline
@@ -166,7 +167,7 @@ def test_a_session_is_set_up_for_what_is_planned(
     lake: Any = SimpleNamespace(spark="spark", state=State(retained_from=NOW))
     known = {"f": {"file_id": "f"}}
     monkeypatch.setattr(ingest, "SMALL_BYTES", 5)
-    monkeypatch.setattr(ingest, "log_files", lambda logs, settings: logs)
+    monkeypatch.setattr(ingest, "log_files", lambda logs, settings: Delivered(logs, []))
     monkeypatch.setattr(ingest, "is_on_one_machine", lambda spark: is_here)
     monkeypatch.setattr(ingest, "start_worker", lambda spark: done.append("a worker"))
     monkeypatch.setattr(ingest, "sized", lambda spark, size: done.append(size) or nullcontext())

@@ -216,4 +216,4 @@ def test_the_report_has_what_was_found_before_and_while_reading(
 def test_server_logs_beside_the_logs_are_read_if_the_settings_say_so(tmp_path: Path, are_read: bool) -> None:
     log, server = (save(tmp_path / "b" / name, json_record()) for name in ("kafka-request.log", "server.log"))
     found = ingest.log_files([str(log)], Settings(server_logs=are_read))
-    assert [file.path for file in found] == [str(log), *([str(server)] if are_read else [])]
+    assert [file.path for file in found.files] == [str(log), *([str(server)] if are_read else [])]
