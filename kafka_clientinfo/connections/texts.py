@@ -108,7 +108,7 @@ def constant_list(values: Iterable[object]) -> Column:
 def constant_map(values: Mapping[str, str]) -> Column:
     """Return a map of many texts as one constant, see `constant_list`.
 
-    Not by Spark's `str_to_map`, whose first call in a process takes half a second for tables of collations.
+    Spark's `str_to_map` would do the same, but its first call in a process takes half a second for tables of collations.
     """
     return F.map_from_arrays(constant_list(values), constant_list(values.values()))
 

@@ -45,6 +45,18 @@ class PlannedFile:
         return self.file.path
 
     @property
+    def where(self) -> dict[str, Any]:
+        """The columns of ingested_files that say where its log is."""
+        return {
+            "path": self.path,
+            "cluster": self.cluster,
+            "broker": self.broker,
+            "compressed": self.compressed,
+            "size_on_disk": self.size_on_disk,
+            "first_record_offset": self.first_offset,
+        }
+
+    @property
     def end(self) -> int:
         """The offset in the log at which the file ends, if it is not compressed."""
         return self.size_on_disk + (self.file.alignment.shift if self.file.alignment else 0)

@@ -67,12 +67,7 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
     hashes = (a["resume_hash"] for a in own if a["end_offset"] == end and a["resume_hash"])
     return {
         "file_id": file.file_id,
-        "path": file.path,
-        "cluster": file.cluster,
-        "broker": file.broker,
-        "compressed": file.compressed,
-        "size_on_disk": file.size_on_disk,
-        "first_record_offset": file.first_offset,
+        **file.where,
         "bytes_ingested": end,
         "pending_bytes": sum(split["pending_bytes"] for split in own),
         "resume_hash": next(hashes, before.get("resume_hash", "")),

@@ -12,7 +12,7 @@ Options, of which the names' case does not matter:
     maxBytesPerTrigger  | of a stream: bytes of log per batch, as `64m`; needs Spark 4.2
     failOnDataLoss      | of a stream: `false` goes on if a log is gone that was to be read
 
-Python's side of Spark finds it without `register` where the package is installed (see `pyspark_kafka_request_log`).
+Spark finds it without `register` where the wheel is installed (see `pyspark_kafka_request_log`).
 """
 
 from pyspark import __version__

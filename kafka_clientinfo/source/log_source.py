@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -55,7 +54,7 @@ class LogReader(DataSourceReader):
         warn(plan.problems)
         tasks = max(tasks, -(-plan.size // settings.split_bytes))
         splits = [split for file in plan.files for split in splits_until(file, None, settings, tasks)]
-        return [InputPartition(work) for work in divided(splits, self._options, tasks, datetime.now(UTC))]
+        return [InputPartition(work) for work in divided(splits, self._options, tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the work of one task."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,6 @@ import pyarrow as pa
 from ..config.settings import Settings
 from ..errors import InputError
 from ..ingestion.arrow_schema import arrow_fields
-from ..ingestion.discovery import delivered_logs, with_server_logs
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import PlannedFile, Split
 from ..ingestion.problems import REPLACED, Problem
@@ -29,17 +28,13 @@ class Work:
     """What a task reads.
 
     Attributes:
-        splits: ranges of files, each with the position of its log before it; None if nothing of it was read.
-        logs: LOGS, where a file that was rotated meanwhile is looked for.
-        records: the kind of rows.
-        settings: the settings of the reading.
+        splits: ranges of files.
+        options: the options of the reading.
         at: the time of the reading, for `ingested_at`.
     """
 
     splits: tuple[Split, ...]
-    logs: tuple[str, ...]
-    records: str
-    settings: Settings
+    options: Options
     at: datetime
 
 
@@ -48,9 +43,10 @@ def table_schema(records: str) -> pa.Schema:
     return pa.schema(arrow_fields(records))
 
 
-def divided(splits: Sequence[Split], options: Options, tasks: int, at: datetime) -> list[Work]:
+def divided(splits: Sequence[Split], options: Options, tasks: int) -> list[Work]:
     """Divide splits among tasks."""
-    return [Work(own, options.logs, options.records, options.settings, at) for own in in_tasks(splits, tasks) if own]
+    now = datetime.now(UTC)
+    return [Work(own, options, now) for own in in_tasks(splits, tasks) if own]
 
 
 def splits_until(planned: PlannedFile, end: int | None, settings: Settings, tasks: int) -> list[Split]:
@@ -81,12 +77,12 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
         InputError: a file was replaced since it was planned, and what was planned is not found under another name; the file
             was cut inside a record, so that its rows would be wrong; or rows cannot be made.
     """
-    schema = table_schema(work.records)
+    schema = table_schema(work.options.records)
     for split in work.splits:
-        reader = SplitReader(split, work.settings.log_zone, reads_topics=False)
+        reader = SplitReader(split, work.options.settings.log_zone, reads_topics=False)
         yield from _rows(reader, work, schema)
         if reader.error == REPLACED:
-            reader = SplitReader(_found_again(split, work), work.settings.log_zone, reads_topics=False)
+            reader = SplitReader(_found_again(split, work), work.options.settings.log_zone, reads_topics=False)
             yield from _rows(reader, work, schema)
         if reader.error == REPLACED:
             raise InputError(f"{split.file.path}: {REPLACED}; read again")
@@ -101,7 +97,7 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
 
 def _rows(reader: SplitReader, work: Work, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for kind, rows in reader.parts():
-        if kind == RECORDS[work.records]:
+        if kind == RECORDS[work.options.records]:
             columns = {field.name: array for field, array in zip(rows.schema, rows.columns, strict=True)}
             if "ingested_at" in schema.names:
                 columns["ingested_at"] = pa.repeat(pa.scalar(work.at, schema.field("ingested_at").type), len(rows))
@@ -112,8 +108,7 @@ def _found_again(split: Split, work: Work) -> Split:
     """Return the split in the file that holds its log now: rotated logs have another name, or are compressed."""
     row = split.file.ledger_row
     ledger: Mapping[str, Mapping[str, Any]] = {split.file.file_id: row} if row else {}
-    files = delivered_logs(work.logs, work.settings.log_layout).files
-    plan = make_plan(with_server_logs(files) if work.records == "failed_requests" else files, ledger, work.settings, 1)
+    plan = make_plan(work.options.files(), ledger, work.options.settings, 1)
     for file in plan.files:
         if file.file_id == split.file.file_id:
             return split._replace(file=replace(file, is_over=split.file.is_over))

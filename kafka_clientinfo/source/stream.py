@@ -7,7 +7,6 @@ hash of the bytes before that. So a log is read on under another name, and compr
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -44,6 +43,7 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
             )
         self._options = options
         self._known: Positions = {}
+        self._is_available_now = False
         self._target: Positions | None = None
         self._planned: dict[str, PlannedFile] = {}
         self._warned: set[Problem] = set()
@@ -58,8 +58,8 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         return _limits.ReadAllAvailable() if bound is None else _limits.ReadMaxBytes(bound)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note what is there now: a query with this trigger ends when it has read that."""
-        self._target = self._latest({}, None)
+        """Have the query end when it has read what is there at its first batch."""
+        self._is_available_now = True
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         """Return how far the logs may be read: to the last complete record of each, or to the bound.
@@ -69,6 +69,8 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
             limit: Spark's ReadLimit.
         """
         known = self._known if start is None else start["logs"]
+        if self._is_available_now and self._target is None:
+            self._target = self._latest(known, None)
         return {"logs": self._latest(known, getattr(limit, "max_bytes", None))}
 
     def _latest(self, known: Mapping[str, Mapping[str, Any]], max_bytes: int | None) -> Positions:
@@ -126,7 +128,7 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
                     "it is in none of the files that are there; bring it back, or set failOnDataLoss to false to go on "
                     "without it"
                 )
-        return [InputPartition(work) for work in divided(splits, self._options, tasks, datetime.now(UTC))]
+        return [InputPartition(work) for work in divided(splits, self._options, tasks)]
 
     def _resumes_at(self, name: str) -> int | None:
         return self._planned[name].resume_at if name in self._planned else None
@@ -148,12 +150,7 @@ def _position(file: PlannedFile, end: int, is_all: bool) -> dict[str, Any]:
     """
     aligned = replace(file.file, size=None) if file.compressed else file.file
     return {
-        "path": file.path,
-        "cluster": file.cluster,
-        "broker": file.broker,
-        "compressed": file.compressed,
-        "size_on_disk": file.size_on_disk,
-        "first_record_offset": file.first_offset,
+        **file.where,
         "bytes_ingested": end,
         "pending_bytes": max(0, file.end - end) if is_all and not file.compressed else 0,
         "resume_hash": resume_point(aligned, end, file.first_offset).hash or "",
