@@ -66,11 +66,16 @@ def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     spark.sql(f"DROP SCHEMA {name} CASCADE")
 
 
+def rows_of_logs(lake: Warehouse) -> dict[str, int]:
+    """The rows per table but topic_mentions, which has more of them if a log is read in more parts."""
+    return {name: count for name, count in lake.state.rows.items() if name != "topic_mentions"}
+
+
 def test_tables_by_name_are_those_by_path(spark: Any, by_path: str, by_name: str) -> None:
     assert_same_tables(spark, by_name, by_path)  # type: ignore[arg-type]
     assert_same_accounts(spark, by_name, by_path)  # type: ignore[arg-type]
     named = Warehouse(spark, by_name)
-    assert named.state.rows == Warehouse(spark, by_path).state.rows
+    assert rows_of_logs(named) == rows_of_logs(Warehouse(spark, by_path))
     assert {named.exists(name) for name in table_specs() if table_specs()[name].derived} == {True}
 
 
@@ -105,7 +110,9 @@ def test_the_views_answer_what_their_queries_do(spark: Any, by_path: str, by_nam
         asked = view.sql.format_map({name: lake.table(name) for name in table_specs()})
         found, expected = spark.table(f"{by_name}.{view.name}"), spark.sql(asked)
         assert found.columns == expected.columns
-        assert sorted(map(str, found.collect())) == sorted(map(str, expected.collect()))
+        # each warehouse has read the log at a time of its own
+        rows, wanted = (of_view.drop("ingested_at").collect() for of_view in (found, expected))
+        assert sorted(map(str, rows)) == sorted(map(str, wanted))
         comment = spark.sql(f"DESCRIBE TABLE EXTENDED {by_name}.{view.name}").where("col_name = 'Comment'").first()
         assert comment["data_type"] == view.comment
 
