@@ -13,11 +13,11 @@ from .bodies import json_mentions
 from .mentions import NO_ID, FetchSession, Mentions, TopicUse, merged
 
 _ERROR = re.compile(rb'rrorCode":(?!0[,}])')
-_PRODUCED = re.compile(rb'\{"(topicId|name)":"([^"]*)","partitionData":\[([^\]]*)\]\}')
+_PRODUCED = re.compile(rb'\{"(topicId|name)":"([^"]*)","partitionData":\[([^\[\]]*)\]\}')
 _PRODUCED_TO = re.compile(rb'\{"(topicId|name)":"([^"]*)","partitionResponses":')
 _SIZE = re.compile(rb'"record(?:s|Set)SizeInBytes":(\d{1,10})(?=[,}])')
 _SESSION = re.compile(rb'"sessionId":(\d{1,9}|1\d{9}),"sessionEpoch":(-?(?:\d{1,9}|1\d{9})),"topics":\[')
-_FETCHED = re.compile(rb'\{"topic(Id)?":"([^"]*)","partitions":\[([^\]]*)\]\}')
+_FETCHED = re.compile(rb'\{"topic(Id)?":"([^"]*)","partitions":\[([^\[\]]*)\]\}')
 _EPOCH = b'"sessionEpoch":'
 _FORGOTTEN = b'"forgottenTopicsData":['
 _TOPICS = b'"topics":['
@@ -67,9 +67,16 @@ def _plain(data: bytes, at_request: int, request_end: int, at_response: int, end
 def _plain_produce(data: bytes, at_request: int, request_end: int, at_response: int, end: int) -> Mentions | None:
     topics = _PRODUCED.findall(data, at_request, request_end)
     is_answered = data.startswith(b'{"responses":[', at_response, end)
-    if data.count(b'"partitionData":', at_request, request_end) != len(topics) or not (
-        is_answered or at_response == end
+    if not (is_answered or at_response == end):
+        return None
+    if (
+        not _names(data, at_request, request_end)
+        == len(topics)
+        == data.count(b'"partitionData":', at_request, request_end)
     ):
+        return None
+    answered = _PRODUCED_TO.findall(data, at_response, end)
+    if _names(data, at_response, end) != len(answered):
         return None
     errors: Mapping[int, int] | None = {} if is_answered else None
     uses = []
@@ -77,10 +84,15 @@ def _plain_produce(data: bytes, at_request: int, request_end: int, at_response: 
         topic, topic_id = _named(kind == b"topicId", name)
         sizes = _SIZE.findall(partitions)
         uses.append(TopicUse(topic, topic_id, _sum(sizes), errors))
-    for kind, name in _PRODUCED_TO.findall(data, at_response, end):
+    for kind, name in answered:
         topic, topic_id = _named(kind == b"topicId", name)
         uses.append(TopicUse(topic, topic_id, None, errors))
     return Mentions("produce", merged(_named_ones(uses)))
+
+
+def _names(data: bytes, start: int, end: int) -> int:
+    """Count the names and ids of topics in a part of a record of Produce."""
+    return data.count(b'"name":', start, end) + data.count(b'"topicId":', start, end)
 
 
 def _plain_fetch(data: bytes, at_request: int, request_end: int, at_response: int, end: int) -> Mentions | None:
@@ -98,7 +110,9 @@ def _plain_fetch(data: bytes, at_request: int, request_end: int, at_response: in
         keeps = named != "0" or goes_on != "0"
         if keeps:
             forgotten = _FETCHED.findall(data, forgotten_at, request_end)
-            if not all(_INTEGERS.fullmatch(partitions) for *_, partitions in forgotten):
+            if data.count(b"{", forgotten_at, request_end) != len(forgotten) or not all(
+                _INTEGERS.fullmatch(partitions) for *_, partitions in forgotten
+            ):
                 return None
             session = FetchSession(
                 "" if named == "0" else named,
@@ -122,12 +136,12 @@ def _plain_fetch(data: bytes, at_request: int, request_end: int, at_response: in
         stop = end if following < 0 else following
         is_id = data.startswith(b"Id", at + 7)
         name_at = at + (12 if is_id else 10)
+        if not data.startswith(b'"', name_at - 1):
+            return None
         name = data[name_at : data.find(b'"', name_at, stop)]
         sizes = _SIZE.findall(data, name_at, stop)
-        numbers = tuple(map(int, _PARTITION.findall(data, name_at, stop))) if keeps else ()
-        uses.append(
-            TopicUse(*_named(b"Id" if is_id else b"", name), sum(map(int, sizes)) if sizes else None, {}, numbers)
-        )
+        numbers = _partitions(_PARTITION.findall(data, name_at, stop)) if keeps else ()
+        uses.append(TopicUse(*_named(b"Id" if is_id else b"", name), _sum(sizes), {}, numbers))
         at = following
     return Mentions("fetch", merged(_named_ones(uses)), session=session)
 

@@ -174,6 +174,31 @@ def metadata(draw: st.DrawFn) -> tuple[int, Any, Any]:
     return METADATA, {"topics": None}, {"brokers": [], "topics": listed}
 
 
+def fetched(response: list[Any], **request: Any) -> tuple[int, Any, Any]:
+    """A Fetch in a session that begins, with topics of its response and fields of its request."""
+    asked = {"replicaId": -1, "sessionId": 0, "sessionEpoch": 0, "topics": [], "forgottenTopicsData": []} | request
+    return FETCH, asked, {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 1, "responses": response}
+
+
+TOO_LARGE = {"partitionIndex": 2**31, "errorCode": 0, "recordsSizeInBytes": 2**31}
+ODD_BODIES: list[tuple[int, Any, Any]] = [
+    (PRODUCE, {"acks": -1, "topicData": [{"topicId": "a"}]}, {"responses": []}),
+    (PRODUCE, {"acks": -1, "topicData": []}, {"responses": [{"name": "t"}]}),
+    (PRODUCE, {"topicData": [{"name": "t", "partitionData": [{"recordsSizeInBytes": []}, {"index": 0}]}]}, ""),
+    fetched([], forgottenTopicsData=[{"topicId": "a"}]),
+    fetched([], forgottenTopicsData=[{"partitions": []}]),
+    fetched([{"topicId": None, "partitions": []}]),
+    fetched([{"topic": "t", "partitions": [TOO_LARGE]}]),
+]
+
+
+@pytest.mark.parametrize("bodies", ODD_BODIES, ids=str)
+def test_bodies_that_no_broker_writes_are_read_alike(bodies: tuple[int, Any, Any]) -> None:
+    key, *texts = bodies
+    request, response = (json.dumps(text, separators=(",", ":")).encode() for text in texts)
+    assert read(key, request, response) == json_mentions(key, request, response)
+
+
 @settings(max_examples=examples(200), deadline=None)
 @given(st.one_of(produce(), fetch(), metadata()), st.booleans())
 def test_any_body_is_read_alike(bodies: tuple[int, Any, Any], as_ascii: bool) -> None:
