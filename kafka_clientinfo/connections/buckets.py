@@ -2,8 +2,8 @@
 
 from .engine import Column, F
 
-MINUTE = 60
-"""The seconds of a minute."""
+MINUTE, DAY = 60, 86_400
+"""The seconds of a minute, and of a day."""
 
 
 def bucket_number(at: str, seconds: int) -> Column:

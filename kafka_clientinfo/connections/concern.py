@@ -4,7 +4,7 @@ Every concern is a package in `concerns` with a `CONCERN` of the class `Concern`
 column expressions belong to one engine (see `engine`). Every part is optional; no concern imports another.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from ..config.settings import Settings
@@ -79,6 +79,8 @@ class Concern:
             `requests_where` counts.
         after: the names of the concerns with columns that `columns` uses.
         columns: returns columns of the table `connections`, computed from the aggregates.
+        by_client: returns columns of the table `connections`, in steps, computed from its declared columns and from other
+            connections of the same client (`of_clients.of_same_client`); only these change if another connection does.
         request_rules: the rules that single requests break, by name.
         connection_rules: returns the rules that connections break as a whole, by name.
         finders: what finds the rest of the broken rules.
@@ -96,6 +98,7 @@ class Concern:
     aggregates: Callable[[], Aggregates] = dict
     after: tuple[str, ...] = ()
     columns: Callable[[Settings], Columns] = lambda settings: {}
+    by_client: Callable[[], Sequence[Columns]] = tuple
     request_rules: Mapping[str, RequestRule] = field(default_factory=dict)
     connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = lambda settings: {}
     finders: tuple[Finder, ...] = ()

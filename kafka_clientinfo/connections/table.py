@@ -8,10 +8,15 @@ from ..tables.spec import CONNECTION_KEY
 from . import facts
 from .concern import Columns, Concern, reads_of
 from .engine import DataFrame, F
+from .of_clients import StoredConnections, with_stored
 
 
 def connections(
-    judged_requests: DataFrame, settings: Settings, concerns: Sequence[Concern], broker_hosts: DataFrame | None = None
+    judged_requests: DataFrame,
+    settings: Settings,
+    concerns: Sequence[Concern],
+    broker_hosts: DataFrame | None = None,
+    stored: StoredConnections | None = None,
 ) -> DataFrame:
     """Aggregate judged requests to connections.
 
@@ -20,6 +25,8 @@ def connections(
         settings: the settings of the run.
         concerns: their columns are added.
         broker_hosts: the table `broker_hosts`; None if no host is known to be a broker's.
+        stored: what an earlier run has made of other requests; None if these are all. If given, the rows are those of
+            `of_clients.with_stored`.
 
     Returns:
         The columns of the table `connections`, and further columns that the concerns' rules and tables read.
@@ -34,6 +41,11 @@ def connections(
     for name in TopologicalSorter({name: concern.after for name, concern in by_name.items()}).static_order():
         if columns := dict(by_name[name].columns(settings)):
             rows = rows.withColumns(columns)
+    by_client = [dict(step) for concern in concerns for step in concern.by_client()]
+    if stored is not None:
+        rows = with_stored(rows, judged_requests, stored, by_client)
+    for step in by_client:
+        rows = rows.withColumns(step)
     return rows
 
 

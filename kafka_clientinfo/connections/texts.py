@@ -1,6 +1,8 @@
 """Column expressions for lists of texts and entries, joins by key, and messages that quote what clients wrote."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from string import Formatter
 from typing import Any
 
@@ -73,6 +75,23 @@ def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFra
     same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key]
     added = (name for name in others.columns if name not in key)
     return rows.join(renamed, on=same, how="left").select(*rows.columns, *added)
+
+
+def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
+    """Return the rows with a key that some of `others` have; null is a value of a key."""
+    return _by_keys(rows, others, key, "left_semi")
+
+
+def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
+    """Return the rows with a key that none of `others` has; null is a value of a key."""
+    return _by_keys(rows, others, key, "left_anti")
+
+
+def _by_keys(rows: DataFrame, others: DataFrame, key: Iterable[str], how: str) -> DataFrame:
+    # Renamed, because both relations may come from one table.
+    keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
+    same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
+    return rows.join(keys, on=same, how=how)
 
 
 def total(numbers: Column) -> Column:

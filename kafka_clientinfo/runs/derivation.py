@@ -26,13 +26,15 @@ from pyspark.sql import functions as F
 
 from ..config.settings import Settings
 from ..connections.coverage import reports
+from ..connections.of_clients import StoredConnections, changed, recomputed
 from ..spark.arrow_rows import collect
 from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
+from ..tables.spec import CONNECTION_KEY
 from ..tables.types import sql_time
 from ..warehouse.judged_table import JUDGED, Build
-from ..warehouse.replacement import aggregated, shaped
+from ..warehouse.replacement import aggregated, replaced, shaped, staying
 from ..warehouse.retention import with_lasting_findings
 from ..warehouse.staging import cache
 from ..warehouse.warehouse import Warehouse
@@ -44,6 +46,7 @@ _KINDS = 8
 """Judged requests per connection, to size a session; logs of busy brokers have 4 to 5."""
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
+_CONNECTIONS = "connections"
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -115,6 +118,7 @@ class Derivation:
             "settings": self.settings,
         }
         of_increment = {"requests": self.increment.requests, "judged_before": self.increment.before}
+        of_increment |= {"stored_connections": self._stored_connections()}
         self.run_relations |= {**self.whole_tables, **of_increment}
 
         def derive(step: Step) -> None:
@@ -144,9 +148,10 @@ class Derivation:
         if self.is_whole:
             return increments.everything(self.committed)
         # Read snapshots: this run writes these tables, and what it recomputes must not depend on that.
+        self.connections = self.lake.read_snapshot(_CONNECTIONS)
         stored = increments.Stored(
             self.committed,
-            self.lake.read_snapshot("connections"),
+            self.connections,
             self.files,
             reports(self.whole("ingested_files"), self.settings),
             self.lake.state.retained_from,
@@ -176,17 +181,38 @@ class Derivation:
 
     def _of_connections(self, step: Step) -> None:
         rows = self._cached_if_read(step.name, step.make(self.run_relations))
+        recomputed_ids, earliest = self.increment.recomputed_ids, self.increment.earliest_recomputed_at
         self.run_relations[step.name] = rows
         if step.name == JUDGED:
             self._keep_judged(rows)
+        if step.name == _CONNECTIONS and recomputed_ids is not None:
+            # Stored rows that change with others of their client are replaced too, in this table alone.
+            others, rows = changed(rows), recomputed(rows)
+            self.run_relations[step.name] = rows
+            rows = rows.unionByName(others, allowMissingColumns=True)
+            recomputed_ids = recomputed_ids.unionByName(others.select(*CONNECTION_KEY), allowMissingColumns=True)
+            earliest = self._first_day
         if step.write_mode is not None:
             if self.is_whole:
                 self.whole_tables[step.name] = rows
             if step.lasting_rules:
                 rows = with_lasting_findings(self.lake, rows, step.lasting_rules)
-            recomputed_ids, earliest = self.increment.recomputed_ids, self.increment.earliest_recomputed_at
             keep = partial(self._cached_whole, step.name)
             self.lake.replace_connections(step.name, rows, recomputed_ids, earliest, self.batch_id, keep)
+
+    def _stored_connections(self) -> StoredConnections | None:
+        """Return the connections that this run may change although it does not recompute them, and those that it replaces."""
+        ids = self.increment.recomputed_ids
+        if ids is None:
+            return None
+        since = None if self.lake.is_small(_CONNECTIONS) else self._first_day()
+        stored = self.connections if since is None else self.connections.where(F.col("opened_at") >= F.lit(since))
+        return StoredConnections(staying(stored, ids), replaced(stored, ids))
+
+    def _first_day(self) -> datetime | None:
+        """Return the start of the day before which no connection opened that this run changes; None if not known."""
+        earliest = self.increment.earliest_recomputed_at()
+        return None if earliest is None else earliest.replace(hour=0, minute=0, second=0, microsecond=0)
 
     def _keep_judged(self, rows: DataFrame) -> None:
         """Write the judged requests that a later run needs, before any table that is made of them."""

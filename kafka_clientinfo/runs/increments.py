@@ -35,9 +35,9 @@ from pyspark.sql import functions as F
 from ..connections.boundaries import STATE
 from ..connections.facts import is_of_a_broker, shown_as_brokers
 from ..connections.judged import NOTHING, JudgedBefore
+from ..connections.texts import of_same_keys
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
-from ..warehouse.replacement import of_same_keys
 from ..warehouse.staging import Staging, cache
 from .late_files import OVERLAP, Broker, File, brokers_at_info, late_brokers
 

@@ -22,10 +22,13 @@ from ..errors import UnknownRelationError
 from ..tables.spec import table_specs
 
 GIVEN_RELATIONS = frozenset(
-    {"requests", "new_requests", "judged_before", "ingested_files", "failed_requests", "topic_mentions", "settings"}
-)
-"""Relations that no step makes; `judged_before` is a `JudgedBefore` or None."""
-_GIVEN_WHOLE = GIVEN_RELATIONS - {"requests", "new_requests", "judged_before"}
+    {
+        "requests", "new_requests", "judged_before", "stored_connections",
+        "ingested_files", "failed_requests", "topic_mentions", "settings",
+    }
+)  # fmt: skip
+"""Relations that no step makes; `judged_before` is a `JudgedBefore` or None, `stored_connections` a `StoredConnections` or None."""
+_GIVEN_WHOLE = GIVEN_RELATIONS - {"requests", "new_requests", "judged_before", "stored_connections"}
 """Those that a run reads whole."""
 
 
@@ -90,9 +93,9 @@ def steps() -> dict[str, Step]:
         ),
         "connections": _step(
             "connections",
-            ("judged_requests", "broker_hosts", "settings"),
-            lambda judged_requests, broker_hosts, settings: connections(
-                judged_requests, settings, concerns(), broker_hosts
+            ("judged_requests", "broker_hosts", "settings", "stored_connections"),
+            lambda judged_requests, broker_hosts, settings, stored_connections: connections(
+                judged_requests, settings, concerns(), broker_hosts, stored_connections
             ),
         ),
         "violations": _violations(),

@@ -32,7 +32,8 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
         relations: dict[str, Any] = {
             name: session.table(name) for name in ("requests", "ingested_files", "failed_requests", "topic_mentions")
         }
-        relations |= {"new_requests": relations["requests"], "judged_before": None, "settings": settings}
+        relations |= {"new_requests": relations["requests"], "judged_before": None, "stored_connections": None}
+        relations |= {"settings": settings}
         for name in TopologicalSorter(needed(by_name if wanted is None else wanted)).static_order():
             relation: Any = by_name[name].make(relations)  # a `dataframe.DataFrame`
             database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE
+from ..connections.texts import of_other_keys, of_same_keys
 from ..spark.session_conf import may_set, set_for
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from ..tables.types import sql_time
@@ -23,7 +24,7 @@ from . import ddl
 from .address import Address
 from .claims import Claims
 from .commit import latest_version
-from .replacement import REPLACE, merge, of_other_keys, of_same_keys, with_tombstones
+from .replacement import REPLACE, merge, with_tombstones
 from .stores import remove_half_made, unless_not_made
 from .table_log import is_made
 

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.sums import exact_sum
+from ..connections.texts import of_other_keys
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from ..tables.types import split_field, split_type, sql_time
 from .ddl import same_key
@@ -47,7 +48,7 @@ def with_replaced(stored: DataFrame, new: DataFrame, recomputed_ids: DataFrame) 
             unchanged_until. A row stands for one connection; or, if opened_at is null, for all connections of the id
             that opened after unchanged_until; or, if that is null too, for all of the id.
     """
-    return _replaced(stored.where("opened_at IS NOT NULL"), recomputed_ids, "left_anti").unionByName(new)
+    return staying(stored.where("opened_at IS NOT NULL"), recomputed_ids).unionByName(new)
 
 
 def changes(
@@ -55,7 +56,7 @@ def changes(
 ) -> DataFrame:
     """Return the new rows, and the stored rows to delete, marked as tombstones."""
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
-    old = _replaced(stored.where(F.col("opened_at").isNotNull() & recent), recomputed_ids, "left_semi")
+    old = replaced(stored.where(F.col("opened_at").isNotNull() & recent), recomputed_ids)
     gone = of_other_keys(old.unionByName(stored.where("opened_at IS NULL")), new, spec.key)
     return with_tombstones(new, gone)
 
@@ -63,23 +64,6 @@ def changes(
 def with_tombstones(new: DataFrame, gone: DataFrame) -> DataFrame:
     """Return new rows, and rows to delete, marked as tombstones."""
     return new.withColumn(_TOMBSTONE, F.lit(False)).unionByName(gone.withColumn(_TOMBSTONE, F.lit(True)))
-
-
-def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
-    """Return the rows with a key that none of `others` has; null is a value of a key."""
-    return _by_keys(rows, others, key, "left_anti")
-
-
-def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
-    """Return the rows with a key that some of `others` have; null is a value of a key."""
-    return _by_keys(rows, others, key, "left_semi")
-
-
-def _by_keys(rows: DataFrame, others: DataFrame, key: Iterable[str], how: str) -> DataFrame:
-    # Renamed, because both relations may come from one table.
-    keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
-    same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
-    return rows.join(keys, on=same, how=how)
 
 
 def _sum_by_key(name: str, _: str) -> Column:
@@ -143,8 +127,17 @@ def within(since: datetime | None) -> str:
     return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{sql_time(since)}')"
 
 
+def staying(stored: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
+    """Return the stored rows of connections that stay, see `with_replaced`."""
+    return _replaced(stored, recomputed_ids, "left_anti")
+
+
+def replaced(stored: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
+    """Return the stored rows of connections that are replaced, see `with_replaced`."""
+    return _replaced(stored, recomputed_ids, "left_semi")
+
+
 def _replaced(rows: DataFrame, recomputed_ids: DataFrame, how: str) -> DataFrame:
-    """Return the rows of connections that are replaced (left_semi), or that stay (left_anti)."""
     names = (*CONNECTION_KEY, "unchanged_until")
     its = {name: F.col(f"its_{name}") for name in names}
     same_id = reduce(and_, (F.col(name) == its[name] for name in CONNECTION_ID_KEY))

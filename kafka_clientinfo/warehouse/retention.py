@@ -27,10 +27,10 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ..connections.texts import of_other_keys
 from ..errors import WarehouseError
 from ..spark.caching import release
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
-from .replacement import of_other_keys
 from .staging import cache
 from .state import LEDGER, SOURCES, time_text
 from .warehouse import Warehouse

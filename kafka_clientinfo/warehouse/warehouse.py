@@ -15,6 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ..connections.texts import of_other_keys
 from ..errors import WarehouseError
 from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
@@ -275,9 +276,9 @@ class Warehouse:
         spec = self.spec(name)
         if self._is_empty(name):
             self.append(name, rows, batch_id)
-        elif self._is_small(spec):
+        elif self.is_small(name):
             new = replacement.shaped(rows, spec)
-            self.overwrite(name, replacement.of_other_keys(self.read(name), new, spec.key).unionByName(new), batch_id)
+            self.overwrite(name, of_other_keys(self.read(name), new, spec.key).unionByName(new), batch_id)
         else:
             self._merge(name, replacement.shaped(rows, spec), replacement.UPSERT)
 
@@ -308,7 +309,7 @@ class Warehouse:
             self.overwrite(name, rows, batch_id)  # not an append: an overtaken run may just have filled the table
             return
         new = replacement.shaped(rows, spec)
-        if self._is_small(spec):
+        if self.is_small(name):
             self.overwrite(name, keep(replacement.with_replaced(self.read(name), new, recomputed_ids)), batch_id)
             return
         bound = earliest()
@@ -338,7 +339,9 @@ class Warehouse:
         """Return whether the table is known to have no rows."""
         return self._rows.get(name) == 0 or not self.exists(name)
 
-    def _is_small(self, spec: TableSpec) -> bool:
+    def is_small(self, name: str) -> bool:
+        """Return whether a table is so small that it is written whole."""
+        spec = self.spec(name)
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
         if rows is not None:
             return rows * len(spec.columns) * _BYTES_PER_VALUE < ddl.SMALL_TABLE_BYTES

@@ -219,6 +219,7 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
     derived.run_relations, derived.whole_tables, derived.cached, derived.settings = {}, {}, [], "settings"
     derived.committed, derived.is_committed = "requests", "is committed"
     derived.files, derived.judged = ["file"], "judged"
+    derived._stored_connections = lambda: "connections before"
     derived.lake = SimpleNamespace(
         root="/lake",
         staging="staging",
@@ -258,7 +259,7 @@ def test_a_later_run_finds_what_was_judged_of_every_id_that_may_go_on(
 
 @pytest.mark.parametrize(
     ("until", "retained_from", "whole"),
-    [(None, None, "made"), (None, 1, "stored connections"), (2, None, "kept made"), (2, 1, "kept made")],
+    [(None, None, "made"), (None, 1, "stored api_usage"), (2, None, "kept made"), (2, 1, "kept made")],
     ids=["everything", "all that retention has left", "new requests", "new requests after retention"],
 )
 def test_later_steps_read_whole_tables_with_the_rows_that_stay(
@@ -267,11 +268,11 @@ def test_later_steps_read_whole_tables_with_the_rows_that_stay(
     derived, done = derivation_of(until, retained_from)
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
     monkeypatch.setattr(derivation, "cached_in_memory", lambda rows: Noted(f"kept {rows.name}"))
-    derived._derive(Step("connections", ("judged_requests",), lambda relations: Noted("made")))
-    assert derived.run_relations == {"connections": Noted("made")}
-    assert derived.whole("connections") == Noted(whole)
+    derived._derive(Step("api_usage", ("judged_requests",), lambda relations: Noted("made")))
+    assert derived.run_relations == {"api_usage": Noted("made")}
+    assert derived.whole("api_usage") == Noted(whole)
     written = Noted("made") if until is None else Noted("kept made")
-    assert done == [("connections", written, "ids", "earliest", "batch")]
+    assert done == [("api_usage", written, "ids", "earliest", "batch")]
 
 
 def test_where_nothing_may_be_kept_in_memory_whole_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +338,12 @@ def test_steps_are_given_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> N
         "settings": "settings",
     }
     assert derived.whole_tables == whole
-    assert derived.run_relations == {**whole, "requests": "new", "judged_before": "before"}
+    assert derived.run_relations == {
+        **whole,
+        "requests": "new",
+        "judged_before": "before",
+        "stored_connections": "connections before",
+    }
 
 
 REFUSED = ValueError("DELTA_NOT_NULL_CONSTRAINT_VIOLATED")

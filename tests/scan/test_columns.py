@@ -43,7 +43,7 @@ READ_LATER = {
         instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
         last_api_versions_error last_refused outlasts own_instance_id refused_names repeats
         software_after telemetry_in_header
-        asked_versions asks_more early_work first_work handshake second_work fitting_0 fitting_1 fitting_2 is_telling
+        asked_versions asks_more early_work first_work handshake second_work fitting_software is_telling library_of_client
         lowest_id possible_0 possible_1 possible_2 senders_0 senders_1 senders_2
     """,
     "broker_listeners": "broker cluster listener port",

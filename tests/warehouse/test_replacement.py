@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.connections.texts import of_other_keys
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec
 from kafka_clientinfo.warehouse import replacement
@@ -100,7 +101,7 @@ def test_rows_of_connections_that_are_computed_again_are_replaced(
     if since is None:
         replaced = replacement.with_replaced(stored, new, touched)
         assert rows_of(replaced) == sorted([(*row, None) for row in [*STAY, *NEW]], key=str)
-        upserted = replacement.of_other_keys(stored, new, SPEC.key).unionByName(new)
+        upserted = of_other_keys(stored, new, SPEC.key).unionByName(new)
         assert rows_of(upserted) == sorted(
             [(*row, None) for row in [*(one for one in STORED if one[:4] not in [n[:4] for n in NEW]), *NEW]], key=str
         )

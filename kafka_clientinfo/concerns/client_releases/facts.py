@@ -5,8 +5,9 @@ Each request, and the way in which a connection begins, rules out releases that 
 anybody may choose, as client ids, are no evidence.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from operator import or_
 from typing import TypeVar
 
 from ...config.settings import Settings
@@ -22,7 +23,10 @@ from ...releases.client_signatures import (
     by_handshake,
     by_second,
     by_version,
+    client_signatures,
+    libraries,
     number_of_words,
+    words_by_library,
 )
 
 _BY_HAND = {"METADATA": 1, "LIST_OFFSETS": 0}
@@ -31,6 +35,7 @@ _VERSIONS = 32
 """The number of versions of an API that may be listed."""
 _ALL = (1 << WORD_BITS) - 1
 _NOT_LISTED = -1
+_BOUNDS = ("versions_from", "versions_to")
 _Table = TypeVar("_Table")
 
 
@@ -65,10 +70,11 @@ def _senders() -> list[Column]:
 
 
 def columns(_: Settings) -> Columns:
-    """Return the releases that may have behaved so, in words of bits.
+    """Return the libraries with releases that behave so, and the releases that may have, in words of bits.
 
-    `possible_…` holds the releases that versions alone do not rule out: how connections begin and go on was seen in a few
-    programs, and others of the same library may do otherwise.
+    fitting_software has an entry for each library, with the first and the last release. `possible_…` holds the releases
+    that versions alone do not rule out: how connections begin and go on was seen in a few programs, and others of the same
+    library may do otherwise.
     """
     generation, handshake = F.col("first.log_generation"), F.col("handshake")
     asked = F.when(F.col("start") == "observed", F.col("asked_versions"))
@@ -79,22 +85,56 @@ def columns(_: Settings) -> Columns:
     second = _found(by_second(), generation, F.concat(handshake, F.lit(" "), works))
     versions = F.coalesce(_found(by_asked(), generation, asked), F.when(asked.isNotNull(), nobody))
     return {
-        **_words("fitting", how, first, second),
-        **_words("possible", versions),
+        "fitting_software": _libraries(_words(how, first, second)),
+        **{f"possible_{number}": word for number, word in enumerate(_words(versions))},
         "is_telling": (F.col("asks_more") | F.col("second_work").isNotNull()) & generation.isin(*GENERATIONS),
     }
 
 
-def _words(name: str, *found: Column) -> Columns:
+def _words(*found: Column) -> list[Column]:
     """Return the senders that all texts of words hold, word by word; null stands for all releases."""
     everybody = F.lit(_text(_ALL for _ in range(number_of_words())))
     lists = [F.split(F.coalesce(text, everybody), " ").cast("array<bigint>") for text in found]
-    return {
-        f"{name}_{number}": reduce(
-            lambda one, other: one.bitwiseAND(F.get(other, F.lit(number))), lists, F.col(f"senders_{number}")
-        )
+    return [
+        reduce(lambda one, other: one.bitwiseAND(F.get(other, F.lit(number))), lists, F.col(f"senders_{number}"))
         for number in range(number_of_words())
-    }
+    ]
+
+
+def _libraries(words: Sequence[Column]) -> Column:
+    """Return the libraries of releases, given as bits, each with the first and the last one of them.
+
+    The signatures of a library follow each other, so the first and the last bit that it has stand for these releases.
+    """
+    names = constant_list(library.software for library in libraries())
+    bounds = {name: constant_list(getattr(one, name) for one in client_signatures()) for name in _BOUNDS}
+    masks = [constant_list(word).cast("array<bigint>") for word in zip(*words_by_library().values(), strict=True)]
+    numbers = constant_list(range(len(libraries()))).cast("array<int>")
+
+    def of_library(given: Column, library: Column) -> list[Column]:
+        return [F.get(given, F.lit(word)).bitwiseAND(F.get(mask, library)) for word, mask in enumerate(masks)]
+
+    def entry(given: Column, library: Column) -> Column:
+        own = list(enumerate(of_library(given, library)))
+        places = (_place(own, lambda word: word.bitwiseAND(-word)), _place(reversed(own), lambda word: word))
+        versions = (F.get(bounds[name], place).alias(name) for name, place in zip(_BOUNDS, places, strict=True))
+        return F.struct(F.get(names, library).alias("software_name"), *versions)
+
+    def entries(given: Column) -> Column:
+        fit = F.filter(numbers, lambda library: reduce(or_, (word != 0 for word in of_library(given, library))))
+        return F.transform(fit, lambda library: entry(given, library))
+
+    # A list of one list, so that the words are computed once for all libraries.
+    return F.get(F.transform(F.array(F.array(*words)), entries), F.lit(0))
+
+
+def _place(words: Iterable[tuple[int, Column]], with_highest_bit: Callable[[Column], Column]) -> Column:
+    """Return the place of a bit of the first of some words that has any: of the highest bit in a function of the word."""
+    places = (
+        F.when(word != 0, F.length(F.bin(with_highest_bit(word))) + F.lit(number * WORD_BITS - 1))
+        for number, word in words
+    )
+    return F.coalesce(*places)
 
 
 def _found(tables: Mapping[str, Masks], generation: Column, key: Column) -> Column:

@@ -3,37 +3,76 @@
 A library is named only if all releases that behave as the connection's client does are its own (see the concern
 client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
 negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
-"""
 
-from collections.abc import Callable, Iterable
+A connection that shows too little by itself has the library of its client's others of that day (see
+`connections.of_clients`), if they agree and if its own requests fit. `probable_basis` says which of both it is: a name
+that follows from others is no evidence in its turn.
+"""
 
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...connections.texts import constant_list, constant_map
+from ...connections.of_clients import of_same_client
+from ...connections.texts import constant_map
+from ...protocol import UNKNOWN
 from ...releases.client_libraries import BINDINGS
-from ...releases.client_signatures import WORD_BITS, client_signatures, libraries, number_of_words, words_by_library
+from ...releases.client_signatures import libraries, number_of_words, words_by_library
+
+BASES = ("connection", "client")
+"""What a probable library follows from: the connection itself, or others of its client."""
+_BOUNDS = ("versions_from", "versions_to")
 
 
 def columns(is_unknown: Column) -> Columns:
-    """Return the columns on the probable library, for connections without a name."""
-    name = F.when(is_unknown, _behaves_as())
-    evidence = F.concat(
-        F.lit("versions of its requests"),
-        F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), _begins_with())).otherwise(""),
-    )
-    oldest = F.get(constant_list(one.versions_from for one in client_signatures()), _oldest())
-    newest = F.get(constant_list(one.versions_to for one in client_signatures()), _newest())
+    """Return the columns on the probable library of connections without a name, by what each shows itself."""
+    words = F.concat_ws(" ", "handshake", "first_work", "second_work")
+    beginning = F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), words)).otherwise("")
+    evidence = F.concat(F.lit("versions of its requests"), beginning)
     return {
-        "probable_software_name": name,
-        "probable_versions_from": F.when(name.isNotNull(), oldest),
-        "probable_versions_to": F.when(name.isNotNull(), newest),
-        "probable_evidence": F.when(name.isNotNull(), evidence),
+        "candidate_software": F.when(is_unknown, F.col("fitting_software")),
+        **_columns(F.when(is_unknown, _only_library()), BASES[0], evidence),
     }
 
 
-def _begins_with() -> Column:
-    """Return how a connection begins, in words."""
-    return F.concat_ws(" ", "handshake", "first_work", "second_work")
+def columns_by_client() -> tuple[Columns, Columns]:
+    """Return the library that the connections of a client show, and the columns on the probable library with it.
+
+    A client id says nothing by itself, but a client without one is nobody's in particular, so it shares nothing.
+    """
+    own = F.when(F.col("probable_basis") == BASES[0], F.col("probable_software_name"))
+    stated = F.when(F.col("client_software_name") != UNKNOWN, library_of(F.col("client_software_name")))
+    shown, of_client = F.coalesce(own, stated), of_same_client()
+    agree = (F.min(shown).over(of_client) == F.max(shown).over(of_client)) & (F.col("client_id") != "")
+    names = F.transform("candidate_software", lambda candidate: candidate["software_name"])
+    place = F.call_function("array_position", names, F.col("library_of_client"))
+    fitting = F.element_at("candidate_software", F.when(place != 0, place.cast("int")))
+    columns_ = _columns(fitting, BASES[1], F.lit("other connections of the client; its own requests fit")).items()
+    return (
+        {"library_of_client": F.when(agree, F.max(own).over(of_client))},
+        {name: F.when(own.isNotNull(), F.col(name)).otherwise(column) for name, column in columns_},
+    )
+
+
+def _columns(software: Column, basis: str, evidence: Column) -> Columns:
+    """Return the columns on a probable library, an entry of fitting_software; null if that is null."""
+    return {
+        "probable_software_name": software["software_name"],
+        **{f"probable_{bound}": software[bound] for bound in _BOUNDS},
+        "probable_basis": F.when(software.isNotNull(), F.lit(basis)),
+        "probable_evidence": F.when(software.isNotNull(), evidence),
+    }
+
+
+def _only_library() -> Column:
+    """Return the library of all releases that fit; null if there are none, or those of several."""
+    return F.when(F.col("is_telling") & (F.size("fitting_software") == 1), F.get("fitting_software", F.lit(0)))
+
+
+def library_of(stated_name: Column) -> Column:
+    """Return the library that states a name: the name, or the library of a binding that states its own."""
+    library = stated_name
+    for prefix, software in BINDINGS.items():
+        library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
+    return library
 
 
 def contradicting_name(stated_name: Column, stated_version: Column) -> Column:
@@ -41,9 +80,7 @@ def contradicting_name(stated_name: Column, stated_version: Column) -> Column:
 
     Null if the stated release is not one of those that were there when libraries were measured: it may send anything.
     """
-    library = stated_name
-    for prefix, software in BINDINGS.items():
-        library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
+    library = library_of(stated_name)
     known = constant_map({f"{one.software} {release}": "known" for one in libraries() for release in one.known})
     stated = F.concat_ws(" ", library, F.regexp_extract(stated_version, "^v?([0-9.]+)", 1))
     masks = constant_map({software: " ".join(map(str, words)) for software, words in words_by_library().items()})
@@ -51,32 +88,4 @@ def contradicting_name(stated_name: Column, stated_version: Column) -> Column:
     may_be = F.lit(False)
     for number in range(number_of_words()):
         may_be = may_be | (F.col(f"possible_{number}").bitwiseAND(F.get(own, F.lit(number))) != 0)
-    return F.when(F.try_element_at(known, stated).isNotNull() & ~may_be, _behaves_as())
-
-
-def _behaves_as() -> Column:
-    """Return the library of all releases that fit; null if there are none, or those of several.
-
-    The signatures of a library follow each other, so all are of one library if the first and the last are.
-    """
-    names = constant_list(library.software for library in libraries() for _ in library.signatures)
-    first = F.get(names, _oldest())
-    return F.when(F.col("is_telling") & (first == F.get(names, _newest())), first)
-
-
-def _oldest() -> Column:
-    """Return the place of the first signature that fits; null if none does."""
-    return _place(range(number_of_words()), lambda word: word.bitwiseAND(-word))
-
-
-def _newest() -> Column:
-    """Return the place of the last signature that fits; null if none does."""
-    return _place(reversed(range(number_of_words())), lambda word: word)
-
-
-def _place(numbers: Iterable[int], with_highest_bit: Callable[[Column], Column]) -> Column:
-    """Return the place of a bit of the first of some words that has any: of the highest bit in a function of the word."""
-    words = ((number * WORD_BITS, F.col(f"fitting_{number}")) for number in numbers)
-    return F.coalesce(
-        *(F.when(word != 0, F.length(F.bin(with_highest_bit(word))) + F.lit(start - 1)) for start, word in words)
-    )
+    return F.when(F.try_element_at(known, stated).isNotNull() & ~may_be, _only_library()["software_name"])
