@@ -96,7 +96,8 @@ def make_plan(
     chosen = tuple(sorted(planning.files, key=lambda planned: order[planned.path]))
     unchanged = tuple(sorted(planning.unchanged, key=order.__getitem__))
     problems = tuple(sorted(planning.problems, key=lambda problem: order.get(problem.path, len(order))))
-    return Plan(chosen, unchanged, problems, in_tasks(splits, tasks), _batch_id(chosen), tuple(planning.packed))
+    packed, logs = tuple(planning.packed), frozenset(planning.ids)
+    return Plan(chosen, unchanged, problems, in_tasks(splits, tasks), _batch_id(chosen), packed, logs)
 
 
 class _Planning:
@@ -112,7 +113,7 @@ class _Planning:
         self._ledger, self._settings, self._retained_from = ledger, settings, retained_from
         self._paths = {file.path for file in files}
         self._candidates: dict[str, list[Candidate]] = {}
-        self._ids: set[str] = set()
+        self.ids: set[str] = set()
         self.files: list[PlannedFile] = []
         self.unchanged: list[str] = []
         self.problems: list[Problem] = []
@@ -224,7 +225,7 @@ class _Planning:
         first = longest.beginning.first_record or b""
         cluster, broker = row.get("cluster", longest.cluster), row.get("broker", longest.broker)
         identity = str(row["file_id"]) if row else self._new_id(cluster, broker, first)
-        self._ids.add(identity)
+        self.ids.add(identity)
         damaged = bool(row.get("damage"))
         return PlannedFile(
             file_id=identity,
@@ -245,7 +246,7 @@ class _Planning:
     def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
         """Return the first identity that no log has: logs of a broker that begin alike are numbered."""
         identities = (file_id(cluster, broker, first, number) for number in count())
-        return next(identity for identity in identities if identity not in self._ledger and identity not in self._ids)
+        return next(identity for identity in identities if identity not in self._ledger and identity not in self.ids)
 
     def _pass_over(self, candidate: Candidate, path: str, name: Name, is_unchanged: bool) -> None:
         """Report a file that is not read: as unchanged if all of it was read under its own name, else as a copy."""

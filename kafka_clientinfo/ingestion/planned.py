@@ -85,6 +85,7 @@ class Plan:
         batch_id: identity of this input: the same bytes give the same id.
         packed: new ledger rows of unchanged files that were compressed since they were read; with their new paths
             stored, later runs need not decompress them again.
+        logs: the file_id of each log that the files hold.
     """
 
     files: tuple[PlannedFile, ...]
@@ -93,6 +94,7 @@ class Plan:
     splits: tuple[tuple[Split, ...], ...]
     batch_id: str
     packed: tuple[Mapping[str, Any], ...] = ()
+    logs: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:

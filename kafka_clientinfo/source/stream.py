@@ -1,12 +1,14 @@
 """The stream of the data source: its offsets are positions in logs, by file_id, so no log is read twice or left out.
 
 An offset holds for each log what a run keeps in `ingested_files` to know it again: where it was read from and to, and a
-hash of the bytes before that. So a log is read on under another name, and compressed, as a run does.
+hash of the bytes before that. So a log is read on under another name, and compressed, as a run does. Offsets are stored with
+every batch, so they forget a log some time after it is gone.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
@@ -25,6 +27,9 @@ from .rows import Work, divided, read, splits_until, warn
 
 Positions = dict[str, dict[str, Any]]
 """Where each log was read to, by file_id."""
+KEPT = timedelta(days=30)
+"""How long after a log is gone its position is kept: it may be moved, or be compressed, meanwhile."""
+_GONE = "gone_since"
 try:
     _limits: Any = import_module("pyspark.sql.streaming.datasource")
 except ImportError:  # before Spark 4.2
@@ -87,7 +92,7 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
                 left = None if left is None else left - (end - file.resume_at)
         for row in plan.packed:
             latest[row["file_id"]] |= {name: row[name] for name in ("path", "size_on_disk", "compressed")}
-        return dict(sorted(latest.items()))
+        return dict(sorted(_of_late(latest, plan.logs, _now()).items()))
 
     def _plan(self, known: Mapping[str, Mapping[str, Any]]) -> Plan:
         plan = make_plan(self._options.files(), known, self._options.settings, 1)
@@ -137,6 +142,22 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         """Read the work of one task."""
         work: Work = partition.value
         return read(work)
+
+
+def _of_late(positions: Positions, there: Collection[str], now: datetime) -> Positions:
+    """Note which logs are gone, and leave out those that have been gone for too long."""
+    kept: Positions = {}
+    for name, row in positions.items():
+        since = str(row.get(_GONE, now.isoformat()))
+        if name in there:
+            kept[name] = {key: value for key, value in row.items() if key != _GONE}
+        elif now - datetime.fromisoformat(since) < KEPT:
+            kept[name] = row | {_GONE: since}
+    return kept
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _read_until(positions: Mapping[str, Mapping[str, Any]], name: str) -> int:

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
 
@@ -228,3 +229,31 @@ def test_offsets_are_small_and_of_plain_values(tmp_path: Path) -> None:
     (row,) = query.at["logs"].values()
     assert all(isinstance(value, (str, int, bool)) for value in row.values())
     assert len(json.dumps(query.at)) < 1000
+
+
+def test_a_log_that_comes_back_is_known_again_for_a_while(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offsets are stored with every batch, so they must not grow with every log that there ever was."""
+    folder, elsewhere = Folder(tmp_path), tmp_path_factory.mktemp("away") / "log"
+    query, start = Query(tmp_path), datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    def batch(after: timedelta) -> tuple[int, int]:
+        """The rows of a batch, and the logs that its offset knows."""
+        monkeypatch.setattr(stream, "_now", lambda: start + after)
+        query.restart()
+        return query.batch(), len(query.at["logs"])
+
+    moment = timedelta(seconds=1)
+    folder.record()
+    assert batch(-stream.KEPT) == (1, 1)
+    folder.live.rename(elsewhere)
+    folder.record()
+    assert batch(0 * moment) == (1, 2)
+    assert batch(stream.KEPT - moment) == (0, 2)
+    back = elsewhere.rename(folder.broker / f"{LIVE}.1")
+    assert batch(stream.KEPT) == (0, 2)
+    back.rename(elsewhere)
+    assert batch(stream.KEPT + moment) == (0, 2)
+    assert batch(2 * stream.KEPT) == (0, 2)
+    assert batch(2 * stream.KEPT + moment) == (0, 1)
