@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kafka_clientinfo.commands import COMMANDS, context
 from kafka_clientinfo.questions import opening
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
+from tests.amounts import one_in
 from tests.commands.fleet_on_disk import fleet, use
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
@@ -43,6 +45,7 @@ QUESTIONS: tuple[list[str], ...] = (
     ["sql", "SELECT * FROM client_instances ORDER BY instance_id"],
     ["sql", "SELECT rule, '{x}' AS braces FROM who_misbehaves ORDER BY rule; ", "--limit", "7"],
 )
+BY_NAME = {" ".join(question): question for question in QUESTIONS}
 
 
 def answer(capsys: pytest.CaptureFixture[str], root: Path, spark: Any, *arguments: str) -> tuple[int, str]:
@@ -70,11 +73,11 @@ def test_spark_and_duckdb_answer_alike(
         assert answer(capsys, sample_warehouse, spark, *command, "--json") == found, command
 
 
-@pytest.mark.parametrize("command", QUESTIONS, ids=" ".join)
-@pytest.mark.parametrize("form", ["--json", "--csv", "--markdown", None])
+@pytest.mark.parametrize(("question", "form"), one_in(3, product(BY_NAME, ("--json", "--csv", "--markdown", ""))))
 def test_every_form_is_printed_without_spark(
-    sample_warehouse: Path, capsys: pytest.CaptureFixture[str], command: list[str], form: str | None
+    sample_warehouse: Path, capsys: pytest.CaptureFixture[str], question: str, form: str
 ) -> None:
+    command = BY_NAME[question]
     code, text = answer(capsys, sample_warehouse, None, *command, *([form] if form else []))
     assert code in ((0, 3) if command[0] == "upgrade" else (0,))
     assert text

@@ -11,14 +11,14 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.of_clients import StoredConnections, changed, recomputed
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from kafka_clientinfo.warehouse.replacement import replaced, staying, with_replaced
-from tests.frames import api_versions, as_stored, judge_requests, log, request
+from tests.concerns.cases import with_needed
+from tests.frames import api_versions, judge_requests, log, request
 
 DAY = 86_400
 CLIENTS = 120
@@ -35,6 +35,11 @@ BESIDE = [
     for seconds in range(0, 1000, 100)
 ]
 """Requests that show the log is complete, whatever else it holds."""
+PROBABLE = (
+    "probable_software_name", "probable_versions_from", "probable_versions_to", "probable_basis", "probable_evidence",
+    "candidate_software",
+)  # fmt: skip
+COLUMNS = (*CONNECTION_KEY, "role", "remote_host", "principal", "client_id", "client_software_name", *PROBABLE)
 Row = dict[str, Any]
 
 
@@ -79,20 +84,19 @@ def made(seed: int) -> tuple[list[Row], list[Row], set[str]]:
 
 
 def table(spark: Any, requests: Any, files: Any, stored: StoredConnections | None = None) -> Any:
-    chosen = concerns()
+    chosen = with_needed("client_software")
     return connections(judge_requests(requests, files, Settings(), chosen), Settings(), chosen, None, stored)
 
 
 def as_shown(rows: Any) -> Counter[str]:
     """Probable software by connection; the files of two logs differ."""
-    names = [name for name in rows.columns if name.startswith(("probable", "candidate"))]
-    return Counter(map(repr, rows.select("connection_id", "client_id", *names).collect()))
+    return Counter(map(repr, rows.select("connection_id", "client_id", *PROBABLE).collect()))
 
 
 def test_what_is_recomputed_and_what_changes_with_it_is_as_all_at_once(spark: Any) -> None:
     rows, rows_before, again = made(1)
     requests, files = log(spark, rows)
-    before = as_stored(table(spark, *log(spark, rows_before)), "connections").localCheckpoint()
+    before = table(spark, *log(spark, rows_before)).select(*COLUMNS).localCheckpoint()
     nothing = F.lit(None)
     ids = requests.where(F.col("connection_id").isin(*again)).select("cluster", "broker", "connection_id").distinct()
     ids = ids.select(
@@ -101,10 +105,10 @@ def test_what_is_recomputed_and_what_changes_with_it_is_as_all_at_once(spark: An
     )  # fmt: skip
     held = StoredConnections(staying(before, ids), replaced(before, ids))
     found = table(spark, requests.where(F.col("connection_id").isin(*again)), files, held).localCheckpoint()
-    others = as_stored(changed(found), "connections")
-    new = as_stored(recomputed(found), "connections").unionByName(others)
+    others = changed(found).select(*COLUMNS)
+    new = recomputed(found).select(*COLUMNS).unionByName(others)
     keys = ids.unionByName(others.select(*CONNECTION_KEY), allowMissingColumns=True)
-    expected = as_stored(table(spark, requests, files), "connections")
+    expected = table(spark, requests, files).select(*COLUMNS)
     assert as_shown(with_replaced(before, new, keys)) == as_shown(expected)
     bases = Counter(row["probable_basis"] for row in expected.select("probable_basis").collect())
     assert min(bases["client"], bases["connection"]) > 10

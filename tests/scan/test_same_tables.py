@@ -65,6 +65,6 @@ def test_the_tables_of_altered_and_made_requests_are_the_same(
     )
     for name in ("requests", "failed_requests", "ingested_files"):  # DuckDB's times have no zone
         relations[name] = as_stored(relations[name], name)
-    relations |= {"new_requests": relations["requests"], "judged_before": None}
+    relations |= {"new_requests": relations["requests"], "judged_before": None, "stored_connections": None}
     for name, expected in by_spark(spark, relations, tmp_path / "spark").items():
         assert_same(in_arrow(made, name), expected, name)

@@ -69,7 +69,7 @@ def found(
         requests, files = log(session, rows, lambda row: "omission" if row["broker"] in omitted else None)
         relations: dict[str, Any] = {name: frame(session, name, []) for name in ("failed_requests", "topic_mentions")}
         relations |= {"requests": requests, "new_requests": requests, "ingested_files": files}
-        relations |= {"judged_before": None, "settings": settings}
+        relations |= {"judged_before": None, "stored_connections": None, "settings": settings}
         made = needed({"judged_requests", "connections", "possible_activity", *needs} - GIVEN_RELATIONS)
         for name in TopologicalSorter(made).static_order():
             relations[name] = computed(steps()[name].make(relations))
