@@ -29,6 +29,7 @@ _ALIKE = 5
 _FACTS = (
     "cluster", "broker", "opened_at", "last_request_at", "requests", "start", "role", "remote_host", "remote_port",
     "listener", "security_protocol", "principal", "client_software_name", "client_software_version", "reason_unknown",
+    "probable_software_name", "probable_versions_from", "probable_versions_to", "probable_basis", "probable_evidence",
     "invalid_software_texts", "policy_verdict", "api_versions_outcome", "fallback_from", "fallback_to", "fallback_kind",
     "client_id", "client_id_verdict", "other_client_ids", "client_instance_id", "instance_id_verdict",
     "other_instance_ids", "telemetry_request_id", "telemetry_response_id", "member_ids", "file_id", "byte_offset",

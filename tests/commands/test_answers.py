@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,18 @@ def test_every_form_is_printed_without_spark(
     assert text
     if form != "--csv":  # which has the bytes where it does not go to a terminal
         assert not set(text) & {"\x1b", "\r", "\u202e"}
+
+
+def test_a_connection_without_a_name_says_what_it_probably_is(
+    sample_warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "SELECT * FROM connections WHERE probable_basis = 'client' ORDER BY connection_id, opened_at LIMIT 1"
+    (found,) = asked(capsys, sample_warehouse, query)
+    _, text = answer(
+        capsys, sample_warehouse, None, "connection", found["connection_id"], "--cluster", found["cluster"]
+    )
+    for name in ("software_name", "versions_from", "versions_to", "basis", "evidence"):
+        assert re.search(rf"^  probable {name.replace('_', ' ')} +{re.escape(found[f'probable_{name}'])}$", text, re.M)
 
 
 def test_tables_and_views_are_listed(sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
