@@ -48,7 +48,7 @@ TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
 # Modules with line coverage only, because branch coverage would slow their tests down too much.
-MEASURED_TOO := ingestion spark warehouse questions runs connections concerns scan commands report
+MEASURED_TOO := ingestion source spark warehouse questions runs connections concerns scan commands report
 CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
 test: lint types ## Run all that must pass at every commit: lint, types, tests

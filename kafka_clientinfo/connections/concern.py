@@ -4,12 +4,13 @@ Every concern is a package in `concerns` with a `CONCERN` of the class `Concern`
 column expressions belong to one engine (see `engine`). Every part is optional; no concern imports another.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 from ..config.settings import Settings
 from .boundaries import LookBack
 from .engine import Column, DataFrame
+from .of_clients import ByClient
 from .request_columns import SHARED, Reads
 
 Columns = Mapping[str, Column]
@@ -79,8 +80,7 @@ class Concern:
             `requests_where` counts.
         after: the names of the concerns with columns that `columns` uses.
         columns: returns columns of the table `connections`, computed from the aggregates.
-        by_client: returns columns of the table `connections`, in steps, computed from its declared columns and from other
-            connections of the same client (`of_clients.of_same_client`); only these change if another connection does.
+        by_client: columns of the table `connections` that follow from others of its client; None if there are none.
         request_rules: the rules that single requests break, by name.
         connection_rules: returns the rules that connections break as a whole, by name.
         finders: what finds the rest of the broken rules.
@@ -98,7 +98,7 @@ class Concern:
     aggregates: Callable[[], Aggregates] = dict
     after: tuple[str, ...] = ()
     columns: Callable[[Settings], Columns] = lambda settings: {}
-    by_client: Callable[[], Sequence[Columns]] = tuple
+    by_client: ByClient | None = None
     request_rules: Mapping[str, RequestRule] = field(default_factory=dict)
     connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = lambda settings: {}
     finders: tuple[Finder, ...] = ()

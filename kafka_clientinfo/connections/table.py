@@ -41,11 +41,11 @@ def connections(
     for name in TopologicalSorter({name: concern.after for name, concern in by_name.items()}).static_order():
         if columns := dict(by_name[name].columns(settings)):
             rows = rows.withColumns(columns)
-    by_client = [dict(step) for concern in concerns for step in concern.by_client()]
+    by_client = [concern.by_client for concern in concerns if concern.by_client is not None]
     if stored is not None:
         rows = with_stored(rows, judged_requests, stored, by_client)
-    for step in by_client:
-        rows = rows.withColumns(step)
+    for step in (step for one in by_client for step in one.steps()):
+        rows = rows.withColumns(dict(step))
     return rows
 
 

@@ -16,7 +16,7 @@ CONCERN = Concern(
     aggregates=facts.aggregates,
     after=("api_versions", "client_id", "client_behaviour", "client_releases"),
     columns=facts.columns,
-    by_client=probable.columns_by_client,
+    by_client=probable.BY_CLIENT,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,
 )

@@ -11,7 +11,7 @@ that follows from others is no evidence in its turn.
 
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...connections.of_clients import of_same_client
+from ...connections.of_clients import ByClient, of_same_client
 from ...connections.texts import constant_map
 from ...protocol import UNKNOWN
 from ...releases.client_libraries import BINDINGS
@@ -33,7 +33,7 @@ def columns(is_unknown: Column) -> Columns:
     }
 
 
-def columns_by_client() -> tuple[Columns, Columns]:
+def _by_client() -> tuple[Columns, Columns]:
     """Return the library that the connections of a client show, and the columns on the probable library with it.
 
     A client id says nothing by itself, but a client without one is nobody's in particular, so it shares nothing.
@@ -50,6 +50,14 @@ def columns_by_client() -> tuple[Columns, Columns]:
         {"library_of_client": F.when(agree, F.max(own).over(of_client))},
         {name: F.when(own.isNotNull(), F.col(name)).otherwise(column) for name, column in columns_},
     )
+
+
+def _may_change() -> Column:
+    """Return whether a connection shows too little by itself, and fits any library."""
+    return (F.size("candidate_software") > 0) & ~F.col("probable_basis").eqNullSafe(F.lit(BASES[0]))
+
+
+BY_CLIENT = ByClient(_by_client, ("client_software_name", "probable_software_name", "probable_basis"), _may_change)
 
 
 def _columns(software: Column, basis: str, evidence: Column) -> Columns:
