@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import venv
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -310,12 +311,16 @@ def test_the_values_of_a_filter_can_be_asked_for(tables: Any, name: str) -> None
         assert values.dtypes == [(query["query"]["fields"][0]["name"], "string")]
 
 
-def alerted(tables: Any, target: str, days: int) -> list[int]:
-    """What the query of the alert answers."""
+def alerted(tables: Any, target: str, days: int, now: datetime | None = None) -> list[int]:
+    """What the query of the alert answers, now or at another time."""
     (alert,) = BUNDLE["resources"]["alerts"].values()
     given = {"catalog": CATALOG, "schema": SCHEMA, "target_release": target, "alert_days": str(days)}
+    query = filled(alert["query_text"], **given)
+    if now is not None:
+        assert query.count("current_timestamp()") == 1
+        query = query.replace("current_timestamp()", f"timestamp '{now.isoformat()}'")
     column = alert["evaluation"]["source"]["name"]
-    return [row[column] for row in tables.sql(filled(alert["query_text"], **given)).collect()]
+    return [row[column] for row in tables.sql(query).collect()]
 
 
 @pytest.mark.parametrize(("target", "clients"), [("4.0.1", 46), ("3.9.1", 1), ("4.0", None), ("9.9", None)])
@@ -333,13 +338,12 @@ def test_the_alert_recovers_when_no_such_client_was_seen_for_days(tables: Any) -
     seen = tables.sql(
         "SELECT verdict, max(last_seen) AS last FROM client_verdicts WHERE release = '3.9.1' GROUP BY verdict"
     )
-    last = {row["verdict"]: row["last"] for row in seen.collect()}
-    now = tables.sql("SELECT current_timestamp() AS now").first()["now"]
-    breaks, any_client = (now - last["refused"]).days, (now - max(last.values())).days
-    assert any_client + 1 <= breaks, last
-    assert alerted(tables, "3.9.1", breaks + 1) == [1]
-    assert alerted(tables, "3.9.1", breaks) == [0]
-    assert alerted(tables, "3.9.1", any_client) == []
+    last = {row["verdict"]: row["last"].replace(tzinfo=UTC) for row in seen.collect()}
+    day, moment = timedelta(days=1), timedelta(minutes=1)
+    assert last["refused"] + moment < max(last.values())
+    now = last["refused"] + day + moment
+    assert [alerted(tables, "3.9.1", days, now) for days in (2, 1)] == [[1], [0]]
+    assert alerted(tables, "3.9.1", 1, max(last.values()) + day + moment) == []
 
 
 CHECK = """
