@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 SMALL_TABLE_BYTES = 16 << 20
 """Smaller tables are written whole when rows are replaced; larger ones are merged into."""
+_BYTES_PER_VALUE = 4
+"""Rough size of a value in a file."""
 CHECK = "delta.constraints."
 """Prefix of the properties that hold CHECK constraints."""
 DELETION_VECTORS = "delta.enableDeletionVectors"
@@ -83,8 +85,13 @@ def detail(spark: "SparkSession", table: str) -> "Row | None":
     return unless_missing(lambda: spark.sql(f"DESCRIBE DETAIL {table}").first())
 
 
-def is_small(spark: "SparkSession", table: str) -> bool:
-    """Return whether a table is small or missing; a small table is written whole if rows of it are replaced."""
+def is_small(spark: "SparkSession", table: str, values: int | None = None) -> bool:
+    """Return whether a table is small or missing; a small table is written whole if rows of it are replaced.
+
+    If the number of its values is given, Spark is not asked for its size.
+    """
+    if values is not None:
+        return values * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
     stored = detail(spark, table)
     return stored is None or int(stored["sizeInBytes"]) < SMALL_TABLE_BYTES
 

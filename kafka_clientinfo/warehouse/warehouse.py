@@ -33,9 +33,6 @@ from .stores import remove_half_made, unless_not_made
 from .table_layout import StoredColumn, check_readable, columns_of
 from .table_log import is_made
 
-_BYTES_PER_VALUE = 4
-"""Rough size of a value in a file: a table's rows are known, but its bytes would need a query."""
-
 Keep = Callable[[DataFrame], DataFrame]
 """Returns the rows that it is given, cached or unchanged."""
 
@@ -341,11 +338,9 @@ class Warehouse:
 
     def is_small(self, name: str) -> bool:
         """Return whether a table is so small that it is written whole."""
-        spec = self.spec(name)
-        rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
-        if rows is not None:
-            return rows * len(spec.columns) * _BYTES_PER_VALUE < ddl.SMALL_TABLE_BYTES
-        return ddl.is_small(self.spark, self.table(spec.name))
+        rows = self._rows.get(name, self.state.rows.get(name))
+        values = None if rows is None else rows * len(self.spec(name).columns)
+        return ddl.is_small(self.spark, self.table(name), values)
 
     def _create(self, name: str) -> None:
         spec = self.spec(name)

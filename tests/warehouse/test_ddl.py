@@ -37,6 +37,14 @@ def test_a_table_is_small_below_a_number_of_bytes(
     assert ddl.is_small("s", "t") is is_small  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("values", "is_small"), [(0, True), ((4 << 20) - 1, True), (4 << 20, False)])
+def test_a_table_with_a_known_number_of_values_is_not_asked_for(
+    values: int, is_small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ddl, "detail", lambda *_: pytest.fail("Spark was asked"))
+    assert ddl.is_small("s", "t", values) is is_small  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("limit", "end"), [(None, ""), (2, " LIMIT 2")])
 def test_the_newest_commit_comes_first(limit: int | None, end: str) -> None:
     said: list[Any] = []
