@@ -14,9 +14,10 @@ from .buckets import DAY, bucket_number
 from .engine import Column, DataFrame, F, Window, WindowSpec
 from .texts import of_same_keys
 
-IS_RECOMPUTED, _STORED = "is_recomputed", "as_stored"
+_IS_RECOMPUTED, _STORED = "is_recomputed", "as_stored"
 """Columns: whether a run recomputes a connection from its requests; and what is stored of one that may change."""
 _SCOPE = ("cluster", "remote_host", "client_id", "day")
+"""What judged requests and connections both have of a client: it chooses all that may change, and perhaps more."""
 _CLIENT = ("cluster", "role", "remote_host", "principal", "client_id")
 
 
@@ -56,7 +57,7 @@ def of_same_client() -> WindowSpec:
 def with_stored(
     rows: DataFrame, judged_requests: DataFrame, stored: StoredConnections, by_client: Sequence[ByClient]
 ) -> DataFrame:
-    """Add stored connections of the same clients to those that a run recomputes, with `IS_RECOMPUTED`.
+    """Add stored connections of the same clients to those that a run recomputes, which `recomputed` returns again.
 
     Args:
         rows: the connections that the run recomputes.
@@ -74,20 +75,20 @@ def with_stored(
     others = staying.where(may_change).select("*", as_stored).drop("day")
     reads = dict.fromkeys(name for one in by_client for name in one.reads)
     evidence = staying.where(~may_change).groupBy(*_CLIENT, "day", *reads).agg(F.min("opened_at").alias("opened_at"))
-    added = others.unionByName(evidence.drop("day"), allowMissingColumns=True).withColumn(IS_RECOMPUTED, F.lit(False))
-    return rows.withColumn(IS_RECOMPUTED, F.lit(True)).unionByName(added, allowMissingColumns=True)
+    added = others.unionByName(evidence.drop("day"), allowMissingColumns=True).withColumn(_IS_RECOMPUTED, F.lit(False))
+    return rows.withColumn(_IS_RECOMPUTED, F.lit(True)).unionByName(added, allowMissingColumns=True)
 
 
 def recomputed(rows: DataFrame) -> DataFrame:
     """Return the connections that a run recomputes, out of those of `with_stored`."""
-    return rows.where(IS_RECOMPUTED).drop(IS_RECOMPUTED, _STORED)
+    return rows.where(_IS_RECOMPUTED).drop(_IS_RECOMPUTED, _STORED)
 
 
 def changed(rows: DataFrame) -> DataFrame:
     """Return the stored connections that others of their client have changed, out of those of `with_stored`."""
     names = rows.select(f"{_STORED}.*").columns
     is_changed = reduce(or_, (~F.col(name).eqNullSafe(F.col(f"{_STORED}.{name}")) for name in names))
-    return rows.where(F.col(_STORED).isNotNull() & is_changed).drop(IS_RECOMPUTED, _STORED)
+    return rows.where(F.col(_STORED).isNotNull() & is_changed).drop(_IS_RECOMPUTED, _STORED)
 
 
 def _day() -> Column:

@@ -19,6 +19,8 @@ from .broker_releases import release_numbers, releases
 
 WORD_BITS = 62
 """Bits of a bigint that stand for releases."""
+BOUNDS = ("versions_from", "versions_to")
+"""The attributes of a signature that name the first and the last release for which it stands."""
 Words = tuple[int, ...]
 """Releases as bits, in words of `WORD_BITS` bits."""
 Masks = Mapping[str, Words]

@@ -92,7 +92,7 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
                 left = None if left is None else left - (end - file.resume_at)
         for row in plan.packed:
             latest[row["file_id"]] |= {name: row[name] for name in ("path", "size_on_disk", "compressed")}
-        return dict(sorted(_of_late(latest, plan.logs, _now()).items()))
+        return dict(sorted(_without_long_gone(latest, plan.logs, _now()).items()))
 
     def _plan(self, known: Mapping[str, Mapping[str, Any]]) -> Plan:
         plan = make_plan(self._options.files(), known, self._options.settings, 1)
@@ -144,7 +144,7 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         return read(work)
 
 
-def _of_late(positions: Positions, there: Collection[str], now: datetime) -> Positions:
+def _without_long_gone(positions: Positions, there: Collection[str], now: datetime) -> Positions:
     """Note which logs are gone, and leave out those that have been gone for too long."""
     kept: Positions = {}
     for name, row in positions.items():

@@ -15,6 +15,7 @@ from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.texts import constant_list, constant_map
 from ...releases.client_signatures import (
+    BOUNDS,
     GENERATIONS,
     WORD_BITS,
     Masks,
@@ -35,7 +36,6 @@ _VERSIONS = 32
 """The number of versions of an API that may be listed."""
 _ALL = (1 << WORD_BITS) - 1
 _NOT_LISTED = -1
-_BOUNDS = ("versions_from", "versions_to")
 _Table = TypeVar("_Table")
 
 
@@ -107,7 +107,7 @@ def _libraries(words: Sequence[Column]) -> Column:
     The signatures of a library follow each other, so the first and the last bit that it has stand for these releases.
     """
     names = constant_list(library.software for library in libraries())
-    bounds = {name: constant_list(getattr(one, name) for one in client_signatures()) for name in _BOUNDS}
+    bounds = {name: constant_list(getattr(one, name) for one in client_signatures()) for name in BOUNDS}
     masks = [constant_list(word).cast("array<bigint>") for word in zip(*words_by_library().values(), strict=True)]
     numbers = constant_list(range(len(libraries()))).cast("array<int>")
 
@@ -117,7 +117,7 @@ def _libraries(words: Sequence[Column]) -> Column:
     def entry(given: Column, library: Column) -> Column:
         own = list(enumerate(of_library(given, library)))
         places = (_place(own, lambda word: word.bitwiseAND(-word)), _place(reversed(own), lambda word: word))
-        versions = (F.get(bounds[name], place).alias(name) for name, place in zip(_BOUNDS, places, strict=True))
+        versions = (F.get(bounds[name], place).alias(name) for name, place in zip(BOUNDS, places, strict=True))
         return F.struct(F.get(names, library).alias("software_name"), *versions)
 
     def entries(given: Column) -> Column:

@@ -6,7 +6,7 @@ negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer 
 
 A connection that shows too little by itself has the library of its client's others of that day (see
 `connections.of_clients`), if they agree and if its own requests fit. `probable_basis` says which of both it is: a name
-that follows from others is no evidence in its turn.
+that follows from others is no evidence for further connections.
 """
 
 from ...connections.concern import Columns
@@ -15,11 +15,10 @@ from ...connections.of_clients import ByClient, of_same_client
 from ...connections.texts import constant_map
 from ...protocol import UNKNOWN
 from ...releases.client_libraries import BINDINGS
-from ...releases.client_signatures import libraries, number_of_words, words_by_library
+from ...releases.client_signatures import BOUNDS, libraries, number_of_words, words_by_library
 
-BASES = ("connection", "client")
-"""What a probable library follows from: the connection itself, or others of its client."""
-_BOUNDS = ("versions_from", "versions_to")
+_OWN, _OF_CLIENT = "connection", "client"
+"""The values of `probable_basis`: what a probable library follows from, the connection itself or others of its client."""
 
 
 def columns(is_unknown: Column) -> Columns:
@@ -29,7 +28,7 @@ def columns(is_unknown: Column) -> Columns:
     evidence = F.concat(F.lit("versions of its requests"), beginning)
     return {
         "candidate_software": F.when(is_unknown, F.col("fitting_software")),
-        **_columns(F.when(is_unknown, _only_library()), BASES[0], evidence),
+        **_columns(F.when(is_unknown, _only_library()), _OWN, evidence),
     }
 
 
@@ -38,14 +37,14 @@ def _by_client() -> tuple[Columns, Columns]:
 
     A client id says nothing by itself, but a client without one is nobody's in particular, so it shares nothing.
     """
-    own = F.when(F.col("probable_basis") == BASES[0], F.col("probable_software_name"))
-    stated = F.when(F.col("client_software_name") != UNKNOWN, library_of(F.col("client_software_name")))
+    own = F.when(F.col("probable_basis") == _OWN, F.col("probable_software_name"))
+    stated = F.when(F.col("client_software_name") != UNKNOWN, _library_of(F.col("client_software_name")))
     shown, of_client = F.coalesce(own, stated), of_same_client()
     agree = (F.min(shown).over(of_client) == F.max(shown).over(of_client)) & (F.col("client_id") != "")
     names = F.transform("candidate_software", lambda candidate: candidate["software_name"])
     place = F.call_function("array_position", names, F.col("library_of_client"))
     fitting = F.element_at("candidate_software", F.when(place != 0, place.cast("int")))
-    columns_ = _columns(fitting, BASES[1], F.lit("other connections of the client; its own requests fit")).items()
+    columns_ = _columns(fitting, _OF_CLIENT, F.lit("other connections of the client; its own requests fit")).items()
     return (
         {"library_of_client": F.when(agree, F.max(own).over(of_client))},
         {name: F.when(own.isNotNull(), F.col(name)).otherwise(column) for name, column in columns_},
@@ -54,7 +53,7 @@ def _by_client() -> tuple[Columns, Columns]:
 
 def _may_change() -> Column:
     """Return whether a connection shows too little by itself, and fits any library."""
-    return (F.size("candidate_software") > 0) & ~F.col("probable_basis").eqNullSafe(F.lit(BASES[0]))
+    return (F.size("candidate_software") > 0) & ~F.col("probable_basis").eqNullSafe(F.lit(_OWN))
 
 
 BY_CLIENT = ByClient(_by_client, ("client_software_name", "probable_software_name", "probable_basis"), _may_change)
@@ -64,7 +63,7 @@ def _columns(software: Column, basis: str, evidence: Column) -> Columns:
     """Return the columns on a probable library, an entry of fitting_software; null if that is null."""
     return {
         "probable_software_name": software["software_name"],
-        **{f"probable_{bound}": software[bound] for bound in _BOUNDS},
+        **{f"probable_{bound}": software[bound] for bound in BOUNDS},
         "probable_basis": F.when(software.isNotNull(), F.lit(basis)),
         "probable_evidence": F.when(software.isNotNull(), evidence),
     }
@@ -75,7 +74,7 @@ def _only_library() -> Column:
     return F.when(F.col("is_telling") & (F.size("fitting_software") == 1), F.get("fitting_software", F.lit(0)))
 
 
-def library_of(stated_name: Column) -> Column:
+def _library_of(stated_name: Column) -> Column:
     """Return the library that states a name: the name, or the library of a binding that states its own."""
     library = stated_name
     for prefix, software in BINDINGS.items():
@@ -88,7 +87,7 @@ def contradicting_name(stated_name: Column, stated_version: Column) -> Column:
 
     Null if the stated release is not one of those that were there when libraries were measured: it may send anything.
     """
-    library = library_of(stated_name)
+    library = _library_of(stated_name)
     known = constant_map({f"{one.software} {release}": "known" for one in libraries() for release in one.known})
     stated = F.concat_ws(" ", library, F.regexp_extract(stated_version, "^v?([0-9.]+)", 1))
     masks = constant_map({software: " ".join(map(str, words)) for software, words in words_by_library().items()})
