@@ -8,6 +8,8 @@ A relation with the name of a declared table is written to that table, as its `w
     aggregate  | requests that are not counted yet                        | nothing: they are added (see `_replace_newest`)
     overwrite  | whole tables, which are written before                   | the whole table
 
+In `connections`, rows that change because others of their client did are replaced too (`connections.of_clients`).
+
 A relation without a table is cached for the run; `Step.is_of_whole_tables` says whether it is made of whole tables. One
 that is not listed where it would be if it had rows is None.
 """

@@ -1,9 +1,9 @@
 """Chooses what a build recomputes: the connections to which new requests belong, and what they may affect.
 
 A connection id is used again and again. New requests go on with its last connection or begin another; the connections
-before are over, and nothing that comes later in the log changes them. `judged_requests` keeps what is known of the last
-connection, so a build reads the new requests only: its work is in proportion to what is new, not to the history. Other
-connection ids are recomputed whole, from all their requests, by what is new:
+before are over, and nothing that comes later in the log changes what their requests show. `judged_requests` keeps what is
+known of the last connection, so a build reads the new requests only: its work is in proportion to what is new, not to the
+history. Other connection ids are recomputed whole, from all their requests, by what is new:
 
     what is new                                        | connection ids
     ---------------------------------------------------|----------------------------------------------------------------
