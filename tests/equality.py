@@ -1,4 +1,4 @@
-"""When two warehouses hold the same: every table, row for row, in all columns but those that tell how it was read."""
+"""When two warehouses hold the same: every table and view, row for row, in all columns but those that tell how it was read."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,15 +8,20 @@ from chispa import assert_df_equality
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.tables.spec import table_spec, table_specs
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
+from kafka_clientinfo.questions.queries import Tables
+from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.tables.spec import relation_specs
+from kafka_clientinfo.tables.types import quoted_name
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 OF_READING = ("path", "batch_id", "ingested_at")
 """Columns that say how and when logs were read, and not what they hold."""
 NOT_COMPARED = (*OF_READING, "file_id", "byte_offset", "compressed", "size_on_disk", "resume_hash")
 """Columns that differ also if the same log is read in other files."""
-COMPARED = [name for name in table_specs() if name not in ("ingested_files", "topic_mentions")]
-"""topic_mentions sums up what was read, by the parts in which it was read; what is made of it must not differ."""
+_OF_PARTS = ("ingested_files", "topic_mentions")
+COMPARED = [name for name in relation_specs() if name not in _OF_PARTS and not name.endswith("_parts")]
+"""Tables and views; a table that sums up what a run read depends on the parts in which it was read, its view does not."""
 ACCOUNT = (
     "records",
     "requests",
@@ -32,18 +37,17 @@ ACCOUNT = (
 )
 
 
-def assert_same_tables(spark: Any, found: Path, expected: Path, names: Iterable[str] = COMPARED) -> None:
-    """Raise where a table differs; ingested_files tells how the input was read and is not compared."""
-    for name in names:
-        left, right = (Warehouse(spark, str(root)).read(name).drop(*NOT_COMPARED) for root in (found, expected))
-        assert_same_rows(left, right, name)
+def assert_same_tables(spark: Any, found: Path | str, expected: Path | str, names: Iterable[str] = COMPARED) -> None:
+    """Raise where a table or a view differs; ingested_files tells how the input was read and is not compared."""
+    _assert_same(
+        *(LocalTables(root) if isinstance(root, Path) else SparkTables(spark, root) for root in (found, expected)),
+        names,
+    )
 
 
 def assert_same_folders(found: Path, expected: Path) -> None:
-    """Raise where a table differs; read without Spark, as the tables of another cluster or catalog are."""
-    for name in COMPARED:
-        left, right = (_stored_rows(root / name) for root in (found, expected))
-        assert left == right, f"{name}: {len(left)} rows in {found}, {len(right)} in {expected}"
+    """Raise where a table or a view differs; read without Spark, as the tables of another cluster or catalog are."""
+    _assert_same(LocalTables(found), LocalTables(expected), COMPARED)
     accounts = [
         {row["file_id"]: row for row in DeltaTable(root / "ingested_files").to_pyarrow_table().to_pylist()}
         for root in (found, expected)
@@ -51,10 +55,19 @@ def assert_same_folders(found: Path, expected: Path) -> None:
     assert _accounts(accounts[0]) == _accounts(accounts[1])
 
 
-def _stored_rows(table: Path) -> list[str]:
-    """The rows of a table without the columns that are not compared, each as text, sorted."""
-    rows = DeltaTable(table).to_pyarrow_table().to_pylist(maps_as_pydicts="strict")
-    return sorted(repr({name: _ordered(row[name]) for name in row if name not in NOT_COMPARED}) for row in rows)
+def _assert_same(found: Tables, expected: Tables, names: Iterable[str]) -> None:
+    for name in names:
+        left, right = (_rows(tables, name) for tables in (found, expected))
+        assert left == right, f"{name}: {len(left)} rows in {found.root}, {len(right)} in {expected.root}"
+
+
+def _rows(tables: Tables, name: str) -> list[str]:
+    """The rows of a table or a view without the columns that are not compared, each as text, sorted."""
+    spec = relation_specs()[name]
+    columns = [quoted_name(column.name) for column in spec.columns if column.name not in NOT_COMPARED]
+    columns = [column if isinstance(tables, LocalTables) else column.replace('"', "`") for column in columns]
+    rows = tables.query(f"SELECT {', '.join(columns)} FROM {{{name}}}")
+    return sorted(repr([_ordered(value) for value in row]) for row in rows)
 
 
 def _ordered(value: Any) -> Any:
@@ -66,7 +79,7 @@ def _ordered(value: Any) -> Any:
 
 def assert_same_rows(found: Any, expected: Any, name: str) -> None:
     """Raise where two relations in a table's columns differ; rows are compared in the order of its key."""
-    key = [column for column in table_spec(name).key if column not in NOT_COMPARED]
+    key = [column for column in relation_specs()[name].key if column not in NOT_COMPARED]
     order = key or expected.columns  # by all columns where the key is not compared
     assert_df_equality(
         _with_lists(found, name),
@@ -79,7 +92,7 @@ def assert_same_rows(found: Any, expected: Any, name: str) -> None:
 
 def _with_lists(rows: Any, name: str) -> Any:
     """The rows with lists of entries for maps, which have no order."""
-    maps = [column.name for column in table_spec(name).columns if column.type.startswith("map<")]
+    maps = [column.name for column in relation_specs()[name].columns if column.type.startswith("map<")]
     return rows.withColumns({map_: F.array_sort(F.map_entries(map_)) for map_ in maps if map_ in rows.columns})
 
 

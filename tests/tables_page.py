@@ -4,23 +4,25 @@ import sys
 from pathlib import Path
 
 from kafka_clientinfo.config.rules import Rule, rules
-from kafka_clientinfo.tables.spec import TableSpec, table_specs
+from kafka_clientinfo.tables.spec import TableSpec, table_specs, view_specs
 from tests.bytes_fields import bytes_fields
 
-_HEAD = """# Tables
+_HEAD = """# Tables and views
 
-Generated from `schemas/tables/` and `schemas/rules/` by `make docs`; edit those. All are Delta tables without deletion vectors, so
-delta-rs, DuckDB and Polars read them. Times are UTC. Bold columns are NOT NULL.
+Generated from `schemas/tables/`, `schemas/views/` and `schemas/rules/` by `make docs`; edit those. The tables are Delta tables
+without deletion vectors, so delta-rs, DuckDB and Polars read them. The views are SQL over the tables: in a catalog they stand
+beside the tables, in a folder `duckdb -init views.sql` has them, and `kafka-clientinfo sql` answers them anywhere. Times are
+UTC. Bold columns are never null.
 """
 
 
 def _table(spec: TableSpec) -> str:
     lines = [
-        f"## {spec.name}",
+        f"### {spec.name}",
         "",
         spec.comment,
         "",
-        f"Key: {', '.join(spec.key)}. Clustered by {', '.join(spec.cluster_by)}.",
+        f"Key: {', '.join(spec.key)}." + (f" Clustered by {', '.join(spec.cluster_by)}." if spec.cluster_by else ""),
     ]
     lines += ["", "| column | type | meaning |", "|---|---|---|"]
     for column in spec.columns:
@@ -69,7 +71,9 @@ def _bytes() -> str:
 
 def markdown() -> str:
     """The whole page."""
-    return "\n\n".join([_HEAD.rstrip(), *(_table(spec) for spec in table_specs().values()), _rules(), _bytes()]) + "\n"
+    specs = [("Tables", table_specs()), ("Views", view_specs())]
+    parts = [part for title, of in specs for part in (f"## {title}", *map(_table, of.values()))]
+    return "\n\n".join([_HEAD.rstrip(), *parts, _rules(), _bytes()]) + "\n"
 
 
 if __name__ == "__main__":

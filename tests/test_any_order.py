@@ -10,7 +10,6 @@ leave time for more examples. All tables are compared in test_pipeline, test_cra
 
 import gzip
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,33 +20,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.runs.steps import GIVEN_RELATIONS
-from tests.equality import COMPARED, assert_same_tables
+from tests.equality import assert_same_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 RECORDS = 500
-STEPS = (
-    "broker_hosts",
-    "client_activity",
-    "log_positions",
-    "judged_requests",
-    "connections",
-    "group_messages",
-    "group_memberships",
-    "connection_groups",
-    "group_members",
-    "group_history",
-    "possible_epochs",
-    "group_epochs",
-    "group_rebalances",
-    "api_usage",
-    "broker_api_versions",
-    "cluster_api_versions",
-    "client_inventory",
-)
 
 
 @dataclass(frozen=True)
@@ -83,16 +61,8 @@ def records() -> list[bytes]:
     return [*hour, *(record.replace(b"[2026-11-21 02:", b"[2026-11-21 03:", 1) for record in hour)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_tables(spark: Any) -> Iterator[None]:
-    found = derivation.steps()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(derivation, "steps", lambda: {name: found[name] for name in STEPS})
-        yield
-
-
 @pytest.fixture(scope="module")
-def at_once(spark: Any, few_tables: None, records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def at_once(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("at-once")
     (root / "b").mkdir()
     (root / "b" / "kafka-request.log").write_bytes(b"".join(records))
@@ -120,11 +90,6 @@ def deliver(spark: Any, records: list[bytes], cuts: list[int], arrivals: list[Ar
     return root / "lake"
 
 
-def test_the_tables_that_are_compared_come_with_all_that_they_need() -> None:
-    needs = {need for name in STEPS for need in derivation.steps()[name].needs}
-    assert needs - GIVEN_RELATIONS <= set(STEPS)
-
-
 HEALTHY = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
@@ -135,4 +100,4 @@ def test_many_deliveries_give_the_same_tables(
     spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, delivery: Any
 ) -> None:
     found = deliver(spark, records, *delivery, tmp_path / "many")
-    assert_same_tables(spark, found, at_once, ["requests", *(name for name in STEPS if name in COMPARED)])
+    assert_same_tables(spark, found, at_once)

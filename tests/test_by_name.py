@@ -12,8 +12,9 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.tables.spec import table_specs, view_specs
 from kafka_clientinfo.tables.views import View, views
 from kafka_clientinfo.warehouse.creation import make_views
 from kafka_clientinfo.warehouse.judged_table import JUDGED
@@ -105,10 +106,9 @@ def test_a_folder_without_logs_changes_nothing(spark: Any, by_name: str, tmp_pat
 
 
 def test_the_views_answer_what_their_queries_do(spark: Any, by_path: str, by_name: str) -> None:
-    lake = Warehouse(spark, by_path)
-    for view in views().values():
-        asked = view.sql.format_map({name: lake.table(name) for name in table_specs()})
-        found, expected = spark.table(f"{by_name}.{view.name}"), spark.sql(asked)
+    tables = SparkTables(spark, by_path)
+    for view in (*view_specs().values(), *views().values()):
+        found, expected = spark.table(f"{by_name}.{view.name}"), tables.relation(view.name)
         assert found.columns == expected.columns
         # each warehouse has read the log at a time of its own
         rows, wanted = (of_view.drop("ingested_at").collect() for of_view in (found, expected))

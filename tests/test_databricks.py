@@ -17,7 +17,9 @@ import yaml
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.tables.views import views
+from kafka_clientinfo.tables.views import ViewSettings
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.creation import make_views
 from tests.amounts import one_in
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -285,8 +287,7 @@ def tables(spark: Any, sample_warehouse: Path) -> Iterator[Any]:
         spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{sample_warehouse / name}'")
         spark.catalog.dropTempView(name)  # it would stand before the table
     spark.sql(f"USE {CATALOG}.{SCHEMA}")
-    for view in views().values():
-        spark.sql(f"CREATE VIEW {view.name} AS {view.sql.format_map({name: name for name in table_specs()})}")
+    assert make_views(spark, Address(f"{CATALOG}.{SCHEMA}", (CATALOG, SCHEMA)), ViewSettings(), ()) == {}
     yield spark
     spark.sql(f"USE {CATALOG}.default")
     spark.sql(f"DROP SCHEMA {CATALOG}.{SCHEMA} CASCADE")

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from deltalake import DeltaTable
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.printable import safe
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import RECORDS, json_record
 from tests.report.tables_on_disk import write_warehouse
@@ -182,7 +182,7 @@ def by_scan(logs: Path) -> Ran:
 
 def rows(ran: Ran, table: str, *columns: str) -> list[dict[str, Any]]:
     if ran.spark is None:
-        return DeltaTable(f"{ran.warehouse}/{table}").to_pyarrow_table(columns=list(columns) or None).to_pylist()
+        return LocalTables(Path(ran.warehouse)).query(f"SELECT {', '.join(columns) or '*'} FROM {{{table}}}").dicts()
     found = Warehouse(ran.spark, ran.warehouse).read(table).select(*columns or "*").collect()
     return [row.asDict(recursive=True) for row in found]
 

@@ -16,7 +16,6 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.concerns.fleet import broker_hosts
 from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.connections.coverage import reports
 from kafka_clientinfo.connections.judged import NOTHING
@@ -24,6 +23,7 @@ from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.runs import increments
+from kafka_clientinfo.runs.derivation import broker_hosts_of
 from kafka_clientinfo.spark.arrow_rows import collect
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from kafka_clientinfo.warehouse.address import Address
@@ -93,10 +93,10 @@ def as_shown(rows: Any) -> Counter[str]:
 
 
 def judged_connections(
-    requests: Any, files: Any, settings: Settings = SETTINGS, of_hosts: Any = None, before: Any = NOTHING
+    requests: Any, files: Any, settings: Settings = SETTINGS, stored: Any = None, before: Any = NOTHING
 ) -> Any:
-    """The rows of `connections`; `of_hosts` are the requests that show hosts of brokers, those given where None."""
-    hosts = broker_hosts.transform(requests if of_hosts is None else of_hosts)
+    """The rows of `connections`; `stored` are those that an earlier build has made, None if it made none."""
+    hosts = None if stored is None else broker_hosts_of(stored)
     judged = judge_requests(requests, files, settings, concerns(), before)
     return as_stored(connections(judged, settings, concerns(), hosts), "connections")
 
@@ -115,7 +115,7 @@ def built(
 ) -> Counter[str]:
     """The rows of `connections` after a build of an increment."""
     assert increment.recomputed_ids is not None
-    new = judged_connections(increment.requests, files, settings, held.requests, increment.before).localCheckpoint()
+    new = judged_connections(increment.requests, files, settings, held.connections, increment.before).localCheckpoint()
     if (since := increment.earliest_recomputed_at()) is not None:
         assert new.where(F.col("opened_at") < F.lit(since)).take(1) == [], "a bound hides connections"
     return as_shown(with_replaced(held.connections, new, increment.recomputed_ids))

@@ -21,7 +21,7 @@ def test_every_explanation_is_of_a_line_that_is_there() -> None:
     [
         ("questions/impact.py", "number <= {limit}", "number < {limit}"),
         ("questions/impact.py", "SELECT min(rank)", "SELECT max(rank)"),
-        ("concerns/usage/upgrade_impact.py", 'F.min("max_version")', 'F.max("max_version")'),
+        ("concerns/usage/api_usage.py", 'F.min("first_at")', 'F.max("first_at")'),
         ("runs/late_files.py", "OVERLAP = timedelta(seconds=60)", "OVERLAP = timedelta(seconds=61)"),
         ("warehouse/retention.py", "finish_deletion(tables)", "pass"),
     ],
@@ -100,7 +100,7 @@ def test_a_line_that_runs_once_as_its_function_is_cached_is_reached_by_all_that_
 
     file, user = (
         "kafka_clientinfo/releases/broker_releases.py",
-        "kafka_clientinfo/concerns/api_versions/cluster_api_versions.py",
+        "kafka_clientinfo/tables/references.py",
     )
 
     def line(of_file: str, text: str) -> int:

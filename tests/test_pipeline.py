@@ -14,6 +14,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.spark.caching import cached_in_memory
 from kafka_clientinfo.tables.spec import table_specs
@@ -53,10 +54,10 @@ def test_every_record_of_the_samples_is_accounted_for(spark: Any, sample_warehou
 
 
 def test_every_concern_shows_in_the_samples(spark: Any, sample_warehouse: Path) -> None:
-    lake = Warehouse(spark, str(sample_warehouse))
+    tables = LocalTables(sample_warehouse)
 
     def values(table: str, column: str) -> set[Any]:
-        return {row[0] for row in lake.read(table).select(column).distinct().collect()}
+        return {value for (value,) in tables.query(f"SELECT DISTINCT {column} FROM {{{table}}}")}
 
     assert len(values("requests", "log_generation")) == 4
     instance_ids = {"conforming", "violating", "outside_kip_rule", "no_header_v3"}
@@ -71,7 +72,7 @@ def test_every_concern_shows_in_the_samples(spark: Any, sample_warehouse: Path) 
 def test_the_example_of_a_violation_can_be_found_in_the_log(spark: Any, sample_warehouse: Path) -> None:
     import re
 
-    rows = Warehouse(spark, str(sample_warehouse)).read("violations").collect()
+    rows = LocalTables(sample_warehouse).query("SELECT * FROM {violations}").dicts()
     for row in rows:
         name = "kafka-request.log*" if row["opened_at"] else "*.log*"  # without a connection's key also of server.log
         paths = (ROOT / "sample_logs" / row["broker"]).glob(name)

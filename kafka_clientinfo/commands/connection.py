@@ -35,6 +35,8 @@ _FACTS = (
     "other_instance_ids", "telemetry_request_id", "telemetry_response_id", "member_ids", "file_id", "byte_offset",
 )  # fmt: skip
 """The columns of `connections` that the text form shows, in this order; those without a value are left out."""
+_PROBABLE = tuple(name for name in _FACTS if name.startswith("probable_"))
+"""Columns that other connections of the client may fill in."""
 _PARTS = (
     (
         "requests_by_api",
@@ -113,10 +115,15 @@ def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     same = " AND ".join(f"{name} = {{{name}}}" for name in CONNECTION_KEY if name != "opened_at")
     same += " AND opened_at = CAST({opened_at} AS TIMESTAMP)"
     key["opened_at"] = sql_time(connection["opened_at"])
-    return connection | {
-        name: ask(tables, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
-        for name, title, columns, table, order in _PARTS
-    }
+    probable = tables.query(f"SELECT {', '.join(_PROBABLE)} FROM {{probable_connections}} WHERE {same}", key).dicts()
+    return (
+        connection
+        | (probable[0] if probable else {})
+        | {
+            name: ask(tables, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
+            for name, title, columns, table, order in _PARTS
+        }
+    )
 
 
 def _shown(connection: dict[str, Any], number: str) -> list[Table]:

@@ -12,6 +12,7 @@ from ..errors import WarehouseError
 from ..questions.filters import Filters, Scope
 from ..spark.failures import AGAIN
 from ..tables.types import sql_time
+from ..tables.views import ViewSettings, stored_tables
 from ..warehouse.address import address_before, address_in
 from ..warehouse.locks import is_at_work
 from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
@@ -117,14 +118,15 @@ class Context:
             step = "run` on logs" if is_empty else "build` first"
             advice = unless_at_work(root, f"; run `kafka-clientinfo {step}")
             raise WarehouseError(f"the tables of {root} are not built{advice}")
-        if state.rows.get(table, 1) and not tables.exists(table):
-            advice = unless_at_work(root, "; `kafka-clientinfo build` makes it anew")
-            raise WarehouseError(f"in {tables.root} the table {table} is missing{advice}")
+        for name in stored_tables(table):
+            if state.rows.get(name, 1) and not tables.exists(name):
+                advice = unless_at_work(root, "; `kafka-clientinfo build` makes it anew")
+                raise WarehouseError(f"in {tables.root} the table {name} is missing{advice}")
         waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": sql_time(state.built_until)}).rows)
         if cluster is not None and cluster not in waiting:
             raise no_logs_of(cluster, root, list(waiting))
         is_behind = any(waits for name, waits in waiting.items() if cluster in (None, name))
-        bucket_minutes = state.bucket_minutes or self.settings().bucket_minutes
+        bucket_minutes = ViewSettings.stored(state.view_settings).bucket_minutes
         return Scope(tables, filters, bucket_minutes), [_BEHIND] if is_behind else []
 
     def session(self, settings: Settings | None = None) -> "SparkSession":

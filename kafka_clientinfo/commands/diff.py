@@ -32,7 +32,7 @@ from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
-from .ownership import GROUP, SAME_CONNECTION
+from .ownership import GROUP
 
 HELP = "compare two days: clients that are new, gone, changed, unknown, breaking or misbehaving (exit code 3 if one newly breaks or misbehaves)"
 EXAMPLES = (
@@ -164,27 +164,18 @@ def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _without_client(scope: Scope) -> tuple[Scope, Filters]:
-    """Split --principal and --client from the other filters: `api_usage` lacks these columns."""
-    principal, client = scope.filters.principal, scope.filters.client
-    other_filters = replace(scope.filters, principal=None, client=None)
-    return replace(scope, filters=other_filters), Filters(principal=principal, client=client)
-
-
 def _breaking(scope: Scope, target: str) -> ByKey:
-    any_client, client_filters = _without_client(scope)
-    own = ", ".join(f"c.{name}" for name in CLIENT)
+    own = ", ".join(CLIENT)
     uses = (
-        f"SELECT {own}, t.api_key, t.api_name, t.api_version, count(*) AS connections, "
-        "count(DISTINCT c.remote_host) AS hosts, min(c.remote_host) AS host, min(t.first_at) AS first_seen, "
-        f"max(t.last_at) AS last_seen FROM {{api_usage}} AS t JOIN {{connections}} AS c ON {SAME_CONNECTION} "
-        f"WHERE c.role = 'client' AND {client_filters.where()} GROUP BY {own}, t.api_key, t.api_name, t.api_version"
+        f"SELECT {own}, api_key, api_name, api_version, count(*) AS connections, "
+        "count(DISTINCT remote_host) AS hosts, min(remote_host) AS host, min(first_at) AS first_seen, "
+        "max(last_at) AS last_seen FROM {api_usage} AS t WHERE role = 'client' "
+        f"GROUP BY {own}, api_key, api_name, api_version"
     )
     refused = f"i.refused_by['{release(target).name}']"
-    rows = any_client.query(
+    rows = scope.query(
         f"SELECT u.*, {refused} AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same('u', 'i', (*CLIENT, 'api_key', 'api_version'))} "
-        f"WHERE {refused} IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
-        client_filters.parameters,
+        f"WHERE {refused} IS NOT NULL ORDER BY u.connections DESC, u.client_software_name"
     ).dicts()
     uses_by_key: ByKey = {}
     for row in rows:  # rows are ordered by connections: the client's most frequent software stands for all

@@ -27,19 +27,16 @@ from ..questions.probable import add_probable
 from ..questions.queries import grouped, same
 from ..questions.topics import topics_of_clients
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST
-from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
+from ..tables.spec import ADVICE, CLIENT
 from .output import Table
 
 if TYPE_CHECKING:
     from .context import Context
 
 ENDPOINT = (*CLIENT, "remote_host")
-SAME_CONNECTION = " AND ".join(f"c.{name} = t.{name}" for name in CONNECTION_KEY)
-"""The SQL condition that a row `t` belongs to a connection `c`."""
 GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
 """SQL for the group of a violation `t` that is about a group; null for a violation that is about a connection."""
 _KEY = ", ".join(ENDPOINT)
-_OF_CONNECTION = ", ".join(f"c.{name}" for name in ENDPOINT)
 _RULE = ("severity", "blames", "rule")
 _API = ("api_key", "api_version")
 USE = (*CLIENT, "api_name", "api_version")
@@ -92,8 +89,7 @@ class Ownership:
         self._topics = topics_of_clients(scope) if owners.ask("topics") else {}
         if owners.ask("groups"):
             rows = scope.tables.query(
-                f"SELECT DISTINCT {_OF_CONNECTION}, t.group_id FROM {{connection_groups}} AS t "
-                f"JOIN {{connections}} AS c ON {SAME_CONNECTION} WHERE t.takes_part AND c.role = 'client'"
+                f"SELECT DISTINCT {_KEY}, group_id FROM {{connection_groups}} AS t WHERE takes_part AND role = 'client'"
             )
             for *endpoint, group_id in rows:
                 self._groups.setdefault(tuple(endpoint), []).append(group_id)
@@ -180,11 +176,10 @@ class Ownership:
         requests and times by host come from `api_usage`, and only the verdict from `upgrade_impact`.
         """
         tables, filters = self._scope.tables, self._scope.filters
-        of_connection = ", ".join((*(f"c.{name}" for name in ENDPOINT), *(f"t.{name}" for name in _API)))
+        used = f"{_KEY}, {', '.join(_API)}"
         uses = (
-            f"uses AS (SELECT {of_connection}, CAST(sum(t.requests) AS BIGINT) AS requests, min(t.first_at) AS first_seen, "
-            "max(t.last_at) AS last_seen FROM {api_usage} AS t "
-            f"JOIN {{connections}} AS c ON {SAME_CONNECTION} WHERE c.role = 'client' GROUP BY {of_connection}), "
+            f"uses AS (SELECT {used}, CAST(sum(requests) AS BIGINT) AS requests, min(first_at) AS first_seen, "
+            f"max(last_at) AS last_seen FROM {{api_usage}} AS t WHERE role = 'client' GROUP BY {used}), "
             f"chosen AS (SELECT * FROM uses WHERE {filters.where()}) "
         )
         endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from ..errors import ConfigError
 from ..printable import argument
-from ..tables.spec import table_specs
+from ..tables.spec import relation_specs
 from ..tables.views import views
 from ..warehouse.state import require_state
 from .context import Context, add_warehouse, notes_on
@@ -59,7 +59,7 @@ def read_only(query: str) -> str:
 
     A statement that writes cannot be a subquery, so that the engine refuses it.
     """
-    definitions = {name: f"SELECT * FROM {{{name}}}" for name in table_specs()}
+    definitions = {name: f"SELECT * FROM {{{name}}}" for name in relation_specs()}
     definitions |= {name: view.sql for name, view in views().items()}
     words = set(re.findall(r"\w+", query.lower()))
     parts = ", ".join(f"{name} AS ({sql})" for name, sql in definitions.items() if name in words)
@@ -76,6 +76,6 @@ def _reason(error: Exception) -> str:
     text = " ".join(line.strip() for line in lines if line.strip())
     if (missing := _NO_TABLE.match(text)) is None:
         return text
-    near = get_close_matches(missing[1].lower(), [*table_specs(), *views()], 1)
+    near = get_close_matches(missing[1].lower(), [*relation_specs(), *views()], 1)
     guess = f"did you mean {near[0]}? " if near else ""
     return f"there is no table or view {missing[1]}; {guess}`kafka-clientinfo tables` lists them"

@@ -33,8 +33,8 @@ _FINDINGS = (
         "probable_software",
         "Client connections without a software name, by the library that they probably belong to",
         "SELECT count(*) AS connections, CAST(round(100 * count(*) / sum(count(*)) OVER ()) AS INT) AS percent, "
-        "coalesce(probable_software_name, 'unknown') AS name FROM {connections} AS c "
-        "WHERE role = 'client' AND client_software_name = 'unknown' GROUP BY probable_software_name "
+        "coalesce(probable_software_name, 'unknown') AS name FROM {probable_connections} AS c "
+        "GROUP BY probable_software_name "
         "ORDER BY connections DESC, name",
     ),
     (

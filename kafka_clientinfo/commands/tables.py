@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import astuple
 
-from ..tables.spec import table_specs
+from ..tables.spec import table_specs, view_specs
 from ..tables.views import views
 from ..warehouse.state import require_state
 from .context import Context, add_warehouse, notes_on
@@ -26,7 +26,8 @@ def execute(context: Context) -> int:
     for spec in table_specs().values():
         size = astuple(tables.size(spec.name)) if tables.exists(spec.name) else (None, None, None)
         rows.append((spec.name, *size, spec.comment))
-    queries = [(view.name, view.comment) for view in views().values()]
+    queries = [(spec.name, spec.comment) for spec in view_specs().values()]
+    queries += [(view.name, view.comment) for view in views().values()]
     stored = Table("Tables", _COLUMNS, rows, name="tables")
     listed_views = Table("Views, for `kafka-clientinfo sql`", ("view", "answers"), queries, name="views")
     show(context.arguments, [stored, listed_views], notes_on(state, context.warehouse))

@@ -73,6 +73,7 @@ class Settings:
         split_bytes: the least bytes of plain log text per task; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.
         vacuum_hours: `maintain` deletes files that no table has used for so many hours.
+        stored_views: names of views that every run also stores as Delta tables, whole, for readers that run no view.
         spark: conf of the local Spark session, used only if no session is given.
     """
 
@@ -94,6 +95,7 @@ class Settings:
     split_bytes: int = 128 << 20
     retention_days: int = 0
     vacuum_hours: int = 168
+    stored_views: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields
 from ..config.settings import Settings
 from .boundaries import LookBack
 from .engine import Column, DataFrame
-from .of_clients import ByClient
 from .request_columns import SHARED, Reads
 
 Columns = Mapping[str, Column]
@@ -49,23 +48,6 @@ class ConnectionRule:
     message: Column
 
 
-@dataclass(frozen=True, slots=True)
-class Finder:
-    """A function that finds what breaks rules beyond single connections.
-
-    Attributes:
-        find: returns the findings (see `violations.violations`); its parameters are named after the relations that it
-            needs.
-        rules: the names of the rules that the findings break.
-        outlast_retention: whether stored findings stay after retention has deleted the rows from which they were made.
-            Other findings are made of tables that retention leaves whole, so every run makes them again.
-    """
-
-    find: Callable[..., DataFrame]
-    rules: tuple[str, ...]
-    outlast_retention: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
     """A concern: its parts, in the order in which a build needs them.
@@ -80,15 +62,13 @@ class Concern:
             `requests_where` counts.
         after: the names of the concerns with columns that `columns` uses.
         columns: returns columns of the table `connections`, computed from the aggregates.
-        by_client: columns of the table `connections` that follow from others of its client; None if there are none.
         request_rules: the rules that single requests break, by name.
         connection_rules: returns the rules that connections break as a whole, by name.
-        finders: what finds the rest of the broken rules.
+        finders: functions that return findings on single connections (see `violations.violations`); their parameters are
+            named after the relations that they need. What several connections show is found by views.
         transforms: functions that return relations, by the relation's name; their parameters are named after the
             relations that they need. A relation is written if a table of that name is declared; else only other
             transforms read it.
-        listed: by name of a relation, the relation that has its name in the column `relation` if it may have rows that
-            count. A run does not make it elsewhere: transforms get None for it, and finders that need it find nothing.
     """
 
     name: str
@@ -98,12 +78,10 @@ class Concern:
     aggregates: Callable[[], Aggregates] = dict
     after: tuple[str, ...] = ()
     columns: Callable[[Settings], Columns] = lambda settings: {}
-    by_client: ByClient | None = None
     request_rules: Mapping[str, RequestRule] = field(default_factory=dict)
     connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = lambda settings: {}
-    finders: tuple[Finder, ...] = ()
+    finders: tuple[Callable[..., DataFrame], ...] = ()
     transforms: Mapping[str, Callable[..., DataFrame]] = field(default_factory=dict)
-    listed: Mapping[str, str] = field(default_factory=dict)
 
 
 def reads_of(concerns: Iterable[Concern]) -> Reads:

@@ -200,12 +200,26 @@ def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     )
 
 
-def newest_periods(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def log_coverage(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Return the rows of `log_coverage_parts`: over which times a broker's log shows what did not happen.
+
+    Args:
+        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
+        settings: as for `log_positions`.
+    """
+    runs = _in_periods(_runs(ingested_files), settings)
+    files = ingested_files.groupBy(*_BROKER).agg(F.max("ingested_at").alias("ingested_at"))
+    rows = _newest_period(runs).join(_whole_periods(runs), on=list(_BROKER), how="left")
+    rows = rows.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="left")
+    none = F.array().cast("array<timestamp>")
+    return rows.join(files, on=list(_BROKER), how="inner").withColumn("starts", F.coalesce("starts", none))
+
+
+def _newest_period(runs: DataFrame) -> DataFrame:
     """Return each broker's newest period: cluster, broker, covered_from and covered_until.
 
     Both times are null if the broker's log does not hold every request, as at INFO, sampled or filtered.
     """
-    runs = _in_periods(_runs(ingested_files), settings)
     newest = F.max("period").over(Window.partitionBy(*_BROKER))
     counts = F.col("is_in_period") & ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
     is_whole = F.col("began_at").isNotNull() & (F.col("period") == newest) & counts
@@ -216,24 +230,16 @@ def newest_periods(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     )
 
 
-def whole_periods(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Return the periods in which a broker's log holds every request for sure: silence there is evidence.
-
-    Returns:
-        One row per period: cluster, broker, whole_from, whole_until, and max_idle_ms (see `with_log_position`).
-    """
-    runs = _in_periods(_runs(ingested_files), settings)
+def _whole_periods(runs: DataFrame) -> DataFrame:
+    """Return each broker's whole_periods: those in which its log holds every request for sure, in order."""
     is_whole = F.col("began_at").isNotNull() & ~F.col("is_blind") & F.coalesce("is_complete", F.lit(False))
-    return (
-        runs.where(is_whole)
-        .groupBy(*_BROKER, "period")
-        .agg(
-            F.min("began_at").alias("whole_from"),
-            F.max("ended_at").alias("whole_until"),
-            F.max("max_idle_ms").alias("max_idle_ms"),
-        )
-        .drop("period")
-    )
+    periods = runs.where(is_whole).groupBy(*_BROKER, "period").agg(
+        F.min("began_at").alias("whole_from"),
+        F.max("ended_at").alias("whole_until"),
+        F.max("max_idle_ms").alias("max_idle_ms"),
+    )  # fmt: skip
+    period = F.struct("whole_from", "whole_until", "max_idle_ms")
+    return periods.groupBy(*_BROKER).agg(F.array_sort(F.collect_list(period)).alias("whole_periods"))
 
 
 def _part(offset: Column, period: Column, coverage: Column) -> Column:

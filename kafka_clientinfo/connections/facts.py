@@ -24,7 +24,6 @@ _FIRST_BROKERS_VERSION = 4
 _BROKER_SOFTWARE = "apache-kafka-java"
 """The software name that brokers state to each other."""
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
-_LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 
 
@@ -40,6 +39,9 @@ def aggregates(of_first: Iterable[str]) -> Aggregates:
         "first": _first(F.struct(*of_first, "coverage", "heard_until", source().alias("source"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
+        "broker_requests": F.sum(F.when(is_of_a_broker(), F.col("requests")).otherwise(0)),
+        "first_broker_request_at": F.min(F.when(is_of_a_broker(), F.col("earliest_at"))),
+        "last_broker_request_at": F.max(F.when(is_of_a_broker(), F.col("latest_at"))),
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
@@ -212,11 +214,6 @@ def _connection_id() -> Column:
     longer.
     """
     return F.substring("connection_id", 1, LONGEST)
-
-
-def local_port() -> Column:
-    """Return the broker's port in a connection id; an empty text if it has none."""
-    return F.regexp_extract(_connection_id(), _LOCAL_PORT, 1)
 
 
 def processor_text() -> Column:

@@ -135,16 +135,3 @@ def shown_restarts(ingested_files: DataFrame) -> DataFrame:
 def number_before(starts: Column, at: Column) -> Column:
     """Count the starts before a time, in an array that may be null."""
     return F.coalesce(F.size(F.filter(starts, lambda start: start < at)), F.lit(0))
-
-
-def life_at(starts: str, at: Column) -> Column:
-    """Return the bounds of the broker process that ran at a time: begin, and end, when the next one began.
-
-    Args:
-        starts: a column of an array of times in order, or null.
-        at: the time.
-    """
-    begin = F.array_max(F.filter(starts, lambda start: start < at))
-    end = F.array_min(F.filter(starts, lambda start: start >= at))
-    first, last = (F.lit(time).cast("timestamp") for time in (_FIRST, _LAST))
-    return F.struct(F.coalesce(begin, first).alias("begin"), F.coalesce(end, last).alias("end"))

@@ -32,15 +32,6 @@ def sorted_texts(values: Column) -> Column:
     return F.slice(F.array_sort(F.collect_set(values)), 1, LISTED)
 
 
-def number_of_texts(*values: Column | str) -> Column:
-    """Count the distinct texts of a group that are not null, or the distinct combinations of several texts.
-
-    A task holds all of them in memory. `count_distinct` would cost a shuffle more, and several in one aggregation would
-    copy every row for each.
-    """
-    return F.size(F.collect_set(F.struct(*values) if len(values) > 1 else values[0])).cast("bigint")
-
-
 def merged_texts(lists: Column, limit: int = LISTED) -> Column:
     """Aggregate a group's lists of texts to their union: the first `limit` in order."""
     return F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list(lists)))), 1, limit)
@@ -66,15 +57,6 @@ def first_entries_by(key: Column, entries: Column | str, limit: int = LISTED) ->
     """
     keyed = F.struct(key.alias("key"), (F.col(entries) if isinstance(entries, str) else entries).alias("entry"))
     return F.transform(first_entries(keyed, limit), lambda pair: pair["entry"])
-
-
-def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Add to rows the columns of `others` with the same key; null if there are none. Null keys equal each other."""
-    # Renamed, because both relations may come from one table.
-    renamed = others.withColumnsRenamed({name: f"its_{name}" for name in key})
-    same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key]
-    added = (name for name in others.columns if name not in key)
-    return rows.join(renamed, on=same, how="left").select(*rows.columns, *added)
 
 
 def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:

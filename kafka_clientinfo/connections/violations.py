@@ -1,10 +1,12 @@
-"""The table `violations`: broken rules, one row per rule and connection, group or client instance.
+"""The table `connection_violations`: rules that single connections break, one row per rule and connection (or its group).
 
-    what breaks the rule | declared by a concern's | key, and the example
-    ---------------------|-------------------------|----------------------------------------------------------
-    single requests      | request_rules           | the connection's; the first request that breaks the rule
-    a whole connection   | connection_rules        | the connection's; its first request
-    several connections  | finders                 | without opened_at, or without a connection's key
+    what breaks the rule | declared by a concern's | the example
+    ---------------------|-------------------------|---------------------------------------
+    single requests      | request_rules           | the first request that breaks the rule
+    a whole connection   | connection_rules        | its first request
+    its use of an API    | finders                 | the first such request
+
+What several connections show, views find; `violations` unites them (schemas/views/violations.sql).
 
 Only connections of clients make violations, unless a rule applies to others too: whoever opens a connection may imitate
 a broker. conf/client_policy.toml sets severities and turns rules off.
@@ -23,10 +25,10 @@ from typing import TypeVar
 
 from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
-from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
+from ..tables.spec import CONNECTION_KEY, table_spec
 from .concern import Concern, ConnectionRule, RequestRule
 from .engine import Column, DataFrame, F
-from .examples import example, source, time_pattern
+from .examples import example, source
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
 from .texts import harmless, is_one_of, looked_up, sentence
@@ -50,13 +52,13 @@ def violations(
     settings: Settings,
     concerns: Sequence[Concern],
 ) -> DataFrame:
-    """Return one row per rule and connection, group or client instance that breaks it.
+    """Return one row per rule and connection, or group of a connection, that breaks it.
 
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: the concerns' findings beyond single connections, which may lack columns of `FINDING`, `ENFORCED`, `WHO`
-            and `blames`; `source` (see `examples.source`) may replace `example`.
+        findings: those of the concerns' finders, which may lack columns of `FINDING`, `ENFORCED`, `WHO` and `blames`;
+            `source` (see `examples.source`) may replace `example`.
         settings: the policy's severities and `log_zone` are used.
         concerns: the concerns with the rules.
     """
@@ -75,63 +77,9 @@ def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:
     if "source" in findings.columns:
         findings = findings.withColumn("example", example("source", settings.log_zone))
     columns = (*FINDING, *_OPTIONAL)
-    types = {column.name: column.type for column in table_spec("violations").columns} | {"binds": "boolean"}
+    types = {column.name: column.type for column in table_spec("connection_violations").columns} | {"binds": "boolean"}
     missing = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in findings.columns]
     return findings.select("*", *missing).select(*columns)
-
-
-def by_connection_id(
-    candidates: DataFrame,
-    settings: Settings,
-    *,
-    rule: Column,
-    at: str,
-    then_by: Sequence[str],
-    grep: Column,
-    message: Column,
-    binds: Column | None = None,
-) -> DataFrame:
-    """Aggregate rows to one finding per rule and connection id.
-
-    Such findings depend on several connections, so every run rebuilds them.
-
-    Args:
-        candidates: rows with cluster, broker, connection_id and the columns that the other arguments use; and those of
-            `WHO` that are known, of which the finding gets the first row's.
-        settings: `log_zone` is used.
-        rule: the name of the rule that a row breaks, or null.
-        at: the name of the column with a row's time.
-        then_by: the names of columns that order rows of the same time; the first row gives the example and the message.
-        grep: the rest, after the time, of an extended regular expression for the record.
-        message: the text of the finding.
-        binds: whether the rule's KIP binds (see `RequestRule`); rows for which it does come first.
-    """
-    bound = F.lit(True) if binds is None else binds
-    known = who_in(candidates)
-    pattern = F.concat(time_pattern(F.col(at), settings.log_zone), grep)
-    rows = candidates.select(
-        rule.alias("rule"),
-        *CONNECTION_ID_KEY,
-        F.col(at).alias("at"),
-        bound.alias("binds"),
-        F.struct((~bound).alias("is_free"), at, *then_by).alias("order"),
-        F.struct(F.col(at).alias("logged_at"), F.lit(None).cast("int").alias("correlation_id"), pattern.alias("grep")).alias("example"),
-        message.alias("message"),
-        *known,
-    )  # fmt: skip
-    return (
-        rows.where(F.col("rule").isNotNull())
-        .groupBy("rule", *CONNECTION_ID_KEY)
-        .agg(
-            F.count("*").alias("occurrences"),
-            F.min("at").alias("first_at"),
-            F.max("at").alias("last_at"),
-            F.min_by("example", "order").alias("example"),
-            F.min_by("message", "order").alias("message"),
-            *(F.min_by(name, "order").alias(name) for name in known),
-            F.bool_or("binds").alias("binds"),
-        )
-    )
 
 
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:

@@ -190,11 +190,11 @@ def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, A
 
 
 def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
-    """Return whether retention may have deleted rows of a file; the ledger has no times of failed requests."""
+    """Return whether retention may have deleted rows of a file."""
     if state.retained_from is None or not state.deleted.get(source, 0):
         return False
     begin: datetime = (file["first_logged_at"] or file["ingested_at"]) - timedelta(milliseconds=file["step_back_ms"])
-    return source == "failed_requests" or begin < state.retained_from
+    return begin < state.retained_from
 
 
 def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:

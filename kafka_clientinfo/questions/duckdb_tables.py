@@ -15,8 +15,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from ..errors import ConfigError
-from ..tables.spec import TableSpec, table_spec
-from ..tables.types import duckdb_type, quoted_text
+from ..tables.dialects import duckdb_macros
+from ..tables.spec import TableSpec, relation_specs, table_spec, table_specs
+from ..tables.types import duckdb_type, quoted_name, quoted_text
+from ..tables.views import DUCKDB, ViewSettings, definition, definitions, is_view, views
 from ..warehouse.address import Address
 from ..warehouse.state import LEDGER, State, state_of
 from ..warehouse.table_layout import TableLayout, check_readable, stored_layout
@@ -24,6 +26,8 @@ from ..warehouse.table_log import damage, is_made
 from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, bind, in_utc
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+VIEWS_FILE = "views.sql"
+"""The file in a warehouse's folder with which DuckDB has all tables and views."""
 _SCHEMA = "warehouse"
 """Schema of the tables; not one that DuckDB searches, as queries may use the tables' names for their own."""
 
@@ -38,7 +42,10 @@ class LocalTables:
         self._views: set[str] = set()
 
     def exists(self, name: str) -> bool:
-        return is_made(self.folder / name)
+        return self._is_view(name) or is_made(self.folder / name)
+
+    def _is_view(self, name: str) -> bool:
+        return is_view(name)
 
     def state(self) -> State | None:
         layout = self.layout(LEDGER)
@@ -109,13 +116,44 @@ class LocalTables:
         ):
             connection.execute(f"SET {setting}")
         connection.execute(f"CREATE SCHEMA {_SCHEMA}")
-        connection.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
+        for macro in duckdb_macros(self._view_settings.log_zone):
+            connection.execute(macro)
         return connection
 
+    @cached_property
+    def _view_settings(self) -> ViewSettings:
+        state = self.state()
+        return ViewSettings.stored(None if state is None else state.view_settings)
+
+    def write_views(self) -> None:
+        """Write the file with which DuckDB has all tables and views as they are now: `duckdb -init views.sql` there.
+
+        It names the files of each table, and needs no extension; every run writes it anew.
+        """
+        tables = {name: self._rows_of(table_spec(name), ".") for name in table_specs()}
+        declared = {name: definition(name, DUCKDB, self._view_settings, quoted_name) for name in definitions()}
+        names = {name: quoted_name(name) for name in relation_specs()}
+        questions = {view.name: view.sql.format_map(names) for view in views().values()}
+        every = {**tables, **declared, **questions}
+        statements = [
+            *(f"SET {setting}" for setting in DUCKDB_SETTINGS[:3]),
+            *duckdb_macros(self._view_settings.log_zone),
+            *(f"CREATE OR REPLACE VIEW {quoted_name(name)} AS {sql}" for name, sql in every.items()),
+        ]
+        head = (
+            "-- Tables and views of this warehouse as of the last run: in this folder, run `duckdb -init views.sql`.\n"
+        )
+        written = self.folder / f"{VIEWS_FILE}.new"
+        written.write_text(head + "".join(f"{statement};\n" for statement in statements), "utf-8")
+        written.replace(self.folder / VIEWS_FILE)
+
     def _named(self, name: str) -> str:
-        """Return the SQL name of a table; make it a view at its first use."""
+        """Return the SQL name of a table or view; make it a view at its first use."""
         if name not in self._views:
-            rows = self._rows_of(table_spec(name))
+            if self._is_view(name):
+                rows = definition(name, DUCKDB, self._view_settings, self._named)
+            else:
+                rows = self._rows_of(table_spec(name), str(self.folder))
             try:
                 self._duckdb.execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
             except duckdb.Error as error:
@@ -123,8 +161,8 @@ class LocalTables:
             self._views.add(name)
         return f"{_SCHEMA}.{name}"
 
-    def _rows_of(self, spec: TableSpec) -> str:
-        """Return a query for the rows of a table."""
+    def _rows_of(self, spec: TableSpec, base: str) -> str:
+        """Return a query for the rows of a table; `base` is the path of the warehouse's folder in it."""
         nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
         layout, folder = self.layout(spec.name), self.folder / spec.name
         if layout is None:
@@ -139,7 +177,7 @@ class LocalTables:
             f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
             for c in spec.columns
         )  # a file's writer decides whether a time has a zone
-        files = ", ".join(quoted_text(str(folder / path)) for path in paths)
+        files = ", ".join(quoted_text(f"{base}/{spec.name}/{path}") for path in paths)
         return f"SELECT {columns} FROM read_parquet([{files}])"
 
     def _table(self, name: str) -> DeltaTable:

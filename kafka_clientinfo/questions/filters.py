@@ -40,6 +40,7 @@ _FILTERS = {
 """Metavar and help of each filter, and its condition in SQL on rows that last from `begin` to `end`."""
 _SPANS: Mapping[str, tuple[str, str]] = {
     "connections": ("opened_at", "last_request_at"),
+    "probable_connections": ("opened_at", "last_request_at"),
     "api_usage": ("first_at", "last_at"),
     "violations": ("first_at", "last_at"),
     "failed_requests": ("logged_at", "logged_at"),

@@ -1,7 +1,6 @@
 """What clients without a software name probably are, and what to upgrade them to.
 
-`connections` has a probable library with a range of releases for each connection that shows one by how it behaves. A client
-counts as that library's if all its connections with a probable library agree, and its range is the span of theirs. The
+`probable_connections` has a probable library with a range of releases for each connection that shows one. A client counts as that library's if all its connections with a probable library agree, and its range is the span of theirs. The
 advice is that of `upgrade_impact` for a client with a known release, made for all releases of the range:
 
     releases of the range | advice
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from .queries import Tables
 
 PROBABLE = ("probable_software_name", "probable_versions_from", "probable_versions_to")
-"""Columns of `connections` that say what a client without a name probably is."""
+"""Columns of `probable_connections` that say what a client without a name probably is."""
 _ADVISED = ("library", *ADVICE)
 _MOST_IDS = 500
 """With more client ids than these, a query reads all clients without a name, and not those of the ids."""
@@ -68,8 +67,7 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
 def without_a_name(scope: "Scope") -> tuple[int, int]:
     """Return how many connections of clients have no software name, and how many of these a probable library."""
     ((unnamed, probable),) = scope.query(
-        "SELECT count(*), count(probable_software_name) FROM {connections} AS c "
-        f"WHERE role = 'client' AND client_software_name = '{UNKNOWN}'"
+        "SELECT count(*), count(probable_software_name) FROM {probable_connections} AS c"
     )
     return unnamed, probable
 
@@ -96,8 +94,8 @@ def _probable(
     """Return the probable library and span of releases of each client, if its judged connections agree on the library."""
     columns = ", ".join((*CLIENT, *PROBABLE))
     rows = tables.query(
-        f"SELECT {columns} FROM {{connections}} AS c WHERE role = 'client' AND client_software_name = '{UNKNOWN}' "
-        f"AND probable_software_name IS NOT NULL AND {condition} GROUP BY {columns}",
+        f"SELECT {columns} FROM {{probable_connections}} AS c WHERE probable_software_name IS NOT NULL AND {condition} "
+        f"GROUP BY {columns}",
         parameters,
     ).dicts()
     probable = {}

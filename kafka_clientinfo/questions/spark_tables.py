@@ -1,9 +1,13 @@
 """Answers questions about a warehouse with Spark, wherever its tables are stored."""
 
-from pyspark.sql import SparkSession
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
 
 from ..spark.arrow_rows import collect
+from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, sized
+from ..tables.views import is_view, views
 from ..warehouse import ddl
 from ..warehouse.state import State, read_state
 from ..warehouse.stores import unless_not_made
@@ -21,7 +25,10 @@ class SparkTables:
         self.root = self._lake.root
 
     def exists(self, name: str) -> bool:
-        return self._lake.exists(name)
+        return self._is_view(name) or self._lake.exists(name)
+
+    def _is_view(self, name: str) -> bool:
+        return is_view(name)
 
     def state(self) -> State | None:
         return read_state(self._spark, self._lake.address)
@@ -41,16 +48,34 @@ class SparkTables:
             WarehouseError: when a table is not one of this release.
             pyspark.errors.AnalysisException: when the statement is wrong.
         """
-        text, _ = bind(statement, parameters, self._relation, lambda _, value: _literal(value))
+        text, _ = bind(statement, parameters, self._lake.relation, lambda _, value: _literal(value))
         with sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
             rows = self._spark.sql(text)
             return Rows(tuple(rows.columns), collect(rows))
 
-    def _relation(self, name: str) -> str:
-        self._lake.read(name)  # refuses one that is not of this release
-        if self._lake.exists(name):
-            return self._lake.table(name)
-        return f"({ddl.no_rows(self._lake.spec(name))})"
+    def relation(self, name: str) -> DataFrame:
+        """Return the rows of a table or view.
+
+        Raises:
+            WarehouseError: there is none of that name in this release.
+        """
+        statement = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
+        return self._spark.sql(bind(statement, None, self._lake.relation)[0])
+
+
+def store_views(lake: Warehouse, names: Iterable[str]) -> dict[str, str]:
+    """Store views as Delta tables beside the others, whole; in a schema, each takes the place of the view of its name.
+
+    Returns:
+        Per view that could not be stored, the reason.
+    """
+    failed = {}
+    for name in names:
+        try:
+            lake.store_view(name, SparkTables(lake.spark, lake.root).relation(name))
+        except Exception as error:
+            failed[name] = failure_message(error, lake.root)
+    return failed
 
 
 def _literal(value: str | int) -> str:

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import resources
 from ..errors import ConfigError
@@ -140,50 +140,6 @@ def known_versions() -> list[tuple[int, int]]:
         for key, api_range in release.apis.items():
             highest[key] = max(highest.get(key, 0), api_range.high)
     return [(key, version) for key, high in sorted(highest.items()) for version in range(high + 1)]
-
-
-class Judgement(NamedTuple):
-    """The verdicts of all releases on a version, for clients that use it in one of four situations.
-
-    Attributes:
-        by_broker: whether today's broker offers no higher version, so that the client may know a newer one.
-        never_negotiates: whether the client never asks for versions (ApiVersions), so that it cannot fall back.
-        refused_by: releases that refuse the version, with the reason.
-        deprecated_by: releases that accept it, with the first later release that does not.
-        undecided_by: releases for which the log does not decide, with the reason.
-    """
-
-    api_key: int
-    api_version: int
-    by_broker: bool
-    never_negotiates: bool
-    refused_by: dict[str, str]
-    deprecated_by: dict[str, str]
-    undecided_by: dict[str, str]
-
-
-@lru_cache(maxsize=1)
-def judgements() -> tuple[Judgement, ...]:
-    """Return one judgement for each of `known_versions` and each combination of `by_broker` and `never_negotiates`."""
-    cases = [(by_broker, never_negotiates) for by_broker in (False, True) for never_negotiates in (False, True)]
-    return tuple(_judgement(*used, *case) for used in known_versions() for case in cases)
-
-
-def _judgement(key: int, version: int, by_broker: bool, never_negotiates: bool) -> Judgement:
-    """Return the judgement on a version; a refusal is undecided if the client may know a version that is accepted."""
-    judgement = Judgement(key, version, by_broker, never_negotiates, {}, {}, {})
-    for name, (verdict, reason) in verdicts(key, version).items():
-        if reason in ("below_range", "refused_although_advertised") and by_broker:
-            judgement.undecided_by[name] = "held_back_by_broker"
-        elif reason == "above_range" and not never_negotiates:
-            judgement.undecided_by[name] = "negotiates_down"
-        elif verdict == REFUSED:
-            judgement.refused_by[name] = reason
-        elif verdict == DEPRECATED:
-            judgement.deprecated_by[name] = reason
-        elif verdict == UNDECIDED:
-            judgement.undecided_by[name] = reason
-    return judgement
 
 
 @lru_cache(maxsize=1)

@@ -34,7 +34,7 @@ from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import is_on_one_machine, release
 from ..spark.features import cores
 from ..spark.session_conf import SMALL_BYTES, sized
-from ..tables.spec import table_spec, table_specs
+from ..tables.spec import table_spec
 from ..warehouse.progress import Progress, ProgressLine, Stages
 from ..warehouse.repair import refuse_lost
 from ..warehouse.staging import cache
@@ -127,8 +127,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
                 for file in plan.files:
                     if file.was_damaged:
                         lake.delete("rejected_records", _from(file.file_id, file.resume_at))
-            with lake.creating(dict.fromkeys((LEDGER, *APPENDED, *table_specs()))):
-                return _read(lake, plan, ledger, settings, report)
+            return _read(lake, plan, ledger, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
                 lake.upsert(LEDGER, _files(lake.spark, plan.packed), "packed")

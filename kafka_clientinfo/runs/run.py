@@ -18,9 +18,10 @@ from ..ingestion.plan import make_plan
 from ..ingestion.problems import Problem
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
+from ..questions.spark_tables import store_views
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.types import sql_time
-from ..tables.views import views
+from ..tables.views import ViewSettings
 from ..warehouse.address import address_in
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import Build
@@ -31,6 +32,7 @@ from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files, nothing_yet
+from .reference_tables import write_reference_tables
 
 
 def run(
@@ -174,14 +176,30 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         given = ingested.in_memory(lake.spark)
         derivation = Derivation(lake, settings, made_with, until, newest, list(ingested.files.values()), given)
         derivation.run(report.stage)
+        with report.stage("reference tables"):
+            write_reference_tables(lake, __version__)
+        lake.create_missing(lake.specs)
         report.tables = lake.rows()
-        bucket_minutes = settings.bucket_minutes
-        lake.update_state(built_until=newest, built_with=made_with, bucket_minutes=bucket_minutes, rows=report.tables)
-        if lake.address.is_schema:
-            with report.stage("views"):
-                failed = make_views(lake.spark, lake.address, views().values())
-            report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
+        of_views = ViewSettings.of(settings)
+        lake.update_state(built_until=newest, built_with=made_with, view_settings=of_views.as_dict, rows=report.tables)
+        with report.stage("views"):
+            failed = _make_views(lake, of_views, settings.stored_views)
+            failed |= store_views(lake, settings.stored_views)
+        report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
     return report
+
+
+def _make_views(lake: Warehouse, settings: ViewSettings, stored: Sequence[str]) -> dict[str, str]:
+    """Make the views of a schema, or the file with those of a folder; return per view that could not be made, the reason."""
+    if lake.address.is_schema:
+        return make_views(lake.spark, lake.address, settings, stored)
+    tables = None if lake.address.folder is None else local_tables(lake.root)
+    try:
+        if tables is not None:
+            tables.write_views()
+    except (OSError, UnreadableTableError) as error:
+        return {"views.sql": str(error)}
+    return {}
 
 
 def _made_with(settings: Settings) -> str:

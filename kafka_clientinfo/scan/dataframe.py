@@ -137,9 +137,6 @@ class DataFrame:
     def withColumn(self, name: str, column: Column) -> "DataFrame":  # noqa: N802
         return self.withColumns({name: column})
 
-    def withColumnsRenamed(self, names: Mapping[str, str]) -> "DataFrame":  # noqa: N802
-        return self.select(*(named_as_is(name).alias(names.get(name, name)) for name in self.columns))
-
     def drop(self, *names: str) -> "DataFrame":
         return self.select(*(named_as_is(name) for name in self.columns if name not in names))
 

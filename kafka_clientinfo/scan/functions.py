@@ -67,14 +67,11 @@ unix_micros = _simple("epoch_us({})")
 unix_seconds = _simple("CAST(floor(epoch_us({}) / 1000000) AS BIGINT)")
 timestamp_seconds = _simple("make_timestamp(CAST({} AS BIGINT) * 1000000)")
 size = _simple("len({})")
-reverse = _simple("list_reverse({})")
 flatten = _simple("flatten({})")
 array_distinct = _simple("list_distinct({})")
 array_sort = _simple("list_sort({}, 'ASC', 'NULLS LAST')")
 sort_array = _simple("list_sort({}, 'ASC', 'NULLS FIRST')")
 array_union = _simple("list_distinct(list_concat({}, {}))")
-arrays_overlap = _simple("list_has_any({}, {})")
-sequence = _simple("generate_series({}, {})")
 explode = _simple("unnest({})")
 row_number = _simple("row_number()")
 dense_rank = _simple("dense_rank()")
@@ -154,11 +151,6 @@ def create_map(*pairs: ColumnOrName) -> Column:
 def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
     """Return `size_` elements of a list from index `first` on; indexes start at 1."""
     return call("({}[{}:{}])", named(values), literal(first), literal(size_) + (first - 1))
-
-
-def array_remove(values: ColumnOrName, value: Any) -> Column:
-    """Return a list's elements that differ from a value."""
-    return filter(values, lambda item: item != value)
 
 
 def array_compact(values: ColumnOrName) -> Column:

@@ -12,7 +12,9 @@ from ..config.settings import Settings
 from ..ingestion.arrow_schema import FAILED_TYPE, MENTION_TYPE, REQUEST_TYPE, Part
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, bind, in_utc
+from ..runs.reference_tables import ROWS
 from ..spark.arrow_rows import TIMESTAMP, arrow_table
+from ..tables.dialects import duckdb_macros
 from ..tables.spec import table_spec
 from ..tables.types import duckdb_type, quoted_text
 from .derive import derive
@@ -41,9 +43,13 @@ class MemoryTables:
         own = (f"temp_directory = {quoted_text(scratch)}", "preserve_insertion_order = false")
         for setting in (*DUCKDB_SETTINGS, *own):
             self._database.execute(f"SET {setting}")
-        self._database.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
+        for macro in duckdb_macros(settings.log_zone):
+            self._database.execute(macro)
         for name, kind in _TABLES.values():
             self._take(pa.schema(list(kind)).empty_table(), f"CREATE TABLE {name} AS", _without_zones(name, kind))
+        for name, rows in ROWS.items():
+            spec = table_spec(name)
+            self._take(arrow_table(rows(), spec.ddl), f"CREATE TABLE {name} AS", "*")
         self.set_files([])
 
     def add(self, part: Part) -> None:
@@ -83,8 +89,8 @@ class MemoryTables:
 
     def exists(self, name: str) -> bool:
         """Return whether the table exists."""
-        found = self._database.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
-        return bool(found)
+        found = "SELECT 1 FROM information_schema.tables WHERE table_name = ?"
+        return bool(self._database.execute(found, [name]).fetchall())
 
     def state(self) -> None:
         """Return None: tables in memory have no warehouse with a state."""

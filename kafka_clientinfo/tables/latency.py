@@ -9,4 +9,3 @@ BOUNDS = (*(float(f"{mantissa}e{power}") for power in range(-1, 6) for mantissa 
 """Upper bounds of the buckets in milliseconds, which belong to them."""
 NAMES = (*(f"up_to_{bound:g}".replace(".", "_").replace("e+06", "000000") for bound in BOUNDS), "above")
 """The buckets' names: fields of the column `latency`, up_to_0_1 to up_to_1000000, and above."""
-LATENCY_TYPE = f"struct<{','.join(f'{name}:bigint' for name in NAMES)}>"

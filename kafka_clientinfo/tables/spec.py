@@ -1,13 +1,14 @@
-"""The declarations of tables. Each table is declared once, in schemas/tables, and read into a `TableSpec`.
+"""The declarations of tables and views: their columns, in schemas/tables and schemas/views, read into a `TableSpec`.
 
-A `TableSpec` defines the Delta table (columns with comments, NOT NULL and CHECK constraints, clustering, statistics),
-its documentation, its Arrow types, and the key by which rows are replaced. The declaration of a table is one file, or a
-folder of files if several concerns declare columns of it (connections/). They are not checked here, but by
+A `TableSpec` defines the Delta table (columns with comments, CHECK constraints, clustering, statistics), its
+documentation, its Arrow types, and the key by which rows are replaced. The declaration of a table is one file, or a
+folder of files if several concerns declare columns of it (connections/). A view is a query (see `views`); its
+declaration has its columns, with the types to which they are cast. Declarations are not checked here, but by
 tests/tables/test_declarations.py.
 """
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .. import resources
@@ -27,6 +28,8 @@ EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
 """Fields of a debug run that show whether its log was sampled or filtered; the column's comment describes each."""
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 """Columns that identify a client; null counts as a value."""
+REQUIRED = "required"
+"""The CHECK constraint that no required column is null."""
 ADVICE = ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")
 """Columns of `upgrade_impact` with the advice for each release that refuses a client."""
 
@@ -57,14 +60,15 @@ _CONNECTION_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A table as its TOML declares it.
+    """A table or a view as its TOML declares it.
 
         write_mode | a run
         -----------|--------------------------------------------------------------------------------------------
-        append     | appends rows
+        append     | appends the rows of what it reads
+        part       | appends partial sums of new requests, which it never reads again; a view sums them up
         merge      | replaces the rows of the connections that it recomputed
-        aggregate  | aggregates the rows of new requests into the existing rows, by column as in `aggregates`
-        overwrite  | replaces all rows, which it computes from whole tables; for small tables only
+        reference  | writes the rows of the package's own data, when these have changed
+        view       | writes nothing: a query makes the rows when they are asked for
 
     Attributes:
         name: the table's name.
@@ -75,10 +79,6 @@ class TableSpec:
         columns: all columns, in order.
         checks: CHECK constraints, which Delta enforces; pairs of name and SQL expression.
         write_mode: how a run writes the table.
-        aggregates: pairs of column and the name of an aggregate (see `warehouse.replacement`), if `write_mode` is
-            `aggregate`; all columns that are neither here nor in the key follow from the key.
-        replaced_from: the column of the key with a time from which on an aggregate table is replaced, as earlier rows
-            have not changed; None if the whole table is.
     """
 
     name: str
@@ -89,13 +89,20 @@ class TableSpec:
     columns: tuple[Column, ...]
     checks: tuple[tuple[str, str], ...]
     write_mode: str
-    aggregates: tuple[tuple[str, str], ...] = ()
-    replaced_from: str | None = None
 
     @property
     def derived(self) -> bool:
-        """Whether its rows can be computed from other tables."""
+        """Whether its rows can be computed again, from requests or from the package's data."""
         return self.write_mode != "append"
+
+    @property
+    def constraints(self) -> dict[str, str]:
+        """The CHECK constraints by name: those declared, and `required`, that no required column is null.
+
+        NOT NULL in the schema would need a commit of its own, because no statement makes such a table with its rows.
+        """
+        required = " AND ".join(f"{column.name} IS NOT NULL" for column in self.columns if column.required)
+        return ({REQUIRED: required} if required else {}) | dict(self.checks)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -121,19 +128,17 @@ def parse_spec(*texts: str) -> TableSpec:
         name=main["name"],
         comment=main["comment"],
         key=tuple(main["key"]),
-        cluster_by=tuple(main["cluster_by"]),
-        statistics=tuple(main.get("statistics", main["cluster_by"])),
+        cluster_by=tuple(main.get("cluster_by", ())),
+        statistics=tuple(main.get("statistics", main.get("cluster_by", ()))),
         columns=(*(_CONNECTION_COLUMNS if per_connection else ()), *declared),
         checks=tuple(checks),
         write_mode="merge" if per_connection else main["write_mode"],
-        aggregates=tuple(main.get("aggregates", {}).items()),
-        replaced_from=main.get("replaced_from"),
     )
 
 
 @lru_cache(maxsize=1)
 def table_specs() -> dict[str, TableSpec]:
-    """Return all declared tables by name, sorted."""
+    """Return all declared tables that are stored, by name, sorted."""
     folder = resources.schemas() / "tables"
     declarations = [[text] for _, text in resources.texts(folder, ".toml")]
     declarations += [[text for _, text in resources.texts(part, ".toml")] for part in folder.iterdir() if part.is_dir()]
@@ -141,13 +146,35 @@ def table_specs() -> dict[str, TableSpec]:
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
 
 
+@lru_cache(maxsize=1)
+def view_specs() -> dict[str, TableSpec]:
+    """Return the declared views by name, sorted: those with columns of their own.
+
+    A declaration may say `columns_of` another table, such as the partial sums that the view adds up, and `only` which.
+    """
+    specs = {}
+    for _, text in resources.texts(resources.schemas() / "views", ".toml"):
+        data = tomllib.loads(text)
+        spec = parse_spec(text)
+        if like := data.get("columns_of"):
+            every = {column.name: column for column in (*table_specs()[like].columns, *spec.columns)}
+            spec = replace(spec, columns=tuple(every[name] for name in data.get("only", every)))
+        specs[spec.name] = spec
+    return dict(sorted(specs.items()))
+
+
+def relation_specs() -> dict[str, TableSpec]:
+    """Return all declared tables and views by name, sorted."""
+    return dict(sorted({**table_specs(), **view_specs()}.items()))
+
+
 def table_spec(name: str) -> TableSpec:
-    """Return the declaration of one table.
+    """Return the declaration of one table or view.
 
     Raises:
-        TableSpecError: no such table is declared.
+        TableSpecError: none of that name is declared.
     """
-    specs = table_specs()
+    specs = relation_specs()
     if name not in specs:
         raise TableSpecError(f"no table {name} is declared; known are {', '.join(specs)}")
     return specs[name]

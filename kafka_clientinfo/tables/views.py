@@ -1,11 +1,30 @@
-"""The views: one query for each of the README's questions, in SQL that Spark and DuckDB both accept."""
+"""The views: queries in SQL that Spark and DuckDB both run, in schemas/views.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+    file                 | is                                                | answered from
+    ---------------------|---------------------------------------------------|-------------------------------------------
+    NAME.sql             | one of the README's questions                     | tables and declared views
+    NAME.sql, NAME.toml  | a declared view, with types and comments of its   | stored tables and other views
+                         | columns, as a table has                           |
+    internal/NAME.sql    | a part that declared views share                  | the same
+
+In a file's braces stand the names of tables and views, of relations of the package's own data (`references`), and of
+the settings on which views depend (`ViewSettings`). The first line of a file is a comment, which says what it answers.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
+from typing import Any
 
 from .. import resources
+from ..config.rules import SEVERITIES, rules
+from ..config.settings import Settings
 from ..protocol.error_codes import errors
+from . import dialects
+from .references import references
+from .spec import TableSpec, table_specs, view_specs
+from .types import duckdb_type, quoted_name, quoted_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +42,81 @@ class View:
     sql: str
 
 
+@dataclass(frozen=True)
+class ViewSettings:
+    """The settings of a build on which the views over its tables depend; see `Settings` and `ActivityLimits`."""
+
+    bucket_minutes: int = 60
+    max_idle_ms: int = 600_000
+    log_zone: str = "UTC"
+    controller_listeners: tuple[str, ...] = ("CONTROLLER",)
+    severity: Mapping[str, str] = field(default_factory=dict)
+    activity: Mapping[str, int] = field(default_factory=lambda: asdict(Settings().policy.activity))
+
+    @classmethod
+    def of(cls, settings: Settings) -> "ViewSettings":
+        """Return those of a run's settings."""
+        same = {name: getattr(settings, name) for name in _OF_SETTINGS}
+        return cls(**same, severity=dict(settings.policy.severity), activity=asdict(settings.policy.activity))
+
+    @classmethod
+    def stored(cls, data: Mapping[str, Any] | None) -> "ViewSettings":
+        """Return those that `as_dict` made; the defaults for those that an earlier release did not store."""
+        known = {one.name: data[one.name] for one in fields(cls) if data and one.name in data}
+        return cls(**known | {"controller_listeners": tuple(known.get("controller_listeners", ("CONTROLLER",)))})
+
+    @property
+    def as_dict(self) -> dict[str, Any]:
+        """Return them as JSON holds them."""
+        return {**asdict(self), "controller_listeners": list(self.controller_listeners)}
+
+    def texts(self, literal: Callable[[str], str]) -> dict[str, str]:
+        """Return SQL for each setting that a view names in braces."""
+        listeners = ", ".join(map(literal, self.controller_listeners or ("",)))
+        numbers = {**self.activity, "bucket_minutes": self.bucket_minutes, "max_idle_ms": self.max_idle_ms}
+        numbers["bucket_seconds"] = self.bucket_minutes * 60
+        return {name: str(int(number)) for name, number in numbers.items()} | {"controller_listeners": f"({listeners})"}
+
+
+_OF_SETTINGS = ("bucket_minutes", "max_idle_ms", "log_zone", "controller_listeners")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """An engine's SQL.
+
+    Attributes:
+        translated: returns a view's SQL for the engine; takes the SQL and the zone of the logs.
+        cast: returns a column cast to one of Spark's types.
+    """
+
+    translated: Callable[[str, str], str]
+    cast: Callable[[str, str], str]
+
+
+SPARK = Dialect(dialects.spark_sql, lambda name, kind: f"CAST(`{name}` AS {kind}) AS `{name}`")
+DUCKDB = Dialect(
+    lambda text, _: dialects.duckdb_sql(text),
+    lambda name, kind: f"CAST({quoted_name(name)} AS {duckdb_type(kind)}) AS {quoted_name(name)}",
+)
+
+
 @lru_cache(maxsize=1)
 def views() -> dict[str, View]:
-    """Return all views of schemas/views by name; the first line of a file is a comment, which becomes the view's.
+    """Return the README's questions by name; the first line of a file is a comment, which becomes the view's.
 
     `{releases}` in a file stands for the measured releases of Kafka, `{error_codes}` for Kafka's errors: their codes, their
     names, and whether they are retriable. Both are rows of VALUES. The name of a view stands for its query, so that the
-    queries returned name tables only.
+    queries returned name only tables and declared views.
     """
     files = (file.name for file in (resources.schemas() / "broker_api_ranges").iterdir())
     releases = ", ".join(f"('{name.removesuffix('.json')}')" for name in sorted(files) if name.endswith(".json"))
     known = ", ".join(f"({error.code}, '{error.name}', {error.retriable})" for error in errors().values())
     comments, queries = {}, {}
-    for file, text in resources.texts(resources.schemas() / "views", ".sql"):
-        name = file.removesuffix(".sql")
-        comment, _, query = text.partition("\n")
-        comments[name] = comment.removeprefix("-- ").strip()
-        queries[name] = query.strip().replace("{releases}", releases).replace("{error_codes}", known)
+    for name, (comment, query) in _files().items():
+        if name not in definitions():
+            comments[name] = comment
+            queries[name] = query.replace("{releases}", releases).replace("{error_codes}", known)
 
     def written_out(sql: str) -> str:
         for name, query in queries.items():
@@ -50,8 +127,103 @@ def views() -> dict[str, View]:
     return {name: View(name, comments[name], written_out(query)) for name, query in queries.items()}
 
 
+@lru_cache(maxsize=1)
+def definitions() -> dict[str, str]:
+    """Return the queries of the declared views and of their parts, as written, each after those that it reads."""
+    inner = resources.texts(resources.schemas() / "views" / "internal", ".sql")
+    parts = {name.removesuffix(".sql"): text.partition("\n")[2].strip() for name, text in inner}
+    queries = {name: query for name, (_, query) in _files().items() if name in view_specs()} | parts
+    ordered: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in queries and name not in ordered:
+            for other in words(queries[name]):
+                add(other)
+            ordered[name] = queries[name]
+
+    for name in queries:
+        add(name)
+    return ordered
+
+
+@lru_cache(maxsize=1)
+def _files() -> dict[str, tuple[str, str]]:
+    """Return comment and query of each file in schemas/views."""
+    files = {}
+    for file, text in resources.texts(resources.schemas() / "views", ".sql"):
+        comment, _, query = text.partition("\n")
+        files[file.removesuffix(".sql")] = comment.removeprefix("-- ").strip(), query.strip()
+    return files
+
+
+_WORD = re.compile(r"\{([a-z]\w*)\}")
+
+
+def words(query: str) -> list[str]:
+    """Return the names in a query's braces, each once; other braces are those of regular expressions."""
+    return list(dict.fromkeys(_WORD.findall(query)))
+
+
+def is_view(name: str) -> bool:
+    """Return whether a name is that of a declared view, or of a part of one."""
+    return name in definitions()
+
+
+def stored_tables(name: str) -> list[str]:
+    """Return the names of the stored tables that a view is answered from; of a table, its own."""
+    if not is_view(name):
+        return [name] if name in table_specs() else []
+    return list(dict.fromkeys(table for other in words(definitions()[name]) for table in stored_tables(other)))
+
+
+def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Callable[[str], str]) -> str:
+    """Return the query of a declared view, or of a part of one, for an engine; columns have their declared types.
+
+    Args:
+        name: of the view.
+        dialect: of the engine.
+        settings: of the build that wrote the tables.
+        relation: returns SQL for a table or another view.
+    """
+    query, given = definitions()[name], settings.texts(quoted_text)
+    for other in words(query):
+        if other == "violation_rules":
+            given[other] = _violation_rules(settings)
+        elif other in references():
+            given[other] = references()[other].sql(quoted_text)
+        elif other not in given:
+            given[other] = f"\0{other}\0"
+    text = dialect.translated(_WORD.sub(lambda match: given[match[1]], query), settings.log_zone)
+    for other in words(query):
+        text = text.replace(f"\0{other}\0", relation(other)) if f"\0{other}\0" in text else text
+    spec = view_specs().get(name)
+    return text if spec is None else f"SELECT {_casts(spec, dialect)} FROM (\n{text}\n) AS {name}"
+
+
+def _casts(spec: TableSpec, dialect: Dialect) -> str:
+    return ", ".join(dialect.cast(column.name, column.type) for column in spec.columns)
+
+
+def _violation_rules(settings: ViewSettings) -> str:
+    """Return SQL for the rules: rule, kip, severity, severity where the KIP does not bind, blames, and asks."""
+    rows = (
+        (
+            rule.name,
+            rule.kip,
+            settings.severity.get(rule.name, rule.severity),
+            settings.severity.get(rule.name, SEVERITIES[-1]),
+            rule.blames,
+            rule.asks,
+        )
+        for rule in rules().values()
+    )
+    values = ", ".join("({})".format(", ".join("NULL" if v is None else quoted_text(v) for v in row)) for row in rows)
+    names = "rule, kip, severity, severity_unbound, blames, asks"
+    return f"(SELECT * FROM (VALUES {values}) AS rules({names}))"
+
+
 def not_a_table(name: str, tables: Iterable[str]) -> str:
     """Return the error for a name that is none of the declared tables; it may be that of a view."""
-    if name in views():
+    if name in views() or is_view(name):
         return f"{name} is a view, not a table; read it by its name in a schema of a catalog, or with `kafka-clientinfo sql`"
     return f"no table {name} is declared; known are {', '.join(tables)}"

@@ -33,7 +33,8 @@ def write(
     if is_observed:
         rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
     if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
-        chosen = {} if where is None else {"replaceWhere": where}
+        # An overwrite of a path without a condition drops the table's clustering.
+        chosen = {} if mode == "append" else {"replaceWhere": where or "true"}
         rows.write.format("delta").mode(mode).options(**options, **chosen).save(address.location(name))
     elif mode == "append":
         rows.writeTo(table).options(**options).append()

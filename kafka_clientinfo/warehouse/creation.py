@@ -6,7 +6,7 @@ are set once, when a table is made, if the catalog allows it.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
 from ..spark.failures import REFUSED, RIGHTS, failure_message
-from ..spark.features import at_once
-from ..tables.spec import TableSpec, table_specs
-from ..tables.views import View
+from ..tables.dialects import spark_literal
+from ..tables.spec import TableSpec, relation_specs, view_specs
+from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, views
 from . import ddl
 from .address import Address, local_folder, no_catalog
 from .stores import remove_half_made, unless_not_made, wait_for_maker
@@ -29,7 +29,9 @@ _IN_THE_WAY = (
 )
 """The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
 _LOCATION = re.compile(r"The associated location \('(.+)'\) is not empty")
-_DEFINITION = "kafka_clientinfo.definition"
+STORED = {"kafka_clientinfo.definition": "stored"}
+"""Property of a table with the rows of a view of its name."""
+_DEFINITION = next(iter(STORED))
 """Property of a view: a hash of its definition. A view without it is not ours."""
 
 
@@ -59,9 +61,11 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 
 
 def make_table(
-    spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool
+    spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool, rows: str = ""
 ) -> None:
     """Make a table as declared, with further properties, if it does not exist; remove what a killed run left of it.
+
+    `rows` is the name of a view with its first rows (see `ddl.create_table`); if there are any, no other run may make it.
 
     If it is on this machine, `private`, and has raw bytes of logs, only its owner may read it.
 
@@ -69,7 +73,7 @@ def make_table(
         WarehouseError: something else is at the table's path or name.
     """
     table = address.table(spec.name)
-    statement = ddl.create_table(spec, table, properties)
+    statement = ddl.create_table(spec, table, properties, rows)
     is_closed = private and _has_raw_bytes(spec)
     if not address.is_schema:
         close_folder(address, spec, private)
@@ -123,42 +127,65 @@ def _make_room(spark: SparkSession, address: Address, name: str, error: Exceptio
 def _location_of_entry(spark: SparkSession, address: Address, name: str) -> str | None:
     """Return the location of a table in the session's catalog, even without a commit; None in another catalog."""
     with suppress(Exception):
-        row = spark.sql(f"SHOW TABLE EXTENDED IN {address.schema} LIKE {ddl.literal(name)}").first()
+        row = spark.sql(f"SHOW TABLE EXTENDED IN {address.schema} LIKE {spark_literal(name)}").first()
         location = None if row is None else re.search(r"(?m)^Location: (.+)$", str(row["information"]))
         return None if location is None else location[1].strip()
     return None
 
 
-def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> dict[str, str]:
-    """Make views beside the tables of a schema, which exist; replace views that have another definition.
+def make_views(
+    spark: SparkSession, address: Address, settings: ViewSettings, stored: Collection[str]
+) -> dict[str, str]:
+    """Make the views beside the tables of a schema, but for those that are stored; replace those that have another definition.
 
     Returns:
         Per view that could not be made, the reason.
     """
 
-    def make(view: View) -> str | None:
+    def relation(name: str) -> str:
+        inner = is_view(name) and name not in view_specs()
+        return f"(\n{definition(name, SPARK, settings, relation)}\n)" if inner else address.table(name)
+
+    declared = {name: definition(name, SPARK, settings, relation) for name in definitions() if name in view_specs()}
+    names = {name: address.table(name) for name in relation_specs()}
+    questions = {view.name: view.sql.format_map(names) for view in views().values()}
+    comments = {spec.name: spec.comment for spec in view_specs().values()}
+    comments |= {view.name: view.comment for view in views().values()}
+    failed = {}
+    for name, query in {**declared, **questions}.items():  # one after the other, as views read views
+        if name in stored and _is_stored(ddl.properties(spark, address.table(name))):
+            continue
         try:
-            _make_view(spark, address, view)
+            _make_view(spark, address, name, comments[name], query)
         except Exception as error:
-            return failure_message(error, address.root)
-        return None
-
-    declared = list(views)
-    reasons = zip(declared, at_once(make, declared), strict=True)
-    return {view.name: reason for view, reason in reasons if reason is not None}
+            failed[name] = failure_message(error, address.root)
+    return failed
 
 
-def _make_view(spark: SparkSession, address: Address, view: View) -> None:
-    name = address.table(view.name)
-    query = view.sql.format_map({table: address.table(table) for table in table_specs()})
-    definition = hashlib.sha256(f"{view.comment}\n{query}".encode()).hexdigest()[:16]
-    stored = ddl.properties(spark, name)
+def _make_view(spark: SparkSession, address: Address, name: str, comment: str, query: str) -> None:
+    text = hashlib.sha256(f"{comment}\n{query}".encode()).hexdigest()[:16]
+    stored = ddl.properties(spark, address.table(name))
+    if _is_stored(stored):
+        spark.sql(f"DROP TABLE {address.table(name)}")
+        stored = None
     if stored is not None and _DEFINITION not in stored:
-        raise WarehouseError(f"{address.location(view.name)} was made by somebody else, and is left alone")
-    if stored is None or stored[_DEFINITION] != definition:
-        properties = ddl.properties_list({_DEFINITION: definition})
-        comment = ddl.literal(view.comment)
-        spark.sql(f"CREATE OR REPLACE VIEW {name} COMMENT {comment} TBLPROPERTIES {properties} AS {query}")
+        raise WarehouseError(f"{address.location(name)} was made by somebody else, and is left alone")
+    if stored is None or stored[_DEFINITION] != text:
+        spec = view_specs().get(name)
+        columns = (
+            ""
+            if spec is None
+            else " ({})".format(
+                ", ".join(f"`{column.name}` COMMENT {spark_literal(column.comment)}" for column in spec.columns)
+            )
+        )
+        properties = ddl.properties_list({_DEFINITION: text})
+        made = f"CREATE OR REPLACE VIEW {address.table(name)}{columns} COMMENT {spark_literal(comment)}"
+        spark.sql(f"{made} TBLPROPERTIES {properties} AS {query}")
+
+
+def _is_stored(properties: Mapping[str, str] | None) -> bool:
+    return (properties or {}).get(_DEFINITION) == STORED[_DEFINITION]
 
 
 def _has_raw_bytes(spec: TableSpec) -> bool:

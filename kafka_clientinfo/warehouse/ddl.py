@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
+from ..tables.dialects import spark_literal
 from ..tables.spec import Column, TableSpec
 
 if TYPE_CHECKING:
@@ -38,35 +39,37 @@ _MISSING = (
 """The errors of Spark and Delta for a table that does not exist, or that a catalog lists but that has no commit."""
 
 
-def literal(text: str) -> str:
-    """Return a text as a literal in SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def properties_list(properties: Mapping[str, str]) -> str:
     """Return properties as TBLPROPERTIES takes them, in parentheses."""
-    return "({})".format(", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items()))
+    return "({})".format(
+        ", ".join(f"{spark_literal(key)} = {spark_literal(value)}" for key, value in properties.items())
+    )
 
 
-def create_table(spec: TableSpec, table: str, properties: Mapping[str, str]) -> str:
-    """Return the statement that makes a table as declared, with further properties.
+def create_table(spec: TableSpec, table: str, properties: Mapping[str, str], rows: str = "") -> str:
+    """Return the statement that makes a table as declared, with further properties, in one commit.
 
     The statement fails if the table exists. With IF NOT EXISTS, Delta treats a folder that holds anything as a table,
     and makes none.
+
+    Args:
+        spec: the declaration.
+        table: its name in SQL.
+        properties: further properties.
+        rows: the name of a view with the first rows, in the declared columns with their comments; empty for no rows.
     """
-    own = {f"{CHECK}{name}": expression for name, expression in spec.checks}
+    own = {f"{CHECK}{name}": expression for name, expression in spec.constraints.items()}
     own |= {DELETION_VECTORS: "false", STATISTICS: ",".join(spec.statistics)}
+    columns = "" if rows else f" ({', '.join(map(_column, spec.columns))})"
     return (
-        f"CREATE TABLE {table} ({', '.join(map(_column, spec.columns))}) USING delta "
-        f"CLUSTER BY ({', '.join(spec.cluster_by)}) COMMENT {literal(spec.comment)} "
-        f"TBLPROPERTIES {properties_list({**own, **properties})}"
+        f"CREATE TABLE {table}{columns} USING delta CLUSTER BY ({', '.join(spec.cluster_by)}) "
+        f"COMMENT {spark_literal(spec.comment)} TBLPROPERTIES {properties_list({**own, **properties})}"
+        f"{f' AS SELECT * FROM {rows}' if rows else ''}"
     )
 
 
 def _column(column: Column) -> str:
-    required = " NOT NULL" if column.required else ""
-    return f"`{column.name}` {column.type}{required} COMMENT {literal(column.comment)}"
+    return f"`{column.name}` {column.type} COMMENT {spark_literal(column.comment)}"
 
 
 def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, str]) -> None:

@@ -19,12 +19,12 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import functions as F
 
-from . import ddl
+from ..tables.dialects import spark_literal
 from .state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows, no_logs_of
 from .warehouse import Warehouse
 
 _OF_FILES = "rejected_records"
-"""The table without a column `cluster`: its rows name their file only."""
+"""The table of logs without a column `cluster`: its rows name their file only."""
 
 
 def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
@@ -53,9 +53,10 @@ def finish_removal(tables: Warehouse) -> None:
 
 
 def _carry_out(tables: Warehouse, cluster: str) -> dict[str, int]:
-    of_cluster = f"cluster = {ddl.literal(cluster)}"
+    of_cluster = f"cluster = {spark_literal(cluster)}"
     deleted = {}
-    for name in sorted(tables.specs, key=lambda name: name == LEDGER):
+    of_logs = [name for name, spec in tables.specs.items() if spec.write_mode != "reference"]
+    for name in sorted(of_logs, key=lambda name: name == LEDGER):
         if name == _OF_FILES:
             files = tables.read(LEDGER).where(of_cluster).select("file_id")
             deleted[name] = tables.delete_rows(name, files)
@@ -64,7 +65,7 @@ def _carry_out(tables: Warehouse, cluster: str) -> dict[str, int]:
     built_until = _built_until(tables)
     tables.judged.forget_cluster(cluster, tables.state.built_until, built_until)
     tables.update_state(forgetting=None, built_until=built_until, rows=tables.rows())
-    return {name: deleted[name] for name in tables.specs}
+    return {name: deleted[name] for name in of_logs}
 
 
 def _built_until(tables: Warehouse) -> datetime | None:

@@ -17,6 +17,7 @@ from ..config.settings import Settings
 from ..errors import ConfigError, WarehouseError
 from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
+from ..tables.dialects import spark_literal
 from . import ddl
 from .address import address_in
 from .forgetting import remove_cluster
@@ -138,7 +139,14 @@ def forget(
     report = ForgetReport(progress, cluster)
     with opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
         report.deleted = remove_cluster(tables, cluster)
+        for name in settings.stored_views:
+            ddl.unless_missing(lambda name=name: _remove_from_view(tables, name, cluster))  # type: ignore[misc]
     return report
+
+
+def _remove_from_view(tables: Warehouse, name: str, cluster: str) -> None:
+    """Delete a cluster's rows from a view that is stored as a table."""
+    tables.spark.sql(f"DELETE FROM {tables.table(name)} WHERE cluster = {spark_literal(cluster)}")
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:

@@ -7,18 +7,17 @@ connection | stored rows of connections that stay, and  | MERGE of the new rows,
            | the new                                    | stored rows of replaced connections that are gone
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connections.sums import exact_sum
 from ..connections.texts import of_other_keys
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
-from ..tables.types import split_field, split_type, sql_time
+from ..tables.types import sql_time
 from .ddl import same_key
 
 _TOMBSTONE = "__gone"
@@ -38,17 +37,24 @@ def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
     return rows.select(*(F.col(column.name).cast(column.type).alias(column.name) for column in spec.columns))
 
 
+def commented(rows: DataFrame, spec: TableSpec) -> DataFrame:
+    """Give the declared columns their comments, which a table takes over that is made with these rows."""
+    return rows.select(
+        *(F.col(column.name).alias(column.name, metadata={"comment": column.comment}) for column in spec.columns)
+    )
+
+
 def with_replaced(stored: DataFrame, new: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
     """Return the new rows, and the stored rows of connections that stay.
 
     Args:
-        stored: the table; rows without a connection are replaced.
+        stored: the table.
         new: the new rows.
         recomputed_ids: what to replace, in rows of cluster, broker, connection_id, opened_at, opened_seq and
             unchanged_until. A row stands for one connection; or, if opened_at is null, for all connections of the id
             that opened after unchanged_until; or, if that is null too, for all of the id.
     """
-    return staying(stored.where("opened_at IS NOT NULL"), recomputed_ids).unionByName(new)
+    return staying(stored, recomputed_ids).unionByName(new)
 
 
 def changes(
@@ -56,57 +62,13 @@ def changes(
 ) -> DataFrame:
     """Return the new rows, and the stored rows to delete, marked as tombstones."""
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
-    old = replaced(stored.where(F.col("opened_at").isNotNull() & recent), recomputed_ids)
-    gone = of_other_keys(old.unionByName(stored.where("opened_at IS NULL")), new, spec.key)
-    return with_tombstones(new, gone)
+    old = _replaced(stored.where(recent), recomputed_ids, "left_semi")
+    return with_tombstones(new, of_other_keys(old, new, spec.key))
 
 
 def with_tombstones(new: DataFrame, gone: DataFrame) -> DataFrame:
     """Return new rows, and rows to delete, marked as tombstones."""
     return new.withColumn(_TOMBSTONE, F.lit(False)).unionByName(gone.withColumn(_TOMBSTONE, F.lit(True)))
-
-
-def _sum_by_key(name: str, _: str) -> Column:
-    """Add up a group's maps of numbers by key; null if there are none."""
-
-    def added(total: Column, more: Column) -> Column:
-        zero = F.lit(0).cast("bigint")
-        return F.map_zip_with(total, more, lambda _, one, other: F.coalesce(one, zero) + F.coalesce(other, zero))
-
-    maps = F.collect_list(name)
-    total = F.aggregate(F.slice(maps, 2, F.greatest(F.size(maps) - 1, F.lit(0))), F.get(maps, 0), added)
-    return F.map_from_entries(F.array_sort(F.map_entries(total)))
-
-
-def _sum_by_field(name: str, kind: str) -> Column:
-    """Add up a group's structs of numbers field by field; null if there are none."""
-    fields = [split_field(part).name for part in split_type(kind)[1]]
-    return F.when(F.count(name) > 0, F.struct(*(F.sum(f"{name}.{field}").alias(field) for field in fields)))
-
-
-AGGREGATES: Mapping[str, Callable[[str, str], Column]] = {
-    "min": lambda name, _: F.min(name),
-    "max": lambda name, _: F.max(name),
-    "sum": lambda name, _: F.sum(name),
-    "exact_sum": lambda name, _: exact_sum(F.col(name)),
-    "sum_by_key": _sum_by_key,
-    "sum_by_field": _sum_by_field,
-}
-"""The aggregates that tables declare, by name; each is made of a column's name and type."""
-
-
-def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
-    """Aggregate stored rows and new ones, which they do not count yet, by key, column by column as declared."""
-    functions = dict(spec.aggregates)
-    others = [column for column in spec.columns if column.name not in spec.key]
-    # A column without a declared aggregate depends on the key alone, so all its values are equal.
-    values = [AGGREGATES[functions.get(column.name, "max")](column.name, column.type) for column in others]
-    return (
-        stored.unionByName(shaped(new, spec))
-        .groupBy(*spec.key)
-        .agg(*(value.alias(column.name) for value, column in zip(values, others, strict=True)))
-        .select(*spec.column_names)
-    )
 
 
 def merge(table: str, source: str, names: Iterable[str], key: Iterable[str], clauses: str, bound: str = "true") -> str:
@@ -124,17 +86,12 @@ def within(since: datetime | None) -> str:
     """Return a bound that Delta compares with each file's statistics, so that a merge does not read the whole table."""
     if since is None:
         return "true"
-    return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{sql_time(since)}')"
+    return f"t.opened_at >= timestamp '{sql_time(since)}'"
 
 
 def staying(stored: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
     """Return the stored rows of connections that stay, see `with_replaced`."""
     return _replaced(stored, recomputed_ids, "left_anti")
-
-
-def replaced(stored: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
-    """Return the stored rows of connections that are replaced, see `with_replaced`."""
-    return _replaced(stored, recomputed_ids, "left_semi")
 
 
 def _replaced(rows: DataFrame, recomputed_ids: DataFrame, how: str) -> DataFrame:

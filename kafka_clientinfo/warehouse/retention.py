@@ -1,4 +1,4 @@
-"""Retention: rows older than a number of days leave the tables that grow with the log; rows derived from them stay.
+"""Retention: requests and rejected records older than a number of days are deleted; rows derived from them stay.
 
 One instant decides for the whole warehouse. A request is deleted if it was logged before the instant and does not
 belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
@@ -19,7 +19,7 @@ A run may be killed at any point of a deletion; deleted rows are still counted e
 Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -27,20 +27,18 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..connections.texts import of_other_keys
 from ..errors import WarehouseError
 from ..spark.caching import release
-from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
+from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
 from .staging import cache
-from .state import LEDGER, SOURCES, time_text
+from .state import EXPIRING, LEDGER, time_text
 from .warehouse import Warehouse
 
 _ROW = ("file_id", "byte_offset")
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
-    """Delete requests of connections that ended more than `days` days ago, and rejected records and failed requests
-    that are as old.
+    """Delete requests of connections that ended more than `days` days ago, and rejected records that are as old.
 
     Returns:
         Rows deleted per table.
@@ -57,7 +55,7 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     # The instant never goes back, even if the days or the clock change.
     instant = now.astimezone(UTC) - timedelta(days=days)
     instant = max(instant, tables.state.retained_from or instant)
-    with _doomed(tables, instant, SOURCES) as doomed:
+    with _doomed(tables, instant, EXPIRING) as doomed:
         counts = {name: keys.count() for name, keys in doomed.items()}
         if deleting := {name: number for name, number in counts.items() if number}:
             tables.update_state(retained_from=instant, deleting=deleting)
@@ -76,25 +74,11 @@ def finish_deletion(tables: Warehouse) -> None:
         _carry_out(tables, rest, deleting)
 
 
-def with_lasting_findings(tables: Warehouse, rows: DataFrame, rules: Sequence[str]) -> DataFrame:
-    """Add to rows of `violations` the stored findings of these rules, if retention has deleted the rows that showed
-    them.
-    """
-    instant = tables.state.retained_from
-    if instant is None:
-        return rows
-    is_lasting = F.col("rule").isin(*rules)
-    is_deleted = F.col("last_at") < F.lit(instant)
-    stored = tables.read_snapshot("violations").where(is_lasting & is_deleted).select(*rows.columns)
-    derived = rows.where(is_lasting)
-    return rows.unionByName(of_other_keys(stored, derived, table_spec("violations").key))
-
-
 @contextmanager
 def _doomed(tables: Warehouse, instant: datetime, sources: Iterable[str]) -> Iterator[dict[str, DataFrame]]:
     """Cache, per table, file_id and byte_offset of the rows to delete; from here on other runs commit nothing."""
     tables.claim()
-    rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
+    rules = {"requests": _old_requests, "rejected_records": _old_rejected}
     doomed = {name: cache(rules[name](tables, instant).select(*_ROW), tables.staging) for name in sources}
     try:
         yield doomed
@@ -118,14 +102,6 @@ def _old_rejected(tables: Warehouse, instant: datetime) -> DataFrame:
     ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant)
     files = tables.read(LEDGER).where(ended).select("file_id")
     return tables.read("rejected_records").join(files, on="file_id", how="left_semi")
-
-
-def _old_failed(tables: Warehouse, instant: datetime) -> DataFrame:
-    """Return failed requests of connection ids without a failure at the instant or later."""
-    failed = tables.read("failed_requests")
-    key = list(CONNECTION_ID_KEY)
-    last = failed.groupBy(*key).agg(F.max("logged_at").alias("last"))
-    return failed.join(last.where(F.col("last") < F.lit(instant)), on=key, how="left_semi")
 
 
 def _old_requests(tables: Warehouse, instant: datetime) -> DataFrame:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 LEDGER = "ingested_files"
 """The table that a run commits last; it carries the state."""
 SOURCES = ("requests", "rejected_records", "failed_requests")
-"""The tables of a log's records; the ledger counts their rows per file, and retention deletes from them."""
+"""The tables of a log's records; the ledger counts their rows per file."""
+EXPIRING = ("requests", "rejected_records")
+"""The tables from which retention deletes. Failed requests stay, as connections do: each is a finding by itself."""
 APPENDED = (*SOURCES, "topic_mentions")
 """The tables to which reading appends. The number of rows of topic_mentions depends on how a log is cut into parts."""
 FIRST_UNREAD = dict.fromkeys(APPENDED, "coalesce(bytes_ingested, 0)") | {
@@ -35,8 +37,8 @@ If damage ended the reading, one rejected record stands for the rest of the file
 AT_WORK = "a run is at work on it; ask again when that has ended"
 """The message for a warehouse that lacks something while a run may be making it."""
 PROPERTY = "kafka_clientinfo.state"
-FORMAT = 2
-"""Format of the warehouses that this release makes and reads; a warehouse without a state has format 1."""
+FORMAT = 3
+"""Format of the warehouses that this release makes and reads."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class State:
         format: layout of the warehouse.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
         built_with: the release and the settings of that build.
-        bucket_minutes: the length of that build's buckets of time; None before the first build.
+        view_settings: the settings of that build on which views depend (`ViewSettings.as_dict`); None before it.
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
         deleting: per table, all rows of the deletion that is under way; None if none is.
         forgetting: the cluster that is being removed; None if none is.
@@ -58,7 +60,7 @@ class State:
     format: int = FORMAT
     built_until: datetime | None = None
     built_with: str | None = None
-    bucket_minutes: int | None = None
+    view_settings: Mapping[str, Any] | None = None
     retained_from: datetime | None = None
     deleting: Mapping[str, int] | None = None
     forgetting: str | None = None
@@ -131,14 +133,16 @@ def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
         )
     try:
         stored = json.loads(text)
-        if stored["format"] <= FORMAT:
+        is_newer = stored["format"] > FORMAT
+        if stored["format"] == FORMAT:
             return State(**stored | {name: _time(stored.get(name)) for name in ("built_until", "retained_from")})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
             f"{address.location(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
             f"build it anew into {another}"
         ) from None
-    raise WarehouseError(f"{address.root} was made by a newer release; use that one, or build it anew into {another}")
+    which = "a newer" if is_newer else "an earlier"
+    raise WarehouseError(f"{address.root} was made by {which} release; use that one, or build it anew into {another}")
 
 
 def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:

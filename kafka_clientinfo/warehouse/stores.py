@@ -139,12 +139,6 @@ def remove_half_made(location: str, in_catalog: bool = False) -> None:
         ) from error
 
 
-def move_aside(location: str) -> None:
-    """Rename a table's folder to an unused name beside it."""
-    store, path = store_of(location)
-    store.move(path, _aside(store, path))
-
-
 def _move_aside(store: fs.FileSystem, path: str, files: list[str]) -> None:
     target = _aside(store, path)
     for file in files:

@@ -24,7 +24,6 @@ class StoredColumn:
     """A column of a table; its type has Spark's name, without blanks."""
 
     type: str
-    required: bool
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
     """Return the layout from a table's log: the schema as JSON, and the properties."""
     columns = {
-        field["name"]: StoredColumn(_without_blanks(_spark_type(field["type"])), not field["nullable"])
+        field["name"]: StoredColumn(_without_blanks(_spark_type(field["type"])))
         for field in json.loads(schema)["fields"]
     }
     return TableLayout(columns, {key: value for key, value in properties.items() if value is not None})
@@ -63,10 +62,7 @@ def _spark_type(stored: Any) -> str:
 
 def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
     """Return the columns of a relation by name."""
-    return {
-        field.name: StoredColumn(_without_blanks(field.dataType.simpleString()), not field.nullable)
-        for field in rows.schema.fields
-    }
+    return {field.name: StoredColumn(_without_blanks(field.dataType.simpleString())) for field in rows.schema.fields}
 
 
 def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str]:
@@ -107,18 +103,12 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
 
 
 def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:
-    sentences = unreadable(spec, layout.columns)
-    for column in spec.columns:
-        stored = layout.columns.get(column.name)
-        if stored is not None and stored.required != column.required:
-            constraint = "NOT NULL, which is not declared" if stored.required else "no NOT NULL"
-            sentences.append(f"column {column.name} has {constraint}")
     undeclared = [name for name in layout.columns if name not in spec.column_names]
-    return sentences + [f"column {name} is not declared" for name in undeclared]
+    return unreadable(spec, layout.columns) + [f"column {name} is not declared" for name in undeclared]
 
 
 def _unlike_checks(spec: TableSpec, layout: TableLayout) -> list[str]:
-    declared = dict(spec.checks)
+    declared = spec.constraints
     stored = {key.removeprefix(CHECK): text for key, text in layout.properties.items() if key.startswith(CHECK)}
     sentences = [f"check {name} is missing" for name in declared if name not in stored]
     sentences += [f"check {name} is not declared" for name in stored if name not in declared]

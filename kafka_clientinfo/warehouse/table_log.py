@@ -97,13 +97,12 @@ def _asks_for_clustering(info: Any) -> bool:
     return isinstance(parameters, Mapping) and parameters.get("clusterBy", "[]") != "[]"
 
 
-def first_metadata(folder: Path) -> Mapping[str, Any] | None:
-    """Return the metadata from a table's first commit; None if that commit is gone or not complete."""
-    try:
-        actions = _actions((folder / LOG / _FIRST).read_bytes())
-    except OSError:
-        return None
-    return next((action["metaData"] for action in actions if action and "metaData" in action), None)
+def first_rows(folder: Path) -> int | None:
+    """Return how many rows a table's first commit wrote; None if that commit does not say so."""
+    actions = _actions((folder / LOG / _FIRST).read_bytes())
+    info: Mapping[str, Any] = next((one["commitInfo"] for one in actions if one and "commitInfo" in one), {})
+    rows = info.get("operationMetrics", {}).get("numOutputRows")
+    return None if rows is None else int(rows)
 
 
 def has_empty_commit(folder: Path) -> bool:

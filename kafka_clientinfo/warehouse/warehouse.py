@@ -4,9 +4,7 @@ A run opens the warehouse once, before it reads. If it holds no lock, it claims 
 write is one commit and returns the number of its rows, so that few tables have to be counted.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,22 +17,22 @@ from ..connections.texts import of_other_keys
 from ..errors import WarehouseError
 from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
-from ..tables.views import not_a_table
+from ..tables.views import SPARK, ViewSettings, definition, is_view, not_a_table
 from . import ddl, replacement
 from .address import address_in
 from .claims import CLAIM, Claims, last_metadata
 from .commit import latest_version, write
-from .creation import close_folder, make_schema, make_table
+from .creation import STORED, close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
 from .repair import mend, refuse_damaged
 from .staging import Staging
 from .state import LEDGER, State, read_state
 from .stores import remove_half_made, unless_not_made
 from .table_layout import StoredColumn, check_readable, columns_of
-from .table_log import is_made
+from .table_log import first_rows, is_made
 
-Keep = Callable[[DataFrame], DataFrame]
-"""Returns the rows that it is given, cached or unchanged."""
+_FIRST_BATCH = "kafka_clientinfo.first_batch"
+"""Property of a table: the batch id of the write that made it, as a statement takes no writer's options."""
 
 
 class Warehouse:
@@ -145,8 +143,8 @@ class Warehouse:
         is_stored = changed == self._state
         self._state = changed
         if not self.exists(LEDGER):
-            self._create(LEDGER)  # with the state
-        elif not is_stored:
+            return  # the write that makes it stores the state
+        if not is_stored:
             ddl.set_properties(self.spark, self.table(LEDGER), changed.properties)
 
     def claim(self) -> None:
@@ -159,7 +157,8 @@ class Warehouse:
         """
         with self._claiming:
             if not self.locked and self._claims.number is None:
-                names = [spec.name for spec in self.specs.values() if spec.write_mode == "append"]
+                # An overtaken run must not make one of these, with rows that the ledger does not know.
+                names = [spec.name for spec in self.specs.values() if spec.write_mode in ("append", "part")]
                 self.create_missing([LEDGER, *names])
                 self._claims.claim(name for name in names if name != LEDGER)
 
@@ -176,14 +175,23 @@ class Warehouse:
             self._existing.add(name)
         return True
 
-    def forget(self, name: str) -> None:
-        """Forget that the table exists, as it was moved away, so that the next question looks again."""
-        self._existing.discard(name)
-
     def read(self, name: str) -> DataFrame:
-        """Return the table as it is now; if it does not exist, no rows with the declared columns."""
+        """Return the table or view as it is now; a table that does not exist has no rows."""
+        if is_view(name):
+            return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
         rows = self._load(self.spec(name))
         return self.spark.sql(ddl.no_rows(self.spec(name))) if rows is None else rows
+
+    def relation(self, name: str) -> str:
+        """Return SQL for the rows of a table or view as they are now.
+
+        Raises:
+            WarehouseError: there is none of that name, or an existing table is not one of this release.
+        """
+        if is_view(name):
+            return f"(\n{definition(name, SPARK, ViewSettings.stored(self.state.view_settings), self.relation)}\n)"
+        self.read(name)
+        return self.table(name) if self.exists(name) else f"({ddl.no_rows(self.spec(name))})"
 
     def read_snapshot(self, name: str) -> DataFrame:
         """Return the table as it is now; later writes do not change the result."""
@@ -210,10 +218,11 @@ class Warehouse:
         return {name: counts[name] for name in self.specs}
 
     def last_batch(self, name: str) -> str | None:
-        """Return the batch id of the table's last write; None if its history has none."""
+        """Return the batch id of the table's last write; None if it does not exist."""
         if not self.exists(name):
             return None
-        return last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM))
+        newest = last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM))
+        return newest or (ddl.properties(self.spark, self.table(name)) or {}).get(_FIRST_BATCH)
 
     def _load(self, spec: TableSpec) -> DataFrame | None:
         def load() -> tuple[DataFrame, Mapping[str, StoredColumn]]:
@@ -232,41 +241,41 @@ class Warehouse:
         """Make tables that do not exist, empty and as declared."""
         at_once(self._create, names)
 
-    @contextmanager
-    def creating(self, names: Iterable[str]) -> Iterator[None]:
-        """Make tables that do not exist, one after the other, in the background; the block's end waits for that.
-
-        A call in the block that needs a table (`create_missing`, a write) makes it, or waits while it is being made.
-        """
-
-        def create() -> None:
-            for name in names:
-                self._create(name)
-
-        with ThreadPoolExecutor(1) as background:
-            created = background.submit(create)
-            yield
-            created.result()
-
     def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; `batch_id` is stored in the table's history.
 
         Raises:
             WarehouseError: fewer or more rows were written than expected.
         """
+        existed = self.exists(name)
         written = self._write(name, rows, "append", batch_id)
         if expected is not None and written is not None and written != expected:
             raise WarehouseError(
                 f"{expected} rows were read for {self.address.location(name)} and {written} written: Spark read again what it had "
                 "lost, and the log has changed since; run again, which deletes these rows first"
             )
-        before = self._rows.get(name)
+        before = self._rows.get(name) if existed else 0
         self._rows[name] = None if written is None or before is None else before + written
 
     def overwrite(self, name: str, rows: DataFrame, batch_id: str, where: str | None = None) -> None:
         """Replace the whole table, or the rows that meet a condition in SQL, in one commit."""
         written = self._write(name, rows, "overwrite", batch_id, where)
         self._rows[name] = written if where is None else None
+
+    def store_view(self, name: str, rows: DataFrame) -> None:
+        """Write the rows of a view to a Delta table of its name, in place of all that are there, in one commit."""
+        properties = {ddl.DELETION_VECTORS: "false", **STORED}
+        rows = rows.coalesce(1) if self.one_file else rows
+        if not self.address.is_schema:
+            writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+            writer.options(**properties).save(self.address.location(name))
+            return
+        if ddl.detail(self.spark, self.table(name)) is None:
+            self.spark.sql(f"DROP VIEW IF EXISTS {self.table(name)}")
+        by_name = rows.writeTo(self.table(name)).using("delta")
+        for key, value in properties.items():
+            by_name = by_name.tableProperty(key, value)
+        by_name.createOrReplace()
 
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Insert rows, or replace rows with the same key, in one commit."""
@@ -286,20 +295,17 @@ class Warehouse:
         recomputed_ids: DataFrame | None,
         earliest: Callable[[], datetime | None],
         batch_id: str,
-        keep: Keep = lambda rows: rows,
     ) -> None:
         """Replace the rows of connections by the recomputed ones, in one commit.
 
-        Rows without a connection (violations of groups, or from server.log) are replaced too. A small table is written
-        whole, which costs a fraction of a merge.
+        A small table is written whole, which costs a fraction of a merge.
 
         Args:
             name: a table whose rows belong to connections.
-            rows: the new rows, and all rows without a connection.
+            rows: the new rows.
             recomputed_ids: the connections to replace; see `replacement.with_replaced`. None replaces all rows.
             earliest: returns a time before which no replaced row opened, or None; it is called for large tables only.
             batch_id: stored in the table's history.
-            keep: called with the rows of a small table, stored and new, before they are written.
         """
         spec = self.spec(name)
         if recomputed_ids is None or self._is_empty(name):
@@ -307,7 +313,7 @@ class Warehouse:
             return
         new = replacement.shaped(rows, spec)
         if self.is_small(name):
-            self.overwrite(name, keep(replacement.with_replaced(self.read(name), new, recomputed_ids)), batch_id)
+            self.overwrite(name, replacement.with_replaced(self.read(name), new, recomputed_ids), batch_id)
             return
         bound = earliest()
         changes = replacement.changes(self.read(name), new, recomputed_ids, bound, spec)
@@ -343,20 +349,31 @@ class Warehouse:
         return ddl.is_small(self.spark, self.table(name), values)
 
     def _create(self, name: str) -> None:
+        self._make(name, None, "")
+
+    def _make(self, name: str, rows: DataFrame | None, batch_id: str) -> bool:
+        """Make a table in one commit, with its first rows if there are any; return whether it did not exist."""
         spec = self.spec(name)
         with self._creating[name]:
             if name in self._existing:
-                return
+                return False
             close_folder(self.address, spec, self._private)
             if self.exists(name):  # refuses a foreign table of that name
-                return
-            if (folder := self.folder(name)) is not None:  # no other run makes it
-                self._rows[name] = 0
-                if folder.exists():
-                    remove_half_made(self.address.location(name))
-            first = (self._state or State()).properties if name == LEDGER else {}
-            make_table(self.spark, self.address, spec, first, self._private)
+                return False
+            folder = self.folder(name)  # on this machine; no other run makes it
+            if folder is not None and folder.exists():
+                remove_half_made(self.address.location(name))
+            properties = (self._state or State()).properties if name == LEDGER else {}
+            if rows is None:
+                make_table(self.spark, self.address, spec, properties, self._private)
+            else:
+                properties |= {_FIRST_BATCH: batch_id}
+                with ddl.named_view(self.spark, replacement.commented(rows, spec)) as view:
+                    make_table(self.spark, self.address, spec, properties, self._private, view)
+            if folder is not None:
+                self._rows[name] = 0 if rows is None else first_rows(folder)
             self._existing.add(name)
+            return True
 
     def folder(self, name: str) -> Path | None:
         """Return the table's folder if it is on this machine and no other run writes there, else None."""
@@ -364,9 +381,11 @@ class Warehouse:
 
     def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str, where: str | None = None) -> int | None:
         self.claim()
-        self._create(name)
         shaped = replacement.shaped(rows, self.spec(name))
         shaped = shaped.coalesce(1) if self.one_file else shaped
+        if self._make(name, shaped, batch_id):
+            self._check_ledger(name)
+            return self._rows.get(name)
         if self.locked and self._rows.get(name) == 0:
             mode, where = "append", None  # nothing is there to replace, so Delta need not look
         options = {"userMetadata": batch_id, **self._claims.options(name)}

@@ -7,6 +7,6 @@ FROM (SELECT *, lpad(split_part(probable_versions_from, '.', 1), 6, '0') || lpad
              || lpad(split_part(probable_versions_from, '.', 3), 6, '0') || lpad(split_part(probable_versions_from, '.', 4), 6, '0') AS first_numbers,
              lpad(split_part(probable_versions_to, '.', 1), 6, '0') || lpad(split_part(probable_versions_to, '.', 2), 6, '0')
              || lpad(split_part(probable_versions_to, '.', 3), 6, '0') || lpad(split_part(probable_versions_to, '.', 4), 6, '0') AS last_numbers
-      FROM {connections} WHERE client_software_name = 'unknown' AND role = 'client') AS c
+      FROM {probable_connections}) AS c
 GROUP BY cluster, client_id, principal, remote_host, reason_unknown, invalid_software_texts
 ORDER BY connections DESC

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.connections.table import OF_CONNECTION
 from kafka_clientinfo.connections.violations import WHO
 from kafka_clientinfo.tables.spec import table_spec
 from tests.questions.activity_on_disk import WHO as WHO_ACTS
@@ -64,14 +65,16 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]], offers: Mapping[str, in
         names = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
         who = {name: connection[name] for name in names}
         api = {"api_key": APIS[given["api"]], "api_name": given["api"], "api_version": given["version"]}
+        of_connection = {name: connection[name] for name in OF_CONNECTION if name in connection}
         tables["api_usage"].append(
             key
+            | of_connection
             | api
             | {"requests": requests, "first_at": opened, "last_at": closed}
             | {"info_only": given.get("info_only", False)}
         )
         tables["connection_groups"] += [
-            key | {"group_id": group, "takes_part": True} for group in given.get("groups", ())
+            key | of_connection | {"group_id": group, "takes_part": True} for group in given.get("groups", ())
         ]
         tables["violations"] += [
             key | {name: connection[name] for name in WHO} | {

@@ -89,7 +89,9 @@ def test_every_form_is_printed_without_spark(
 def test_a_connection_without_a_name_says_what_it_probably_is(
     sample_warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    query = "SELECT * FROM connections WHERE probable_basis = 'client' ORDER BY connection_id, opened_at LIMIT 1"
+    query = (
+        "SELECT * FROM probable_connections WHERE probable_basis = 'client' ORDER BY connection_id, opened_at LIMIT 1"
+    )
     (found,) = asked(capsys, sample_warehouse, query)
     _, text = answer(
         capsys, sample_warehouse, None, "connection", found["connection_id"], "--cluster", found["cluster"]

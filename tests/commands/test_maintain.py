@@ -157,9 +157,9 @@ def test_the_job_explains_itself() -> None:
 
 def test_a_table_of_another_release_is_left_as_it_is(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
     lake = Path(shutil.copytree(sample_warehouse, tmp_path / "lake"))
-    shutil.rmtree(lake / "violations")
-    spark.range(3).repartition(3).write.format("delta").save(str(lake / "violations"))
-    files = sorted((lake / "violations").rglob("*"))
-    with pytest.raises(WarehouseError, match="is not the table violations of this release"):
+    shutil.rmtree(lake / "connection_violations")
+    spark.range(3).repartition(3).write.format("delta").save(str(lake / "connection_violations"))
+    files = sorted((lake / "connection_violations").rglob("*"))
+    with pytest.raises(WarehouseError, match="is not the table connection_violations of this release"):
         maintain(spark, str(lake))
-    assert sorted((lake / "violations").rglob("*")) == files
+    assert sorted((lake / "connection_violations").rglob("*")) == files

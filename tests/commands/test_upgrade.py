@@ -14,11 +14,10 @@ from kafka_clientinfo.questions.impact import Impact, impact
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.releases import broker_releases
 from kafka_clientinfo.releases.broker_releases import VERDICTS
-from kafka_clientinfo.tables.spec import CLIENT
+from kafka_clientinfo.runs.reference_tables import ROWS
+from kafka_clientinfo.tables.spec import CLIENT, table_spec
 from tests.commands.fleet_on_disk import fleet, use
-from tests.concerns.usage import uses
-from tests.engines import collected, duckdb_session, on
-from tests.frames import at, frame, ledger
+from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
 
 HOSTILE = "evil\x1b[2J\r\n\u202e"
@@ -51,7 +50,8 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
         who = {"principal": "User:alice", "client_id": client_id, "remote_host": "10.0.0.9"}
         software = dict.fromkeys(("client_software_name", "client_software_version"), "unknown")
         role = {"role": "client", "api_versions_outcome": "negotiated"}
-        connections.append(connection | who | software | role)
+        opened = connection | who | software | role
+        connections.append(opened)
         api = {"api_key": key, "api_name": name, "api_version": version, "header_version": 1, "highest_used": version}
         counts = {
             "requests": 10,
@@ -61,7 +61,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
             "last_at": at(2),
             "info_only": False,
         }
-        used.append(connection | api | counts | given)
+        used.append(opened | api | counts | given)
     offer = {
         "cluster": "new",
         "broker": "b",
@@ -74,13 +74,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     offers = [offer | {"first_seen": at(0), "last_seen": at(9)}]
     ingested = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("old", "new", "info", "empty")]
     ingested.append({"file_id": "x", "cluster": "new", "ingested_at": at(99)})
-    made = {"connections": connections, "api_usage": used, "broker_api_versions": offers}
-    with duckdb_session() as session, on(session):
-        relations = [frame(session, name, rows) for name, rows in made.items()]
-        impact = uses.impact(*relations, ledger(session, *ingested))
-        rows = [row.asDict(recursive=True) for row in collected(impact)]
-    tables = {"api_usage": used, "broker_api_versions": offers, "ingested_files": ingested}
-    tables["upgrade_impact"] = rows
+    tables = {"connections": connections, "api_usage": used, "broker_api_versions": offers, "ingested_files": ingested}
+    for name, rows in ROWS.items():
+        tables[name] = [dict(zip(table_spec(name).column_names, row, strict=True)) for row in rows()]
     return str(write_warehouse(tmp_path_factory.mktemp("upgrade") / "w", tables, at(9)))
 
 
@@ -149,10 +145,10 @@ def test_what_is_not_built_is_not_judged(tmp_path: Path, capsys: pytest.CaptureF
     not_built = write_warehouse(tmp_path / "not built", {}, built_until=None)
     assert upgrade(str(not_built), "--target", "4.0.1") == 1
     assert "are not built; run `kafka-clientinfo run` on logs" in capsys.readouterr().err
-    without_table = write_warehouse(tmp_path / "without table", {"upgrade_impact": []})
-    shutil.rmtree(without_table / "upgrade_impact")
+    without_table = write_warehouse(tmp_path / "without table", {})
+    shutil.rmtree(without_table / "api_usage")
     assert upgrade(str(without_table), "--target", "4.0.1") == 1
-    assert "upgrade_impact is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
+    assert "api_usage is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("cluster", "waits"), [("new", True), ("old", False)])

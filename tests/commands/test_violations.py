@@ -150,9 +150,11 @@ def test_a_table_that_is_gone_is_named_also_if_its_rows_are_not_known(
 ) -> None:
     files = [{"file_id": "c", "cluster": "c", "ingested_at": at(9)}]
     root = write_warehouse(tmp_path / "w", {"ingested_files": files}, "2026-11-21 02:00:09")
-    shutil.rmtree(root / "violations")
+    shutil.rmtree(root / "connection_violations")
     assert cli.main(["violations", "--warehouse", str(root)]) == 1
-    assert "the table violations is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
+    assert (
+        "the table connection_violations is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--rule", "nothing"], ["--since", "some day"]])

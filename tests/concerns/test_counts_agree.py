@@ -31,7 +31,7 @@ def test_occurrences_are_what_connections_count(spark: Any, sample_warehouse: Pa
         .select(*CONNECTION_KEY, "count.*")
         .where("counted > 0")
     )
-    broken = warehouse.read("violations").where(F.col("rule").isin(*COUNTED) & F.col("opened_at").isNotNull())
+    broken = warehouse.read("connection_violations").where(F.col("rule").isin(*COUNTED))
     joined = counted.join(
         broken.select(*CONNECTION_KEY, "rule", "occurrences"), on=[*CONNECTION_KEY, "rule"], how="full_outer"
     ).collect()

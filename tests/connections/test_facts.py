@@ -18,11 +18,15 @@ from tests.frames import (
     judge_requests,
     log,
     named,
+    relation,
     request,
 )
 
 LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
-REMOTE = "10.0.0.1:9092-10.0.0.9:40000-5"
+REMOTE = "10.0.0.1:9092-10.0.0.7:40000-5"
+ELSEWHERE = {"remote_host": "10.0.0.7"}
+"""A host without a broker; on that of other requests are brokers too."""
+FETCHER = "broker-2-fetcher-0"
 NAMED = {"client_software_name": "kgo"}
 JAVA = named("apache-kafka-java", "4.4.0")
 LIMIT = 600
@@ -135,7 +139,7 @@ ROLES: dict[str, tuple[dict[str, Any], str]] = {
     "a client": ({}, "client"),
     "a broker's API under a node id": ({"api": "UPDATE_METADATA", "client_id": "1"}, "broker"),
     "a broker's API under a client's name": ({"api": "UPDATE_METADATA", "client_id": "app"}, "client"),
-    "a replica": ({"api": "FETCH", "client_id": "broker-2-fetcher-0", "replica_id": 2}, "broker"),
+    "a replica": ({"api": "FETCH", "client_id": FETCHER, "replica_id": 2}, "broker"),
     "a replica of the broker 0": ({"api": "FETCH", "client_id": "broker-0-fetcher-0", "replica_id": 0}, "broker"),
     "a consumer, which is no replica": ({"api": "FETCH", "replica_id": -1}, "client"),
     "a node's id and a client's API": ({"client_id": "42"}, "client"),
@@ -148,7 +152,7 @@ ROLES: dict[str, tuple[dict[str, Any], str]] = {
         "broker",
     ),
     "a transaction that a client begins": (
-        {"api": "ADD_PARTITIONS_TO_TXN", "version": 3, "client_id": "AddPartitionsManager-client-2"},
+        {"api": "ADD_PARTITIONS_TO_TXN", "version": 3, "client_id": "AddPartitionsManager-client-2", **ELSEWHERE},
         "client",
     ),
     "a client that verifies transactions": (
@@ -207,7 +211,8 @@ ROLES: dict[str, tuple[dict[str, Any], str]] = {
         {"connection": LOCAL.replace("40000", "40001"), "remote_host": "10.0.0.1", "client_id": "raft-client-1\n"},
         "client",
     ),
-    "a broker's name from elsewhere": ({"connection": REMOTE, "client_id": "broker-1-fetcher-0"}, "client"),
+    "a broker's name from elsewhere": ({"connection": REMOTE, "client_id": FETCHER, **ELSEWHERE}, "client"),
+    "a broker's name from the host of another broker": ({"client_id": FETCHER}, "broker"),
 }
 # connection id and the form of its record: the number of the network processor
 PROCESSORS: dict[tuple[str, str], int | None] = {
@@ -269,22 +274,21 @@ def test_a_connection_is_what_its_first_request_shows(found: dict[str, list[Any]
     assert (first["remote_host"], first["listener"], first["log_generation"]) == ("10.0.0.9", "PLAINTEXT", "json")
 
 
-FETCHER = "broker-2-fetcher-0"
 BY_HOST = {
     "a broker's name from a broker's host": ({"client_id": FETCHER}, True),
     "another name from a broker's host": ({"client_id": "app"}, False),
     "a broker's name from elsewhere": ({"client_id": FETCHER, "remote_host": "10.0.0.7"}, False),
     "a broker's name from the host of another cluster's broker": ({"client_id": FETCHER, "cluster": "d"}, False),
 }
-"""Connections from the host 10.0.0.9, of which it is known that it is a broker's in the cluster c."""
+"""Connections from the host 10.0.0.9, of which earlier requests showed that it is a broker's in the cluster c."""
 
 
 def test_a_brokers_name_counts_on_the_hosts_of_its_clusters_brokers(rules_session: Any) -> None:
     rows = [request(name, 0, **{"file_id": given.get("cluster", "f")} | given) for name, (given, _) in BY_HOST.items()]
-    hosts = [{"cluster": "c", "host": "10.0.0.9", "first_seen": at(0), "last_seen": at(0), "requests": 1}]
+    hosts = relation(rules_session, [("c", "10.0.0.9")], "cluster string, host string")
     with on(rules_session):
         judged = judge_requests(*log(rules_session, rows), Settings(), ())
-        found = by_connection(connections(judged, Settings(), (), frame(rules_session, "broker_hosts", hosts)))
+        found = by_connection(connections(judged, Settings(), (), hosts))
     roles = {name: row["role"] for name, (row,) in found.items()}
     assert roles == {name: "broker" if is_broker else "client" for name, (_, is_broker) in BY_HOST.items()}
 

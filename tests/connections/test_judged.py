@@ -183,10 +183,14 @@ def _each_alone(requests: Any, _: Sequence[str]) -> Any:
     return requests.withColumns(alone)
 
 
+_OF_KINDS = "early_work"
+"""A column with the first request of each kind, of which a client's behaviour is made."""
+
+
 def _made(rows: Any) -> tuple[Any, ...]:
-    found = connections(rows, Settings(), concerns()).localCheckpoint()
+    found = connections(rows, Settings(), concerns()).drop(_OF_KINDS).localCheckpoint()
     broken = violations(rows, found, [], Settings(), concerns())
-    return found, broken, api_usage.transform(rows)
+    return found, broken, api_usage.transform(rows, found)
 
 
 def _any_requests(chance: random.Random) -> list[dict[str, Any]]:

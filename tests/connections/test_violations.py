@@ -1,4 +1,4 @@
-"""What all violations have in common: words, severity, an example that grep finds, and who is not accused."""
+"""What all violations of connections have in common: words, severity, an example that grep finds, and who is not accused."""
 
 import re
 from collections import Counter
@@ -15,12 +15,12 @@ from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.connections.violations import WHO, by_connection_id, completed_finding, violations
+from kafka_clientinfo.connections.violations import WHO, violations
 from kafka_clientinfo.scan.dataframe import SparkSession
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.builders import json_record
 from tests.engines import collected, computed, on
-from tests.frames import api_versions, at, frame, judge_requests, log, named, offer, request
+from tests.frames import api_versions, at, judge_requests, log, named, offer, request
 
 ID, OTHER = "C" * 21 + "A", "D" * 21 + "A"
 CONNECTION = "10.0.0.1:9092-10.0.0.9:40000-0-1"
@@ -49,6 +49,7 @@ def judged_client(**given: Any) -> dict[str, Any]:
     return request("?", 0, listener="OUTSIDE", **given)
 
 
+OF_A_BROKER = [(0, "UPDATE_METADATA", "1"), (1, "METADATA", "2")]
 # connection: its requests, and the rules that it breaks
 CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
     CONNECTION: (
@@ -107,7 +108,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
     "handshake and work": ([av(0, 3, request=named("kgo", "1")), request("?", 1, **KGO)], set()),
     "fallback as asked": ([av(0, 4, 35, response=offer(0, 3)), av(1, 3, request=named("kgo", "1"))], set()),
     "fallback where nothing is offered": ([av(0, 4, 35, response='{"apiKeys":[]}'), av(1, 0)], set()),
-    "a broker": ([request("?", 0, "UPDATE_METADATA", client_id="1"), request("?", 1, client_id="2")], set()),
+    "a broker": (
+        [request("?", at_, api, client_id=name, remote_host="10.0.0.1") for at_, api, name in OF_A_BROKER],
+        set(),
+    ),
     "a good version": (
         [judged_client(client_software_name="apache-kafka-java", client_software_version="3.0.0-x")],
         set(),
@@ -130,7 +134,7 @@ def judged(rules_session: Any) -> tuple[Any, Any]:
 
 
 def broken_rules(judged: tuple[Any, Any], findings: Sequence[Any] = (), settings: Settings = SETTINGS) -> list[Any]:
-    """The rows of the table violations."""
+    """The rows of the table connection_violations."""
     with on(judged[0].sparkSession):
         return collected(violations(*judged, findings, settings, concerns()))
 
@@ -253,36 +257,6 @@ def test_messages_are_short_harmless_lines_whatever_was_logged(found: dict[tuple
         assert message == safe(message), rule
     assert messages["broker_like_client_id"].partition("; ")[0].endswith("y…")
     assert len(messages["broker_like_client_id"].partition("; ")[0]) == 1001
-
-
-def test_of_several_findings_of_one_connection_id_one_that_binds_is_the_example(rules_session: Any) -> None:
-    """Of those that bind, or of all if none does, the earliest; all are counted."""
-    free, binding = {"reason": "free"}, {"reason": "binding"}
-    found = [
-        ("binds later", 1, free), ("binds later", 2, binding), ("binds later", 3, binding), ("binds later", 4, free),
-        ("never binds", 6, free), ("never binds", 5, free),
-    ]  # fmt: skip
-    rows = [
-        {"cluster": "c", "broker": "b", "connection_id": name, "logged_at": at(second), "detail": str(second)} | given
-        for name, second, given in found
-    ]
-    with on(rules_session):
-        findings = by_connection_id(
-            frame(rules_session, "failed_requests", rows),
-            SETTINGS,
-            rule=F.lit("login_failed"),
-            at="logged_at",
-            then_by=("detail",),
-            grep=F.lit(""),
-            message=F.col("detail"),
-            binds=F.col("reason") == "binding",
-        )
-        shown = {row["connection_id"]: row for row in collected(completed_finding(findings, SETTINGS))}
-    names = ("binds", "message", "occurrences", "first_at", "last_at")
-    values = {name: [row[name] for name in names[:3]] for name, row in shown.items()}
-    assert values == {"binds later": [True, "2", 4], "never binds": [False, "5", 2]}
-    times = {name: [row[at_].timestamp() - at(0).timestamp() for at_ in names[3:]] for name, row in shown.items()}
-    assert times == {"binds later": [1, 4], "never binds": [5, 6]}
 
 
 def test_rules_can_be_off_one_or_all(judged: tuple[Any, Any]) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.concerns.activity import client_activity
+from kafka_clientinfo.concerns.activity import client_activity_parts
+from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions import activity
 from kafka_clientinfo.questions.activity import BY, TOP, Question, Timeline
@@ -19,16 +20,15 @@ from kafka_clientinfo.questions.queries import Tables
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.tables.views import views
 from tests.amounts import one_in
+from tests.asking import asked
 from tests.commands.fleet_on_disk import HOSTILE
-from tests.engines import computed, duckdb_session, on
-from tests.frames import START, at, frame, ledger, relation, request
+from tests.engines import duckdb_session, on
+from tests.frames import START, at, frame, request
+from tests.report.tables_on_disk import SparkTablesOnDisk
 
 from .activity_on_disk import activity as warehouse
 from .activity_on_disk import opened, sent
 
-CONNECTIONS = """cluster string, broker string, principal string, client_id string, client_software_name string,
-    client_software_version string, listener string, connection_id string, session_no int, start string,
-    opened_at timestamp, last_request_at timestamp"""
 ROWS = (
     *(sent(1.0, 2.0, 30.0, minute=minute) for minute in range(3)),
     sent(0.05, 5.0, api="FETCH", minute=61, throttle=2.0, broker="b2"),
@@ -49,7 +49,7 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     def read(*rows: Mapping[str, Any]) -> Tables:
         root = str(warehouse(tmp_path_factory.mktemp("w"), rows))
         if request.param == "spark":
-            return SparkTables(request.getfixturevalue("spark"), root)
+            return SparkTablesOnDisk(request.getfixturevalue("spark"), root)
         found = local_tables(root)
         assert found is not None
         return found
@@ -324,16 +324,12 @@ def test_percentiles_lie_within_the_stated_bound_of_the_exact_ones(
 ) -> None:
     """Whatever the times are, and in whatever rows of brokers, buckets and APIs they are counted."""
     rows = [
-        request("x", hour * 3600, api, broker=broker, errors={})
-        | dict.fromkeys(client_activity.TIMES, 0.0)
-        | {"total_time_ms": took}
+        request("x", hour * 3600, api, broker=broker, errors={}) | dict.fromkeys(TIMES, 0.0) | {"total_time_ms": took}
         for took, broker, hour, api in sent_requests
     ]
-    of_file = {"file_id": "f", "cluster": "c", "broker": "b", "ingested_at": START}
-    files = ledger(session, of_file | {"first_logged_at": START, "last_logged_at": START})
     with on(session):
-        connections = relation(session, [], CONNECTIONS)
-        table = computed(client_activity.transform(frame(session, "requests", rows), connections, files, Settings()))
+        parts = client_activity_parts.transform(frame(session, "requests", rows), Settings())
+    table = asked(session, "client_activity", client_activity_parts=parts)
     for keys, of_key in (
         (("cluster",), lambda one: "c"),
         (("api_name",), lambda one: one[3]),

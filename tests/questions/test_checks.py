@@ -93,8 +93,8 @@ class Small:
         self.now: State | None = State(built_until=instant(3), rows=dict.fromkeys(table_specs(), 1))
         self.layouts: dict[str, TableLayout | None] = {
             name: TableLayout(
-                {one.name: StoredColumn("".join(one.type.split()), one.required) for one in spec.columns},
-                {DELETION_VECTORS: "false"} | {CHECK + check: text for check, text in spec.checks},
+                {one.name: StoredColumn("".join(one.type.split())) for one in spec.columns},
+                {DELETION_VECTORS: "false"} | {CHECK + check: text for check, text in spec.constraints.items()},
             )
             for name, spec in table_specs().items()
         }
@@ -170,7 +170,7 @@ def instant(day: int) -> datetime:
 BEGIN = datetime(2026, 1, 2, 0, 0, 5, tzinfo=UTC)
 DELETED = {"retained_from": BEGIN + timedelta(microseconds=1)}
 """An instant after which a file may have requests that retention has deleted, by a microsecond."""
-INT, NOT_NULL = StoredColumn("int", False), StoredColumn("string", True)
+INT = StoredColumn("int")
 FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
     "as it should be": (sql(), {}),
     "a file with more records than it has": (
@@ -246,11 +246,6 @@ FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
                         state(retained_from=instant(3), deleted={"rejected_records": 2})(tables)],
         {},
     ),
-    "failed requests, the times of which no file tells": (
-        lambda tables: [sql("DELETE FROM failed_requests WHERE file_id = 'f'")(tables),
-                        state(retained_from=datetime(2020, 1, 1, tzinfo=UTC), deleted={"failed_requests": 1})(tables)],
-        {},
-    ),
     "a row more than there was before retention": (
         lambda tables: [sql("INSERT INTO requests VALUES ('f', 1)")(tables), state(**DELETED, deleted={"requests": 1})(tables)],
         {"rows of files": [rows("requests", "f", 2, 3), rows("requests", None, 3, 5)]},
@@ -268,29 +263,27 @@ FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
         {"layout": [{"table": "ingested_files", "finding": "check accounting is missing"},
                     {"table": "ingested_files", "finding": "check mine is not declared"}]},
     ),
-    "a column more, and one that may be null or may not": (
-        lambda tables: [column("requests", "mine", INT)(tables), column("requests", "file_id", StoredColumn("string", False))(tables),
-                        column("requests", "client_id", NOT_NULL)(tables)],
-        {"layout": [{"table": "requests", "finding": "column file_id has no NOT NULL"},
-                    {"table": "requests", "finding": "column client_id has NOT NULL, which is not declared"},
-                    {"table": "requests", "finding": "column mine is not declared"}]},
+    "a column more, and required ones that may be null": (
+        lambda tables: [column("requests", "mine", INT)(tables), layout("requests", delta_is_constraints_is_required="")(tables)],
+        {"layout": [{"table": "requests", "finding": "column mine is not declared"},
+                    {"table": "requests", "finding": "check required is missing"}]},
     ),
     # What follows leaves no table to be read, so that nothing else is looked for.
     "a column that is missing, and one of another type": (
-        lambda tables: [sql("DELETE FROM requests")(tables), column("violations", "rule", None)(tables),
+        lambda tables: [sql("DELETE FROM requests")(tables), column("connection_violations", "rule", None)(tables),
                         column("requests", "client_id", INT)(tables)],
         {"layout": [{"table": "requests", "finding": "column client_id has type int, not string"},
-                    {"table": "violations", "finding": "column rule is missing"}]},
+                    {"table": "connection_violations", "finding": "column rule is missing"}]},
     ),
     "a table that is missing": (
-        missing("violations", counted=True), {"layout": [{"table": "violations", "finding": "is missing"}]}
+        missing("connection_violations", counted=True), {"layout": [{"table": "connection_violations", "finding": "is missing"}]}
     ),
     "a table that no build has made": (
-        missing("violations", counted=False), {"layout": [{"table": "violations", "finding": "is not made yet"}]}
+        missing("connection_violations", counted=False), {"layout": [{"table": "connection_violations", "finding": "is not made yet"}]}
     ),
     "a table that no build has made, beside one that was altered": (
-        lambda tables: [missing("violations", counted=False)(tables), column("requests", "mine", INT)(tables)],
-        {"layout": [{"table": "violations", "finding": "is not made yet"},
+        lambda tables: [missing("connection_violations", counted=False)(tables), column("requests", "mine", INT)(tables)],
+        {"layout": [{"table": "connection_violations", "finding": "is not made yet"},
                     {"table": "requests", "finding": "column mine is not declared"}]},
     ),
 }  # fmt: skip
@@ -352,27 +345,25 @@ def test_types_of_deltas_log_are_compared_in_the_words_of_spark() -> None:
         "string": "string", "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint",
         "decimal(10, 2)": "decimal(10,2)",
     }  # fmt: skip
-    fields = [{"name": name, "type": name, "nullable": False} for name in types]
+    fields = [{"name": name, "type": name} for name in types]
     nested = {"type": "map", "keyType": "long", "valueType": {"type": "struct", "fields": fields[1:3]}}
-    fields.append({"name": "nested", "type": {"type": "array", "elementType": nested}, "nullable": True})
+    fields.append({"name": "nested", "type": {"type": "array", "elementType": nested}})
     types["nested"] = "array<map<bigint,struct<integer:int,long:bigint>>>"
     found = stored_layout(json.dumps({"fields": fields}), {"a": "b", "c": None})
-    assert found == TableLayout(
-        {name: StoredColumn(text, name != "nested") for name, text in types.items()}, {"a": "b"}
-    )
+    assert found == TableLayout({name: StoredColumn(text) for name, text in types.items()}, {"a": "b"})
 
 
 def test_a_table_of_another_release_is_refused_with_its_first_differences() -> None:
-    spec = table_specs()["violations"]
-    columns = {one.name: StoredColumn("".join(one.type.split()), one.required) for one in spec.columns}
-    check_readable(spec, columns, "/lake/violations")
+    spec = table_specs()["connection_violations"]
+    columns = {one.name: StoredColumn("".join(one.type.split())) for one in spec.columns}
+    check_readable(spec, columns, "/lake/connection_violations")
     names = list(columns)
     for wrong, last in ((names[:1], ""), (names[:3], ""), (names[:4], "; …")):
         others = {name: stored for name, stored in columns.items() if name not in wrong}
         with pytest.raises(WarehouseError) as raised:
-            check_readable(spec, others, "/lake/violations")
+            check_readable(spec, others, "/lake/connection_violations")
         said = "; ".join(f"column {name} is missing" for name in wrong[:3])
         assert str(raised.value) == (
-            f"/lake/violations is not the table violations of this release: {said}{last}; restore it, or build the "
+            f"/lake/connection_violations is not the table connection_violations of this release: {said}{last}; restore it, or build the "
             "warehouse anew in another place"
         )

@@ -71,7 +71,7 @@ def test_parameters_are_values_whatever_they_hold(here: Tables, by_spark: Tables
 
 def test_sizes_and_state_are_the_same(here: Tables, by_spark: Tables) -> None:
     assert here.state() == by_spark.state()
-    for name in ("requests", "rejected_records", "violations"):
+    for name in ("requests", "rejected_records", "connection_violations"):
         assert here.size(name) == by_spark.size(name)
         assert here.exists(name)
         assert by_spark.exists(name)
@@ -80,7 +80,10 @@ def test_sizes_and_state_are_the_same(here: Tables, by_spark: Tables) -> None:
 def test_a_table_that_is_missing_has_no_rows(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
     shutil.copytree(sample_warehouse / LEDGER, tmp_path / LEDGER)
     for tables in (LocalTables(tmp_path), SparkTables(spark, str(tmp_path))):
-        assert tables.query("SELECT * FROM {violations}").names == table_specs()["violations"].column_names
+        assert (
+            tables.query("SELECT * FROM {connection_violations}").names
+            == table_specs()["connection_violations"].column_names
+        )
         assert tables.query("SELECT * FROM {connections}").rows == []
 
 
@@ -109,10 +112,10 @@ def test_where_nothing_was_written_there_is_no_warehouse(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("folder", ["a b", "it's", "ü", "h#h", "a;b"])
 def test_folders_may_have_odd_names(sample_warehouse: Path, tmp_path: Path, folder: str) -> None:
-    shutil.copytree(sample_warehouse / "violations", tmp_path / folder / "violations")
+    shutil.copytree(sample_warehouse / "connection_violations", tmp_path / folder / "connection_violations")
     tables = local_tables(str(tmp_path / folder))
     assert tables is not None
-    assert tables.query("SELECT count(*) FROM {violations}").rows[0][0] > 100
+    assert tables.query("SELECT count(*) FROM {connection_violations}").rows[0][0] > 100
 
 
 def test_sql_reads_no_other_file_and_no_variable_of_the_program(here: Tables, tmp_path: Path) -> None:
@@ -124,28 +127,28 @@ def test_sql_reads_no_other_file_and_no_variable_of_the_program(here: Tables, tm
 
 
 def test_a_damaged_table_is_named(sample_warehouse: Path, tmp_path: Path) -> None:
-    shutil.copytree(sample_warehouse / "violations", tmp_path / "violations")
-    for file in (tmp_path / "violations").glob("*.parquet"):
+    shutil.copytree(sample_warehouse / "connection_violations", tmp_path / "connection_violations")
+    for file in (tmp_path / "connection_violations").glob("*.parquet"):
         file.unlink()
-    with pytest.raises(UnreadableTableError, match=r"cannot be read: .*violations"):
-        LocalTables(tmp_path).query("SELECT * FROM {violations}")
+    with pytest.raises(UnreadableTableError, match=r"cannot be read: .*connection_violations"):
+        LocalTables(tmp_path).query("SELECT * FROM {connection_violations}")
 
 
 def test_a_file_that_is_removed_while_a_table_is_read_is_named(tmp_path: Path) -> None:
     tables = violations_of(tmp_path, "r")
-    assert len(tables.query("SELECT * FROM {violations}")) == 1
-    for file in (tmp_path / "violations").glob("*.parquet"):
+    assert len(tables.query("SELECT * FROM {connection_violations}")) == 1
+    for file in (tmp_path / "connection_violations").glob("*.parquet"):
         file.unlink()
     with pytest.raises(UnreadableTableError, match=rf"^{tmp_path} cannot be read: IO Error: .*; restore it$"):
-        tables.query("SELECT * FROM {violations}")
+        tables.query("SELECT * FROM {connection_violations}")
 
 
 def test_a_commit_that_is_cut_off_is_named(tmp_path: Path) -> None:
     tables = violations_of(tmp_path, "r", "s")
-    commit = tmp_path / "violations" / "_delta_log" / f"{1:020}.json"
+    commit = tmp_path / "connection_violations" / "_delta_log" / f"{1:020}.json"
     commit.write_text(commit.read_text()[:9])
     with pytest.raises(UnreadableTableError, match=rf"^{commit} is cut off after 9 bytes"):
-        tables.query("SELECT * FROM {violations}")
+        tables.query("SELECT * FROM {connection_violations}")
 
 
 def test_ctrl_c_stops_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,23 +176,25 @@ def test_a_table_that_a_killed_run_left_half_made_is_not_there(tmp_path: Path) -
 
 
 def test_a_table_of_another_release_is_named_with_what_it_lacks(tmp_path: Path) -> None:
-    write_deltalake(str(tmp_path / "violations"), pa.table({"rule": ["r"], "cluster": [1]}))
-    with pytest.raises(WarehouseError, match="is not the table violations of this release: column cluster has type"):
-        LocalTables(tmp_path).query("SELECT * FROM {violations}")
+    write_deltalake(str(tmp_path / "connection_violations"), pa.table({"rule": ["r"], "cluster": [1]}))
+    with pytest.raises(
+        WarehouseError, match="is not the table connection_violations of this release: column cluster has type"
+    ):
+        LocalTables(tmp_path).query("SELECT * FROM {connection_violations}")
 
 
 def violations_of(root: Path, *rules: str, partition_by: list[str] | None = None) -> LocalTables:
     """Tables with one violation, and one file, per rule."""
     for rule in rules:
-        rows = [{column.name: rule if column.name == "rule" else None for column in schema("violations")}]
-        table = pa.Table.from_pylist(rows, schema=schema("violations"))
-        write_deltalake(str(root / "violations"), table, mode="append", partition_by=partition_by)
+        rows = [{column.name: rule if column.name == "rule" else None for column in schema("connection_violations")}]
+        table = pa.Table.from_pylist(rows, schema=schema("connection_violations"))
+        write_deltalake(str(root / "connection_violations"), table, mode="append", partition_by=partition_by)
     return LocalTables(root)
 
 
 def alter_log(root: Path, version: int, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the actions of a commit of `violations`."""
-    commit = root / "violations" / "_delta_log" / f"{version:020}.json"
+    """Change the actions of a commit of `connection_violations`."""
+    commit = root / "connection_violations" / "_delta_log" / f"{version:020}.json"
     actions = [json.loads(line) for line in commit.read_text().splitlines()]
     for action in actions:
         change(action)
@@ -218,22 +223,24 @@ def test_tables_with_features_that_only_spark_reads_are_refused(
     tables = violations_of(tmp_path, "r")
     alter_log(tmp_path, 0, lambda action: action.update(protocol=protocol) if "protocol" in action else None)
     if unread is None:
-        assert tables.query("SELECT rule FROM {violations}").rows == [("r",)]
+        assert tables.query("SELECT rule FROM {connection_violations}").rows == [("r",)]
         return
-    with pytest.raises(UnreadableTableError, match=f"violations has {unread}, which only Spark reads: {RESTORE}$"):
-        tables.query("SELECT rule FROM {violations}")
+    with pytest.raises(
+        UnreadableTableError, match=f"connection_violations has {unread}, which only Spark reads: {RESTORE}$"
+    ):
+        tables.query("SELECT rule FROM {connection_violations}")
 
 
 def test_tables_with_partitions_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableTableError, match="violations has partitions, which only Spark reads: "):
-        violations_of(tmp_path, "r", partition_by=["rule"]).query("SELECT rule FROM {violations}")
+    with pytest.raises(UnreadableTableError, match="connection_violations has partitions, which only Spark reads: "):
+        violations_of(tmp_path, "r", partition_by=["rule"]).query("SELECT rule FROM {connection_violations}")
 
 
 def test_rows_are_counted_if_a_file_does_not_say_how_many_it_has(tmp_path: Path) -> None:
     tables = violations_of(tmp_path, "r", "s", "t")
     alter_log(tmp_path, 1, lambda action: action["add"].update(stats=None) if "add" in action else None)
-    size = sum(file.stat().st_size for file in (tmp_path / "violations").glob("*.parquet"))
-    assert tables.size("violations") == TableSize(3, 3, size)
+    size = sum(file.stat().st_size for file in (tmp_path / "connection_violations").glob("*.parquet"))
+    assert tables.size("connection_violations") == TableSize(3, 3, size)
 
 
 def test_times_are_read_with_and_without_a_zone(sample_warehouse: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import NOON, json_record
-from tests.concerns.topics.test_topic_usage import BUSY, ID, OTHER, fetch, metadata, tables
+from tests.views.topics.test_topic_usage import BUSY, ID, OTHER, fetch, metadata, tables
 
 TARGET = "4.0.1"
 

@@ -100,7 +100,11 @@ def stored(spark: Any) -> dict[str, Any]:
     findings = [
         {"rule": "r"} | row for row in (opened("sound", 0), opened("sound", 1), opened("gone", 0), key_of("gone"))
     ]
-    rows = {"requests": requests, "connections": connections, "violations": [*findings, *findings[:1], *findings[:1]]}
+    rows = {
+        "requests": requests,
+        "connections": connections,
+        "connection_violations": [*findings, *findings[:1], *findings[:1]],
+    }
     return {name: frame(spark, name, of_table) for name, of_table in rows.items()}
 
 
@@ -154,4 +158,4 @@ def test_rows_of_connections_that_are_not_there_are_counted_and_some_are_listed(
         monkeypatch.setattr(verification, "LISTED", listed)
         (orphans,) = verification._orphans(tables_of(stored))
         assert (orphans.failed, len(orphans.findings)) == (2, shown)
-        assert all(row["source"] == "violations" for row in orphans.findings)
+        assert all(row["source"] == "connection_violations" for row in orphans.findings)

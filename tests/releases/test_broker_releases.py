@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,14 @@ from kafka_clientinfo.releases.broker_releases import (
     WORST_FIRST,
     Release,
     features,
-    judgements,
     known_versions,
     release_numbers,
     releases,
     verdicts,
     versions_by_key,
 )
+from tests.asking import asked
+from tests.engines import collected
 
 FOUND = {
     (release, key, version): found
@@ -40,7 +42,14 @@ CASES: dict[tuple[str, int, int], tuple[str, str]] = {
     ("2.8.2", TELEMETRY, 0): ("accepted", ""),
     ("4.0.1", API_VERSIONS, 4): ("accepted", ""),
 }
-REQUEST = {(one.api_key, one.api_version, one.by_broker, one.never_negotiates): one for one in judgements()}
+
+
+@pytest.fixture(scope="module")
+def judged(rules_session: Any) -> dict[tuple[Any, ...], tuple[str, str | None]]:
+    """Verdict and reason by release, API, version, held_back and never_negotiates."""
+    columns = ("release", "api_key", "api_version", "held_back", "never_negotiates", "verdict", "reason")
+    rows = collected(asked(rules_session, "release_judgements").select(*columns))
+    return {tuple(row[name] for name in columns[:5]): (row["verdict"], row["reason"]) for row in rows}
 
 
 @pytest.mark.parametrize(("release", "key", "version"), CASES)
@@ -98,15 +107,21 @@ def test_releases_sort_by_the_numbers_of_their_names() -> None:
     ],
 )
 def test_a_client_that_may_know_another_version_is_not_judged(
-    name: str, key: int, version: int, by_broker: bool, never_negotiates: bool, word: str | None, reason: str
+    judged: dict[tuple[Any, ...], tuple[str, str | None]],
+    name: str,
+    key: int,
+    version: int,
+    by_broker: bool,
+    never_negotiates: bool,
+    word: str | None,
+    reason: str,
 ) -> None:
-    judged = REQUEST[key, version, by_broker, never_negotiates]
-    found = {"refused": judged.refused_by, "deprecated": judged.deprecated_by, "undecided": judged.undecided_by}
-    assert {of: reasons[name] for of, reasons in found.items() if name in reasons} == ({word: reason} if word else {})
+    verdict, because = judged[name, key, version, by_broker, never_negotiates]
+    assert (verdict, because) == (word or "accepted", reason or None)
 
 
-def test_every_version_is_judged_in_each_situation() -> None:
-    assert len(judgements()) == len(REQUEST) == 4 * len(known_versions())
+def test_every_version_is_judged_in_each_situation(judged: dict[tuple[Any, ...], tuple[str, str | None]]) -> None:
+    assert len(judged) == 4 * len(known_versions()) * len(releases())
 
 
 def test_verdicts_are_ranked_from_the_worst_to_what_works() -> None:

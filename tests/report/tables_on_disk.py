@@ -8,11 +8,39 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
 
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
-from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
+from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.runs.reference_tables import ROWS
+from kafka_clientinfo.tables.spec import table_specs, view_specs
+from kafka_clientinfo.tables.views import is_view
 from kafka_clientinfo.warehouse.state import LEDGER, State
+from kafka_clientinfo.warehouse.table_log import is_made
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import NOON
+
+
+def _is_view(tables: LocalTables, name: str) -> bool:
+    """Return whether a name is that of a view for which the test gives no rows."""
+    return is_view(name) and not is_made(Path(tables.root) / name)
+
+
+LocalTables._is_view = _is_view  # type: ignore[method-assign]
+
+
+class _OnDisk(Warehouse):
+    def relation(self, name: str) -> str:
+        return self.table(name) if is_made(Path(self.root) / name) else super().relation(name)
+
+
+class SparkTablesOnDisk(SparkTables):
+    """What Spark reads of a warehouse that `write_warehouse` wrote; views may have given rows there too."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        super().__init__(spark, root)
+        self._lake = _OnDisk(spark, root)
 
 
 def schema(name: str) -> pa.Schema:
@@ -26,10 +54,13 @@ def write_warehouse(
     built_until: datetime | None = NOON,
     bucket_minutes: int | None = None,
 ) -> Path:
-    """Write every declared table; those that are not given are empty, columns that are not given null."""
-    for name in table_specs():
-        given = rows.get(name, [])
+    """Write every declared table; those that are not given are empty, but for the package's data; columns are null.
+
+    A view for which rows are given has these rows, whatever the tables hold.
+    """
+    for name in (*table_specs(), *(name for name in rows if name in view_specs())):
         wanted = schema(name)
+        given = rows.get(name, [dict(zip(wanted.names, row, strict=True)) for row in ROWS.get(name, list)()])
         if isinstance(given, pa.Table):
             columns = [
                 given[f.name].cast(f.type) if f.name in given.column_names else pa.nulls(given.num_rows, f.type)
@@ -39,7 +70,9 @@ def write_warehouse(
         else:
             table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
         write_deltalake(str(root / name), table)
-    state = State(built_until=built_until, bucket_minutes=bucket_minutes, rows=dict.fromkeys(rows, 1))
+    of_views = None if bucket_minutes is None else {"bucket_minutes": bucket_minutes}
+    counts = dict.fromkeys((name for name in rows if name in table_specs()), 1)
+    state = State(built_until=built_until, view_settings=of_views, rows=counts)
     DeltaTable(str(root / LEDGER)).alter.set_table_properties(state.properties, raise_if_not_exists=False)
     return root
 

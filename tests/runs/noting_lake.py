@@ -45,9 +45,6 @@ class NotingLake:
     def delete(self, name: str, condition: str) -> None:
         self.note("delete", name, condition)
 
-    def creating(self, names: Any) -> Any:
-        return nullcontext()
-
     def create_missing(self, names: Any) -> None:
         """No table is there."""
 

@@ -13,6 +13,7 @@ from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.runs.ingest import Ingested, RunReport
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.tables.types import sql_time
+from kafka_clientinfo.tables.views import ViewSettings
 from kafka_clientinfo.warehouse.judged_table import Build
 from kafka_clientinfo.warehouse.state import State
 from tests.frames import at
@@ -68,9 +69,12 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
         claim=lambda: None,
         rows=dict,
         update_state=stored.update,
-        address=SimpleNamespace(is_schema=False),
+        address=SimpleNamespace(is_schema=False, folder=None),
+        specs={},
+        create_missing=lambda names: None,
     )
     sizes: list[int] = []
+    monkeypatch.setattr(pipeline, "write_reference_tables", lambda lake, release: None)
     monkeypatch.setattr(pipeline, "Derivation", derivation)
     monkeypatch.setattr(pipeline, "sized", lambda spark, size: sizes.append(size) or nullcontext())
     monkeypatch.setattr(pipeline, "SMALL_BYTES", 70 * REQUEST_BYTES)
@@ -95,37 +99,79 @@ def test_nothing_is_built_where_nothing_is_new(files: dict[str, Any], built: int
     assert pipeline._build(lake, Ingested(files), Settings(), RunReport()).tables == {"connections": 7}
 
 
-@pytest.mark.parametrize("is_schema", [True, False])
+@pytest.mark.parametrize("place", ["schema", "folder", "elsewhere"])
 def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
-    monkeypatch: pytest.MonkeyPatch, is_schema: bool
+    monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
+    """In a folder, views stand in a file; elsewhere there are none, but those that are stored as tables."""
     done: list[Any] = []
+    settings = Settings(bucket_minutes=7, stored_views=("client_inventory",))
 
-    def make(spark: Any, address: Any, views: Any) -> dict[str, str]:
-        done.append("views")
+    def make(spark: Any, address: Any, of_views: ViewSettings, stored: tuple[str, ...]) -> dict[str, str]:
+        done.append(("views", of_views.bucket_minutes, stored))
         return {"violations_by_owner": "no right"}
+
+    def write() -> None:
+        done.append("views.sql")
+        raise OSError("no space")
+
+    def store(lake: Any, names: tuple[str, ...]) -> dict[str, str]:
+        done.append(("stored", names))
+        return dict.fromkeys(names, "no such view")
 
     lake: Any = SimpleNamespace(
         spark=None,
+        root="w",
         state=State(),
         claim=lambda: done.append("claim"),
         rows=lambda: {"requests": 970},
+        specs=("requests",),
+        create_missing=lambda names: done.append(("missing", names)),
         update_state=lambda **changes: done.append(changes),
-        address=SimpleNamespace(is_schema=is_schema, location=lambda name: f"c.s.{name}"),
+        address=SimpleNamespace(
+            is_schema=place == "schema", folder="w" if place == "folder" else None, location=lambda name: f"c.s.{name}"
+        ),
     )
-    monkeypatch.setattr(
-        pipeline, "Derivation", lambda *of_build: SimpleNamespace(run=lambda stage: done.append("tables"))
-    )
-    monkeypatch.setattr(pipeline, "sized", lambda spark, size: nullcontext())
-    monkeypatch.setattr(pipeline, "make_views", make)
+    for name, stand_in in {
+        "Derivation": lambda *of_build: SimpleNamespace(run=lambda stage: done.append("tables")),
+        "sized": lambda spark, size: nullcontext(),
+        "write_reference_tables": lambda lake, release: done.append("reference tables"),
+        "make_views": make,
+        "local_tables": lambda root: SimpleNamespace(write_views=write),
+        "store_views": store,
+    }.items():
+        monkeypatch.setattr(pipeline, name, stand_in)
     monkeypatch.setattr(Ingested, "in_memory", lambda self, spark: {})
     report = RunReport()
     report.problems.append(Problem("a.log", "empty", "no record"))
-    pipeline._build(lake, Ingested(FILES), Settings(), report)
-    built = {"built_until": at(5), "built_with": OF_THIS, "bucket_minutes": 60, "rows": {"requests": 970}}
-    assert done == ["claim", {"built_until": None}, "tables", built, *(["views"] if is_schema else [])]
-    views = [("c.s.violations_by_owner", "view", "no right")] if is_schema else []
-    assert [(one.path, one.kind, one.detail) for one in report.problems] == [("a.log", "empty", "no record"), *views]
+    pipeline._build(lake, Ingested(FILES), settings, report)
+    views = ViewSettings.of(settings).as_dict
+    built = {"built_until": at(5), "built_with": pipeline._made_with(settings), "view_settings": views}
+    made: dict[str, list[Any]] = {
+        "schema": [("views", 7, ("client_inventory",))],
+        "folder": ["views.sql"],
+        "elsewhere": [],
+    }
+    assert done == [
+        "claim",
+        {"built_until": None},
+        "tables",
+        "reference tables",
+        ("missing", ("requests",)),
+        built | {"rows": {"requests": 970}},
+        *made[place],
+        ("stored", ("client_inventory",)),
+    ]
+    failed = {
+        "schema": [("c.s.violations_by_owner", "no right")],
+        "folder": [("c.s.views.sql", "no space")],
+        "elsewhere": [],
+    }
+    assert [(one.path, one.kind, one.detail) for one in report.problems] == [
+        ("a.log", "empty", "no record"),
+        *((path, "view", why) for path, why in failed[place]),
+        ("c.s.client_inventory", "view", "no such view"),
+    ]
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -12,6 +12,7 @@ from kafka_clientinfo.runs import steps
 from kafka_clientinfo.tables.spec import table_specs
 
 EXTRACTED = {"requests", "rejected_records", "failed_requests", "topic_mentions", "ingested_files"}
+OF_THE_PACKAGE = {name for name, spec in table_specs().items() if spec.write_mode == "reference"}
 
 
 def concern_of(transform: Callable[..., Any]) -> Concern:
@@ -20,7 +21,9 @@ def concern_of(transform: Callable[..., Any]) -> Concern:
 
 
 def test_every_derived_table_has_a_step() -> None:
-    assert {name for name, step in steps.steps().items() if step.write_mode} == set(table_specs()) - EXTRACTED
+    assert {name for name, step in steps.steps().items() if step.write_mode} == set(
+        table_specs()
+    ) - EXTRACTED - OF_THE_PACKAGE
 
 
 def test_a_step_is_called_with_the_relations_that_its_parameters_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,20 +36,19 @@ def test_a_step_is_called_with_the_relations_that_its_parameters_name(monkeypatc
     assert step.make({"judged_requests": 1, "settings": 2, "connections": 3}) == (1, 2)
 
 
-def test_a_step_is_of_whole_tables_where_nothing_it_needs_is_of_the_run_alone() -> None:
-    of_whole_tables = {name for name, step in steps.steps().items() if step.is_of_whole_tables}
-    overwritten = {name for name, spec in table_specs().items() if spec.write_mode == "overwrite"}
-    assert of_whole_tables - overwritten == {
-        "broker_listeners", "connection_storms", "group_epochs", "group_history", "group_type_conflicts",
-        "group_unoffered_protocols", "judged_usage", "listed_connections", "log_positions", "possible_activity",
-        "possible_epochs", "request_floods", "throttled_clients", "whole_periods",
+def test_the_findings_need_what_the_finders_of_all_concerns_need() -> None:
+    needs = set(steps.steps()["connection_violations"].needs)
+    assert needs == {
+        "api_usage", "connection_groups", "connections", "judged_requests", "persistent_errors", "settings"
     }  # fmt: skip
-    assert overwritten <= of_whole_tables
 
 
-def test_violations_need_what_the_findings_of_all_concerns_need() -> None:
-    needs = set(steps.steps()["violations"].needs)
-    assert {"judged_requests", "connections", "settings", "group_protocols", "failed_requests"} <= needs
+def test_parts_are_written_after_the_judged_requests() -> None:
+    """Else a run that breaks off between the two would have its requests counted twice by the next one."""
+    parts = {name for name, spec in table_specs().items() if spec.write_mode == "part"}
+    assert {name for name, step in steps.steps().items() if step.write_mode == "part"} == parts
+    assert all("judged_requests" in steps.steps()[name].needs for name in parts)
+    assert {name for name in parts if steps.steps()[name].is_of_files} == {"log_coverage_parts"}
 
 
 def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.runs import steps
+from kafka_clientinfo.runs.reference_tables import ROWS
 from kafka_clientinfo.scan import MemoryTables
-from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.tables.spec import table_spec, view_specs
+from kafka_clientinfo.tables.views import SPARK, ViewSettings, definition, definitions
 from tests.equality import OF_READING
+from tests.frames import as_stored
 
 DERIVED = [name for name, step in steps.steps().items() if step.write_mode]
+"""The stored tables that steps make."""
+VIEWS = list(view_specs())
+"""The declared views over them."""
 
 
 def compared(table: pa.Table, name: str) -> list[tuple[tuple[str, Any], ...]]:
@@ -50,9 +58,23 @@ def assert_same(found: pa.Table, expected: pa.Table, name: str) -> None:
 
 
 def by_spark(spark: Any, relations: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:
-    """What Spark derives of these relations; each goes to a file first, so that nothing is derived twice."""
+    """What Spark derives of these relations, and what its views answer; each goes to a file first, so that nothing is
+    derived twice.
+    """
     made, found = dict(relations), steps.steps()
-    for name in TopologicalSorter(steps.needed(found)).static_order():
-        found[name].make(made).coalesce(1).write.parquet(str(folder / name))
+
+    def keep(name: str, rows: Any) -> None:
+        rows.coalesce(1).write.parquet(str(folder / name))
         made[name] = spark.read.parquet(str(folder / name))
-    return {name: pq.read_table(folder / name) for name in DERIVED}
+
+    for name in TopologicalSorter(steps.needed(found)).static_order():
+        keep(name, found[name].make(made))
+    made |= {name: relation_of(spark, rows(), table_spec(name).ddl) for name, rows in ROWS.items()}
+    settings: Settings = made.pop("settings")
+    stored = {"requests", "failed_requests", "topic_mentions", "ingested_files", *DERIVED, *ROWS}
+    for name in stored:
+        as_stored(made[name], name).createOrReplaceTempView(name)
+    for name in definitions():
+        keep(name, spark.sql(definition(name, SPARK, ViewSettings.of(settings), lambda one: one)))
+        made[name].createOrReplaceTempView(name)
+    return {name: pq.read_table(folder / name) for name in (*DERIVED, *VIEWS)}

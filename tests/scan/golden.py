@@ -1,4 +1,4 @@
-"""What the tables of the sample logs hold, column by column, in `tests/golden/tables_*.json`.
+"""What the tables and views of the sample logs hold, column by column, in `tests/golden/tables_*.json`.
 
 A column of few different values stands there with the number of rows of each; another one with its number of different
 values, its number of nulls, and a digest. `python -m tests.scan.golden` writes the files anew: read the difference
@@ -27,11 +27,11 @@ from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
 from ..any_value import changed, odd_values, paths, value_at, written_json
 from ..equality import OF_READING
 from . import small_world
-from .comparing import DERIVED, in_arrow, plain
+from .comparing import DERIVED, VIEWS, in_arrow, plain
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-TABLES = ("requests", "failed_requests", *DERIVED)
+TABLES = ("requests", "failed_requests", *DERIVED, *VIEWS)
 POLICY = Policy(software=(("kgo", None),), other_software="refused", client_id_patterns=(r"[a-z]+-.*",))
 SETTINGS = {
     "samples": load_settings(),
@@ -112,7 +112,7 @@ def _damaged(body: str, dice: random.Random) -> str:
 
 
 def described(tables: MemoryTables, files: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return what every column of every table holds; `files` are the rows of the ledger."""
+    """Return what every column of every table and view holds; `files` are the rows of the ledger."""
     found = {name: _columns(in_arrow(tables, name).to_pylist(maps_as_pydicts="strict"), name) for name in TABLES}
     return found | {"ingested_files": _columns(list(files), "ingested_files")}
 

@@ -10,7 +10,7 @@ from kafka_clientinfo.ingestion.arrow_schema import FAILED_TYPE, MENTION_TYPE, R
 from kafka_clientinfo.scan import MemoryTables
 from tests.frames import START, at
 
-from .comparing import DERIVED, compared, in_arrow
+from .comparing import DERIVED, VIEWS, compared, in_arrow
 from .golden import SETTINGS, altered, in_memory
 from .small_world import RESTART, files_of, part_of
 from .small_world import parts as parts_of_small_world
@@ -59,7 +59,7 @@ def alone_and_beside() -> tuple[MemoryTables, MemoryTables]:
     return alone, beside
 
 
-@pytest.mark.parametrize("name", DERIVED)
+@pytest.mark.parametrize("name", [*DERIVED, *VIEWS])
 def test_a_clusters_rows_are_the_same_beside_another_cluster(
     name: str, alone_and_beside: tuple[MemoryTables, MemoryTables]
 ) -> None:

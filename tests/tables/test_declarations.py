@@ -13,13 +13,13 @@ from kafka_clientinfo.config.rules import BLAMED, SEVERITIES, rules
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases.broker_releases import api_traits, features, release_numbers, releases
 from kafka_clientinfo.releases.client_libraries import client_libraries
-from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs, view_specs
 from kafka_clientinfo.tables.types import split_field, split_type
-from kafka_clientinfo.tables.views import views
-from kafka_clientinfo.warehouse.replacement import AGGREGATES
+from kafka_clientinfo.tables.views import definitions, views
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
-OF_A_TABLE = {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "aggregates", "replaced_from"}
+OF_A_TABLE = {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics"}
+OF_A_VIEW = {"name", "comment", "write_mode", "key", "columns_of", "only"}
 OF_A_PART = {"columns", "checks"}
 OF_A_RULE = {"severity", "blames", "what", "asks", "advice"}
 SCALARS = {"string", "int", "bigint", "double", "boolean", "date", "timestamp", "binary"}
@@ -63,12 +63,23 @@ def test_a_table_is_of_its_columns(spec: TableSpec) -> None:
         assert set(chosen) <= set(names)
     assert set(spec.cluster_by) <= set(spec.statistics)  # Delta clusters by columns with statistics
     assert len(spec.cluster_by) <= 4  # and by no more
-    assert spec.write_mode in ("append", "merge", "aggregate", "overwrite")
-    assert bool(spec.aggregates) == (spec.write_mode == "aggregate")
-    assert {name for name, _ in spec.aggregates} <= set(names)
-    assert {how for _, how in spec.aggregates} <= set(AGGREGATES)
-    assert spec.replaced_from is None or (spec.write_mode == "aggregate" and spec.replaced_from in spec.key)
+    assert spec.write_mode in ("append", "part", "merge", "reference")
     assert spec.write_mode != "merge" or set(CONNECTION_KEY) <= set(names)
+    assert spec.write_mode != "part" or "ingested_at" in spec.key
+    assert_columns(spec)
+
+
+@pytest.mark.parametrize("spec", view_specs().values(), ids=lambda spec: spec.name)
+def test_a_view_has_a_query_and_its_columns(spec: TableSpec) -> None:
+    assert set(toml(SCHEMAS / "views" / f"{spec.name}.toml")) <= OF_A_VIEW | OF_A_PART
+    assert spec.name in definitions()
+    assert spec.write_mode == "view"
+    assert set(spec.key) <= set(spec.column_names)
+    assert_columns(spec)
+
+
+def assert_columns(spec: TableSpec) -> None:
+    assert len(set(spec.column_names)) == len(spec.columns)
     for column in spec.columns:
         assert len(column.comment) > 3, column.name
         assert_known(column.type)
@@ -95,7 +106,7 @@ def test_every_rule_says_what_it_asks_and_what_to_do() -> None:
 
 
 def test_a_view_says_what_it_answers_in_one_sentence() -> None:
-    for path in (SCHEMAS / "views").glob("*.sql"):
+    for path in (SCHEMAS / "views").rglob("*.sql"):
         assert re.fullmatch(r"-- [A-Z].*[^.]\.", path.read_text("utf-8").splitlines()[0]), path.name
     assert all(view.sql for view in views().values())
 

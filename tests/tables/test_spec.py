@@ -23,13 +23,12 @@ from tests.tables_page import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 COLUMN = '[[columns]]\nname = "a"\ntype = "string"\ncomment = "A"\n'
-TABLE = 'name = "t"\ncomment = "T"\nwrite_mode = "overwrite"\nkey = ["a"]\ncluster_by = ["a"]\n'
+TABLE = 'name = "t"\ncomment = "T"\nwrite_mode = "part"\nkey = ["a"]\ncluster_by = ["a"]\n'
 OTHER = COLUMN.replace('"a"', '"b"')
-SUM = TABLE.replace('"overwrite"', '"aggregate"')
 
 
 def test_a_table_per_connection_has_the_connections_key_and_is_merged() -> None:
-    spec = parse_spec('per = "connection"\n' + TABLE.replace('write_mode = "overwrite"\n', "") + COLUMN)
+    spec = parse_spec('per = "connection"\n' + TABLE.replace('write_mode = "part"\n', "") + COLUMN)
     assert spec.column_names == (*CONNECTION_KEY, "a")
     assert spec.ddl.startswith("`cluster` string NOT NULL, ")
     assert spec.ddl.endswith("`a` string")
@@ -49,17 +48,6 @@ def test_what_is_appended_cannot_be_made_again() -> None:
 def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_more() -> None:
     assert parse_spec(TABLE + COLUMN + OTHER).statistics == ("a",)
     assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + COLUMN + OTHER).statistics == ("a", "b")
-
-
-def test_it_knows_how_an_aggregated_table_grows() -> None:
-    spec = parse_spec(SUM + 'aggregates = {b = "sum"}\n' + COLUMN + OTHER)
-    assert (spec.write_mode, spec.aggregates) == ("aggregate", (("b", "sum"),))
-    assert [spec.name for spec in table_specs().values() if spec.aggregates] == [
-        "broker_api_versions",
-        "broker_hosts",
-        "client_activity",
-        "group_members",
-    ]
 
 
 def test_every_declared_table_loads_under_its_own_name() -> None:

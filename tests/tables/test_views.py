@@ -8,14 +8,14 @@ from typing import Any
 
 import duckdb
 import pytest
-from deltalake import DeltaTable
 
 from kafka_clientinfo.config.rules import SEVERITY_ORDER
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.tables.latency import BOUNDS, LATENCY_TYPE, NAMES
-from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.tables.latency import BOUNDS, NAMES
+from kafka_clientinfo.tables.spec import relation_specs, table_specs, view_specs
 from kafka_clientinfo.tables.views import views
-from tests.amounts import one_in
 
 QUESTIONS = (
     "who_connects",
@@ -37,10 +37,15 @@ QUESTIONS = (
 )
 """In the README's order, the answers to its questions first."""
 
+_QUICK = ("client_latency", "what_the_log_shows", "who_connects", "who_floods")
+_INTRICATE = ("client_instances", "group_rebalances", "topic_usage", "upgrade_impact", "violations")
+"""Views whose plan takes Spark a long time."""
+
 
 def test_there_is_a_view_for_each_question() -> None:
     assert sorted(views()) == sorted(QUESTIONS)
-    assert not set(views()) & set(table_specs())
+    assert not set(views()) & set(relation_specs())
+    assert not set(view_specs()) & set(table_specs())
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -55,7 +60,7 @@ def test_violations_come_in_the_order_of_severities() -> None:
 def test_views_name_tables_only() -> None:
     """One may name another in its file; its query then stands there."""
     assert "a.latency.up_to_0_1" in views()["who_is_slow"].sql
-    assert {name for view in views().values() for name in re.findall(r"{(\w+)}", view.sql)} <= set(table_specs())
+    assert {name for view in views().values() for name in re.findall(r"{(\w+)}", view.sql)} <= set(relation_specs())
 
 
 def test_the_bounds_of_latencies_are_those_of_the_table() -> None:
@@ -65,7 +70,8 @@ def test_the_bounds_of_latencies_are_those_of_the_table() -> None:
     assert bounds == dict(zip(NAMES, BOUNDS, strict=False))
     assert "('above', NULL)" in sql
     assert re.findall(r"WHEN '(\w+)' THEN a\.latency\.(\w+)\n", sql) == [(name, name) for name in NAMES]
-    assert LATENCY_TYPE in {column.type for column in table_specs()["client_activity"].columns}
+    kind = f"struct<{','.join(f'{name}:bigint' for name in NAMES)}>"
+    assert kind in {column.type for column in relation_specs()["client_activity"].columns}
     assert max(after / before for before, after in pairwise(BOUNDS)) == 1.8
 
 
@@ -81,21 +87,58 @@ COUNTED = (
 """Requests of each connection; their bodies are objects of each engine's own kind."""
 
 
-@pytest.mark.parametrize("name", one_in(3, reversed(QUESTIONS)))
-def test_spark_and_duckdb_give_the_same_rows(spark: Any, sample_warehouse: Path, name: str) -> None:
-    statement = COUNTED if name == "requests_of_connections" else views()[name].sql
-    delta = statement.format_map({table: f"delta.`{sample_warehouse}/{table}`" for table in table_specs()})
-    spark_rows = spark.sql(delta)
-    needed = [table for table in table_specs() if f"{{{table}}}" in statement]
+@pytest.fixture(scope="module")
+def engines(spark: Any, sample_warehouse: Path) -> tuple[SparkTables, LocalTables]:
+    local = local_tables(str(sample_warehouse))
+    assert local is not None
+    return SparkTables(spark, str(sample_warehouse)), local
+
+
+def assert_the_same(engines: tuple[SparkTables, LocalTables], statement: str) -> None:
+    by_spark, by_duckdb = (tables.query(statement) for tables in engines)
+    assert by_duckdb.rows
+    assert by_duckdb.names == by_spark.names
+    assert comparable(by_duckdb) == comparable(by_spark)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in _QUICK else [pytest.mark.long]) for name in QUESTIONS]
+)
+def test_spark_and_duckdb_answer_a_question_alike(engines: tuple[SparkTables, LocalTables], name: str) -> None:
+    assert_the_same(engines, COUNTED if name == "requests_of_connections" else views()[name].sql)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in _INTRICATE else []) for name in view_specs()]
+)
+def test_a_declared_view_has_the_same_rows_on_both_engines(engines: tuple[SparkTables, LocalTables], name: str) -> None:
+    assert_the_same(engines, f"SELECT * FROM {{{name}}}")
+
+
+@pytest.mark.parametrize("name", view_specs())
+def test_the_rows_of_a_view_are_as_declared(sample_warehouse: Path, name: str) -> None:
+    """The key is one, required columns have values, and the checks hold."""
+    tables, spec = local_tables(str(sample_warehouse)), view_specs()[name]
+    assert tables is not None
+    key = ", ".join(f'"{column}"' for column in spec.key)
+    assert tables.query(f"SELECT {key} FROM {{{name}}} GROUP BY ALL HAVING count(*) > 1").rows == []
+    broken = " OR ".join(f"NOT coalesce({check}, true)" for check in spec.constraints.values()) or "false"
+    assert tables.query(f"SELECT {key} FROM {{{name}}} WHERE {broken}").rows == []
+
+
+def test_duckdb_has_all_tables_and_views_by_the_file_that_a_run_writes(
+    sample_warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sample_warehouse)
+    tables = local_tables(str(sample_warehouse))
+    assert tables is not None
     with duckdb.connect() as connection:
-        for table in needed:
-            files = DeltaTable(str(sample_warehouse / table)).file_uris()
-            connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({files})")
-        duck_rows = connection.execute(statement.format_map({table: table for table in needed}))
-        assert [column[0] for column in duck_rows.description] == spark_rows.columns
-        found = comparable(duck_rows.fetchall())
-    assert found
-    assert found == comparable(spark_rows.collect())
+        connection.execute(Path("views.sql").read_text("utf-8"))
+        for name in (*relation_specs(), *views()):
+            statement = "SELECT count(*) FROM {}" if name != "requests_of_connections" else "SELECT 1 FROM {} LIMIT 1"
+            found = connection.execute(statement.format(name)).fetchall()
+            asked = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
+            assert found == tables.query(statement.format(f"({asked}) AS asked")).rows, name
 
 
 def test_each_request_has_the_connection_that_counts_it(sample_warehouse: Path) -> None:

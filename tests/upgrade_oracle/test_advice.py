@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from . import fleet, libraries, library_releases, real_broker
 
@@ -25,7 +25,7 @@ def advised(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> set[tuple[s
     """Libraries with the first and the newest release that clients of unknown software are advised to take."""
     warehouse = tmp_path_factory.mktemp("advice") / "warehouse"
     pipeline.run(spark, [str(SAMPLE)], str(warehouse))
-    rows = Warehouse(spark, str(warehouse)).read("upgrade_impact").where("client_software_name = 'unknown'")
+    rows = SparkTables(spark, str(warehouse)).relation("upgrade_impact").where("client_software_name = 'unknown'")
     return {
         (row["library"], row["upgrade_to"][TARGET], row["upgrade_newest"][TARGET])
         for row in rows.collect()

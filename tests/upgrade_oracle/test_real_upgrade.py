@@ -19,7 +19,6 @@ from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from . import fleet, real_broker
 from .raw_clients import Client
@@ -67,7 +66,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Replay:
 def verdict_on(spark: Any, log: Path, warehouse: Path) -> Verdict:
     pipeline.run(spark, [str(log)], str(warehouse))
     found = impact(Scope(SparkTables(spark, str(warehouse))), TARGET)
-    rows = Warehouse(spark, str(warehouse)).read("upgrade_impact")
+    rows = SparkTables(spark, str(warehouse)).relation("upgrade_impact")
     name = ("client_id", "client_software_name", "client_software_version")
     judged = {tuple(row) for row in rows.select(*name).distinct().collect()}
     named = {tuple(row[column] for column in name) for row in found.rows if row["verdict"] == "refused"}

@@ -4,7 +4,6 @@ import re
 import stat
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,12 +14,12 @@ from pyspark.sql.types import StructType
 
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.questions.verification import verify
-from kafka_clientinfo.tables.spec import parse_spec, table_spec
-from kafka_clientinfo.tables.views import View
+from kafka_clientinfo.tables.spec import parse_spec, table_spec, view_specs
+from kafka_clientinfo.tables.views import ViewSettings, definitions, views
 from kafka_clientinfo.warehouse import creation
 from kafka_clientinfo.warehouse import ddl as sql
 from kafka_clientinfo.warehouse.address import Address, address_in
-from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
+from kafka_clientinfo.warehouse.creation import STORED, make_schema, make_table, make_views
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -277,34 +276,34 @@ def test_tags_are_told_where_the_catalog_has_them() -> None:
 
 
 def test_a_view_is_made_if_it_is_missing_or_has_another_definition() -> None:
-    view = View("made", "It's made", "SELECT 1 FROM {connections}")
     catalog = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]"})
-    assert make_views(catalog, NAMED, [view]) == {}  # type: ignore[arg-type]
-    asked, made = catalog.said
-    form = (
-        r"CREATE OR REPLACE VIEW `main`\.`kafka`\.`made` COMMENT 'It\\'s made' TBLPROPERTIES "
-        r"\('(kafka_clientinfo\.definition)' = '([0-9a-f]{16})'\) AS SELECT 1 FROM `main`\.`kafka`\.`connections`"
-    )
-    definition = re.fullmatch(form, made)
-    assert asked == "SHOW TBLPROPERTIES `main`.`kafka`.`made`"
-    assert definition is not None
-    key, value = definition.groups()
-    for properties, said in (({key: value}, [asked]), ({key: "another"}, [asked, made])):
+    assert make_views(catalog, NAMED, ViewSettings(), ()) == {}  # type: ignore[arg-type]
+    made = {said.split()[4]: said for said in catalog.said if said.startswith("CREATE OR REPLACE VIEW ")}
+    assert list(made) == [NAMED.table(name) for name in definitions() if name in view_specs()] + [
+        NAMED.table(name) for name in views()
+    ]
+    hosts = made[NAMED.table("broker_hosts")]
+    assert " (`cluster` COMMENT 'Cluster', `host` COMMENT 'Address as the connection ids have it'," in hosts
+    assert "FROM `main`.`kafka`.`connections` AS c" in hosts
+    key, value = re.search(r"'(kafka_clientinfo\.definition)' = '([0-9a-f]{16})'", hosts).groups()  # type: ignore[union-attr]
+    for properties, is_made in (({key: value}, False), ({key: "another"}, True)):
         catalog = Catalog({}, properties)
-        assert make_views(catalog, NAMED, [view]) == {}  # type: ignore[arg-type]
-        assert catalog.said == said
-    for other in (replace(view, comment="Another"), replace(view, sql="SELECT 2")):
-        catalog = Catalog({}, {key: value})
-        make_views(catalog, NAMED, [other])  # type: ignore[arg-type]
-        assert len(catalog.said) == 2
+        make_views(catalog, NAMED, ViewSettings(), ())  # type: ignore[arg-type]
+        assert (hosts in catalog.said) == is_made
+
+
+def test_a_view_that_is_stored_is_a_table() -> None:
+    catalog = Catalog({}, STORED)
+    make_views(catalog, NAMED, ViewSettings(), ["broker_hosts"])  # type: ignore[arg-type]
+    about = [said for said in catalog.said if said.split()[-1] == NAMED.table("broker_hosts")]
+    assert about == ["SHOW TBLPROPERTIES `main`.`kafka`.`broker_hosts`"]
+    assert f"DROP TABLE {NAMED.table('who_connects')}" in catalog.said  # it was stored, and is not any more
 
 
 def test_views_that_cannot_be_made_are_named_with_the_reason() -> None:
-    views = [View("b", "", "SELECT 1"), View("a", "", "SELECT 1")]
     others = "main.kafka.{} was made by somebody else, and is left alone"
-    assert make_views(Catalog({}, {"theirs": "1"}), NAMED, views) == {  # type: ignore[arg-type]
-        name: f"WarehouseError: {others.format(name)}" for name in "ba"
-    }
+    said = make_views(Catalog({}, {"theirs": "1"}), NAMED, ViewSettings(), ())  # type: ignore[arg-type]
+    assert said["who_connects"] == f"WarehouseError: {others.format('who_connects')}"
     refusing = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]", "CREATE": "[PARSE_SYNTAX_ERROR] x"})
-    said = {"b": "RuntimeError: [PARSE_SYNTAX_ERROR] x"}
-    assert make_views(refusing, NAMED, views[:1]) == said  # type: ignore[arg-type]
+    said = make_views(refusing, NAMED, ViewSettings(), ())  # type: ignore[arg-type]
+    assert set(said.values()) == {"RuntimeError: [PARSE_SYNTAX_ERROR] x"}

@@ -14,7 +14,7 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.warehouse import opening, retention
 from kafka_clientinfo.warehouse.retention import retain
-from kafka_clientinfo.warehouse.state import SOURCES, State
+from kafka_clientinfo.warehouse.state import EXPIRING, State
 
 from .test_retention import DAY, DELETED, at
 
@@ -68,7 +68,7 @@ def test_the_instant_is_stored_before_anything_is_deleted_and_never_goes_back(
     deleting = {name: number for name, number in counts.items() if number}
     stored: list[Any] = [{"retained_from": instant, "deleting": deleting}, deleting] if is_stored else []
     since = instant if is_stored else retained
-    assert done == [(instant, SOURCES), *stored, *([("forgotten", since)] if since else [])]
+    assert done == [(instant, EXPIRING), *stored, *([("forgotten", since)] if since else [])]
 
 
 @pytest.mark.parametrize("fails", [None, "opening", "deletion", "removal", "the run"])

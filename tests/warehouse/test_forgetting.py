@@ -66,7 +66,7 @@ def spec(name: str) -> Any:
         f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\nrequired = {str(c == "cluster").lower()}\n'
         for c, t in COLUMNS[name].items()
     )
-    mode = "overwrite" if name == "connections" else "append"
+    mode = "part" if name == "connections" else "append"
     key = "connection_id" if name == "connections" else "file_id"
     return parse_spec(
         f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\nkey = ["{key}"]\ncluster_by = ["{key}"]\n{columns}'

@@ -146,6 +146,7 @@ def test_a_table_that_has_held_rows_is_never_made_again(
 ) -> None:
     made = Warehouse(spark, str(tmp_path / "made"), True, SPECS)
     made.append("facts", facts(spark, fact("x")), "1")
+    made.append("facts", facts(spark, fact("y")), "2")
     root = tmp_path / "lake"
     shutil.copytree(made.root, root)
     log = root / "facts" / "_delta_log"

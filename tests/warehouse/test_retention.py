@@ -16,10 +16,9 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec
 from kafka_clientinfo.warehouse import retention
-from kafka_clientinfo.warehouse.retention import finish_deletion, retain, with_lasting_findings
+from kafka_clientinfo.warehouse.retention import finish_deletion, retain
 from kafka_clientinfo.warehouse.state import PROPERTY, State, time_text
 from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.frames import frame
 
 from .tiny import AT
 
@@ -36,14 +35,13 @@ COLUMNS = {
     },
     "requests": {**PLACE, **KEY, "logged_at": "timestamp"},
     "rejected_records": PLACE,
-    "failed_requests": {**PLACE, **KEY, "logged_at": "timestamp"},
     "connections": {**PLACE, **KEY, "session_no": "int", "last_request_at": "timestamp"},
 }
 
 
 def spec(name: str) -> Any:
     columns = "".join(f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\n' for c, t in COLUMNS[name].items())
-    mode = "overwrite" if name == "connections" else "append"
+    mode = "part" if name == "connections" else "append"
     keys = 'key = ["file_id"]\ncluster_by = ["file_id"]'
     return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}')
 
@@ -93,7 +91,7 @@ LEFT = {
     "later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3, "begun before, ended at it": 2,
     "only logged, at it": 1, "set back": 1,
 }  # fmt: skip
-DELETED = {"requests": 7, "rejected_records": 2, "failed_requests": 2}
+DELETED = {"requests": 7, "rejected_records": 2}
 FILES = {
     "e": (at(-900), at(-800), True),
     "f": (at(0), at(1200), False),
@@ -108,12 +106,10 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built warehouse: requests of one file around the instant AT + 1000 s; each connection id is a case."""
     root = tmp_path_factory.mktemp("retention") / "lake"
     made = Warehouse(spark, str(root), True, SPECS)
-    failed = [("old", 1), ("old", 999), ("young", 2), ("young", 1000)]
     rows = {
         "ingested_files": [(name, begin, end, 0, AT) for name, (begin, end, _) in FILES.items()],
         "requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(REQUESTS)],
         "rejected_records": [(name, 1) for name in FILES],
-        "failed_requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(failed)],
         "connections": [("f", n, "c", "b", name, number, at(last)) for name, number, n, last in CONNECTIONS],
     }
     for name, values in rows.items():
@@ -150,7 +146,6 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(
     assert left(lake) == LEFT
     files = {row["file_id"] for row in lake.read("rejected_records").collect()}
     assert files == {name for name, (*_, is_deleted) in FILES.items() if not is_deleted}
-    assert {row["connection_id"] for row in lake.read("failed_requests").collect()} == {"young"}
     state = reopened(lake).state
     assert (state.deleted, state.deleting) == (DELETED, None)
     assert state.retained_from == at(1000)
@@ -246,7 +241,7 @@ def test_rows_to_delete_are_found_after_a_claim_and_kept_until_they_are_deleted(
     def kept(name: str, tables: Any, instant: datetime) -> Any:
         return SimpleNamespace(select=lambda *columns: (name, instant, columns))
 
-    for name in ("requests", "rejected", "failed"):
+    for name in ("requests", "rejected"):
         monkeypatch.setattr(retention, f"_old_{name}", partial(kept, name))
     monkeypatch.setattr(retention, "cache", lambda rows, staging: (*rows, staging))
     monkeypatch.setattr(retention, "release", lambda *rows: done.append(("released", *rows)))
@@ -255,7 +250,6 @@ def test_rows_to_delete_are_found_after_a_claim_and_kept_until_they_are_deleted(
     doomed = {
         "requests": ("requests", AT, keys, "staging"),
         "rejected_records": ("rejected", AT, keys, "staging"),
-        "failed_requests": ("failed", AT, keys, "staging"),
     }
     with retention._doomed(lake, AT, doomed) as found:
         assert (found, done) == (doomed, ["claimed"])
@@ -288,46 +282,6 @@ def test_without_a_lock_a_deletion_is_claimed_and_finished_too(
     assert left(quick) == LEFT
     with pytest.raises(WarehouseError, match="another run has written"):
         slow.update_state(deleting=None)
-
-
-VIOLATION = {"rule": "login_failed", "cluster": "c", "broker": "b", "connection_id": "x", "message": "stored"}
-LASTING = ["login_failed", "request_unreadable"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "stays"),
-    [
-        ({}, True),
-        ({"last_at": at(1000)}, False),
-        ({"rule": "client_id_changed", "opened_at": at(0), "opened_seq": 0}, False),
-        ({"rule": "inconsistent_group_protocol", "connection_id": None, "group_id": "g"}, False),
-        ({"rule": "versions_learnt_elsewhere"}, False),
-        ({"connection_id": "of this build"}, False),
-        ({"broker": "other", "connection_id": "of this build"}, True),
-        ({"connection_id": "opened"}, True),
-    ],
-    ids=[
-        "deleted",
-        "not yet",
-        "of a connection",
-        "of a group",
-        "of connections",
-        "made anew",
-        "of another broker",
-        "of another kind",
-    ],
-)
-def test_what_deleted_failures_showed_stays(spark: Any, changes: dict[str, Any], stays: bool) -> None:
-    made = [
-        VIOLATION | {"connection_id": "of this build", "last_at": at(1500), "message": "made"},
-        VIOLATION | {"connection_id": "opened", "opened_at": at(0), "opened_seq": 0, "message": "made"},
-    ]
-    stored = frame(spark, "violations", [VIOLATION | {"last_at": at(999)} | changes])
-    lake: Any = SimpleNamespace(state=State(retained_from=at(1000)), read_snapshot=lambda name: stored)
-    rows = with_lasting_findings(lake, frame(spark, "violations", made), LASTING)
-    assert sorted(row["message"] for row in rows.collect()) == ["made", "made", *["stored"] * stays]
-    lake.state = State()
-    assert with_lasting_findings(lake, rows, LASTING) is rows
 
 
 def test_a_deletion_survives_as_text() -> None:

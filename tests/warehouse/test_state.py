@@ -21,7 +21,7 @@ from .tiny import AT, SPECS, rows_of
 FULL = State(
     built_until=datetime(2026, 11, 21, 2, 45, 9, 935001, tzinfo=UTC),
     built_with="0.2.0 'it\\'s'",
-    bucket_minutes=15,
+    view_settings={"bucket_minutes": 15},
     retained_from=datetime(2026, 1, 1, tzinfo=UTC),
     deleting={"requests": 3},
     deleted={"requests": 7},
@@ -35,7 +35,7 @@ def lake(spark: Any, tmp_path: Path) -> Warehouse:
 
 
 def test_a_state_is_its_text() -> None:
-    for whole in (FULL, State(), State(format=FORMAT - 1)):
+    for whole in (FULL, State()):
         assert state_of(whole.properties, Address("/w")) == whole
     first, second = (State(rows=dict(rows)) for rows in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1)]))
     assert first.properties == second.properties
@@ -64,9 +64,10 @@ def test_failed_requests_are_counted_among_what_is_ignored(ignored: dict[str, in
 def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Warehouse) -> None:
     assert read_state(spark, lake.address) is None
     lake.update_state(built_with="a")
+    lake.create_missing(["ingested_files"])
     lake.update_state(built_with="a")
     lake.update_state(
-        **{name: getattr(FULL, name) for name in ("built_until", "built_with", "bucket_minutes", "deleting", "deleted")}
+        **{name: getattr(FULL, name) for name in ("built_until", "built_with", "view_settings", "deleting", "deleted")}
     )
     lake.update_state(rows=FULL.rows, retained_from=FULL.retained_from)
     assert lake.state == FULL
@@ -91,7 +92,8 @@ def test_writes_of_the_table_keep_it(spark: Any, lake: Warehouse) -> None:
             (None, "has no property kafka_clientinfo.state, so that this package"),
             (f'{{"format": {FORMAT + 1}, "more": 1}}', "made by a newer release"),
             ("{", "unreadable"),
-            ('{"format": 2, "other": 1}', "unreadable"),
+            (f'{{"format": {FORMAT}, "other": 1}}', "unreadable"),
+            (f'{{"format": {FORMAT - 1}}}', "made by an earlier release"),
         ],
     ),
 )
@@ -114,6 +116,7 @@ def test_a_warehouse_of_another_format_is_refused(spark: Any, lake: Warehouse, t
     [
         (None, "has no property kafka_clientinfo.state, so that this package, or this release of it, did not make it; name {}, "),
         (f'{{"format": {FORMAT + 1}, "more": 1}}', " was made by a newer release; use that one, or build it anew into {}"),
+        (f'{{"format": {FORMAT - 1}}}', " was made by an earlier release; use that one, or build it anew into {}"),
         ('{"other": 1}', "state is unreadable ('format'); restore the table, or build it anew into {}"),
     ],
 )  # fmt: skip

@@ -31,13 +31,6 @@ def test_a_path_in_a_store_is_the_one_that_spark_writes_to(name: str) -> None:
     assert stores.store_of(f"abfss://box@lake.dfs.core.windows.net/{name}")[1] == f"box/{name}"
 
 
-def test_a_name_that_is_used_is_not_used_again(tmp_path: Path) -> None:
-    for number in (1, 2):
-        save(tmp_path / "t", EMPTY)
-        stores.move_aside(str(tmp_path / "t"))
-        assert {path.name for path in tmp_path.iterdir()} == {f"t.half-made-{n}" for n in range(1, number + 1)}
-
-
 @pytest.mark.parametrize(
     ("files", "in_catalog", "says"),
     [

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import pytest
 
@@ -50,22 +51,29 @@ def test_a_folder_is_a_table_from_its_first_whole_commit_on(tmp_path: Path, name
 
 
 @pytest.mark.parametrize(
-    ("files", "metadata", "has_empty"),
+    ("files", "has_empty"),
     [
-        ({named(0): commit(*TABLE)}, SCHEMA["metaData"], False),
-        ({named(0): commit(*TABLE, cut=3)}, None, False),
-        ({named(0): b"", named(1): commit(ADD)}, None, True),
-        ({named(0): commit(*TABLE), named(1): b""}, SCHEMA["metaData"], True),
-        ({named(0): commit(*TABLE), named(1) + ".tmp": b""}, SCHEMA["metaData"], False),
-        ({}, None, False),
+        ({named(0): commit(*TABLE)}, False),
+        ({named(0): b"", named(1): commit(ADD)}, True),
+        ({named(0): commit(*TABLE), named(1): b""}, True),
+        ({named(0): commit(*TABLE), named(1) + ".tmp": b""}, False),
+        ({}, False),
     ],
 )
-def test_it_finds_the_first_metadata_and_empty_commits(
-    tmp_path: Path, files: dict[str, bytes], metadata: object, has_empty: bool
+def test_it_finds_empty_commits(tmp_path: Path, files: dict[str, bytes], has_empty: bool) -> None:
+    assert table_log.has_empty_commit(save(tmp_path / "t", files)) == has_empty
+    assert table_log.has_empty_commit(tmp_path) is False
+
+
+@pytest.mark.parametrize(
+    ("info", "rows"),
+    [({"operationMetrics": {"numOutputRows": "3"}}, 3), ({"operationMetrics": {}}, None), ({}, None), (None, None)],
+)
+def test_the_first_commit_says_how_many_rows_it_wrote(
+    tmp_path: Path, info: dict[str, Any] | None, rows: int | None
 ) -> None:
-    folder = save(tmp_path / "t", files)
-    assert (table_log.first_metadata(folder), table_log.has_empty_commit(folder)) == (metadata, has_empty)
-    assert (table_log.first_metadata(tmp_path), table_log.has_empty_commit(tmp_path)) == (None, False)
+    actions = [*([] if info is None else [{"commitInfo": info}]), *(one for one in TABLE if "commitInfo" not in one)]
+    assert table_log.first_rows(save(tmp_path / "t", {named(0): commit(*actions)})) == rows
 
 
 FIRST, ROWS = commit(*TABLE), commit(ADD)

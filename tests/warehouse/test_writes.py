@@ -218,29 +218,7 @@ def test_threads_that_write_claim_once(tmp_path: Path, monkeypatch: pytest.Monke
         is_over = wait([second], SHORT).done
         go.set()
     assert (first.result(), second.result(), is_over) == (None, None, set())
-    assert done == [["events", LEDGER, LEDGER], ["events"]]
-
-
-def test_a_table_that_is_being_made_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    began, go, made = Event(), Event(), list[str]()
-
-    def make(spark: Any, address: Any, spec: Any, *_: Any) -> None:
-        made.append(spec.name)
-        began.set()
-        assert go.wait(10)
-        save(tmp_path / spec.name, {named(0): commit(*TABLE)})
-
-    monkeypatch.setattr(warehouse, "make_table", make)
-    lake = Warehouse(None, str(tmp_path), True, SPECS)  # type: ignore[arg-type]
-    with ThreadPoolExecutor(1) as other, lake.creating(["facts", "sums"]):
-        assert began.wait(10)
-        waits = other.submit(lake.create_missing, ["facts"])
-        is_over = wait([waits], SHORT).done
-        go.set()
-    assert (waits.result(), is_over) == (None, set())
-    assert made == ["facts", "sums"]
-    with pytest.raises(WarehouseError, match="no table other is declared"), lake.creating(["other"]):
-        pass
+    assert done == [["events", LEDGER, LEDGER, "sums"], ["events", "sums"]]
 
 
 def test_the_batch_of_a_table_is_that_of_the_last_write_of_rows(
@@ -251,7 +229,11 @@ def test_the_batch_of_a_table_is_that_of_the_last_write_of_rows(
     monkeypatch.setattr(
         "kafka_clientinfo.warehouse.claims.commits", lambda *_: [{"userMetadata": text} for text in texts]
     )
+    made_by: dict[str, str] = {}
+    monkeypatch.setattr(warehouse.ddl, "properties", lambda *_: made_by)
     lake = lake_of(tmp_path, done)
     assert lake.last_batch("events") == "second"
     texts[2:] = ["claim 1"]
     assert lake.last_batch("events") is None
+    made_by["kafka_clientinfo.first_batch"] = "first"
+    assert lake.last_batch("events") == "first"

@@ -46,10 +46,9 @@ requests_positive = "requests >= 0"
     "sums": """
 name = "sums"
 comment = "Sums by name"
-write_mode = "aggregate"
+write_mode = "part"
 key = ["name"]
 cluster_by = ["name"]
-aggregates = { answers = "sum", last_seen = "max" }
 columns = [
     { name = "name", type = "string", comment = "The name" },
     { name = "label", type = "string", comment = "Follows from the name" },

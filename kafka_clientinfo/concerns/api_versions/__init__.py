@@ -1,8 +1,8 @@
 """How clients negotiate API versions: the ApiVersions request (KIP-35) and its fallback (KIP-511)."""
 
-from ...connections.concern import Concern, Finder
+from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import broker_api_versions, client_negotiations, cluster_api_versions, facts, predicates, rules
+from . import broker_api_version_parts, facts, predicates, rules
 
 CONCERN = Concern(
     name="api_versions",
@@ -12,10 +12,5 @@ CONCERN = Concern(
     aggregates=facts.aggregates,
     columns=facts.columns,
     request_rules=rules.REQUEST_RULES,
-    finders=(Finder(rules.findings_outdated, ("versions_learnt_elsewhere",)),),
-    transforms={
-        "broker_api_versions": broker_api_versions.transform,
-        "client_negotiations": client_negotiations.transform,
-        "cluster_api_versions": cluster_api_versions.transform,
-    },
+    transforms={"broker_api_version_parts": broker_api_version_parts.transform},
 )

@@ -1,8 +1,8 @@
 """Client instance ids (KIP-1313): every request after the first one with header v3 must carry the same id."""
 
-from ...connections.concern import Concern, Finder
+from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import client_instances, facts, listed_connections, predicates, rules
+from . import facts, predicates, rules
 
 CONCERN = Concern(
     name="client_instance_id",
@@ -13,9 +13,4 @@ CONCERN = Concern(
     columns=facts.columns,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,
-    finders=(Finder(rules.findings_listed, listed_connections.RULES),),
-    transforms={
-        "client_instances": client_instances.transform,
-        "listed_connections": listed_connections.transform,
-    },
 )

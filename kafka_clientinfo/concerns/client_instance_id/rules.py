@@ -2,10 +2,9 @@
 
 from ...config.settings import Settings
 from ...connections.concern import ConnectionRule, RequestRule
-from ...connections.engine import Column, DataFrame, F
+from ...connections.engine import Column, F
 from ...connections.facts import is_client
 from ...connections.texts import sentence
-from ...connections.violations import by_connection_id
 from .facts import begins_with_header_v3, is_contradicted, is_enforced, other_telemetry_id
 
 
@@ -40,23 +39,3 @@ def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     telemetry = other_telemetry_id()
     message = sentence("client instance id {client_instance_id!r}, in telemetry {telemetry!r}", telemetry=telemetry)
     return {"telemetry_id_different": ConnectionRule(telemetry.isNotNull(), message)}
-
-
-def findings_listed(listed_connections: DataFrame, settings: Settings) -> DataFrame:
-    """Return one row per rule and connection id; it is information if the rule does not bind.
-
-    The rows don't have a connection's key, because they depend on several connections and change with each of them.
-    """
-    quoted = F.regexp_replace("connection_id", r"[\\\[\](){}.*+?^$|]", r"\\$0")
-    # Only JSON records hold the id, and these have the connection id on the same line.
-    record = F.lit(r'\] [A-Z]+ Completed request:.*"connection":"')
-    return by_connection_id(
-        listed_connections,
-        settings,
-        rule=F.col("rule"),
-        at="opened_at",
-        then_by=("opened_seq", "instance_id"),  # connections of one id may open at the same time
-        grep=F.concat(record, quoted, F.lit('"')),
-        message=sentence("client instance id {instance_id!r}{words}", words=F.col("words")),
-        binds=F.col("binds"),
-    )

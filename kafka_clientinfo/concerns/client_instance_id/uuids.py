@@ -17,9 +17,3 @@ def uuid_bits(text: Column) -> Column:
     return F.when(text.rlike(_HEX_UUID), F.translate(text, "abcdef-", "ABCDEF")).when(
         is_base64, F.hex(F.unbase64(F.concat(base64, F.lit("=="))))
     )
-
-
-def canonical(text: Column) -> Column:
-    """Write an id as Kafka writes a Uuid, in base64url without padding; leave other texts as they are."""
-    base64 = F.base64(F.unhex(uuid_bits(text)))
-    return F.coalesce(F.translate(F.rtrim(F.translate(base64, "=", " ")), "+/", "-_"), text)

@@ -2,7 +2,7 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import facts, predicates, probable, rules
+from . import facts, predicates, rules
 
 CONCERN = Concern(
     name="client_software",
@@ -16,7 +16,6 @@ CONCERN = Concern(
     aggregates=facts.aggregates,
     after=("api_versions", "client_id", "client_behaviour", "client_releases"),
     columns=facts.columns,
-    by_client=probable.BY_CLIENT,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,
 )

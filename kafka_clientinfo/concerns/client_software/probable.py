@@ -4,21 +4,18 @@ A library is named only if all releases that behave as the connection's client d
 client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
 negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 
-A connection that shows too little by itself has the library of its client's others of that day (see
-`connections.of_clients`), if they agree and if its own requests fit. `probable_basis` says which of both it is: a name
-that follows from others is no evidence for further connections.
+A connection that shows too little by itself has the library of its client's others of that day, if they agree and if its
+own requests fit: the view `probable_connections` says that.
 """
 
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...connections.of_clients import ByClient, of_same_client
 from ...connections.texts import constant_map
-from ...protocol import UNKNOWN
 from ...releases.client_libraries import BINDINGS
 from ...releases.client_signatures import BOUNDS, libraries, number_of_words, words_by_library
 
-_OWN, _OF_CLIENT = "connection", "client"
-"""The values of `probable_basis`: what a probable library follows from, the connection itself or others of its client."""
+_OWN = "connection"
+"""The value of `probable_basis` of a library that the connection itself shows."""
 
 
 def columns(is_unknown: Column) -> Columns:
@@ -28,43 +25,16 @@ def columns(is_unknown: Column) -> Columns:
     evidence = F.concat(F.lit("versions of its requests"), beginning)
     return {
         "candidate_software": F.when(is_unknown, F.col("fitting_software")),
-        **_columns(F.when(is_unknown, _only_library()), _OWN, evidence),
+        **_columns(F.when(is_unknown, _only_library()), evidence),
     }
 
 
-def _by_client() -> tuple[Columns, Columns]:
-    """Return the library that the connections of a client show, and the columns on the probable library with it.
-
-    A client id says nothing by itself, but a client without one is nobody's in particular, so it shares nothing.
-    """
-    own = F.when(F.col("probable_basis") == _OWN, F.col("probable_software_name"))
-    stated = F.when(F.col("client_software_name") != UNKNOWN, _library_of(F.col("client_software_name")))
-    shown, of_client = F.coalesce(own, stated), of_same_client()
-    agree = (F.min(shown).over(of_client) == F.max(shown).over(of_client)) & (F.col("client_id") != "")
-    names = F.transform("candidate_software", lambda candidate: candidate["software_name"])
-    place = F.call_function("array_position", names, F.col("library_of_client"))
-    fitting = F.element_at("candidate_software", F.when(place != 0, place.cast("int")))
-    columns_ = _columns(fitting, _OF_CLIENT, F.lit("other connections of the client; its own requests fit")).items()
-    return (
-        {"library_of_client": F.when(agree, F.max(own).over(of_client))},
-        {name: F.when(own.isNotNull(), F.col(name)).otherwise(column) for name, column in columns_},
-    )
-
-
-def _may_change() -> Column:
-    """Return whether a connection shows too little by itself, and fits any library."""
-    return (F.size("candidate_software") > 0) & ~F.col("probable_basis").eqNullSafe(F.lit(_OWN))
-
-
-BY_CLIENT = ByClient(_by_client, ("client_software_name", "probable_software_name", "probable_basis"), _may_change)
-
-
-def _columns(software: Column, basis: str, evidence: Column) -> Columns:
+def _columns(software: Column, evidence: Column) -> Columns:
     """Return the columns on a probable library, an entry of fitting_software; null if that is null."""
     return {
         "probable_software_name": software["software_name"],
         **{f"probable_{bound}": software[bound] for bound in BOUNDS},
-        "probable_basis": F.when(software.isNotNull(), F.lit(basis)),
+        "probable_basis": F.when(software.isNotNull(), F.lit(_OWN)),
         "probable_evidence": F.when(software.isNotNull(), evidence),
     }
 

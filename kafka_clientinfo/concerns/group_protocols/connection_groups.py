@@ -14,6 +14,7 @@ from ...config.settings import Settings
 from ...connections.engine import Column, DataFrame, F
 from ...connections.examples import example
 from ...connections.request_columns import HEARTBEATS
+from ...connections.table import with_connection_columns
 from ...connections.texts import (
     first_entries,
     first_entries_by,
@@ -37,12 +38,14 @@ _SUBSCRIPTION = (
 """Names of a subscription's fields."""
 
 
-def transform(group_messages: DataFrame, group_memberships: DataFrame, settings: Settings) -> DataFrame:
+def transform(
+    group_messages: DataFrame, group_memberships: DataFrame, connections: DataFrame, settings: Settings
+) -> DataFrame:
     """Return one row per connection and group."""
     facts = _aggregated(group_messages, settings)
     for part in (_subscriptions(group_messages), _assignments(group_messages), group_memberships):
         facts = with_lists(facts, part, GROUP_KEY)
-    return facts
+    return with_connection_columns(facts, connections)
 
 
 def _self_describing(heartbeat: Column) -> tuple[Column, Column]:

@@ -4,13 +4,14 @@ from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
 from ...connections.facts import processor_text
 from ...connections.judged import is_api_versions_success, range_of, requests_where
+from ...connections.table import with_connection_columns
 from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY
 
 _FETCH_OF_3_7 = 16
 
 
-def transform(judged_requests: DataFrame) -> DataFrame:
+def transform(judged_requests: DataFrame, connections: DataFrame) -> DataFrame:
     """Return one row per connection, API, version and header version.
 
     Returns:
@@ -44,7 +45,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.max(F.when(_is_refused_inside(), F.col("last_unsupported_at"))).alias("last_at_unsupported"),
     )
     offered = total.withColumn("offered", range_of(F.col("advertised"), F.col("api_key")))
-    return offered.select(
+    usage = offered.select(
         *(name for name in total.columns if name not in ("advertised", "marked")),
         _deprecated().alias("deprecated"),
         F.max("api_version").over(Window.partitionBy(*CONNECTION_KEY, "api_key")).alias("highest_used"),
@@ -53,6 +54,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         _within().alias("within_advertised"),
         F.when(_within(), F.col("api_version") == F.col("offered.maxVersion")).alias("highest_mutual"),
     )
+    return with_connection_columns(usage, connections)
 
 
 def _by_answer(judged_requests: DataFrame) -> DataFrame:

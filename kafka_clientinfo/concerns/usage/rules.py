@@ -62,7 +62,7 @@ def _by_connection(rule: str, used: DataFrame, clients: DataFrame, message: Colu
     `counted` is the suffix of the columns of `api_usage` with the requests that count, such as `_outside`.
     """
     who = who_in(clients)
-    of_clients = used.join(clients.select(*CONNECTION_KEY, *who), on=list(CONNECTION_KEY), how="inner")
+    of_clients = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
     of_first = F.struct(f"first_request{counted}.source", message.alias("message"))
     by_connection = of_clients.groupBy(*CONNECTION_KEY, *who).agg(
         F.sum(f"requests{counted}").alias("occurrences"),

@@ -4,21 +4,22 @@ Every case is the log of a broker of its own, so that all cases of a module are 
 level is not another's. Limits are low, so that logs are short.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from inspect import signature
 from typing import Any
 
 from kafka_clientinfo.concerns.activity import CONCERN
-from kafka_clientinfo.concerns.activity.client_activity import TIMES
+from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
+from kafka_clientinfo.concerns.activity.rules import findings_errors
 from kafka_clientinfo.config.activity import ActivityLimits
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import violations
-from kafka_clientinfo.runs.steps import GIVEN_RELATIONS, needed, steps
+from kafka_clientinfo.runs.steps import needed, steps
+from tests.asking import asked
 from tests.engines import collected, computed, on
-from tests.frames import api_versions, frame, in_time, log, request
+from tests.frames import START, api_versions, as_stored, in_time, log, request
 
 LIMITS = ActivityLimits(
     minutes=3,
@@ -32,6 +33,8 @@ LIMITS = ActivityLimits(
     throttled_percent=25,
 )
 SETTINGS = Settings(policy=Policy(activity=LIMITS))
+READ = ("connections", "api_usage", "client_activity_parts")
+"""The tables of which views find what breaks the rules."""
 HOUR = 3600.0
 Row = dict[str, Any]
 
@@ -56,40 +59,38 @@ def case(*requests: Iterable[Row], rules: Iterable[str] = (), omits: bool = Fals
 
 
 def found(
-    session: Any, cases: Mapping[str, Case], find: Callable[..., Any], settings: Settings = SETTINGS
+    session: Any, cases: Mapping[str, Case], rules: Iterable[str], settings: Settings = SETTINGS
 ) -> dict[str, dict[str, Any]]:
-    """What a finder finds in each case, by rule; a rule that is broken more than once is named with a number."""
+    """What breaks these rules in each case, by rule; a rule that is broken more than once is named with a number."""
     rows: list[Row] = []
     for name, one in cases.items():
         own = {"broker": name, "file_id": name}
         rows += in_time([row | own for row in one.requests])
     omitted = {name for name, one in cases.items() if one.omits}
-    needs = signature(find).parameters
-    with on(session):
-        requests, files = log(session, rows, lambda row: "omission" if row["broker"] in omitted else None)
-        relations: dict[str, Any] = {name: frame(session, name, []) for name in ("failed_requests", "topic_mentions")}
-        relations |= {"requests": requests, "new_requests": requests, "ingested_files": files}
-        relations |= {"judged_before": None, "stored_connections": None, "settings": settings}
-        made = needed({"judged_requests", "connections", "possible_activity", *needs} - GIVEN_RELATIONS)
-        for name in TopologicalSorter(made).static_order():
-            relations[name] = computed(steps()[name].make(relations))
-        assert_listed(relations)
-        findings = find(**{name: relations[name] for name in needs})
-        judged, opened = relations["judged_requests"], relations["connections"]
-        rows_found = collected(violations(judged, opened, [findings], settings, [CONCERN]))
+    read = {name: {"ingested_at": START} for name in cases}
+    requests, files = log(session, rows, lambda row: "omission" if row["broker"] in omitted else None, **read)
+    broken = asked(session, "violations", settings, **stored(requests, files, session, settings))
     by_case: dict[str, dict[str, Any]] = {name: {} for name in cases}
-    for row in sorted(rows_found, key=repr):
-        broken = by_case[row["broker"]]
-        broken[row["rule"] if row["rule"] not in broken else f"{row['rule']} {len(broken)}"] = row
+    for row in sorted(collected(broken), key=repr):
+        if row["rule"] in set(rules):
+            of_case = by_case[row["broker"]]
+            of_case[row["rule"] if row["rule"] not in of_case else f"{row['rule']} {len(of_case)}"] = row
     return by_case
 
 
-def assert_listed(relations: Mapping[str, Any]) -> None:
-    """Raise where a relation has rows, and the list of those that may have some says that a run need not make it."""
-    listed = {row["relation"] for row in collected(relations["possible_activity"])}
-    with_rows = {name for name in CONCERN.listed if name in relations and collected(relations[name])}
-    assert with_rows - {"whole_periods"} <= listed
-    assert ("whole_periods" in listed) == bool(listed)  # the others are made of it
+def stored(requests: Any, files: Any, session: Any, settings: Settings) -> dict[str, Any]:
+    """The tables that a run stores of requests, as far as the rules on activity need them."""
+    made = needed({"judged_requests", "persistent_errors", *READ})
+    with on(session):
+        relations: dict[str, Any] = {"requests": requests, "new_requests": requests, "ingested_files": files}
+        relations |= {"judged_before": None, "stored_broker_hosts": None, "settings": settings}
+        for name in TopologicalSorter(made).static_order():
+            relations[name] = computed(steps()[name].make(relations))
+        opened = relations["connections"]
+        findings = findings_errors(relations["persistent_errors"], opened)
+        broken = violations(relations["judged_requests"], opened, [findings], settings, [CONCERN])
+        tables = {name: relations[name] for name in READ} | {"connection_violations": broken}
+        return {name: as_stored(rows, name) for name, rows in tables.items()} | {"ingested_files": files}
 
 
 def sent(connection: str, seconds: float, api: str = "METADATA", correlation_id: int = 1, **given: Any) -> Row:

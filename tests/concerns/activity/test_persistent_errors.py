@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.activity.predicates import NOT_LEADER, PERSISTENT, WRONG_BROKER
-from kafka_clientinfo.concerns.activity.rules import findings_errors
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.protocol import ErrorCode
 
@@ -95,7 +94,7 @@ MESSAGES = {
 
 @pytest.fixture(scope="module")
 def judged(rules_session: Any) -> dict[str, dict[str, Any]]:
-    return found(rules_session, CASES, findings_errors)
+    return found(rules_session, CASES, (PERSISTS, LEADER, WRONG))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.concerns.api_versions import broker_api_versions
+from kafka_clientinfo.concerns.api_versions import broker_api_version_parts
 from kafka_clientinfo.protocol import api_name
+from kafka_clientinfo.tables.spec import table_spec
+from tests.asking import asked
 from tests.engines import on
 from tests.frames import START, answered, api_versions, assert_table, at, frame
 
@@ -70,9 +72,17 @@ EXPECTED = [
 ]
 
 
+COLUMNS = table_spec("broker_api_version_parts").column_names
+
+
 @pytest.mark.kip("KIP-35", 3, 13)
 def test_it_keeps_each_range_with_its_time(rules_session: Any) -> None:
     """A refusal, a missing answer and a body that is no JSON advertise nothing."""
     with on(rules_session):
-        found = broker_api_versions.transform(frame(rules_session, "requests", REQUESTS))
+        parts = [
+            broker_api_version_parts.transform(frame(rules_session, "requests", rows)).select(*COLUMNS)
+            for rows in (REQUESTS[::2], REQUESTS[1::2])
+        ]
+        both = parts[0].unionByName(parts[1])
+    found = asked(rules_session, "broker_api_versions", broker_api_version_parts=both)
     assert_table(found, rules_session, "broker_api_versions", EXPECTED)

@@ -126,12 +126,18 @@ CASES: dict[str, Case] = {
         sends(None, "app"), {"client_id_other": 1, "client_id_verdict": "changed"}, {"client_id_changed": 1}
     ),
     "bytes, not characters": Case(sends("中", "中"), {"client_id_redundant_bytes": 3}),
-    "like a broker's": Case(sends("broker-1-fetcher-0"), {"role": "client"}, {"broker_like_client_id": 1}),
+    "like a broker's": Case(
+        sends("broker-1-fetcher-0", remote_host="10.0.0.8"), {"role": "client"}, {"broker_like_client_id": 1}
+    ),
     "like a broker's, and only asks for versions": Case(
-        sends("broker-1-fetcher-0", "broker-1-fetcher-0", api="AV", version=3), {"role": "client"}
+        sends("broker-1-fetcher-0", "broker-1-fetcher-0", api="AV", version=3, remote_host="10.0.0.8"),
+        {"role": "client"},
     ),
     "like a broker's, and asks for versions first": Case(
-        [*sends("broker-1-fetcher-0", api="AV", version=3), *sends("broker-1-fetcher-0", seconds=1)],
+        [
+            *sends("broker-1-fetcher-0", api="AV", version=3, remote_host="10.0.0.8"),
+            *sends("broker-1-fetcher-0", seconds=1, remote_host="10.0.0.8"),
+        ],
         {"role": "client"},
         {"broker_like_client_id": 1},
     ),
@@ -146,7 +152,7 @@ CASES: dict[str, Case] = {
 MESSAGES = {
     "client_id_changed": ("other ids", "client id 'z\ufffd[2J' after 'app'"),
     "client_id_lost": ("lost under an older header", "METADATA v0 with header v1 has no client id after 'app'"),
-    "broker_like_client_id": ("like a broker's", "client id 'broker-1-fetcher-0' from 10.0.0.9"),
+    "broker_like_client_id": ("like a broker's", "client id 'broker-1-fetcher-0' from 10.0.0.8"),
 }
 
 

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.concerns.group_protocols import connection_groups, group_memberships, group_messages
-from kafka_clientinfo.config.settings import Settings
-from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.messages import in_group, join, message, sync
-from tests.engines import collected, computed, on
-from tests.frames import as_stored, at, judge_requests, log
+from tests.concerns.group_protocols.stored import stored
+from tests.engines import collected
+from tests.frames import at
 
 Row = dict[str, Any]
 
@@ -63,13 +61,7 @@ STAYS: dict[str, tuple[list[Row], list[tuple[str, int, int, int | None, int | No
 @pytest.fixture(scope="module")
 def found(rules_session: Any) -> dict[str, Any]:
     rows = [in_group(row, name) for name, (messages, _) in (ENTRIES | STAYS).items() for row in messages]
-    settings = Settings()
-    with on(rules_session):
-        judged = computed(judge_requests(*log(rules_session, rows), settings, with_needed("group_protocols")))
-        messages = group_messages.transform(judged)
-        memberships = group_memberships.transform(messages, judged, settings)
-        made = connection_groups.transform(messages, memberships, settings)
-        return {row["group_id"]: row for row in collected(as_stored(made, "connection_groups"))}
+    return {row["group_id"]: row for row in collected(stored(rules_session, rows)["connection_groups"])}
 
 
 @pytest.mark.parametrize("name", ENTRIES)

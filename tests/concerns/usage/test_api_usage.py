@@ -194,10 +194,10 @@ MESSAGES = {
 def relations(rules_session: Any) -> tuple[Any, Any]:
     """Usage and connections of all cases; which requests came after an answer, api_versions tells."""
     rows = [row | {"connection_id": name} for name, (requests, *_) in CASES.items() for row in requests]
-    needed = [concern for concern in concerns() if concern.name in ("api_versions", "usage")]
     with on(rules_session):
-        judged = computed(judge_requests(*log(rules_session, [OPENING, *rows]), Settings(), needed))
-        return computed(api_usage.transform(judged)), computed(connections(judged, Settings(), needed))
+        judged = computed(judge_requests(*log(rules_session, [OPENING, *rows]), Settings(), concerns()))
+        opened = computed(connections(judged, Settings(), concerns()))
+        return computed(api_usage.transform(judged, opened)), opened
 
 
 def by_id(relations: tuple[Any, Any], find: Callable[..., Any], settings: Settings = SETTINGS) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> No
 def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     requests, files = log(spark, [av(0, ANSWER)])
     judged = judge_requests(requests.repartition(1), files, Settings(), concerns())
-    api_usage.transform(judged).explain()
+    api_usage.transform(judged, computed(connections(judged, Settings(), concerns()))).explain()
     counted = capsys.readouterr().out.partition("partial_count")[0]
     assert "ObjectHashAggregate" in counted
     assert "SortAggregate" not in counted

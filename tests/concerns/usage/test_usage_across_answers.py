@@ -7,6 +7,7 @@ import pytest
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.table import connections
 from tests.engines import collected, computed, on
 from tests.frames import answered, api_versions, at, judge_requests, log, request
 
@@ -49,10 +50,9 @@ REQUESTS = [
 @pytest.fixture(scope="module")
 def used(rules_session: Any) -> dict[Key, dict[str, Any]]:
     """What is used by API and version, with times and places as the seconds at which requests were logged."""
-    needed = [concern for concern in concerns() if concern.name in ("api_versions", "usage")]
     with on(rules_session):
-        judged = computed(judge_requests(*log(rules_session, REQUESTS), Settings(), needed))
-        rows = collected(api_usage.transform(judged))
+        judged = computed(judge_requests(*log(rules_session, REQUESTS), Settings(), concerns()))
+        rows = collected(api_usage.transform(judged, connections(judged, Settings(), concerns())))
     return {(row["api_name"], row["api_version"]): {k: _plain(v) for k, v in row.asDict().items()} for row in rows}
 
 

@@ -1,0 +1,155 @@
+"""Translates the SQL of views, which is Spark's, to DuckDB's; and expands the few functions that neither engine has.
+
+Views are written in the part of Spark's SQL that DuckDB shares. What differs is covered here:
+
+    in a view                                | Spark                        | DuckDB
+    -----------------------------------------|------------------------------|------------------------------------
+    named_struct('a', x, 'b', y)             | as it is                     | struct_pack("a" := x, "b" := y)
+    transform(list, x -> …), filter(…)       | as it is                     | list_transform(list, lambda x: …)
+    explode, collect_list, array_sort, …     | as it is                     | a macro of that name (`duckdb_macros`)
+    harmless(text, length), quoted(text)     | expanded                     | a macro
+    local_time(at): as the log writes it     | expanded                     | a macro
+    list_sum(list), without nulls            | expanded                     | as it is
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from .types import quoted_text
+
+_UNSAFE = (
+    r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
+    r"|[\x{034f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{e0100}-\x{e01ef}]"
+)
+"""Characters that move a terminal's cursor, turn or break a line, or are invisible; see `printable.safe`."""
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_QUOTED_LENGTH = 80
+
+
+def spark_literal(text: str) -> str:
+    """Return a text as a literal in Spark's SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def spark_sql(text: str, log_zone: str) -> str:
+    """Return a view's SQL for Spark; `log_zone` is the zone in which logs state times."""
+    pattern, zone = spark_literal(_UNSAFE), spark_literal(log_zone)
+
+    def harmless(arguments: Sequence[str]) -> str:
+        value, length = arguments
+        cut = f"CASE WHEN length({value}) > {length} THEN concat(substring({value}, 1, {length}), '…') ELSE {value} END"
+        return f"regexp_replace({cut}, {pattern}, '{_REPLACEMENT}')"
+
+    def quoted(arguments: Sequence[str]) -> str:
+        safe = harmless((f"coalesce({arguments[0]}, 'null')", str(_QUOTED_LENGTH)))
+        return f"concat('\\'', {safe}, '\\'')"
+
+    def local_time(arguments: Sequence[str]) -> str:
+        return f"date_format(from_utc_timestamp({arguments[0]}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')"
+
+    def list_sum(arguments: Sequence[str]) -> str:
+        return f"aggregate({arguments[0]}, CAST(0 AS BIGINT), (total, number) -> total + number)"
+
+    functions = {"harmless": harmless, "quoted": quoted, "local_time": local_time, "list_sum": list_sum}
+    return _rewritten(text, functions, _as_spark_literal)
+
+
+def _as_spark_literal(literal: str) -> str:
+    """Return a literal or a comment of standard SQL as Spark reads it: backslashes are doubled, quotes escaped."""
+    return spark_literal(literal[1:-1].replace("''", "'")) if literal.startswith("'") else literal
+
+
+def duckdb_sql(text: str) -> str:
+    """Return a view's SQL for DuckDB."""
+
+    def struct(arguments: Sequence[str]) -> str:
+        pairs = zip(arguments[::2], arguments[1::2], strict=True)
+        fields = ('"{}" := {}'.format(name.strip("'"), value) for name, value in pairs)
+        return f"struct_pack({', '.join(fields)})"
+
+    def of_list(function: str) -> Callable[[Sequence[str]], str]:
+        def call(arguments: Sequence[str]) -> str:
+            values, function_of_item = arguments[0], ", ".join(arguments[1:])
+            names, _, result = function_of_item.partition("->")
+            return f"{function}({values}, lambda {names.strip().strip('()')}: {result.strip()})"
+
+        return call
+
+    return _rewritten(
+        text,
+        {
+            "named_struct": struct,
+            "array": lambda items: f"[{', '.join(items)}]",
+            "transform": of_list("list_transform"),
+            "filter": of_list("list_filter"),
+        },
+    )
+
+
+def duckdb_macros(log_zone: str) -> list[str]:
+    """Return the statements that give DuckDB the functions that views use and DuckDB lacks."""
+    zone = quoted_text(log_zone)
+    macros = {
+        "unix_micros(x)": "epoch_us(x)",
+        "timestamp_micros(x)": "make_timestamp(CAST(x AS BIGINT))",
+        "explode(x)": "unnest(x)",
+        "collect_list(x)": "coalesce(list(x) FILTER (WHERE x IS NOT NULL), [])",
+        "collect_set(x)": "coalesce(list(DISTINCT x) FILTER (WHERE x IS NOT NULL), [])",
+        "array_sort(x)": "list_sort(x, 'ASC', 'NULLS LAST')",
+        "sequence(a, b)": "generate_series(a, b)",
+        "size(x)": "len(x)",
+        "slice(x, a, n)": "x[a:a + n - 1]",
+        "array_join(x, separator)": "array_to_string(x, separator)",
+        "array_compact(x)": "list_filter(x, lambda i: i IS NOT NULL)",
+        "array_union(x, y)": "list_distinct(list_concat(x, y))",
+        "array_max(x)": "list_max(x)",
+        "array_min(x)": "list_min(x)",
+        "arrays_overlap(x, y)": "list_has_any(x, y)",
+        "array_size(x)": "len(x)",
+        "array_repeat(x, n)": "list_transform(range(n), lambda i: x)",
+        "get(x, i)": "x[CAST(i AS BIGINT) + 1]",
+        "regexp_like(x, pattern)": "regexp_matches(x, pattern)",
+        "bool_count(x)": "count(*) FILTER (WHERE x)",
+        "harmless(x, n)": (
+            f"regexp_replace(CASE WHEN length(x) > n THEN substring(x, 1, n) || '…' ELSE x END, {quoted_text(_UNSAFE)}, "
+            f"'{_REPLACEMENT}', 'g')"
+        ),
+        "quoted(x)": f"'''' || harmless(coalesce(x, 'null'), {_QUOTED_LENGTH}) || ''''",
+        "local_time(x)": f"strftime(timezone({zone}, timezone('UTC', x)), '%Y-%m-%d %H:%M:%S,%g')",
+    }
+    return [f"CREATE OR REPLACE MACRO {name} AS {body}" for name, body in macros.items()]
+
+
+Rewrite = Callable[[Sequence[str]], str]
+_STRING = re.compile(r"'(?:[^']|'')*'|--[^\n]*")
+
+
+def _rewritten(text: str, functions: Mapping[str, Rewrite], literal: Callable[[str], str] = lambda text: text) -> str:
+    """Replace calls of functions, the innermost first, by what `functions` make of their arguments; and literals."""
+    call = re.compile(rf"{_STRING.pattern}|\b({'|'.join(functions)})\(")
+    parts, at = [], 0
+    while (match := call.search(text, at)) is not None:
+        parts.append(text[at : match.start()])
+        if match[1] is None:
+            parts.append(literal(match[0]))
+            at = match.end()
+            continue
+        arguments, at = _arguments(text, match.end())
+        parts.append(functions[match[1]]([_rewritten(one, functions, literal) for one in arguments]))
+    return "".join([*parts, text[at:]])
+
+
+def _arguments(text: str, at: int) -> tuple[list[str], int]:
+    """Return the arguments of a call, of which the first begins at `at`, and the offset after its parenthesis."""
+    found, depth, begin = [], 0, at
+    pieces = re.compile(rf"{_STRING.pattern}|[(),\[\]]")
+    while (match := pieces.search(text, at)) is not None:
+        at = match.end()
+        if depth == 0 and match[0] in (",", ")"):
+            found.append(text[begin : match.start()].strip())
+            begin = at
+            if match[0] == ")":
+                return found, at
+        depth += (match[0] in "([") - (match[0] in ")]")
+    raise ValueError(f"a call is not closed: {text[begin:][:60]!r}")

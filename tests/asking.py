@@ -1,0 +1,80 @@
+"""Asks views on the engine of a session, of relations that a test gives."""
+
+from typing import Any
+
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.coverage import log_coverage
+from kafka_clientinfo.connections.table import OF_CONNECTION, with_connection_columns
+from kafka_clientinfo.runs.reference_tables import ROWS
+from kafka_clientinfo.scan.dataframe import SparkSession
+from kafka_clientinfo.tables.dialects import duckdb_macros
+from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.tables.types import duckdb_type, quoted_name
+from kafka_clientinfo.tables.views import DUCKDB, SPARK, ViewSettings, definition, is_view
+from tests.engines import on
+from tests.frames import relation as relation_of
+
+
+def asked(session: Any, view: str, settings: Settings | None = None, **relations: Any) -> Any:
+    """The rows of a view, as a relation of the session's engine.
+
+    A table or a view that the view reads is the relation of that name, if one is given; else a view is made of its own
+    definition, a reference table has the rows of the package, and another table has none. `api_usage` and
+    `connection_groups` get the columns of their connections, if `connections` are given; `log_coverage_parts` are made
+    of `ingested_files`.
+    """
+    settings = settings or Settings()
+    given, on_spark = ViewSettings.of(settings), not isinstance(session, SparkSession)
+    relations, names = _completed(session, relations, settings), {}
+
+    def relation(name: str) -> str:
+        if name not in names:
+            names[name] = f"{name}_of_{view}" if on_spark else quoted_name(f"{name} of {view}")
+            if name in relations and name != view:
+                _keep(session, names[name], relations[name])
+            elif is_view(name):
+                query = definition(name, SPARK if on_spark else DUCKDB, given, relation)
+                _make(session, names[name], query)
+            elif name in ROWS:
+                _keep(session, names[name], relation_of(session, list(ROWS[name]()), table_specs()[name].ddl))
+            else:
+                _make(session, names[name], _no_rows(name, on_spark))
+        return names[name]
+
+    if not on_spark:
+        for macro in duckdb_macros(given.log_zone):
+            session.connection.execute(macro)
+    return session.table(relation(view).strip('"'))
+
+
+def _completed(session: Any, relations: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    with on(session):
+        completed = dict(relations)
+        for name in ("api_usage", "connection_groups"):
+            if name in relations and "connections" in relations:
+                own = relations[name].drop(*OF_CONNECTION)
+                completed[name] = with_connection_columns(own, relations["connections"])
+        if "ingested_files" in relations and not {"log_coverage", "log_coverage_parts"} & relations.keys():
+            completed["log_coverage_parts"] = log_coverage(relations["ingested_files"], settings)
+    return completed
+
+
+def _keep(session: Any, name: str, rows: Any) -> None:
+    if not isinstance(session, SparkSession):
+        rows.createOrReplaceTempView(name)
+    else:
+        session.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {rows.sql()}")
+
+
+def _make(session: Any, name: str, query: str) -> None:
+    statement = (
+        f"CREATE OR REPLACE TEMP VIEW {name} AS {query}"  # one of a DataFrame could not be read twice in a query
+    )
+    session.sql(statement) if not isinstance(session, SparkSession) else session.connection.execute(statement)
+
+
+def _no_rows(name: str, on_spark: bool) -> str:
+    columns = table_specs()[name].columns
+    if on_spark:
+        return f"SELECT {', '.join(f'CAST(NULL AS {one.type}) AS `{one.name}`' for one in columns)} WHERE false"
+    return f"SELECT {', '.join(f'CAST(NULL AS {duckdb_type(one.type)}) AS {quoted_name(one.name)}' for one in columns)} WHERE false"

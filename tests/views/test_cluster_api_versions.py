@@ -1,0 +1,158 @@
+"""KIP-35's example of a client that wants to use a feature, and what a rolling upgrade looks like."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import protocol
+from kafka_clientinfo.connections.engine import F
+from kafka_clientinfo.releases.broker_releases import features, releases
+from tests.asking import asked
+from tests.engines import collected, computed, on
+from tests.frames import assert_table, at, frame
+
+Ranges = Mapping[int, tuple[int, int]]
+B1 = {0: (0, 3), 1: (2, 3)}
+B2 = {0: (1, 2), 1: (0, 3), 2: (0, 0)}
+CLUSTERS: dict[str, list[Ranges]] = {
+    "KIP-35": [B1, B2],
+    "nothing in common": [{0: (0, 1)}, {0: (2, 3)}],
+    "one of two APIs that a feature needs": [{0: (0, 7), 1: (0, 9)}],
+    **{
+        name: [{key: (r.low, r.high) for key, r in releases()[version].apis.items()} for version in versions]
+        for name, versions in {"rolling": ("3.9.1", "4.0.1"), "done": ("4.0.1", "4.0.1"), "old": ("2.3.1",)}.items()
+    },
+}
+
+
+def intersection(brokers: list[Ranges]) -> Ranges:
+    """The versions that every broker takes, of the APIs that every broker has."""
+    ends = {key: [broker[key] for broker in brokers] for key in set.intersection(*map(set, brokers))}
+    common = {key: (max(low for low, _ in all_), min(high for _, high in all_)) for key, all_ in ends.items()}
+    return {key: (low, high) for key, (low, high) in common.items() if low <= high}
+
+
+def is_usable(needs: Mapping[int, tuple[int, int]], brokers: list[Ranges]) -> bool:
+    """KIP-35: a feature is usable if all brokers take one and the same version of each request that it needs."""
+    common = intersection(brokers)
+    return all(
+        key in common and max(low, common[key][0]) <= min(high, common[key][1]) for key, (low, high) in needs.items()
+    )
+
+
+def row(cluster: str, broker: int, key: int, ends: tuple[int, int], seconds: float = 9, **given: Any) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "broker": str(broker),
+        "listener": "PLAINTEXT",
+        "api_key": key,
+        "min_version": ends[0],
+        "max_version": ends[1],
+        "first_seen": at(0),
+        "last_seen": at(seconds),
+        "answers": 1,
+    } | given
+
+
+@pytest.fixture(scope="module")
+def relation(rules_session: Any) -> Any:
+    rows = [
+        row(cluster, number, key, ends)
+        for cluster, brokers in CLUSTERS.items()
+        for number, ranges in enumerate(brokers)
+        for key, ends in ranges.items()
+    ]
+    rows += [
+        row("done", 0, 1, (0, 17), seconds=5),  # before its upgrade
+        row("done", 0, 7, (0, 3), seconds=5),  # gone since
+        row("done", 0, 1, (17, 17), listener="CONTROLLER"),
+        row("KIP-35", 0, 0, (0, 1)),  # in the millisecond of the answer with the higher range
+    ]
+    files = [{"file_id": n, "cluster": "done", "broker": n, "requests": int(n)} for n in ("0", "1", "2", "3")]
+    files += [{"file_id": "rolling", "cluster": "rolling", "broker": "0", "requests": 1}]
+    files[0]["requests"] = 9
+    files[3]["requests"] = 0  # a server.log
+    with on(rules_session):
+        ranges = frame(rules_session, "broker_api_versions", rows)
+        ledger = frame(rules_session, "ingested_files", files)
+        given = {"broker_api_versions": ranges, "ingested_files": ledger}
+        return computed(asked(rules_session, "cluster_api_versions", **given))
+
+
+@pytest.fixture(scope="module")
+def found(relation: Any) -> dict[str, dict[int, Any]]:
+    made: dict[str, dict[int, Any]] = {}
+    for item in collected(relation):
+        made.setdefault(item["cluster"], {})[item["api_key"]] = item
+    return made
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_the_ranges_are_what_all_brokers_take(found: dict[str, dict[int, Any]], cluster: str) -> None:
+    common = {
+        k: (r["min_version"], r["max_version"]) for k, r in found[cluster].items() if r["min_version"] is not None
+    }
+    assert common == intersection(CLUSTERS[cluster])
+
+
+@pytest.mark.kip("KIP-35", 15, 21, 22, 23)
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_feature_is_usable_if_every_api_allows_it(found: dict[str, dict[int, Any]], cluster: str) -> None:
+    usable: dict[str, set[bool]] = {}
+    for item in found[cluster].values():
+        for feature in item["features"]:
+            usable.setdefault(feature["feature"], set()).add(feature["usable"])
+    assert usable == {name: {is_usable(feature.needs, CLUSTERS[cluster])} for name, feature in features().items()}
+
+
+def test_a_rolling_upgrade_shows(found: dict[str, dict[int, Any]]) -> None:
+    fetch = found["rolling"][1]
+    assert (fetch["same_everywhere"], fetch["lowest_min"], fetch["highest_max"]) == (False, 0, 17)
+    assert found["rolling"][0]["brokers"] == 2
+    assert found["done"][1]["same_everywhere"]
+
+
+def test_a_brokers_former_ranges_do_not_count(found: dict[str, dict[int, Any]]) -> None:
+    assert 7 not in found["done"]
+
+
+def test_brokers_without_an_answer_are_counted(found: dict[str, dict[int, Any]]) -> None:
+    assert {item["brokers_silent"] for item in found["done"].values()} == {1}
+    assert {item["brokers_silent"] for item in found["old"].values()} == {0}
+    assert {item["brokers_silent"] for item in found["rolling"].values()} == {0}  # one of the logs is gone
+
+
+@pytest.mark.kip("KIP-35", 21)
+def test_what_an_api_allows_and_what_the_feature_needs_are_kept_apart(found: dict[str, dict[int, Any]]) -> None:
+    (zstd,) = [f for f in found["KIP-35"][0]["features"] if f["feature"] == "zstd_compression"]
+    assert (zstd["kip"], zstd["min_version"], zstd["met"], zstd["usable"]) == ("KIP-110", 7, False, False)
+    assert found["KIP-35"][22]["brokers_with_api"] == 0
+
+
+def common(key: int, **given: Any) -> dict[str, Any]:
+    """A row of the cluster of KIP-35's example, whose brokers never advertise the API unless that is given."""
+    return {
+        "cluster": "KIP-35",
+        "api_key": key,
+        "api_name": protocol.api_name(key),
+        "same_everywhere": False,
+        "brokers": 2,
+        "brokers_with_api": 2,
+        "brokers_silent": 0,
+        "as_of": at(9),
+    } | given
+
+
+@pytest.mark.kip("KIP-35", 20)
+def test_the_table_of_kip_35s_example(relation: Any, rules_session: Any) -> None:
+    """Of the APIs that brokers of the example advertise; what features need is tested above."""
+    with on(rules_session):
+        advertised = relation.where((F.col("cluster") == "KIP-35") & (F.col("brokers_with_api") > 0))
+        advertised = advertised.withColumn("features", F.lit(None))
+    expected = [
+        common(0, min_version=1, max_version=2, lowest_min=0, highest_max=3),
+        common(1, min_version=2, max_version=3, lowest_min=0, highest_max=3),
+        common(2, brokers_with_api=1, lowest_min=0, highest_max=0),
+    ]
+    assert_table(advertised, rules_session, "cluster_api_versions", expected)

@@ -1,0 +1,122 @@
+"""Which library a connection without a name has by the others of its client: of one day, client id, principal and host."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.protocol import api_key
+from tests.asking import asked
+from tests.engines import collected, computed, on
+from tests.frames import judge_requests, log, named, request
+
+Row = dict[str, Any]
+DAY = 86_400
+GO = (("LEAVE_GROUP", 0, 1),)
+AIOKAFKA = (("API_VERSIONS", 0, 1), ("METADATA", 5, 2), ("PRODUCE", 7, 3))
+THIN = (("FIND_COORDINATOR", 0, 1),)
+"""What kafka-go sends, and old kafka-python."""
+OTHER = (("API_VERSIONS", 2, 1), ("METADATA", 8, 2), ("FETCH", 4, 3), ("JOIN_GROUP", 1, 4))
+"""What no library sends."""
+
+
+def sent(what: tuple[tuple[str, int, int], ...], seconds: float, **given: Any) -> list[Row]:
+    rows = []
+    for place, (api, version, number) in enumerate(what):
+        answered = {"error_code": 0, "request": "{}"} if api == "API_VERSIONS" else {}
+        of_api = {"api_key": api_key(api), "api_name": api, "correlation_id": number}
+        rows.append(request("?", seconds + place / 100, "METADATA", version, **of_api, **answered, **given))
+    return rows
+
+
+def stated(name: str, seconds: float, client_id: str) -> list[Row]:
+    row, *_ = sent((("API_VERSIONS", 4, 0),), seconds, client_id=client_id)
+    return [row | {"request": named(name, "4.1.1"), "client_software_name": name, "client_software_version": "4.1.1"}]
+
+
+# A client's connections: the one that is looked at, others, and the library that it probably has.
+CLIENTS: dict[str, tuple[list[Row], list[list[Row]], str | None]] = {
+    "alone": (sent(THIN, 500, client_id="alone"), [], None),
+    "one that shows it": (sent(THIN, 500, client_id="one"), [sent(GO, 600, client_id="one")], "kafka-go"),
+    "one that showed it": (sent(THIN, 700, client_id="two"), [sent(GO, 600, client_id="two")], "kafka-go"),
+    "others that agree": (
+        sent(THIN, 500, client_id="agree"), [sent(GO, 600, client_id="agree"), sent(GO, 700, client_id="agree")],
+        "kafka-go",
+    ),
+    "one that shows it, and one that shows nothing": (
+        sent(THIN, 500, client_id="nothing"), [sent(GO, 600, client_id="nothing"), sent(OTHER, 700, client_id="nothing")],
+        "kafka-go",
+    ),
+    "one that states it, and one that shows it": (
+        sent(THIN, 500, client_id="both"), [sent(GO, 600, client_id="both"), stated("kafka-go", 700, "both")],
+        "kafka-go",
+    ),
+    "others of two libraries": (
+        sent(THIN, 500, client_id="differ"), [sent(GO, 600, client_id="differ"), sent(AIOKAFKA, 700, client_id="differ")],
+        None,
+    ),
+    "one that states another library": (
+        sent(THIN, 500, client_id="says"), [sent(GO, 600, client_id="says"), stated("sarama", 700, "says")], None,
+    ),
+    "one that only states it": (sent(THIN, 500, client_id="only"), [stated("kafka-go", 600, "only")], None),
+    "it behaves otherwise": (sent(OTHER, 500, client_id="else"), [sent(GO, 600, client_id="else")], None),
+    "another client id": (sent(THIN, 500, client_id="mine"), [sent(GO, 600, client_id="its")], None),
+    "no client id": (sent(THIN, 500, client_id=None), [sent(GO, 600, client_id=None)], None),
+    "an empty client id": (sent(THIN, 500, client_id=""), [sent(GO, 600, client_id="")], None),
+    "another host": (
+        sent(THIN, 500, client_id="host"), [sent(GO, 600, client_id="host", remote_host="10.0.0.8")], None,
+    ),
+    "another principal": (
+        sent(THIN, 500, client_id="who"), [sent(GO, 600, client_id="who", principal="User:other")], None,
+    ),
+    "another day": (sent(THIN, 500, client_id="day"), [sent(GO, 600 + DAY, client_id="day")], None),
+}  # fmt: skip
+CASES = {
+    **{name: rows for name, (rows, *_) in CLIENTS.items()},
+    **{f"{name}, {n}": rows for name, (_, others, _) in CLIENTS.items() for n, rows in enumerate(others)},
+}
+
+
+@pytest.fixture(scope="module")
+def probable(rules_session: Any) -> dict[str, Any]:
+    """The view's row of each case."""
+    rows = [
+        row | {"connection_id": name} if row["connection_id"] == "?" else row
+        for name, of_case in CASES.items()
+        for row in of_case
+    ]
+    with on(rules_session):
+        judged = computed(judge_requests(*log(rules_session, rows), Settings(), concerns()))
+        found = computed(connections(judged, Settings(), concerns()))
+    answer = collected(asked(rules_session, "probable_connections", connections=found))
+    return {row["connection_id"]: row for row in answer}
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_connection_that_shows_too_little_has_the_library_of_its_clients_others(
+    probable: dict[str, Any], name: str
+) -> None:
+    row = probable[name]
+    *_, library = CLIENTS[name]
+    assert row["client_software_name"] == "unknown"
+    assert row["probable_software_name"] == library
+    assert row["probable_basis"] == (None if library is None else "client")
+    versions = (row["probable_versions_from"], row["probable_versions_to"])
+    own = {one["software_name"]: (one["versions_from"], one["versions_to"]) for one in row["candidate_software"]}
+    assert versions == ((None, None) if library is None else own[library])
+    evidence = "other connections of the client; its own requests fit"
+    assert row["probable_evidence"] == (None if library is None else evidence)
+
+
+def test_what_a_connection_shows_itself_stays_whatever_others_show(probable: dict[str, Any]) -> None:
+    for number, library in enumerate(("kafka-go", "aiokafka")):
+        row = probable[f"others of two libraries, {number}"]
+        assert (row["probable_software_name"], row["probable_basis"]) == (library, "connection")
+
+
+def test_all_libraries_that_fit_are_listed_with_their_releases(probable: dict[str, Any]) -> None:
+    row = probable["alone"]
+    assert len({one["software_name"] for one in row["candidate_software"]}) == len(row["candidate_software"]) > 1
+    assert "one that only states it, 0" not in probable
