@@ -5,10 +5,13 @@ from collections.abc import Sequence
 
 from .errors import ConfigError
 
-# Printable by category, but invisible, or they change the characters beside them: fillers, variation selectors.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
+INVISIBLE = (
+    ("\u034f", "\u034f"), ("\u115f", "\u1160"), ("\u17b4", "\u17b5"), ("\u180b", "\u180f"), ("\u2800", "\u2800"), ("\u3164", "\u3164"),
+    ("\ufe00", "\ufe0f"), ("\uffa0", "\uffa0"), ("\U000e0100", "\U000e01ef"),
+)  # fmt: skip
+"""Ranges of characters that are printable by category, but invisible, or change the characters beside them: fillers,
+variation selectors."""
+_INVISIBLE = re.compile(f"[{''.join(f'{first}-{last}' for first, last in INVISIBLE)}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 4000
 """The most characters of one text, if no width is given."""

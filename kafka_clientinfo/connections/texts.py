@@ -6,19 +6,12 @@ from operator import and_
 from string import Formatter
 from typing import Any
 
+from ..tables.dialects import UNSAFE
 from .engine import Column, DataFrame, F
 
 LISTED = 20
 """The number of distinct texts that a list column keeps."""
 
-_UNSAFE = (
-    r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
-    r"|[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
-)
-"""Characters that move a terminal's cursor, turn or break a line, or are invisible; see `printable.safe`.
-
-These are all but letters, marks, digits, punctuation, symbols and the plain blank; and invisible ones among those.
-"""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -153,4 +146,4 @@ def sentence(template: str, **columns: Column) -> Column:
 def harmless(text: Column, longest: int) -> Column:
     """Cut a text and replace characters that a terminal would act on: messages show logged hosts and names."""
     cut = F.when(F.length(text) > longest, F.concat(F.substring(text, 1, longest), F.lit("…"))).otherwise(text)
-    return F.regexp_replace(cut, _UNSAFE, _REPLACEMENT)
+    return F.regexp_replace(cut, UNSAFE, _REPLACEMENT)

@@ -9,6 +9,7 @@ from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.views import is_view, views
 from ..warehouse import ddl
+from ..warehouse.creation import store_view
 from ..warehouse.state import State, read_state
 from ..warehouse.stores import unless_not_made
 from ..warehouse.table_layout import TableLayout, layout_of
@@ -72,7 +73,8 @@ def store_views(lake: Warehouse, names: Iterable[str]) -> dict[str, str]:
     failed = {}
     for name in names:
         try:
-            lake.store_view(name, SparkTables(lake.spark, lake.root).relation(name))
+            rows = SparkTables(lake.spark, lake.root).relation(name)
+            store_view(lake.address, name, rows.coalesce(1) if lake.one_file else rows)
         except Exception as error:
             failed[name] = failure_message(error, lake.root)
     return failed

@@ -10,10 +10,9 @@ import duckdb
 from ..config.settings import Settings
 from ..connections.engine import Engine, running_on
 from ..runs.steps import needed, steps
-from ..tables.dialects import duckdb_macros
 from ..tables.types import quoted_name
 from ..tables.views import DUCKDB as DUCKDB_SQL
-from ..tables.views import ViewSettings, definition, definitions, is_view, words
+from ..tables.views import ViewSettings, definition, definitions, stored_tables
 from . import functions
 from .column import Window
 from .dataframe import SparkSession
@@ -41,8 +40,8 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
             "stored_broker_hosts": None,
             "settings": settings,
         }
-        tables = _tables_of(definitions() if wanted is None else wanted) | set(by_name if wanted is None else ())
-        for name in TopologicalSorter(needed(tables & by_name.keys())).static_order():
+        tables = by_name if wanted is None else {table for name in wanted for table in stored_tables(name)}
+        for name in TopologicalSorter(needed(by_name.keys() & tables)).static_order():
             relation: Any = by_name[name].make(relations)  # a `dataframe.DataFrame`
             database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")
             relations[name] = session.table(name)
@@ -50,23 +49,12 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
 
 
 def make_views(database: duckdb.DuckDBPyConnection, settings: Settings) -> None:
-    """Create the views over the tables that are there; a view over one that is not there is left out."""
+    """Create the views over the tables that are there; a view over one that is not there is left out.
+
+    The database has the macros of `duckdb_macros`.
+    """
     given = ViewSettings.of(settings)
-    for macro in duckdb_macros(settings.log_zone):
-        database.execute(macro)
     for name in definitions():
         with suppress(duckdb.CatalogException):
             query = definition(name, DUCKDB_SQL, given, quoted_name)
             database.execute(f"CREATE OR REPLACE TEMP VIEW {quoted_name(name)} AS {query}")
-
-
-def _tables_of(names: Iterable[str]) -> set[str]:
-    """Return the names, and those of the tables that the views among them read."""
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += words(definitions()[name]) if is_view(name) else []
-    return found

@@ -9,21 +9,30 @@ Views are written in the part of Spark's SQL that DuckDB shares. What differs is
     explode, collect_list, array_sort, …     | as it is                     | a macro of that name (`duckdb_macros`)
     harmless(text, length), quoted(text)     | expanded                     | a macro
     local_time(at): as the log writes it     | expanded                     | a macro
+    grep_escaped(text), for grep -E          | expanded                     | a macro
     list_sum(list), without nulls            | expanded                     | as it is
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from ..printable import INVISIBLE
 from .types import quoted_text
 
-_UNSAFE = (
-    r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
-    r"|[\x{034f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{e0100}-\x{e01ef}]"
+UNSAFE = (
+    r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|["
+    + "".join(rf"\x{{{ord(first):x}}}-\x{{{ord(last):x}}}" for first, last in INVISIBLE)
+    + "]"
 )
-"""Characters that move a terminal's cursor, turn or break a line, or are invisible; see `printable.safe`."""
+"""A regular expression of Java and of RE2: characters that move a terminal's cursor, turn or break a line, or are invisible.
+
+These are all but letters, marks, digits, punctuation, symbols and the plain blank, and invisible ones among those; see
+`printable.safe`.
+"""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _QUOTED_LENGTH = 80
+_OF_GREP, _SPARK_ESCAPED, _DUCKDB_ESCAPED = r"([\\\[\](){}.*+?^$|])", r"\\$1", r"\\\1"
+"""A character with a meaning in an extended regular expression; and it with a backslash, as either engine replaces it."""
 
 
 def spark_literal(text: str) -> str:
@@ -34,7 +43,7 @@ def spark_literal(text: str) -> str:
 
 def spark_sql(text: str, log_zone: str) -> str:
     """Return a view's SQL for Spark; `log_zone` is the zone in which logs state times."""
-    pattern, zone = spark_literal(_UNSAFE), spark_literal(log_zone)
+    pattern, zone = spark_literal(UNSAFE), spark_literal(log_zone)
 
     def harmless(arguments: Sequence[str]) -> str:
         value, length = arguments
@@ -48,11 +57,14 @@ def spark_sql(text: str, log_zone: str) -> str:
     def local_time(arguments: Sequence[str]) -> str:
         return f"date_format(from_utc_timestamp({arguments[0]}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')"
 
+    def grep_escaped(arguments: Sequence[str]) -> str:
+        return f"regexp_replace({arguments[0]}, {spark_literal(_OF_GREP)}, {spark_literal(_SPARK_ESCAPED)})"
+
     def list_sum(arguments: Sequence[str]) -> str:
         return f"aggregate({arguments[0]}, CAST(0 AS BIGINT), (total, number) -> total + number)"
 
-    functions = {"harmless": harmless, "quoted": quoted, "local_time": local_time, "list_sum": list_sum}
-    return _rewritten(text, functions, _as_spark_literal)
+    functions = (harmless, quoted, local_time, grep_escaped, list_sum)
+    return _rewritten(text, {function.__name__: function for function in functions}, _as_spark_literal)
 
 
 def _as_spark_literal(literal: str) -> str:
@@ -112,10 +124,11 @@ def duckdb_macros(log_zone: str) -> list[str]:
         "regexp_like(x, pattern)": "regexp_matches(x, pattern)",
         "bool_count(x)": "count(*) FILTER (WHERE x)",
         "harmless(x, n)": (
-            f"regexp_replace(CASE WHEN length(x) > n THEN substring(x, 1, n) || '…' ELSE x END, {quoted_text(_UNSAFE)}, "
+            f"regexp_replace(CASE WHEN length(x) > n THEN substring(x, 1, n) || '…' ELSE x END, {quoted_text(UNSAFE)}, "
             f"'{_REPLACEMENT}', 'g')"
         ),
         "quoted(x)": f"'''' || harmless(coalesce(x, 'null'), {_QUOTED_LENGTH}) || ''''",
+        "grep_escaped(x)": f"regexp_replace(x, {quoted_text(_OF_GREP)}, {quoted_text(_DUCKDB_ESCAPED)}, 'g')",
         "local_time(x)": f"strftime(timezone({zone}, timezone('UTC', x)), '%Y-%m-%d %H:%M:%S,%g')",
     }
     return [f"CREATE OR REPLACE MACRO {name} AS {body}" for name, body in macros.items()]

@@ -1,13 +1,16 @@
-"""Relations of the package's own data that views join: Kafka's APIs, and what features need of them."""
+"""Relations of the package's own data that views join, small enough to stand in a query: APIs, errors, libraries."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ..logs.apis import SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS
 from ..protocol import api_names
+from ..protocol.error_codes import errors
 from ..releases.broker_releases import features
+from ..releases.client_libraries import BINDINGS
 from ..releases.reference_rows import client_library_rows
+from .types import quoted_text
 
 Value = str | int | bool | None
 
@@ -19,12 +22,13 @@ class Reference:
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
 
-    def sql(self, literal: Callable[[str], str]) -> str:
-        """Return a subquery with the rows; `literal` returns a text as a literal."""
+    @property
+    def sql(self) -> str:
+        """A subquery with the rows."""
 
         def value(one: Value) -> str:
             if isinstance(one, str):
-                return literal(one)
+                return quoted_text(one)
             return "NULL" if one is None else str(one).lower()
 
         rows = ", ".join(f"({', '.join(map(value, row))})" for row in self.rows)
@@ -52,4 +56,8 @@ def references() -> dict[str, Reference]:
             "library software_name client_id_pattern client_id_start version_settings", client_library_rows()
         ),
         "api_names": _reference("api_key api_name served_by_brokers_only served_by_controllers_only", apis),
+        "bindings": _reference("name_start library", BINDINGS.items()),
+        "kafka_errors": _reference(
+            "error_code error_name is_retriable", ((one.code, one.name, one.retriable) for one in errors().values())
+        ),
     }

@@ -20,7 +20,6 @@ from typing import Any
 from .. import resources
 from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
-from ..protocol.error_codes import errors
 from . import dialects
 from .references import references
 from .spec import TableSpec, table_specs, view_specs
@@ -70,9 +69,10 @@ class ViewSettings:
         """Return them as JSON holds them."""
         return {**asdict(self), "controller_listeners": list(self.controller_listeners)}
 
-    def texts(self, literal: Callable[[str], str]) -> dict[str, str]:
+    @property
+    def texts(self) -> dict[str, str]:
         """Return SQL for each setting that a view names in braces."""
-        listeners = ", ".join(map(literal, self.controller_listeners or ("",)))
+        listeners = ", ".join(map(quoted_text, self.controller_listeners or ("",)))
         numbers = {**self.activity, "bucket_minutes": self.bucket_minutes, "max_idle_ms": self.max_idle_ms}
         numbers["bucket_seconds"] = self.bucket_minutes * 60
         return {name: str(int(number)) for name, number in numbers.items()} | {"controller_listeners": f"({listeners})"}
@@ -105,26 +105,21 @@ DUCKDB = Dialect(
 def views() -> dict[str, View]:
     """Return the README's questions by name; the first line of a file is a comment, which becomes the view's.
 
-    `{releases}` in a file stands for the measured releases of Kafka, `{error_codes}` for Kafka's errors: their codes, their
-    names, and whether they are retriable. Both are rows of VALUES. The name of a view stands for its query, so that the
-    queries returned name only tables and declared views.
+    The name of a question or of one of the package's relations stands for its query, so that the queries returned name
+    only tables and declared views.
     """
-    files = (file.name for file in (resources.schemas() / "broker_api_ranges").iterdir())
-    releases = ", ".join(f"('{name.removesuffix('.json')}')" for name in sorted(files) if name.endswith(".json"))
-    known = ", ".join(f"({error.code}, '{error.name}', {error.retriable})" for error in errors().values())
-    comments, queries = {}, {}
-    for name, (comment, query) in _files().items():
-        if name not in definitions():
-            comments[name] = comment
-            queries[name] = query.replace("{releases}", releases).replace("{error_codes}", known)
+    questions = {name: text for name, text in _files().items() if name not in definitions()}
+    relations = {name: query for name, (_, query) in questions.items()}
 
-    def written_out(sql: str) -> str:
-        for name, query in queries.items():
-            if f"{{{name}}}" in sql:
-                sql = sql.replace(f"{{{name}}}", f"({written_out(query)})")
-        return sql
+    def written_out(query: str) -> str:
+        for name in words(query):
+            if name in references():
+                query = query.replace(f"{{{name}}}", references()[name].sql)
+            elif name in relations:
+                query = query.replace(f"{{{name}}}", f"({written_out(relations[name])})")
+        return query
 
-    return {name: View(name, comments[name], written_out(query)) for name, query in queries.items()}
+    return {name: View(name, comment, written_out(query)) for name, (comment, query) in questions.items()}
 
 
 @lru_cache(maxsize=1)
@@ -185,12 +180,12 @@ def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Ca
         settings: of the build that wrote the tables.
         relation: returns SQL for a table or another view.
     """
-    query, given = definitions()[name], settings.texts(quoted_text)
+    query, given = definitions()[name], dict(settings.texts)
     for other in words(query):
         if other == "violation_rules":
             given[other] = _violation_rules(settings)
         elif other in references():
-            given[other] = references()[other].sql(quoted_text)
+            given[other] = references()[other].sql
         elif other not in given:
             given[other] = f"\0{other}\0"
     text = dialect.translated(_WORD.sub(lambda match: given[match[1]], query), settings.log_zone)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import WarehouseError
 from ..spark.failures import REFUSED, RIGHTS, failure_message
@@ -29,10 +29,9 @@ _IN_THE_WAY = (
 )
 """The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
 _LOCATION = re.compile(r"The associated location \('(.+)'\) is not empty")
-STORED = {"kafka_clientinfo.definition": "stored"}
-"""Property of a table with the rows of a view of its name."""
-_DEFINITION = next(iter(STORED))
-"""Property of a view: a hash of its definition. A view without it is not ours."""
+_DEFINITION = "kafka_clientinfo.definition"
+"""Property of a view: a hash of its definition; of a table with the rows of a view: `_STORED`. One without it is not ours."""
+_STORED = "stored"
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:
@@ -184,8 +183,24 @@ def _make_view(spark: SparkSession, address: Address, name: str, comment: str, q
         spark.sql(f"{made} TBLPROPERTIES {properties} AS {query}")
 
 
+def store_view(address: Address, name: str, rows: DataFrame) -> None:
+    """Write the rows of a view to a Delta table of its name, in place of all that are there, in one commit."""
+    properties = {ddl.DELETION_VECTORS: "false", _DEFINITION: _STORED}
+    if not address.is_schema:
+        writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writer.options(**properties).save(address.location(name))
+        return
+    spark = rows.sparkSession
+    if ddl.detail(spark, address.table(name)) is None:
+        spark.sql(f"DROP VIEW IF EXISTS {address.table(name)}")
+    by_name = rows.writeTo(address.table(name)).using("delta")
+    for key, value in properties.items():
+        by_name = by_name.tableProperty(key, value)
+    by_name.createOrReplace()
+
+
 def _is_stored(properties: Mapping[str, str] | None) -> bool:
-    return (properties or {}).get(_DEFINITION) == STORED[_DEFINITION]
+    return (properties or {}).get(_DEFINITION) == _STORED
 
 
 def _has_raw_bytes(spec: TableSpec) -> bool:

@@ -22,7 +22,7 @@ from . import ddl, replacement
 from .address import address_in
 from .claims import CLAIM, Claims, last_metadata
 from .commit import latest_version, write
-from .creation import STORED, close_folder, make_schema, make_table
+from .creation import close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
 from .repair import mend, refuse_damaged
 from .staging import Staging
@@ -107,7 +107,7 @@ class Warehouse:
         if self.address.is_schema:
             make_schema(self.spark, self.address)
         if not self.locked:
-            self._create(LEDGER)
+            self._make(LEDGER)
         self._claims.note_version()
         if self.is_new:
             self._state = State()
@@ -239,7 +239,7 @@ class Warehouse:
 
     def create_missing(self, names: Iterable[str]) -> None:
         """Make tables that do not exist, empty and as declared."""
-        at_once(self._create, names)
+        at_once(self._make, names)
 
     def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; `batch_id` is stored in the table's history.
@@ -261,21 +261,6 @@ class Warehouse:
         """Replace the whole table, or the rows that meet a condition in SQL, in one commit."""
         written = self._write(name, rows, "overwrite", batch_id, where)
         self._rows[name] = written if where is None else None
-
-    def store_view(self, name: str, rows: DataFrame) -> None:
-        """Write the rows of a view to a Delta table of its name, in place of all that are there, in one commit."""
-        properties = {ddl.DELETION_VECTORS: "false", **STORED}
-        rows = rows.coalesce(1) if self.one_file else rows
-        if not self.address.is_schema:
-            writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-            writer.options(**properties).save(self.address.location(name))
-            return
-        if ddl.detail(self.spark, self.table(name)) is None:
-            self.spark.sql(f"DROP VIEW IF EXISTS {self.table(name)}")
-        by_name = rows.writeTo(self.table(name)).using("delta")
-        for key, value in properties.items():
-            by_name = by_name.tableProperty(key, value)
-        by_name.createOrReplace()
 
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Insert rows, or replace rows with the same key, in one commit."""
@@ -348,10 +333,7 @@ class Warehouse:
         values = None if rows is None else rows * len(self.spec(name).columns)
         return ddl.is_small(self.spark, self.table(name), values)
 
-    def _create(self, name: str) -> None:
-        self._make(name, None, "")
-
-    def _make(self, name: str, rows: DataFrame | None, batch_id: str) -> bool:
+    def _make(self, name: str, rows: DataFrame | None = None, batch_id: str = "") -> bool:
         """Make a table in one commit, with its first rows if there are any; return whether it did not exist."""
         spec = self.spec(name)
         with self._creating[name]:

@@ -160,7 +160,7 @@ shared AS (
 ),
 
 -- The lives of ids in request headers that only one client uses: the time between the first and the last connection with an id.
--- Connections whose software is not known may be of the same client.
+-- Connections with unknown software may be of the same client.
 lives AS (
   SELECT cluster, instance_id,
          min(coalesce(principal, '')) AS principal,

@@ -17,7 +17,7 @@ FROM (
         SELECT i.*, r.release,
                CASE WHEN i.refused_by[r.release] IS NOT NULL THEN 0 WHEN i.deprecated_by[r.release] IS NOT NULL THEN 1
                     WHEN i.undecided_by[r.release] IS NOT NULL THEN 2 ELSE 3 END AS verdict_rank
-        FROM {upgrade_impact} AS i CROSS JOIN (VALUES {releases}) AS r(release)
+        FROM {upgrade_impact} AS i CROSS JOIN (SELECT DISTINCT release FROM {kafka_releases}) AS r
     ) AS of_uses
 ) AS of_clients
 WHERE use_rank = 1

@@ -39,7 +39,7 @@ QUESTIONS = (
 
 _QUICK = ("client_latency", "what_the_log_shows", "who_connects", "who_floods")
 _INTRICATE = ("client_instances", "group_rebalances", "topic_usage", "upgrade_impact", "violations")
-"""Views whose plan takes Spark a long time."""
+"""Views that Spark takes long to plan."""
 
 
 def test_there_is_a_view_for_each_question() -> None:

@@ -17,9 +17,9 @@ FOUND_BY = ("activity", "client_instances", "failed_requests", "groups", "negoti
 HOSTILE = "\x1b[2J\x85\u202e\u200b" + "y" * 5_000
 KINDS = {column.name: column.type for column in table_spec("violations").columns}
 COLUMNS = (
-    "rule", "cluster", "broker", "connection_id", "opened_at", "opened_seq", "group_id", "client_id", "principal",
-    "client_software_name", "client_software_version", "remote_host", "occurrences", "rejected", "taken", "first_at",
-    "last_at", "example", "message", "blames", "binds",
+    "rule", "cluster", "broker", "connection_id", "group_id", "client_id", "principal", "client_software_name",
+    "client_software_version", "remote_host", "occurrences", "rejected", "taken", "first_at",
+    "last_at", "example", "message", "binds",
 )  # fmt: skip
 OF_CONNECTION = {
     "rule": "log_forging",
@@ -55,12 +55,12 @@ FINDINGS = {
     "client_instances": [
         finding("client_instance_id_renewed", broker="b", connection_id="x", binds=True),
         finding("client_instance_id_renewed", broker="b", connection_id="y", binds=False),
-        finding("client_instance_id_shared", broker="b", connection_id="y", binds=False, blames="client"),
+        finding("client_instance_id_shared", broker="b", connection_id="y", binds=False),
     ],
     "failed_requests": [finding("login_failed", broker="b", connection_id="x", principal="User:p")],
     "groups": [
         finding("mixed_protocol_types", group_id="g", rejected=1, taken=0),
-        finding("group_type_mismatch", group_id="g", blames="broker"),
+        finding("protocol_nobody_offered", group_id="g"),
     ],
     "negotiations": [finding("versions_learnt_elsewhere", broker="b", connection_id="x")],
 }
@@ -104,11 +104,10 @@ def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[Any, Any
     assert (stated["kip"], stated["severity"]) == (None, "error")
 
 
-def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(found: dict[Any, Any]) -> None:
-    """Nobody is blamed where the KIP does not bind, whatever the finding says."""
+def test_a_row_blames_whom_its_rule_blames(found: dict[Any, Any]) -> None:
+    """Nobody is blamed where the KIP does not bind."""
     blames = {key: row["blames"] for key, row in found.items()}
     expected = {key: rules()[key[0]].blames for key in found}
-    expected |= {("group_type_mismatch", None): "broker"}
     expected |= {(name, "y"): "nobody" for name in ("client_instance_id_renewed", "client_instance_id_shared")}
     assert blames == expected
 

@@ -19,7 +19,7 @@ from kafka_clientinfo.tables.views import ViewSettings, definitions, views
 from kafka_clientinfo.warehouse import creation
 from kafka_clientinfo.warehouse import ddl as sql
 from kafka_clientinfo.warehouse.address import Address, address_in
-from kafka_clientinfo.warehouse.creation import STORED, make_schema, make_table, make_views
+from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -293,7 +293,7 @@ def test_a_view_is_made_if_it_is_missing_or_has_another_definition() -> None:
 
 
 def test_a_view_that_is_stored_is_a_table() -> None:
-    catalog = Catalog({}, STORED)
+    catalog = Catalog({}, {"kafka_clientinfo.definition": "stored"})
     make_views(catalog, NAMED, ViewSettings(), ["broker_hosts"])  # type: ignore[arg-type]
     about = [said for said in catalog.said if said.split()[-1] == NAMED.table("broker_hosts")]
     assert about == ["SHOW TBLPROPERTIES `main`.`kafka`.`broker_hosts`"]

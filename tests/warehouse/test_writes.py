@@ -163,12 +163,12 @@ def test_before_anything_is_read_the_newest_version_is_noted(
     monkeypatch.setattr(warehouse, "read_state", lambda spark, address: done.append("state") or state)
     monkeypatch.setattr(warehouse, "mend", lambda lake: done.append("mend"))
     lake = lake_of(tmp_path, done)
-    monkeypatch.setattr(lake, "_create", lambda name: done.append(name))
+    monkeypatch.setattr(lake, "_make", lambda name: done.append(name))
     assert lake.open() == state
     assert done == ["damage", LEDGER, "noted", "state", "mend"]
     done.clear()
     locked = lake_of(tmp_path, done, locked=True)
-    monkeypatch.setattr(locked, "_create", None)
+    monkeypatch.setattr(locked, "_make", None)
     assert locked.open() == State()
     assert done == ["damage", "noted"]
     save(tmp_path / LEDGER, {named(0): commit(*TABLE)})

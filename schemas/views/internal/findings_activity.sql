@@ -46,14 +46,10 @@ found AS (
 ),
 with_example AS (
     SELECT *,
-           -- Only JSON records surely have the connection id on their first line. chr(123) and chr(125) are braces.
+           -- Only JSON records surely have the connection id on their first line.
            '^\[' || local_time(connection.opened_at) || '\] [A-Z]+ Completed request:'
            || CASE WHEN connection.log_generation = 'json'
-                   THEN '.*"connection":"'
-                        || array_join(transform(split(connection.connection_id, ''), sign ->
-                               CASE WHEN sign IN ('\', '[', ']', '(', ')', '.', '*', '+', '?', '^', '$', '|', chr(123), chr(125))
-                                    THEN '\' || sign ELSE sign END), '')
-                        || '"'
+                   THEN '.*"connection":"' || grep_escaped(connection.connection_id) || '"'
                    ELSE '' END AS grep
     FROM found
 ),
@@ -78,11 +74,10 @@ by_connection_id AS (
     FROM with_example
     GROUP BY rule, cluster, broker, connection.connection_id
 )
-SELECT rule, cluster, broker, connection_id, CAST(NULL AS TIMESTAMP) AS opened_at, CAST(NULL AS INT) AS opened_seq,
-       CAST(NULL AS STRING) AS group_id, earliest.client_id AS client_id, earliest.principal AS principal,
+SELECT rule, cluster, broker, connection_id, CAST(NULL AS STRING) AS group_id, earliest.client_id AS client_id, earliest.principal AS principal,
        earliest.client_software_name AS client_software_name, earliest.client_software_version AS client_software_version,
        earliest.remote_host AS remote_host, CAST(occurrences AS BIGINT) AS occurrences, CAST(NULL AS BIGINT) AS rejected,
        CAST(NULL AS BIGINT) AS taken, first_at, last_at,
        named_struct('logged_at', earliest.opened_at, 'correlation_id', CAST(NULL AS INT), 'grep', earliest.grep) AS example,
-       message, CAST(NULL AS STRING) AS blames, CAST(NULL AS BOOLEAN) AS binds
+       message, CAST(NULL AS BOOLEAN) AS binds
 FROM by_connection_id

@@ -54,18 +54,8 @@ found AS (
     ON l.cluster = c.cluster AND l.entry.broker = c.broker AND l.entry.connection_id = c.connection_id
     AND l.entry.opened_at = c.opened_at AND l.entry.opened_seq = c.opened_seq
   GROUP BY l.entry.rule, l.cluster, l.entry.broker, l.entry.connection_id
-),
--- The connection id in an extended regular expression: characters with a meaning get a backslash. 123 and 125 are curly brackets.
-escaped AS (
-  SELECT *,
-         replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(
-           connection_id, '\', '\\'), '[', '\['), ']', '\]'), '(', '\('), ')', '\)'), chr(123), '\' || chr(123)),
-           chr(125), '\' || chr(125)), '.', '\.'), '*', '\*'), '+', '\+'), '?', '\?'), '^', '\^'), '$', '\$'), '|', '\|') AS id_pattern
-  FROM found
 )
 SELECT rule, cluster, broker, connection_id,
-       CAST(NULL AS TIMESTAMP) AS opened_at,
-       CAST(NULL AS INT) AS opened_seq,
        CAST(NULL AS STRING) AS group_id,
        example.client_id AS client_id,
        example.principal AS principal,
@@ -79,9 +69,8 @@ SELECT rule, cluster, broker, connection_id,
        -- Only JSON records hold the id, and these have the connection id on the same line.
        named_struct(
          'logged_at', example.opened_at, 'correlation_id', CAST(NULL AS INT),
-         'grep', '^\[' || local_time(example.opened_at) || '\] [A-Z]+ Completed request:.*"connection":"' || id_pattern || '"'
+         'grep', '^\[' || local_time(example.opened_at) || '\] [A-Z]+ Completed request:.*"connection":"' || grep_escaped(connection_id) || '"'
        ) AS example,
        'client instance id ' || quoted(example.instance_id) || ' ' || example.words AS message,
-       CAST(NULL AS STRING) AS blames,
        binds
-FROM escaped
+FROM found

@@ -161,8 +161,6 @@ findings AS (
   GROUP BY rule, cluster, broker, connection_id
 )
 SELECT rule, cluster, broker, connection_id,
-       CAST(NULL AS TIMESTAMP) AS opened_at,
-       CAST(NULL AS INT) AS opened_seq,
        CAST(NULL AS STRING) AS group_id,
        CAST(NULL AS STRING) AS client_id,
        earliest.principal AS principal,
@@ -183,6 +181,5 @@ SELECT rule, cluster, broker, connection_id,
          || ' from ' || coalesce(earliest.remote_host, '?')
          || coalesce(' at the listener ' || earliest.wrong_listener, '') || earliest.although
          || ': ''' || harmless(earliest.detail, 160) || '''' AS message,
-       CAST(NULL AS STRING) AS blames,
        CAST(NULL AS BOOLEAN) AS binds
 FROM findings

@@ -157,9 +157,9 @@ findings AS (
     GROUP BY cluster, group_id
 )
 SELECT rule, cluster, CAST(NULL AS STRING) AS broker, CAST(NULL AS STRING) AS connection_id,
-       CAST(NULL AS TIMESTAMP) AS opened_at, CAST(NULL AS INT) AS opened_seq, group_id, CAST(NULL AS STRING) AS client_id,
+       group_id, CAST(NULL AS STRING) AS client_id,
        CAST(NULL AS STRING) AS principal, CAST(NULL AS STRING) AS client_software_name,
        CAST(NULL AS STRING) AS client_software_version, CAST(NULL AS STRING) AS remote_host,
        CAST(occurrences AS BIGINT) AS occurrences, CAST(rejected AS BIGINT) AS rejected, CAST(taken AS BIGINT) AS taken,
-       first_at, last_at, example, message, CAST(NULL AS STRING) AS blames, CAST(NULL AS BOOLEAN) AS binds
+       first_at, last_at, example, message, CAST(NULL AS BOOLEAN) AS binds
 FROM findings

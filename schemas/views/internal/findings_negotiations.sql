@@ -19,8 +19,6 @@ outdated AS (
 )
 SELECT 'versions_learnt_elsewhere' AS rule,
        cluster, broker, connection_id,
-       CAST(NULL AS TIMESTAMP) AS opened_at,
-       CAST(NULL AS INT) AS opened_seq,
        CAST(NULL AS STRING) AS group_id,
        earliest.client_id AS client_id,
        earliest.principal AS principal,
@@ -40,6 +38,5 @@ SELECT 'versions_learnt_elsewhere' AS rule,
          || ' is offered; earlier, broker ' || earliest.learnt_from
          || ' offered v' || CAST(earliest.change.learnt.low AS STRING) || ' to v' || CAST(earliest.change.learnt.high AS STRING)
          || ' to this client id, principal and host, which two programs may share' AS message,
-       CAST(NULL AS STRING) AS blames,
        CAST(NULL AS BOOLEAN) AS binds
 FROM outdated

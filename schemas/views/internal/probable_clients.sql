@@ -8,9 +8,9 @@ FROM (
     SELECT cluster, principal, client_id, remote_host, CAST(floor(unix_micros(opened_at) / 864e8) AS BIGINT) AS day_no,
            probable_software_name AS shown,
            -- Bindings state names of their own for the library that speaks for them.
-           CASE WHEN client_software_name LIKE 'confluent-kafka-%' THEN 'librdkafka'
-                WHEN client_software_name <> 'unknown' THEN client_software_name END AS stated
+           CASE WHEN client_software_name <> 'unknown' THEN coalesce(b.library, client_software_name) END AS stated
     FROM {connections}
+    LEFT JOIN {bindings} AS b ON left(client_software_name, length(b.name_start)) = b.name_start
     WHERE role = 'client' AND client_id <> ''
 ) AS c
 GROUP BY cluster, principal, client_id, remote_host, day_no
