@@ -2,15 +2,15 @@
 -- The same 128 bits are one instance in any encoding. Different ids are never merged: a client that follows no convention has one
 -- row per id, and other_ids refers from one to the others. By KIP-1313, an id is unique and stays the same for a client's life.
 WITH sent AS (
-  SELECT *, 'header' AS source, client_instance_id AS sent_id FROM {connections} WHERE role = 'client'
-  UNION ALL
-  SELECT *, 'later header', explode(other_instance_ids) FROM {connections} WHERE role = 'client' AND size(other_instance_ids) > 0
-  UNION ALL
-  SELECT *, 'telemetry request', telemetry_request_id FROM {connections} WHERE role = 'client'
-  UNION ALL
-  SELECT *, 'telemetry response', telemetry_response_id FROM {connections} WHERE role = 'client'
-  UNION ALL
-  SELECT *, 'member', explode(member_ids) FROM {connections} WHERE role = 'client' AND size(member_ids) > 0
+  SELECT c.*, s.source,
+         explode(CASE s.source WHEN 'header' THEN array_repeat(client_instance_id, 1)
+                               WHEN 'later header' THEN other_instance_ids
+                               WHEN 'telemetry request' THEN array_repeat(telemetry_request_id, 1)
+                               WHEN 'telemetry response' THEN array_repeat(telemetry_response_id, 1)
+                               ELSE member_ids END) AS sent_id
+  FROM {connections} AS c
+  CROSS JOIN (VALUES ('header'), ('later header'), ('telemetry request'), ('telemetry response'), ('member')) AS s(source)
+  WHERE c.role = 'client'
 ),
 -- Kafka writes an id in base64url without padding; clients write base64 or hex too. 22 characters of base64 hold 132 bits: if the
 -- last four bits are not zero, the text only looks like an id. Other texts stay as they are.

@@ -1,5 +1,10 @@
 -- What the newest run knew of each broker's log.
-SELECT p.cluster, p.broker, p.covered_from, p.covered_until, p.starts, p.whole_periods, p.ingested_at
-FROM {log_coverage_parts} AS p
-JOIN (SELECT cluster, broker, max(ingested_at) AS ingested_at FROM {log_coverage_parts} GROUP BY cluster, broker) AS newest
-  ON p.cluster = newest.cluster AND p.broker = newest.broker AND p.ingested_at = newest.ingested_at
+SELECT cluster, broker, newest.covered_from, newest.covered_until, newest.starts, newest.whole_periods, ingested_at
+FROM (
+  SELECT cluster, broker, max(ingested_at) AS ingested_at,
+         max_by(named_struct(
+           'covered_from', covered_from, 'covered_until', covered_until, 'starts', starts, 'whole_periods', whole_periods
+         ), ingested_at) AS newest
+  FROM {log_coverage_parts}
+  GROUP BY cluster, broker
+) AS p
