@@ -189,3 +189,27 @@ def sample_warehouse(
             pipeline.run(spark, [str(ROOT / "sample_logs")], str(made), settings)
             made.rename(root)  # whole or not at all
     return root
+
+
+@pytest.fixture(scope="session")
+def stored_answers(sample_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The warehouse of the sample with its views as Delta tables, as `stored_views` stores them.
+
+    DuckDB answers in a fraction of Spark's time.
+    """
+    from deltalake import DeltaTable, write_deltalake
+
+    from kafka_clientinfo.questions.duckdb_tables import LocalTables
+    from kafka_clientinfo.tables.spec import table_specs, view_specs
+
+    from .report.tables_on_disk import schema
+
+    root, tables = tmp_path_factory.mktemp("answers"), LocalTables(sample_warehouse)
+    for name in table_specs():
+        (root / name).symlink_to(sample_warehouse / name)
+    for name in view_specs():
+        rows = tables._duckdb.sql(f"FROM {tables._named(name)}").to_arrow_table()
+        write_deltalake(str(root / name), rows.cast(schema(name)))
+        stored = {"kafka_clientinfo.definition": "stored"}
+        DeltaTable(str(root / name)).alter.set_table_properties(stored, raise_if_not_exists=False)
+    return root

@@ -16,11 +16,10 @@ import yaml
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS
-from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.tables.spec import relation_specs, view_specs
 from kafka_clientinfo.tables.views import ViewSettings
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.creation import make_views
-from tests.amounts import one_in
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABRICKS = ROOT / "databricks"
@@ -280,20 +279,22 @@ def test_the_filter_on_the_target_begins_with_the_release_of_the_alert() -> None
 
 
 @pytest.fixture(scope="module")
-def tables(spark: Any, sample_warehouse: Path) -> Iterator[Any]:
-    """A session whose catalog has the sample's tables in a schema, which is the current one."""
+def tables(spark: Any, stored_answers: Path) -> Iterator[Any]:
+    """A session whose catalog has the sample's tables in a schema, which is the current one; declared views are stored."""
     spark.sql(f"CREATE SCHEMA {CATALOG}.{SCHEMA}")
-    for name in table_specs():
-        spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{sample_warehouse / name}'")
+    for name in relation_specs():
+        spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{stored_answers / name}'")
         spark.catalog.dropTempView(name)  # it would stand before the table
     spark.sql(f"USE {CATALOG}.{SCHEMA}")
-    assert make_views(spark, Address(f"{CATALOG}.{SCHEMA}", (CATALOG, SCHEMA)), ViewSettings(), ()) == {}
+    assert (
+        make_views(spark, Address(f"{CATALOG}.{SCHEMA}", (CATALOG, SCHEMA)), ViewSettings(), list(view_specs())) == {}
+    )
     yield spark
     spark.sql(f"USE {CATALOG}.default")
     spark.sql(f"DROP SCHEMA {CATALOG}.{SCHEMA} CASCADE")
 
 
-@pytest.mark.parametrize("name", one_in(3, WIDGETS))
+@pytest.mark.parametrize("name", WIDGETS)
 def test_the_query_of_a_widget_answers(tables: Any, name: str) -> None:
     """As a dashboard puts it together: the dataset's query, and the widget's fields of it."""
     query = WIDGETS[name]["widget"]["queries"][0]["query"]

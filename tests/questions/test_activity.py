@@ -14,10 +14,10 @@ from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions import activity
 from kafka_clientinfo.questions.activity import BY, TOP, Question, Timeline
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Tables
-from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.tables.views import views
 from tests.amounts import one_in
 from tests.asking import asked
@@ -283,11 +283,10 @@ STATEMENTS = [(by, top) for by in BY for top in TOP]
 
 
 @pytest.mark.parametrize(("by", "top"), one_in(9, STATEMENTS))
-def test_spark_answers_as_duckdb(spark: Any, sample_warehouse: Path, by: str, top: str) -> None:
-    here = local_tables(str(sample_warehouse))
-    assert here is not None
+def test_spark_answers_as_duckdb(spark: Any, stored_answers: Path, by: str, top: str) -> None:
+    here = LocalTables(stored_answers)
     times = Filters(since=datetime(2026, 11, 21, 2, 30, tzinfo=UTC), until=datetime(2026, 11, 21, 2, 31, tzinfo=UTC))
-    both = [Scope(tables, times) for tables in (here, SparkTables(spark, str(sample_warehouse)))]
+    both = [Scope(tables, times) for tables in (here, SparkTablesOnDisk(spark, str(stored_answers)))]
     line = activity.timeline(both[0], 24)
     assert line is not None
     assert activity.timeline(both[1], 24) == line
