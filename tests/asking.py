@@ -1,5 +1,6 @@
 """Asks views on the engine of a session, of relations that a test gives."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
@@ -11,7 +12,7 @@ from kafka_clientinfo.tables.dialects import duckdb_macros
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.types import duckdb_type, quoted_name
 from kafka_clientinfo.tables.views import DUCKDB, SPARK, ViewSettings, definition, is_view
-from tests.engines import on
+from tests.engines import collected, on
 from tests.frames import relation as relation_of
 
 
@@ -55,8 +56,18 @@ def _completed(session: Any, relations: dict[str, Any], settings: Settings) -> d
                 own = relations[name].drop(*OF_CONNECTION)
                 completed[name] = with_connection_columns(own, relations["connections"])
         if "ingested_files" in relations and not {"log_coverage", "log_coverage_parts"} & relations.keys():
-            completed["log_coverage_parts"] = log_coverage(relations["ingested_files"], settings)
+            rows = log_coverage(_plain(collected(relations["ingested_files"])), settings)
+            completed["log_coverage_parts"] = relation_of(session, rows, table_specs()["log_coverage_parts"].ddl)
     return completed
+
+
+def _plain(value: Any) -> Any:
+    """Collected rows as a run has them: dicts, with times in UTC."""
+    if hasattr(value, "asDict"):
+        return {name: _plain(item) for name, item in value.asDict().items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def _keep(session: Any, name: str, rows: Any) -> None:

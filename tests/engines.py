@@ -16,8 +16,6 @@ from kafka_clientinfo.connections.engine import running_on
 from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS
 from kafka_clientinfo.scan.dataframe import SparkSession
 from kafka_clientinfo.scan.derive import DUCKDB
-from kafka_clientinfo.spark.arrow_rows import arrow_table
-from kafka_clientinfo.tables.types import duckdb_type, quoted_name, split_fields
 
 _numbers = count()
 
@@ -34,19 +32,6 @@ def duckdb_session() -> Iterator[SparkSession]:
 def on(session: Any) -> AbstractContextManager[None]:
     """Run the rules on the engine of a session."""
     return running_on(DUCKDB) if isinstance(session, SparkSession) else nullcontext()
-
-
-def relation_on_duckdb(session: SparkSession, rows: list[tuple[Any, ...]], ddl: str) -> Any:
-    """Make a relation of rows, with times without a zone, as `scan` has them."""
-    kinds = [(name, kind.removesuffix(" NOT NULL")) for name, kind in split_fields(ddl)]
-    items = ", ".join(
-        f"CAST({quoted_name(name)} AS {duckdb_type(kind)}) AS {quoted_name(name)}" for name, kind in kinds
-    )
-    name = f"given{next(_numbers)}"
-    session.connection.register("given", arrow_table(rows, ddl))
-    session.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {items} FROM given")
-    session.connection.unregister("given")
-    return session.table(name)
 
 
 def computed(relation: Any) -> Any:

@@ -1,7 +1,7 @@
 """Small tables of requests, and what is derived of them: only what a case is about is written down."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import Any
@@ -10,14 +10,14 @@ from chispa import assert_df_equality
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.connections.coverage import log_positions
+from kafka_clientinfo.connections.coverage import LOG_POSITIONS, log_positions
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.judged import JudgedBefore, judged_requests
 from kafka_clientinfo.ingestion.debug_runs import joined
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import table_spec
-from tests.engines import SparkSession, collected, computed, on, relation_on_duckdb
+from tests.engines import SparkSession, collected, on
 
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 API_KEYS = {
@@ -127,8 +127,18 @@ def frame(spark: Any, table: str, rows: list[dict[str, Any]]) -> Any:
 
 def relation(session: Any, rows: list[tuple[Any, ...]], ddl: str) -> Any:
     """Rows on the engine of a session."""
-    make = relation_on_duckdb if isinstance(session, SparkSession) else relation_of
-    return make(session, rows, ddl)
+    return session.relation(rows, ddl) if isinstance(session, SparkSession) else relation_of(session, rows, ddl)
+
+
+def files_of(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of ingested_files, as a run has them: null is what is not given."""
+    nothing = dict.fromkeys(table_spec("ingested_files").column_names)
+    return [nothing | row for row in rows]
+
+
+def positions(session: Any, files: Iterable[dict[str, Any]], settings: Settings) -> Any:
+    """The relation of `log_positions`."""
+    return relation(session, log_positions(files, settings), LOG_POSITIONS)
 
 
 def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
@@ -200,10 +210,14 @@ def _debug_run(row: dict[str, Any], shown: str | None) -> dict[str, Any]:
 
 
 def judge_requests(
-    requests: Any, files: Any, settings: Settings, concerns: Sequence[Concern], before: JudgedBefore | None = None
+    requests: Any,
+    files: Iterable[dict[str, Any]],
+    settings: Settings,
+    concerns: Sequence[Concern],
+    before: JudgedBefore | None = None,
 ) -> Any:
     """The judged requests of these requests and files; positions in files are computed first, as in a run."""
-    return judged_requests(requests, computed(log_positions(files, settings)), concerns, before)
+    return judged_requests(requests, positions(requests.sparkSession, files, settings), concerns, before)
 
 
 def log(
@@ -211,8 +225,8 @@ def log(
     requests: Sequence[dict[str, Any]],
     shown: Callable[[dict[str, Any]], str | None] = lambda row: None,
     **files: dict[str, Any],
-) -> tuple[Any, Any]:
-    """The tables requests and ingested_files; files hold the requests in this order.
+) -> tuple[Any, list[dict[str, Any]]]:
+    """The table requests, and the rows of ingested_files; files hold the requests in this order.
 
     What is not of the file "f" of the broker "b" names its file; `files` gives more columns of them. See `levels` for `shown`.
     """
@@ -226,6 +240,7 @@ def log(
             "cluster": cluster,
             "broker": broker,
             "file_id": file_id,
+            "ingested_at": START,
             "covers_broker_start": False,
             "first_logged_at": logged[0] if logged else START,
             "last_logged_at": max(logged, default=START),
@@ -236,7 +251,7 @@ def log(
         | files.get(file_id, {})
         for (cluster, broker, file_id), logged in times.items()
     ]
-    return frame(spark, "requests", rows), frame(spark, "ingested_files", ingested)
+    return frame(spark, "requests", rows), files_of(ingested)
 
 
 def by_connection(relation: Any) -> dict[str, list[Any]]:

@@ -24,7 +24,6 @@ from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.runs.derivation import broker_hosts_of
-from kafka_clientinfo.spark.arrow_rows import collect
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.replacement import with_replaced
@@ -123,9 +122,8 @@ def built(
 
 def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any) -> increments.Stored:
     """What a warehouse holds with these requests and files, and what an earlier build kept."""
-    rows = [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
     staging = Staging(spark, Address("/nowhere"))
-    return increments.Stored(requests, files=rows, reports=reports(files, settings), staging=staging, **held)
+    return increments.Stored(requests, files=files, reports=list(reports(files, settings)), staging=staging, **held)
 
 
 def assert_built_as(
@@ -247,9 +245,9 @@ def test_an_increment_gives_what_a_full_build_gives_of_logs_whose_level_was_swit
                 times = [START if part is first or row["byte_offset"] < end else LATER for row in requests]
                 part[0].extend(row | {"ingested_at": time} for row, time in zip(requests, times, strict=True))
                 part[1].extend(shown_at(file, START if is_early else LATER) for file in files)
-    requests, files = frame(spark, "requests", whole[0]), frame(spark, "ingested_files", whole[1])
+    requests, files = frame(spark, "requests", whole[0]), whole[1]
     full = as_shown(judged_connections(requests, files, FIELD))
-    parts = frame(spark, "requests", first[0]), frame(spark, "ingested_files", first[1])
+    parts = frame(spark, "requests", first[0]), first[1]
     assert_built_as(full, spark, requests, files, FIELD, **kept(spark, *parts, FIELD), retained_from=None)
 
 

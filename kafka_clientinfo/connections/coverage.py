@@ -19,29 +19,212 @@ These requests belong to no period:
 - all requests of a file with more silences than are stored, if every stored one is longer than coverage_gap_ms;
 - all requests of a log that was sampled or filtered, because silence in it shows nothing. Such a log has missing
   correlation ids (see `ingestion.omissions`), or it has software names although no ApiVersions request is logged.
+
+The ledger has a row per file, which a run has in memory, so all this is computed in Python; requests are joined with it.
 """
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
 
 from ..config.settings import Settings
 from ..logs.broker_events import LOGGER_SET
-from ..tables.spec import EVIDENCE, FILE_ORDER, MOST_DEBUG_RUNS
-from .engine import Column, DataFrame, F, Window
-from .starts import SECOND, broker_events, broker_starts, number_before, shown_restarts, starts_of_brokers
+from ..tables.spec import EVIDENCE, MOST_DEBUG_RUNS
+from .engine import Column, DataFrame, F
+from .starts import (
+    SECOND,
+    Broker,
+    File,
+    certain_starts,
+    events,
+    files_of_brokers,
+    in_order,
+    reported_starts,
+    shown_restarts,
+)
 
+LOG_POSITIONS = (
+    "file_id string, broker_no int, file_no int, first_part {part}, later_parts array<{part}>, starts_before_file int, "
+    "starts_in_file array<timestamp>"
+).format(
+    part="struct<offset:bigint,period:bigint,"
+    "coverage:struct<since:timestamp,started_at:timestamp,max_idle_ms:bigint,is_complete:boolean>>"
+)
+"""The columns of the rows of `log_positions`."""
 _AT_START = 2 * SECOND
-"""The microseconds after the end of its start in which a broker at DEBUG logs its first request."""
+"""The time after the end of its start in which a broker at DEBUG logs its first request."""
 _YEARS_MS = 10 * 365 * 86_400_000
 """Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
-_BROKER = ("cluster", "broker")
-_BOUNDS = ("first_logged_at", "last_logged_at", "step_back_ms")
-"""Columns of a file that bound the times of its requests; step_back_ms is how far these go back at most."""
-_FIRST = "1970-01-01"
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_LEVELS = ("log_level", LOGGER_SET)
+"""The events that set, or may set, the level of the request logger."""
+_NO_RUN: Mapping[str, Any] = dict.fromkeys(("began_at", "ended_at", "began_offset", "ended_offset", *EVIDENCE))
 
 
-def in_order(ingested_files: DataFrame) -> DataFrame:
-    """Return the files that have requests with file_no, which orders the files of a broker."""
-    order = Window.partitionBy(*_BROKER).orderBy(*FILE_ORDER)
-    has_requests = ingested_files.where(F.col("first_logged_at").isNotNull())
-    return has_requests.withColumn("file_no", F.row_number().over(order))
+class Report(NamedTuple):
+    """What a broker logs about itself that changes boundaries of connections or periods of logs.
+
+    Attributes:
+        broker: its cluster and name.
+        since: the time from which the report may change results.
+        ingested_at: the run that read it.
+    """
+
+    broker: Broker
+    since: datetime
+    ingested_at: datetime
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run of requests of a file, or a file without runs, in which case its times and offsets are None.
+
+    Attributes:
+        file: the row of the file.
+        file_no: orders the files of a broker.
+        shown: the entry of debug_runs.
+        is_first: whether the run is the first of its file.
+        is_blind: whether the file has more silences than are stored, and some may be holes.
+        is_new: whether a period begins with the run.
+        period: the number of the period.
+        since, started_at: when the period began, and when the broker started if its start began the period; None if
+            no period has begun.
+        ends_here: whether no later run belongs to the period.
+        is_complete: see `with_log_position`.
+    """
+
+    file: File
+    file_no: int
+    shown: Mapping[str, Any]
+    is_first: bool
+    is_blind: bool = False
+    is_new: bool = False
+    period: int = 0
+    since: datetime | None = None
+    started_at: datetime | None = None
+    ends_here: bool = True
+    is_complete: bool | None = None
+
+    @property
+    def is_in_period(self) -> bool:
+        """Whether it has requests at DEBUG, or is a file with INFO only that lies inside a period."""
+        return self.shown["began_at"] is not None or not self.ends_here
+
+    @property
+    def may_cover(self) -> bool:
+        """Whether its log may hold every request."""
+        return not self.is_blind and self.is_complete is not False
+
+
+class _Periods:
+    """What the logs of one broker show: its runs with their periods, its starts, and its limit for idle connections."""
+
+    def __init__(self, files: Collection[File], settings: Settings) -> None:
+        self.files = files
+        self.starts = certain_starts(files)
+        self.max_idle_ms = max([settings.max_idle_ms, *(idle for _, idle in _stated_limits(files))])
+        self._levels = sorted(event["at"] for event in events(files, *_LEVELS))
+        self._served = sorted(event["at"] for event in events(files, "started"))
+        self.runs = list(_runs(files))
+        self._divide(timedelta(milliseconds=settings.coverage_gap_ms))
+        self._judge_completeness()
+
+    def by_file(self) -> Iterator[list[_Run]]:
+        return (list(its) for _, its in groupby(self.runs, lambda run: run.file_no))
+
+    def _divide(self, gap: timedelta) -> None:
+        """Divide the runs into periods; a silence of more than `gap` ends one."""
+        latest_end: datetime | None = None
+        before: _Run | None = None
+        for its in self.by_file():
+            silences = [run.shown["began_at"] - last.shown["ended_at"] for last, run in pairwise(its)]
+            is_full = len(its) >= MOST_DEBUG_RUNS
+            for run in its:
+                run.is_blind = is_full and min(silences) > gap
+                silent_since = latest_end if before is None or run.is_first else before.shown["ended_at"]
+                self._begin(run, before, silent_since, gap)
+                before = run
+                ended = run.shown["ended_at"]
+                latest_end = ended if latest_end is None or (ended and ended > latest_end) else latest_end
+        next_is_new = True
+        for run in reversed(self.runs):
+            run.ends_here = next_is_new
+            next_is_new = next_is_new if run.shown["began_at"] is None else run.is_new
+
+    def _begin(self, run: _Run, before: _Run | None, silent_since: datetime | None, gap: timedelta) -> None:
+        """Set a run's period, which is that of the run before unless a new one begins with it."""
+        if before is not None:
+            run.period, run.since, run.started_at = before.period, before.since, before.started_at
+        if (began := run.shown["began_at"]) is None:
+            return
+        silence = None if silent_since is None else began - silent_since
+        # A report counts if it is in the silence before the run, or at most a second outside it, because records come
+        # late. One before the beginning of the previous run belongs to an earlier silence, however short that run is.
+        earliest = max(
+            _EVER if silent_since is None else silent_since - SECOND,
+            (before and before.shown["began_at"]) or _EVER,
+        )
+        levels, starts = (_between(times, earliest, began + SECOND) for times in (self._levels, self.starts))
+        begins_file = run.is_first and bool(run.file["covers_broker_start"])
+        run.is_new = (
+            silence is None
+            or silence > gap
+            or (silence > SECOND and bool(levels or starts))
+            or begins_file
+            or run.is_blind
+            or (before is not None and before.is_blind)
+        )
+        if run.is_new:
+            run.period, run.since = run.period + 1, began
+            run.started_at = began if begins_file else self._stated_start(starts, levels, began)
+
+    def _stated_start(self, starts: Sequence[datetime], levels: Sequence[datetime], began: datetime) -> datetime | None:
+        """Return the start from server.log with which a run begins; None if there is none that counts.
+
+        It counts only if the broker logged requests as soon as it served its listeners and no level was set meanwhile.
+        Else it may have started at another level: Kafka 2.4 to 3.1 don't log that a level was set.
+        """
+        if not starts:
+            return None
+        served = bisect_left(self._served, began - _AT_START) > bisect_left(self._served, starts[-1])
+        return None if served or (levels and levels[-1] >= starts[-1]) else starts[-1]
+
+    def _judge_completeness(self) -> None:
+        """Set whether the log around each run is complete; correlation ids speak for a period, names for the broker."""
+        has_versions, has_names = (
+            any(run.shown[name] for run in self.runs) for name in ("api_versions", "software_name")
+        )
+        of_broker = True if has_versions else False if has_names else None
+        for its in _by_period(self.runs):
+            omits = any(run.shown["omission"] for run in its) and not any(run.shown["continuity"] for run in its)
+            for run in its:
+                run.is_complete = False if omits else of_broker
+
+
+def _by_period(runs: Iterable[_Run]) -> Iterator[list[_Run]]:
+    return (list(its) for _, its in groupby(runs, lambda run: run.period))
+
+
+def _runs(files: Iterable[File]) -> Iterator[_Run]:
+    """Yield the runs of a broker's files, in their order; a file without runs has one of None."""
+    for number, file in enumerate(in_order(files), 1):
+        shown = sorted(file["debug_runs"] or (), key=lambda run: run["began_offset"]) or [_NO_RUN]
+        for place, run in enumerate(shown):
+            yield _Run(file, number, run, place == 0)
+
+
+def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequence[datetime]:
+    """Return those of the sorted times that are not before the first one and not after the last one."""
+    return times[bisect_left(times, first) : bisect_right(times, last)]
+
+
+def _stated_limits(files: Iterable[File]) -> list[tuple[datetime, int]]:
+    """Return each connections.max.idle.ms that a broker states, after the run that read it, in the order of runs."""
+    stated = ((event["ingested_at"], int(event["value"])) for event in events(files, "max_idle_ms"))
+    return sorted((read_at, idle if idle >= 0 else _YEARS_MS) for read_at, idle in stated)
 
 
 def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFrame:
@@ -49,7 +232,7 @@ def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFram
 
     Args:
         requests: rows of the table `requests`, with `carried`, which holds log_level.
-        log_positions: as the function of that name returns it.
+        log_positions: a relation of the rows that the function of that name returns.
 
     Returns:
         The requests with
@@ -67,7 +250,7 @@ def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFram
     joined = requests.join(F.broadcast(log_positions), on="file_id", how="inner")
     reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
     part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
-    starts_before = F.col("starts_before_file") + number_before(F.col("starts_in_file"), F.col("logged_at"))
+    starts_before = F.col("starts_before_file") + _number_before(F.col("starts_in_file"), F.col("logged_at"))
     located = joined.select(
         *requests.columns, "broker_no", "file_no", starts_before.alias("starts_before"), part.alias("part")
     )
@@ -81,305 +264,130 @@ def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFram
     )
 
 
-def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Find the reports that change boundaries of connections or periods of logs.
+def _number_before(starts: Column, at: Column) -> Column:
+    """Count the starts before a time."""
+    return F.size(F.filter(starts, lambda start: start < at))
+
+
+def reports(files: Iterable[File], settings: Settings) -> Iterator[Report]:
+    """Yield the reports that change boundaries of connections or periods of logs.
 
     These are starts, changes of log levels, higher idle limits, and evidence that a log is complete or not.
 
     Args:
-        ingested_files: the table `ingested_files`; broker_events and debug_runs are used.
+        files: the rows of the table `ingested_files`.
         settings: see `log_positions`.
-
-    Returns:
-        One row per report: cluster, broker; since, the time from which the report may change results; and ingested_at,
-        the run that read it.
     """
-    # A report counts for a run that begins up to a second before it (see `_is_in_silence`).
-    second = F.make_dt_interval(secs=F.lit(1))
-    starts = broker_starts(ingested_files).unionByName(shown_restarts(ingested_files))
-    starts = starts.select(*_BROKER, (F.col("since") - second).alias("since"), "ingested_at")
-    events = broker_events(ingested_files)
-    levels = events.where(_sets_level()).select(*_BROKER, (F.col("at") - second).alias("since"), "ingested_at")
-    # A broker states its limit again at each start; only a higher one than before is new.
-    earlier = Window.partitionBy(*_BROKER).orderBy("ingested_at").rowsBetween(Window.unboundedPreceding, -1)
-    stated = (
-        events.where(F.col("kind") == "max_idle_ms")
-        .groupBy(*_BROKER, "ingested_at")
-        .agg(F.max(_stated_idle()).alias("idle"))
-    )
-    raised = stated.withColumn("before", F.max("idle").over(earlier))
-    limits = raised.where(F.col("before").isNull() | (F.col("idle") > F.col("before")))
-    first = F.lit(_FIRST).cast("timestamp").alias("since")
-    stated = limits.select(*_BROKER, "ingested_at").unionByName(_changes(ingested_files, settings))
-    return starts.unionByName(levels).unionByName(stated.select(*_BROKER, first, "ingested_at"))
+    for broker, its in files_of_brokers(files).items():
+        # A report counts for a run that begins up to a second before it (see `_Periods._begin`).
+        for start in (*reported_starts(its), *shown_restarts(its)):
+            yield Report(broker, start.since - SECOND, start.ingested_at)
+        for event in events(its, *_LEVELS):
+            yield Report(broker, event["at"] - SECOND, event["ingested_at"])
+        yield from (Report(broker, _EVER, read_at) for read_at in _higher_limits(its))
+        yield from (Report(broker, _EVER, read_at) for read_at in _changes(its, settings))
 
 
-def _changes(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Find the ingestions that changed whether a log counts as complete: cluster, broker and ingested_at."""
-    periods = _in_periods(_runs(ingested_files), settings).groupBy(*_BROKER, "period")
-    brokers = ingested_files.select(*_BROKER, F.explode("debug_runs").alias("run")).groupBy(*_BROKER)
-    omissions = periods.agg(F.min("omission").alias("sign"), F.min("continuity").alias("contrary"))
-    names = brokers.agg(F.min("run.software_name").alias("sign"), F.min("run.api_versions").alias("contrary"))
-    sign, contrary = F.col("sign"), F.col("contrary")
-    # A sign that is read after contrary evidence changes nothing.
-    first = F.when(contrary.isNull() | (sign < contrary), sign)
-    of_omissions = omissions.select(*_BROKER, F.array(first, F.when(sign < contrary, contrary)).alias("times"))
-    of_names = names.select(*_BROKER, F.array(first, contrary).alias("times"))
-    changes = of_omissions.unionByName(of_names)
-    return changes.select(*_BROKER, F.explode(F.array_compact("times")).alias("ingested_at"))
+def _higher_limits(files: Iterable[File]) -> Iterator[datetime]:
+    """Yield the ingestions that read a higher limit for idle connections: a broker states its own again at each start."""
+    known = -1
+    for read_at, limits in groupby(_stated_limits(files), lambda limit: limit[0]):
+        if (limit := max(idle for _, idle in limits)) > known:
+            known = limit
+            yield read_at
 
 
-def _sets_level() -> Column:
-    """Return whether an event sets, or may set, the level of the request logger."""
-    return F.col("kind").isin("log_level", LOGGER_SET)
+def _changes(files: Collection[File], settings: Settings) -> Iterator[datetime]:
+    """Yield the ingestions that changed whether a broker's log counts as complete."""
+    runs = _Periods(files, settings).runs
+    for its, sign, contrary in (
+        *((period, "omission", "continuity") for period in _by_period(runs)),
+        (runs, "software_name", "api_versions"),
+    ):
+        signs, others = ([run.shown[name] for run in its if run.shown[name]] for name in (sign, contrary))
+        # A sign that is read after contrary evidence changes nothing.
+        counts = bool(signs) and (not others or min(signs) < min(others))
+        if counts:
+            yield min(signs)
+        if others and (counts or sign == "software_name"):  # ApiVersions also show that a log is complete
+            yield min(others)
 
 
-def _stated_idle() -> Column:
-    """Return the connections.max.idle.ms that an event states; one below 0 becomes a time of years."""
-    idle = F.when(F.col("kind") == "max_idle_ms", F.col("value")).cast("bigint")
-    return F.when(idle < 0, F.lit(_YEARS_MS)).otherwise(idle)
-
-
-def log_positions(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def log_positions(files: Iterable[File], settings: Settings) -> list[tuple[Any, ...]]:
     """Divide files into parts, in each of which all requests belong to one period, or none do.
 
     Args:
-        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
+        files: the rows of the table `ingested_files`, with all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
     Returns:
-        One row per file with requests: file_id; broker_no and file_no (see `with_log_position`); first_part, which
-        begins at offset 0; later_parts, all parts in order of their offsets, or null if there is only one;
-        starts_before_file, the number of the broker's starts before the file; and starts_in_file, the times of its
-        starts during the file; only these are compared with each request.
+        One row per file with requests, with the columns `LOG_POSITIONS`: file_id; broker_no and file_no (see
+        `with_log_position`); first_part, which begins at offset 0; later_parts, all parts in order of their offsets, or
+        None if there is only one; starts_before_file, the number of the broker's starts before the file; and
+        starts_in_file, the times of its starts during the file; only these are compared with each request.
     """
-    runs = _in_periods(_runs(ingested_files), settings)
-    may_be_one = ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
-    number = F.when(may_be_one & F.col("is_in_period"), F.col("period"))
-    began = F.col("opening.since")
-    coverage = F.struct(
-        F.when(number.isNotNull(), began).alias("since"),
-        F.when(number.isNotNull(), F.col("opening.started_at")).alias("started_at"),
-        "max_idle_ms",
-        F.when(F.col("is_in_period"), F.col("is_complete")).alias("is_complete"),
-    )
-    nothing = F.struct(
-        F.lit(None).cast("timestamp").alias("since"),
-        F.lit(None).cast("timestamp").alias("started_at"),
-        "max_idle_ms",
-        F.lit(None).cast("boolean").alias("is_complete"),
-    )
-    none, has_info = F.lit(None).cast("bigint"), F.col("info_requests") > 0
-    # If a period begins at offset 0, make no part before it: of two parts with one offset, Spark and DuckDB take
-    # different ones.
-    begins_inside = F.col("is_first") & F.col("is_new") & has_info & (F.col("began_offset") > 0)
-    offset = F.when(F.col("is_first") & ~begins_inside, F.lit(0)).otherwise(F.col("began_offset"))
-    has_end = F.col("began_at").isNotNull() & F.col("ends_here") & has_info
-    parts = F.array(
-        F.when(begins_inside, _part(F.lit(0).cast("bigint"), none, nothing)),
-        F.when(F.col("is_first") | F.col("is_new"), _part(offset, number, coverage)),
-        F.when(has_end, _part(F.col("ended_offset") + 1, none, nothing)),
-    )
-    of_file = runs.groupBy(*_BROKER, "file_id", "file_no").agg(
-        F.collect_list(parts).alias("parts"), *(F.first(name).alias(name) for name in (*_BOUNDS, "starts"))
-    )
-    listed = F.sort_array(F.filter(F.flatten("parts"), lambda part: part.isNotNull()))
-    earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
-    sorted_ = of_file.withColumns({"parts": listed, "earliest": earliest})
-    starts_in_file = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
-    # With a partition, because Spark Connect warns of windows without one.
-    brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
-    return sorted_.select(
-        "file_id",
-        F.dense_rank().over(brokers).alias("broker_no"),
-        "file_no",
-        F.get("parts", F.lit(0)).alias("first_part"),
-        F.when(F.size("parts") > 1, F.col("parts")).alias("later_parts"),
-        number_before(F.col("starts"), F.col("earliest")).alias("starts_before_file"),
-        starts_in_file.alias("starts_in_file"),
+    return [
+        _position(broker_no, its, periods)
+        for broker_no, periods in enumerate(_periods(files, settings).values(), 1)
+        for its in periods.by_file()
+    ]
+
+
+def _position(broker_no: int, runs: Sequence[_Run], periods: _Periods) -> tuple[Any, ...]:
+    file = runs[0].file
+    parts = sorted((part for run in runs for part in _parts(run, periods.max_idle_ms)), key=lambda part: part[0])
+    earliest = file["first_logged_at"] - timedelta(milliseconds=file["step_back_ms"] or 0)
+    before, until = (bisect_left(periods.starts, at) for at in (earliest, file["last_logged_at"]))
+    return (
+        *(file["file_id"], broker_no, runs[0].file_no),
+        *(parts[0], parts if len(parts) > 1 else None),
+        *(before, periods.starts[before:until]),
     )
 
 
-def log_coverage(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+def _parts(run: _Run, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple[Any, ...]]]:
+    """Yield the parts of a file that begin or end with a run: offset, period, and coverage."""
+    nothing = (None, None, max_idle_ms, None)
+    began, ended = run.shown["began_offset"], run.shown["ended_offset"]
+    has_info = bool(run.file["info_requests"])
+    # If a period begins at offset 0, make no part before it: each offset begins one part.
+    begins_inside = run.is_first and run.is_new and has_info and began > 0
+    if begins_inside:
+        yield 0, None, nothing
+    if run.is_first or run.is_new:
+        is_covered = run.may_cover and run.is_in_period
+        opening = (run.since, run.started_at) if is_covered else (None, None)
+        coverage = (*opening, max_idle_ms, run.is_complete if run.is_in_period else None)
+        yield 0 if run.is_first and not begins_inside else began, run.period if is_covered else None, coverage
+    if began is not None and run.ends_here and has_info:
+        yield ended + 1, None, nothing
+
+
+def log_coverage(files: Iterable[File], settings: Settings) -> list[tuple[Any, ...]]:
     """Return the rows of `log_coverage_parts`: over which times a broker's log shows what did not happen.
 
+    covered_from and covered_until are those of the newest period, or None if the log does not hold every request, as at
+    INFO, sampled or filtered. whole_periods are those in which the log holds every request for sure, in order.
+
     Args:
-        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
+        files: the rows of the table `ingested_files`, with all files of the brokers that occur.
         settings: as for `log_positions`.
     """
-    runs = _in_periods(_runs(ingested_files), settings)
-    files = ingested_files.groupBy(*_BROKER).agg(F.max("ingested_at").alias("ingested_at"))
-    rows = _newest_period(runs).join(_whole_periods(runs), on=list(_BROKER), how="left")
-    rows = rows.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="left")
-    none = F.array().cast("array<timestamp>")
-    return rows.join(files, on=list(_BROKER), how="inner").withColumn("starts", F.coalesce("starts", none))
+    rows = []
+    for broker, periods in _periods(files, settings).items():
+        runs = [run for run in periods.runs if run.shown["began_at"] is not None and run.may_cover]
+        newest = [run for run in runs if run.period == periods.runs[-1].period]
+        covered = (newest[0].since, max(run.shown["ended_at"] for run in newest)) if newest else (None, None)
+        whole = [
+            (min(run.shown["began_at"] for run in its), max(run.shown["ended_at"] for run in its), periods.max_idle_ms)
+            for its in _by_period(run for run in runs if run.is_complete)
+        ]
+        read_at = max(file["ingested_at"] for file in periods.files)
+        rows.append((*broker, *covered, periods.starts, sorted(whole) or None, read_at))
+    return rows
 
 
-def _newest_period(runs: DataFrame) -> DataFrame:
-    """Return each broker's newest period: cluster, broker, covered_from and covered_until.
-
-    Both times are null if the broker's log does not hold every request, as at INFO, sampled or filtered.
-    """
-    newest = F.max("period").over(Window.partitionBy(*_BROKER))
-    counts = F.col("is_in_period") & ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
-    is_whole = F.col("began_at").isNotNull() & (F.col("period") == newest) & counts
-    covered = runs.withColumn("covers", is_whole)
-    return covered.groupBy(*_BROKER).agg(
-        F.min(F.when(F.col("covers"), F.col("opening.since"))).alias("covered_from"),
-        F.max(F.when(F.col("covers"), F.col("ended_at"))).alias("covered_until"),
-    )
-
-
-def _whole_periods(runs: DataFrame) -> DataFrame:
-    """Return each broker's whole_periods: those in which its log holds every request for sure, in order."""
-    is_whole = F.col("began_at").isNotNull() & ~F.col("is_blind") & F.coalesce("is_complete", F.lit(False))
-    periods = runs.where(is_whole).groupBy(*_BROKER, "period").agg(
-        F.min("began_at").alias("whole_from"),
-        F.max("ended_at").alias("whole_until"),
-        F.max("max_idle_ms").alias("max_idle_ms"),
-    )  # fmt: skip
-    period = F.struct("whole_from", "whole_until", "max_idle_ms")
-    return periods.groupBy(*_BROKER).agg(F.array_sort(F.collect_list(period)).alias("whole_periods"))
-
-
-def _part(offset: Column, period: Column, coverage: Column) -> Column:
-    fields = offset.cast("bigint").alias("offset"), period.alias("period"), coverage.alias("coverage")
-    return F.struct(*fields)
-
-
-def _runs(ingested_files: DataFrame) -> DataFrame:
-    """Return one row per run of a file, with the events of its broker; a file without runs has one row of nulls."""
-    times = (F.lit(None).cast("timestamp").alias(name) for name in ("began_at", "ended_at"))
-    offsets = (F.lit(None).cast("bigint").alias(name) for name in ("began_offset", "ended_offset"))
-    evidence = (F.lit(None).cast("timestamp").alias(name) for name in EVIDENCE)
-    number = F.coalesce(F.size("debug_runs"), F.lit(0))
-    runs = F.when(number > 0, F.col("debug_runs")).otherwise(F.array(F.struct(*times, *offsets, *evidence)))
-    files = in_order(ingested_files).select(
-        *_BROKER,
-        "file_id",
-        "file_no",
-        *_BOUNDS,
-        "covers_broker_start",
-        F.coalesce("info_requests", F.lit(0)).alias("info_requests"),
-        (number >= MOST_DEBUG_RUNS).alias("is_full"),
-        F.explode(runs).alias("run"),
-    )
-    rows = files.select(*(name for name in files.columns if name != "run"), "run.*")
-    return rows.join(F.broadcast(_events_by_broker(ingested_files)), on=list(_BROKER), how="left")
-
-
-def _events_by_broker(ingested_files: DataFrame) -> DataFrame:
-    """Collect per broker the times of its events: levels, served and starts (arrays), and stated_idle_ms."""
-    logged = (
-        broker_events(ingested_files)
-        .groupBy(*_BROKER)
-        .agg(
-            F.collect_list(F.when(_sets_level(), F.col("at"))).alias("levels"),
-            F.collect_list(F.when(F.col("kind") == "started", F.col("at"))).alias("served"),
-            F.max(_stated_idle()).alias("stated_idle_ms"),
-        )
-    )
-    return logged.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="full_outer")
-
-
-def _in_periods(runs: DataFrame, settings: Settings) -> DataFrame:
-    """Add to runs the period to which they belong.
-
-    Returns:
-        The runs with
-        - is_first: whether the run is the first of its file;
-        - is_new: whether a period begins with the run;
-        - is_blind: whether the file has more silences than are stored, and some may be holes;
-        - period, the number of the period, and opening, its since and started_at (see `with_log_position`);
-        - is_in_period: whether the row is a run, or a file with INFO only that lies inside a period;
-        - ends_here: whether no later run belongs to the period;
-        - max_idle_ms and is_complete (see `with_log_position`).
-    """
-    order = Window.partitionBy(*_BROKER).orderBy("file_no", "began_offset")
-    before = order.rowsBetween(Window.unboundedPreceding, -1)
-    of_file = Window.partitionBy(*_BROKER, "file_no")
-    same_file = F.coalesce(F.lag("file_no").over(order) == F.col("file_no"), F.lit(False))
-    silent_since = F.when(same_file, F.lag("ended_at").over(order)).otherwise(F.max("ended_at").over(before))
-    follow = runs.select("*", (~same_file).alias("is_first"), silent_since.alias("silent_since"))
-    silent = follow.withColumns(
-        {
-            "silence": F.unix_micros("began_at") - F.unix_micros("silent_since"),
-            "run_before_began_at": F.lag("began_at").over(order),
-        }
-    )
-    silence_in_file = F.when(~F.col("is_first"), F.col("silence"))
-    gap = settings.coverage_gap_ms * 1000
-    is_blind = F.coalesce(F.col("is_full") & (F.min(silence_in_file).over(of_file) > gap), F.lit(False))
-    start = F.array_max(F.filter("starts", _is_in_silence))
-    with_start = silent.select("*", is_blind.alias("is_blind"), start.alias("start"))
-    judged = with_start.withColumn("started_at", _started_at())
-    is_new = F.col("began_at").isNotNull() & F.coalesce(
-        F.col("silent_since").isNull()
-        | (F.col("silence") > gap)
-        | ((F.col("silence") > SECOND) & _holds_report())
-        | (F.col("is_first") & F.col("covers_broker_start"))
-        | F.col("is_blind")
-        | F.lag("is_blind").over(order),
-        F.lit(False),
-    )
-    cut = judged.withColumn("is_new", is_new)
-    up_to_now = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    opening = F.when(F.col("is_new"), F.struct(F.col("began_at").alias("since"), "started_at"))
-    # In reverse order, because Spark reads a frame that ends at the last row again for every row.
-    later = Window.partitionBy(*_BROKER).orderBy(-F.col("file_no"), -F.col("began_offset"))
-    later = later.rowsBetween(Window.unboundedPreceding, -1)
-    next_is_new = F.last(F.when(F.col("began_at").isNotNull(), F.col("is_new")), ignorenulls=True).over(later)
-    numbered = cut.select(
-        *(name for name in cut.columns if name != "started_at"),
-        F.sum(F.col("is_new").cast("int")).over(up_to_now).alias("period"),
-        F.last(opening, ignorenulls=True).over(up_to_now).alias("opening"),
-        F.coalesce(next_is_new, F.lit(True)).alias("ends_here"),
-        F.greatest(F.lit(settings.max_idle_ms), F.col("stated_idle_ms")).cast("bigint").alias("max_idle_ms"),
-    )
-    is_in_period = F.col("began_at").isNotNull() | ~F.col("ends_here")
-    return numbered.withColumns({"is_in_period": is_in_period, "is_complete": _is_complete()})
-
-
-def _is_complete() -> Column:
-    """Return whether the log around a run is complete; see `with_log_position`."""
-    of_broker = Window.partitionBy(*_BROKER)
-    of_period = Window.partitionBy(*_BROKER, "period")
-    has_omission = F.max("omission").over(of_period).isNotNull() & F.max("continuity").over(of_period).isNull()
-    has_names = F.max("software_name").over(of_broker).isNotNull()
-    return (
-        F.when(has_omission, F.lit(False))
-        .when(F.max("api_versions").over(of_broker).isNotNull(), F.lit(True))
-        .when(has_names, F.lit(False))
-    )
-
-
-def _is_in_silence(at: Column) -> Column:
-    """Return whether a time is in the silence before a run, or at most a second outside it, because records come late.
-
-    A time before the beginning of the previous run belongs to an earlier silence, however short that run is.
-    """
-    after_silence_began = F.coalesce(F.unix_micros(at) >= F.unix_micros("silent_since") - SECOND, F.lit(True))
-    after_previous_run_began = F.coalesce(at >= F.col("run_before_began_at"), F.lit(True))
-    return after_silence_began & after_previous_run_began & (F.unix_micros(at) <= F.unix_micros("began_at") + SECOND)
-
-
-def _holds_report() -> Column:
-    is_set = F.coalesce(F.exists("levels", _is_in_silence), F.lit(False))
-    return is_set | F.coalesce(F.exists("starts", _is_in_silence), F.lit(False))
-
-
-def _started_at() -> Column:
-    """Return the time of the start with which a run begins, from the file's requests or from server.log; else null.
-
-    A start from server.log counts only if the broker logged requests as soon as it served its listeners and no level
-    was set meanwhile. Else it may have started at another level: Kafka 2.4 to 3.1 don't log that a level was set.
-    """
-    served_before = F.exists(
-        "served",
-        lambda at: (at >= F.col("start")) & (F.unix_micros(at) < F.unix_micros("began_at") - _AT_START),
-    )
-    set_since = F.exists("levels", lambda at: (at >= F.col("start")) & _is_in_silence(at))
-    was_set = F.coalesce(served_before, F.lit(False)) | F.coalesce(set_since, F.lit(False))
-    stated = F.when(~was_set, F.col("start"))
-    shown = F.when(F.col("is_first") & F.col("covers_broker_start"), F.col("began_at"))
-    return F.coalesce(shown, stated)
+def _periods(files: Iterable[File], settings: Settings) -> dict[Broker, _Periods]:
+    """Return the periods of each broker that has files with requests."""
+    found = {broker: _Periods(its, settings) for broker, its in files_of_brokers(files).items()}
+    return {broker: periods for broker, periods in found.items() if periods.runs}

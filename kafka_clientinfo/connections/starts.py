@@ -2,7 +2,7 @@
 
     evidence                                     | function
     ---------------------------------------------|-------------------
-    the broker's own log reports that it started | `broker_starts`
+    the broker's own log reports that it started | `reported_starts`
     the first requests of a log file             | `_shown_by_files`
     requests inside a log file                   | `shown_restarts`
 
@@ -11,127 +11,119 @@ started. All connections are newer than the launch. A process that is launched a
 it failed, or somebody launched a second one by mistake. A broker that was killed logs no shutdown.
 """
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import accumulate, groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
 from ..logs.broker_events import RESTARTED
 from ..tables.spec import FILE_ORDER
-from .engine import Column, DataFrame, F, Window
 
-SECOND = 1_000_000
-"""One second in microseconds, the unit of differences between times."""
-_BROKER = ("cluster", "broker")
-_FIRST, _LAST = "1970-01-01", "9999-01-01"
-
-
-def broker_events(ingested_files: DataFrame) -> DataFrame:
-    """Return one row per event that a broker logged: cluster, broker, file_id, at, kind, value and ingested_at."""
-    event = F.explode("broker_events").alias("event")
-    fields = (F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
-    return ingested_files.select(*_BROKER, "file_id", event).select(*_BROKER, "file_id", *fields)
+SECOND = timedelta(seconds=1)
+File = Mapping[str, Any]
+"""A row of `ingested_files`."""
+Broker = tuple[str, str]
+"""A cluster and a broker."""
 
 
-def broker_starts(ingested_files: DataFrame) -> DataFrame:
-    """Find the starts that brokers report in their own logs.
+class Start(NamedTuple):
+    """A start of a broker.
 
-    If one broker name stands for several nodes, their logs show starts, but not which connections these end.
+    Attributes:
+        since: a time after which every request is of this process or a later one.
+        is_certain: false if it is not known which connections it ends.
+        ingested_at: the run in which the start got these values.
+    """
 
-    Args:
-        ingested_files: the table `ingested_files`; broker_events is used.
+    since: datetime
+    is_certain: bool
+    ingested_at: datetime
 
-    Returns:
-        One row per start: cluster, broker; since, a time after which every request is of this process or a later one;
-        is_certain, false if several nodes log under the broker's name; and ingested_at, the run in which the row got
-        these values.
+
+def files_of_brokers(files: Iterable[File]) -> dict[Broker, list[File]]:
+    """Return the files of each broker, brokers in order."""
+    of_broker: Any = itemgetter("cluster", "broker")
+    return {broker: list(its) for broker, its in groupby(sorted(files, key=of_broker), of_broker)}
+
+
+def in_order(files: Iterable[File]) -> list[File]:
+    """Return the files that have requests, in the order of their broker's log."""
+    with_requests = (file for file in files if file["first_logged_at"] is not None)
+    return sorted(with_requests, key=lambda file: tuple(file[name] for name in FILE_ORDER))
+
+
+def events(files: Iterable[File], *kinds: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the events of some kinds that a broker logged: at, kind, value and ingested_at."""
+    return (event for file in files for event in file["broker_events"] or () if event["kind"] in kinds)
+
+
+def reported_starts(files: Iterable[File]) -> list[Start]:
+    """Return the starts that a broker reports in its own logs, in order.
+
+    They are not certain if several nodes log under the broker's name: their logs show starts, but not which connections
+    these end.
     """
     # The same events may be read twice, if a broker logs to a file and to a console.
-    events = (
-        broker_events(ingested_files)
-        .where(F.col("kind").isin("launched", "started", "stopped"))
-        .groupBy(*_BROKER, "at", "kind")
-        .agg(F.max("value").alias("value"), F.min("ingested_at").alias("ingested_at"))
-    )
-    is_start = F.col("kind") == "started"
-    before = Window.partitionBy(*_BROKER).orderBy("at", "kind").rowsBetween(Window.unboundedPreceding, -1)
-    starts_before = F.coalesce(F.sum(is_start.cast("int")).over(before), F.lit(0))
-    # Events up to a start, and the start, are one group; the last launch or stop in it bounds the process.
-    starts = (
-        events.withColumn("starts_before", starts_before)
-        .groupBy(*_BROKER, "starts_before")
-        .agg(
-            F.max(F.when(~is_start, F.col("at"))).alias("begin"),
-            F.max(F.when(is_start, F.col("at"))).alias("serves"),
-            F.max(F.when(is_start, F.col("value"))).alias("node"),
-            F.max("ingested_at").alias("ingested_at"),
-        )
-        .where(F.col("serves").isNotNull())
-    )
-    of_broker = Window.partitionBy(*_BROKER)
-    is_certain = F.coalesce(F.min("node").over(of_broker) == F.max("node").over(of_broker), F.lit(True))
-    shown = starts.withColumns({"is_certain": is_certain, "newest": F.max("ingested_at").over(of_broker)})
-    return shown.select(
-        *_BROKER,
-        F.coalesce("begin", "serves").alias("since"),
-        "is_certain",
-        F.when(F.col("is_certain"), F.col("ingested_at")).otherwise(F.col("newest")).alias("ingested_at"),
-    )
+    distinct: dict[tuple[datetime, str], tuple[str | None, datetime]] = {}
+    for event in events(files, "launched", "started", "stopped"):
+        value, read_at = distinct.get(key := (event["at"], event["kind"]), (event["value"], event["ingested_at"]))
+        distinct[key] = max(value, event["value"], key=lambda text: text or ""), min(read_at, event["ingested_at"])
+    starts, nodes = [], set()
+    begin = newest = None  # of the events up to a start; the last launch or stop among them bounds the process
+    for (at, kind), (value, read_at) in sorted(distinct.items(), key=itemgetter(0)):
+        newest = max(newest or read_at, read_at)
+        if kind != "started":
+            begin = at
+            continue
+        nodes.add(value)
+        starts.append(Start(begin or at, True, newest))
+        begin = newest = None
+    if len(nodes - {None}) < 2:
+        return starts
+    last = max(start.ingested_at for start in starts)
+    return [Start(start.since, False, last) for start in starts]
 
 
-def starts_of_brokers(ingested_files: DataFrame) -> DataFrame:
-    """Return the certain starts of each broker: cluster, broker and starts, their times in order.
+def shown_restarts(files: Collection[File]) -> list[Start]:
+    """Return the restarts of a broker that requests inside a file show, without a report of the broker.
 
-    They come from the brokers' own logs, from the first requests of files, and from requests inside files.
+    A restart is not certain if another file of that broker name has requests before and after it: that file may be
+    another broker's, which kept running.
     """
-    reported = broker_starts(ingested_files).where(F.col("is_certain")).select(*_BROKER, "since")
-    shown = shown_restarts(ingested_files).where(F.col("is_certain")).select(*_BROKER, "since")
-    starts = reported.unionByName(_shown_by_files(ingested_files)).unionByName(shown)
-    return starts.groupBy(*_BROKER).agg(F.array_sort(F.collect_list("since")).alias("starts"))
+    restarts = []
+    for file in files:
+        shown: dict[datetime, datetime] = {}
+        for event in events([file], RESTARTED):
+            shown[event["at"]] = max(shown.get(event["at"], event["ingested_at"]), event["ingested_at"])
+        for at, shown_at in shown.items():
+            others = [other for other in files if other["file_id"] != file["file_id"] and _goes_on(other, at)]
+            read_at = max([shown_at, *(other["ingested_at"] for other in others)])
+            restarts.append(Start(at, not others, read_at))
+    return restarts
 
 
-def _shown_by_files(ingested_files: DataFrame) -> DataFrame:
-    """Find the later files of a broker that begin with its start, as a container writes a new file at each start.
+def _goes_on(file: File, at: datetime) -> bool:
+    """Return whether a file has requests before and after a time."""
+    return file["first_logged_at"] is not None and file["first_logged_at"] < at < file["last_logged_at"]
+
+
+def certain_starts(files: Collection[File]) -> list[datetime]:
+    """Return the certain starts of a broker, in order.
+
+    They come from the broker's own log, from the first requests of files, and from requests inside files.
+    """
+    found = [start.since for start in (*reported_starts(files), *shown_restarts(files)) if start.is_certain]
+    return sorted([*found, *_shown_by_files(in_order(files))])
+
+
+def _shown_by_files(files: Sequence[File]) -> Iterator[datetime]:
+    """Yield the starts with which later files of a broker begin, as a container writes a new file at each start.
 
     A broker logs no requests while it starts. If an earlier file of that broker name goes on until less than a second
     before the start, or beyond it, that file is another broker's, and the start doesn't count.
     """
-    before = Window.partitionBy(*_BROKER).orderBy(*FILE_ORDER).rowsBetween(Window.unboundedPreceding, -1)
-    files = ingested_files.where(F.col("first_logged_at").isNotNull())
-    follow = files.withColumn("silent_since", F.max("last_logged_at").over(before))
-    silence = F.unix_micros("first_logged_at") - F.unix_micros("silent_since")
-    just_before = F.col("first_logged_at") - F.make_dt_interval(secs=F.lit(0.000001))
-    return follow.where(F.col("covers_broker_start") & (silence > SECOND)).select(*_BROKER, just_before.alias("since"))
-
-
-def shown_restarts(ingested_files: DataFrame) -> DataFrame:
-    """Find the restarts that requests inside a file show, without a report of the broker.
-
-    A restart is not certain if another file of that broker name has requests before and after it: that file may be
-    another broker's, which kept running.
-
-    Returns:
-        The same columns as `broker_starts`.
-    """
-    shown = (
-        broker_events(ingested_files)
-        .where(F.col("kind") == RESTARTED)
-        .select(*_BROKER, "file_id", F.col("at").alias("since"), F.col("ingested_at").alias("shown_at"))
-    )
-    others = ingested_files.where(F.col("first_logged_at").isNotNull()).select(
-        *_BROKER, F.col("file_id").alias("other"), "first_logged_at", "last_logged_at", "ingested_at"
-    )
-    spans = (
-        (F.col("other") != F.col("file_id"))
-        & (F.col("first_logged_at") < F.col("since"))
-        & (F.col("last_logged_at") > F.col("since"))
-    )
-    compared = shown.join(others, on=list(_BROKER), how="left").withColumn("spans", F.coalesce(spans, F.lit(False)))
-    return (
-        compared.groupBy(*_BROKER, "file_id", "since")
-        .agg(
-            (~F.bool_or("spans")).alias("is_certain"),
-            F.greatest(F.max("shown_at"), F.max(F.when(F.col("spans"), F.col("ingested_at")))).alias("ingested_at"),
-        )
-        .select(*_BROKER, "since", "is_certain", "ingested_at")
-    )
-
-
-def number_before(starts: Column, at: Column) -> Column:
-    """Count the starts before a time, in an array that may be null."""
-    return F.coalesce(F.size(F.filter(starts, lambda start: start < at)), F.lit(0))
+    ends = accumulate((file["last_logged_at"] for file in files), max)
+    for file, silent_since in zip(files[1:], ends, strict=False):
+        if file["covers_broker_start"] and file["first_logged_at"] - silent_since > SECOND:
+            yield file["first_logged_at"] - timedelta(microseconds=1)

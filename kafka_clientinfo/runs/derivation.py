@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -24,7 +25,7 @@ from pyspark.sql import functions as F
 from ..config.settings import Settings
 from ..connections.coverage import reports
 from ..errors import WarehouseError
-from ..spark.arrow_rows import collect
+from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import release
 from ..spark.failures import full_text
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
@@ -106,7 +107,8 @@ class Derivation:
     def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         self.cached += self.increment.cached
         self.relations |= {
-            "ingested_files": self._whole("ingested_files"),
+            "files": self.files,
+            "relation": partial(relation_of, self.lake.spark),
             "settings": self.settings,
             "requests": self.increment.requests,
             "new_requests": self._newer_than(self.until or _NEVER),
@@ -142,7 +144,7 @@ class Derivation:
             self.committed,
             self.stored_connections,
             self.files,
-            reports(self._whole("ingested_files"), self.settings),
+            reports(self.files, self.settings),
             self.lake.state.retained_from,
             self.lake.staging,
         )
@@ -201,7 +203,7 @@ class Derivation:
         return self.committed.where(F.col("ingested_at") > F.lit(since))
 
     def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
-        if name not in read_by_others():
+        if name not in read_by_others() or steps()[name].is_of_files:
             return rows
         self.cached.append(cache(rows, self.lake.staging))
         return self.cached[-1]

@@ -33,13 +33,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE
+from ..connections.coverage import Report
 from ..connections.facts import is_of_a_broker, shown_as_brokers
 from ..connections.judged import NOTHING, JudgedBefore
+from ..connections.starts import Broker, File
 from ..connections.texts import of_same_keys
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from ..warehouse.staging import Staging, cache
-from .late_files import OVERLAP, Broker, File, brokers_at_info, late_brokers
+from .late_files import OVERLAP, brokers_at_info, late_brokers
 
 _KEY = list(CONNECTION_ID_KEY)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,8 +55,7 @@ class Stored:
         requests: the table `requests`, up to what is committed in the ledger.
         connections: a snapshot of the table `connections`.
         files: the rows of the table `ingested_files`.
-        reports: what brokers log about themselves that affects connections, as `connections.coverage.reports` returns
-            it.
+        reports: what brokers log about themselves that affects connections.
         retained_from: instant before which connections' requests may have been deleted; None if none were.
         staging: for `cache`.
     """
@@ -62,7 +63,7 @@ class Stored:
     requests: DataFrame
     connections: DataFrame
     files: Collection[File]
-    reports: DataFrame
+    reports: Iterable[Report]
     retained_from: datetime | None
     staging: Staging
 
@@ -167,21 +168,20 @@ def _news(new: DataFrame, stored: Stored, built_until: datetime) -> _News:
         F.sum("requests").alias("requests"),
         F.bool_or("show_a_broker").alias("show_a_broker"),
     )
-    reported = stored.reports.where(F.col("ingested_at") > F.lit(built_until))
-    reports = reported.groupBy("cluster", "broker").agg(F.min("since").alias("since"))
     news = _News({}, {}, {}, False)
-    for cluster, broker, since, file_id, requests, shows_a_broker in collect(
-        of_file.select("cluster", "broker", "since", "file_id", "requests", "show_a_broker").unionByName(
-            reports, allowMissingColumns=True
-        )
-    ):
-        if file_id is not None:
-            news.requests[file_id] = requests
-            news.shows_a_broker |= bool(shows_a_broker)
-        times = news.reported_since if file_id is None else news.debug_since
+    for cluster, broker, file_id, since, requests, shows_a_broker in collect(of_file):
+        news.requests[file_id] = requests
+        news.shows_a_broker |= bool(shows_a_broker)
         if since is not None:
-            times[cluster, broker] = min(since, times.get((cluster, broker), since))
+            _note(news.debug_since, (cluster, broker), since)
+    for report in stored.reports:
+        if report.ingested_at > built_until:
+            _note(news.reported_since, report.broker, report.since)
     return news
+
+
+def _note(earliest: dict[Broker, datetime], broker: Broker, at: datetime) -> None:
+    earliest[broker] = min(at, earliest.get(broker, at))
 
 
 def _recomputed_whole(

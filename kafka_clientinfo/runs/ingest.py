@@ -41,9 +41,6 @@ from ..warehouse.staging import cache
 from ..warehouse.state import APPENDED, FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
 
-_FEW_FILES = 1000
-"""The largest number of rows of ingested_files that are put into plans; with more, the table is read."""
-
 
 @dataclass
 class RunReport(Stages):
@@ -94,11 +91,6 @@ class Ingested:
             if until is None or row["ingested_at"] > until:
                 number += int(row["requests"]) - (int(stored["requests"]) if stored is not None and is_built else 0)
         return number
-
-    def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """Return `tables`, and ingested_files if it has few rows."""
-        files = {"ingested_files": _files(spark, self.files.values())} if len(self.files) <= _FEW_FILES else {}
-        return {**self.tables, **files}
 
     def release(self) -> None:
         """Release the cached rows."""

@@ -11,15 +11,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from ..connections.starts import Broker, File
 from ..tables.spec import FILE_ORDER
 
 OVERLAP = timedelta(seconds=60)
 """Timestamps of neighbours step back by less than a second; a clock that goes back further was set back."""
-
-File = Mapping[str, Any]
-"""A row of `ingested_files`."""
-Broker = tuple[str, str]
-"""A cluster and a broker."""
 
 _MILLISECOND = timedelta(milliseconds=1)
 _broker: Any = itemgetter("cluster", "broker")

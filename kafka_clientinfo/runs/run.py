@@ -173,8 +173,8 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         lake.claim()
         if until is None:
             lake.update_state(built_until=None)  # else a run after an interrupted build might find nothing to do
-        given = ingested.in_memory(lake.spark)
-        derivation = Derivation(lake, settings, made_with, until, newest, list(ingested.files.values()), given)
+        files = list(ingested.files.values())
+        derivation = Derivation(lake, settings, made_with, until, newest, files, ingested.tables)
         derivation.run(report.stage)
         with report.stage("reference tables"):
             write_reference_tables(lake, __version__)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..concerns import concerns
-from ..connections.coverage import log_coverage, log_positions
+from ..connections.coverage import LOG_POSITIONS, log_coverage, log_positions
 from ..connections.engine import DataFrame
 from ..connections.judged import judged_requests
 from ..connections.table import connections
@@ -22,10 +22,11 @@ from ..errors import UnknownRelationError
 from ..tables.spec import table_specs
 
 GIVEN_RELATIONS = frozenset(
-    {"requests", "new_requests", "judged_before", "stored_broker_hosts", "ingested_files", "settings"}
+    {"requests", "new_requests", "judged_before", "stored_broker_hosts", "files", "relation", "settings"}
 )
-"""Relations that no step makes; `judged_before` is a `JudgedBefore` or None."""
-_OF_FILES = frozenset({"ingested_files", "settings"})
+"""What no step makes: relations, and `judged_before`, a `JudgedBefore` or None; `files`, the rows of the table
+`ingested_files`; and `relation`, a function that makes a relation of rows and their DDL."""
+_OF_FILES = frozenset({"files", "relation", "settings"})
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,15 @@ def steps() -> dict[str, Step]:
         UnknownRelationError: a step needs a relation that neither a step makes nor a run starts with.
     """
     by_name = {
-        "log_positions": _step("log_positions", log_positions),
-        "log_coverage_parts": _step("log_coverage_parts", log_coverage),
+        "log_positions": _step(
+            "log_positions", lambda files, settings, relation: relation(log_positions(files, settings), LOG_POSITIONS)
+        ),
+        "log_coverage_parts": _step(
+            "log_coverage_parts",
+            lambda files, settings, relation: relation(
+                log_coverage(files, settings), table_specs()["log_coverage_parts"].ddl
+            ),
+        ),
         "judged_requests": Step(
             "judged_requests",
             ("requests", "log_positions", "judged_before"),

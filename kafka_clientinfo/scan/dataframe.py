@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import count as numbers
 from types import MappingProxyType
+from typing import Any
 
 import duckdb
-import pyarrow as pa
 
-from ..tables.types import quoted_name
+from ..spark.arrow_rows import arrow_table
+from ..tables.types import duckdb_type, quoted_name, split_fields
 from .column import Column, Scope, named
 
 _numbers: Iterator[int] = numbers()
@@ -27,11 +28,14 @@ class SparkSession:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
 
-    def createDataFrame(self, table: pa.Table) -> "DataFrame":  # noqa: N802
+    def relation(self, rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
+        """Make a relation of rows with these columns in Spark's DDL; times become those without a zone."""
         name = f"rows{next(_numbers)}"
-        self.connection.register(f"{name}_arrow", table)
-        self.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {name}_arrow")
-        self.connection.unregister(f"{name}_arrow")
+        kinds = ((column, kind.removesuffix(" NOT NULL")) for column, kind in split_fields(ddl))
+        items = ", ".join(f"CAST({quoted_name(c)} AS {duckdb_type(kind)}) AS {quoted_name(c)}" for c, kind in kinds)
+        self.connection.register("given", arrow_table(rows, ddl))
+        self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {items} FROM given")
+        self.connection.unregister("given")
         return self.table(name)
 
     def table(self, name: str) -> "DataFrame":

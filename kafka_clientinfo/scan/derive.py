@@ -1,6 +1,6 @@
 """The derived tables and the views on DuckDB; the rules run on DuckDB's columns meanwhile."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from graphlib import TopologicalSorter
 from typing import Any
@@ -20,12 +20,17 @@ from .dataframe import SparkSession
 DUCKDB = Engine(functions, Window)
 
 
-def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iterable[str] | None = None) -> None:
+def derive(
+    database: duckdb.DuckDBPyConnection,
+    files: Collection[Mapping[str, Any]],
+    settings: Settings,
+    wanted: Iterable[str] | None = None,
+) -> None:
     """Create the derived tables as temporary tables, and replace those that exist.
 
     Args:
-        database: a connection in UTC, with the tables `requests`, `ingested_files` and `failed_requests`; their times
-            have no zone.
+        database: a connection in UTC, with the tables that requests are read into; their times have no zone.
+        files: the rows of the table `ingested_files`.
         settings: the settings of the run.
         wanted: the names of the tables and views to make, besides what they need; None for all.
     """
@@ -35,7 +40,8 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
         relations: dict[str, Any] = {
             "requests": session.table("requests"),
             "new_requests": session.table("requests"),
-            "ingested_files": session.table("ingested_files"),
+            "files": files,
+            "relation": session.relation,
             "judged_before": None,
             "stored_broker_hosts": None,
             "settings": settings,

@@ -61,7 +61,8 @@ class MemoryTables:
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replace the table ingested_files, and correct times in a repeated hour, for which all files are needed."""
         columns = [column for column in table_spec("ingested_files").columns if "map" not in column.type]
-        values = [[row[column.name] for column in columns] for row in self._set_right(rows)]
+        self._files = self._set_right(rows)
+        values = [[row[column.name] for column in columns] for row in self._files]
         items = ", ".join(
             f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"' for column in columns
         )
@@ -85,7 +86,7 @@ class MemoryTables:
 
     def derive(self, wanted: Iterable[str] | None = None) -> None:
         """Create the derived tables of the requests that were added; see `derive.derive`."""
-        derive(self._database, self._settings, wanted)
+        derive(self._database, self._files, self._settings, wanted)
 
     def exists(self, name: str) -> bool:
         """Return whether the table exists."""

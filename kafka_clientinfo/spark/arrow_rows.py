@@ -62,10 +62,7 @@ def arrow_table(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
 
 def relation_of(spark: "SparkSession", rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
     """Make a relation of rows; see `arrow_table`."""
-    package = type(spark).__module__.partition(".")[0]
-    if package != "pyspark":
-        return spark.createDataFrame(arrow_table(rows, ddl))
-    takes_arrow = not str(sys.modules[package].__version__).startswith("3.")
+    takes_arrow = not str(sys.modules["pyspark"].__version__).startswith("3.")
     return spark.createDataFrame(arrow_table(rows, ddl) if takes_arrow else list(rows), _nullable(ddl))
 
 

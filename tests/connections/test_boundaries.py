@@ -12,7 +12,7 @@ from tests.frames import (
     at,
     background,
     by_connection,
-    frame,
+    files_of,
     in_time,
     judge_requests,
     log,
@@ -332,7 +332,7 @@ def test_a_brokers_start_ends_its_connections(rules_session: Any) -> None:
         for name, (_, logs, _) in STARTS.items()
         for file in logs
     ]
-    files = files.unionByName(frame(rules_session, "ingested_files", server_logs))
+    files += files_of(server_logs)
     with on(rules_session):
         found = connections(judge_requests(requests, files, Settings(), ()), Settings(), ())
         rows = collected(found.select("broker", "session_no", "requests"))

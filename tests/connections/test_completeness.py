@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import log_positions, with_log_position
+from kafka_clientinfo.connections.coverage import with_log_position
 from kafka_clientinfo.connections.engine import F
 from tests.engines import collected, on
-from tests.frames import api_versions, log, request
+from tests.frames import api_versions, log, positions, request
 
 SETTINGS = Settings(coverage_gap_ms=300_000)
 LATER = 1000
@@ -51,7 +51,7 @@ def complete(rules_session: Any) -> dict[tuple[str, str], dict[str, bool | None]
     requests, files = log(rules_session, rows, lambda row: SHOWN.get(row["connection_id"]))
     with on(rules_session):
         carried = requests.select("*", F.struct("log_level").alias("carried"))
-        located = with_log_position(carried, log_positions(files, SETTINGS))
+        located = with_log_position(carried, positions(rules_session, files, SETTINGS))
         found = collected(located.select("cluster", "broker", "connection_id", "coverage.is_complete"))
     answers: dict[tuple[str, str], dict[str, bool | None]] = {}
     for cluster, broker, shown, is_complete in found:

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import log_positions, with_log_position
+from kafka_clientinfo.connections.coverage import with_log_position
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
 from tests.engines import collected, on
-from tests.frames import START, at, frame, log, request
+from tests.frames import START, at, files_of, log, positions, request
 
 SETTINGS = Settings(coverage_gap_ms=300_000, max_idle_ms=600_000)
 Shown = list[tuple[int | None, float | None, float | None]]
@@ -299,10 +299,10 @@ def located(rules_session: Any) -> dict[str, list[tuple[Any, ...]]]:
         ]
         reported.append({"file_id": f"{name} server", "cluster": name, "broker": "b", "broker_events": said})
     rows, files = log(rules_session, requests, **columns)
-    files = files.unionByName(frame(rules_session, "ingested_files", reported))
+    files += files_of(reported)
     with on(rules_session):
         carried = rows.select("*", F.struct("log_level").alias("carried"))
-        located = with_log_position(carried, log_positions(files, SETTINGS))
+        located = with_log_position(carried, positions(rules_session, files, SETTINGS))
         times = ("coverage.since", "coverage.started_at")
         found = collected(located.select("byte_offset", "cluster", "starts_before", "period", *times))
     shown: dict[str, list[tuple[Any, ...]]] = {}
@@ -340,10 +340,10 @@ def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(rul
     reported[0]["broker_events"].append(
         {"at": at(0), "kind": "started", "value": "99000000", "ingested_at": START}
     )  # the number of the node
-    files = files.unionByName(frame(rules_session, "ingested_files", reported))
+    files += files_of(reported)
     with on(rules_session):
         carried = requests.select("*", F.struct("log_level").alias("carried"))
-        located = with_log_position(carried, log_positions(files, SETTINGS))
+        located = with_log_position(carried, positions(rules_session, files, SETTINGS))
         limits = {row[0]: row[1] for row in collected(located.select("broker", "coverage.max_idle_ms"))}
     assert limits.pop("never") > 365 * 86_400_000
     assert limits == {"silent": 600_000, "zero": 600_000, "less": 600_000, "more": 900_000}

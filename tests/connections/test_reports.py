@@ -1,17 +1,13 @@
 """What brokers say of themselves, and what logs show of missing requests: from which time it changes results."""
 
-from typing import Any
-
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.coverage import reports
-from kafka_clientinfo.connections.engine import F
-from tests.engines import collected, on
-from tests.frames import START, at, frame
+from tests.frames import START, at, files_of
 
 SETTINGS = Settings(coverage_gap_ms=300_000, max_idle_ms=600_000)
 
 
-def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(rules_session: Any) -> None:
+def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts() -> None:
     """Of the limits for idle connections those that are greater than what earlier runs have read count."""
     said = [
         (0, 10, "max_idle_ms", "600000"),
@@ -30,12 +26,12 @@ def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(rules
     file = {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": events}
     others = [event for event in events if event["kind"] == "version"]
     files = [file, file | {"file_id": "other", "broker": "other", "broker_events": others}]
-    with on(rules_session):
-        found = reports(frame(rules_session, "ingested_files", files), SETTINGS)
-        run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
-        rows = collected(found.select(run.alias("run"), since.alias("since")))
+    found = [
+        ((report.ingested_at - START).seconds, (report.since - START).total_seconds())
+        for report in reports(files_of(files), SETTINGS)
+    ]
     ever = -START.timestamp()
-    assert sorted(map(tuple, rows)) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 79)]
+    assert sorted(found) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 79)]
 
 
 # Per case: of each run of requests, the run of the program that read evidence of each kind; the runs that change a judgement.
@@ -55,7 +51,7 @@ EVIDENCE: dict[str, tuple[list[dict[str, int]], set[int]]] = {
 }
 
 
-def test_evidence_of_missing_requests_is_reported_if_it_changes_what_was_known(rules_session: Any) -> None:
+def test_evidence_of_missing_requests_is_reported_if_it_changes_what_was_known() -> None:
     """A log with ApiVersions is known to be complete; the order in which evidence is read decides."""
     nothing = dict.fromkeys(("omission", "continuity", "software_name", "api_versions"))
     rows = []
@@ -68,10 +64,9 @@ def test_evidence_of_missing_requests_is_reported_if_it_changes_what_was_known(r
         ]
         bounds = {"first_logged_at": at(0), "last_logged_at": at(100), "step_back_ms": 0, "covers_broker_start": False}
         rows.append({"file_id": name, "cluster": "c", "broker": name, "debug_runs": runs, "broker_events": []} | bounds)
-    with on(rules_session):
-        found = reports(frame(rules_session, "ingested_files", rows), SETTINGS)
-        read = F.unix_micros("ingested_at") / 1_000_000 - F.lit(START.timestamp())
-        reported = collected(found.select("broker", read.alias("read")))
+    reported = [
+        (report.broker[1], (report.ingested_at - START).seconds) for report in reports(files_of(rows), SETTINGS)
+    ]
     assert {name: {row[1] for row in reported if row[0] == name} for name in EVIDENCE} == {
         name: read for name, (_, read) in EVIDENCE.items()
     }

@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.connections.engine import F
-from kafka_clientinfo.connections.starts import broker_starts, shown_restarts, starts_of_brokers
-from tests.engines import collected, on
-from tests.frames import START, at, frame
+from kafka_clientinfo.connections.starts import certain_starts, reported_starts, shown_restarts
+from tests.frames import START, at, files_of
 
 Event = tuple[float, str, str | None]
 # Per case: what a broker says in one or several logs, each event with the second of its run; the starts that are found.
@@ -33,38 +31,31 @@ CASES: dict[str, tuple[list[list[Event]], list[float], bool]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def files(rules_session: Any) -> Any:
-    """The logs of all cases, each of a broker of its own."""
-    rows = [
+def logs_of(name: str) -> list[dict[str, Any]]:
+    """The rows of a broker's logs."""
+    return files_of(
         {
             "file_id": f"{name} {number}",
-            "cluster": "c",
-            "broker": name,
-            "covers_broker_start": False,
             "broker_events": [
                 {"at": at(second), "kind": kind, "value": value, "ingested_at": START} for second, kind, value in events
             ],
         }
-        for name, (logs, *_) in CASES.items()
-        for number, events in enumerate(logs)
+        for number, events in enumerate(CASES[name][0])
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_start_begins_with_the_last_process_that_was_launched_before_it(name: str) -> None:
+    _, seconds, is_certain = CASES[name]
+    assert [(start.since, start.is_certain) for start in reported_starts(logs_of(name))] == [
+        (at(second), is_certain) for second in seconds
     ]
-    return frame(rules_session, "ingested_files", rows)
 
 
-def test_a_start_begins_with_the_last_process_that_was_launched_before_it(files: Any) -> None:
-    found: dict[str, list[tuple[float, bool]]] = {name: [] for name in CASES}
-    with on(files.sparkSession):
-        starts = collected(broker_starts(files).select("broker", "since", "is_certain"))
-    for broker, since, is_certain in sorted(starts, key=lambda row: row["since"]):
-        found[broker].append((since.timestamp() - START.timestamp(), is_certain))
-    assert found == {name: [(second, certain) for second in seconds] for name, (_, seconds, certain) in CASES.items()}
-
-
-def test_only_starts_of_one_node_are_taken(files: Any) -> None:
-    with on(files.sparkSession):
-        starts = {row["broker"]: len(row["starts"]) for row in collected(starts_of_brokers(files))}
-    assert starts == {name: len(seconds) for name, (_, seconds, certain) in CASES.items() if certain and seconds}
+@pytest.mark.parametrize("name", CASES)
+def test_only_starts_of_one_node_are_taken(name: str) -> None:
+    _, seconds, is_certain = CASES[name]
+    assert certain_starts(logs_of(name)) == ([at(second) for second in seconds] if is_certain else [])
 
 
 # Per case: first and last second of other files of the broker, each read in the run of its first second; whether the restart at
@@ -80,20 +71,19 @@ OTHER_FILES: dict[str, tuple[list[tuple[int, int]], bool, int]] = {
 }
 
 
-def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(rules_session: Any) -> None:
+@pytest.mark.parametrize("name", OTHER_FILES)
+def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(name: str) -> None:
+    others, is_certain, run = OTHER_FILES[name]
     restart = {"at": at(50), "kind": "restarted", "value": "20", "ingested_at": at(9)}
-    rows = []
-    for name, (others, *_) in OTHER_FILES.items():
-        files = [(0, 100), *others]
-        for number, (first, last) in enumerate(files):
-            row = {"cluster": "c", "broker": name, "file_id": f"{name} {number}", "covers_broker_start": False}
-            times = {"first_logged_at": at(first), "last_logged_at": at(last), "ingested_at": at(first)}
-            again = [restart | {"ingested_at": at(12)}] if name == "shown again by a later run" else []
-            rows.append(row | times | {"broker_events": [] if number else [restart, *again]})
-    with on(rules_session):
-        shown = shown_restarts(frame(rules_session, "ingested_files", rows))
-        run = F.unix_micros("ingested_at") / 1_000_000 - F.lit(START.timestamp())
-        rows = collected(shown.select("broker", "since", "is_certain", run.alias("run")))
-    found = {broker: tuple(row) for broker, *row in rows}
-    assert {name: row[1:] for name, row in found.items()} == {name: row[1:] for name, row in OTHER_FILES.items()}
-    assert {row[0].timestamp() for row in found.values()} == {at(50).timestamp()}
+    again = [restart | {"ingested_at": at(12)}] if name == "shown again by a later run" else []
+    rows: list[dict[str, Any]] = [
+        {
+            "file_id": str(number),
+            "first_logged_at": at(first),
+            "last_logged_at": at(last),
+            "ingested_at": at(first),
+            "broker_events": [] if number else [restart, *again],
+        }
+        for number, (first, last) in enumerate([(0, 100), *others])
+    ]
+    assert shown_restarts(files_of(rows)) == [(at(50), is_certain, at(run))]

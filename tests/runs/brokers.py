@@ -9,7 +9,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.coverage import reports
 from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
+from kafka_clientinfo.tables.spec import EVIDENCE
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging
 
@@ -29,13 +29,6 @@ CONNECTIONS = (
 JUDGED = (
     "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
     "log_level string, state struct<heard_until:timestamp>"
-)
-DEBUG_RUNS = next(column.type for column in table_spec("ingested_files").columns if column.name == "debug_runs")
-FILES = (
-    "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
-    "step_back_ms bigint, requests bigint, ingested_at timestamp, info_requests bigint, "
-    "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>, "
-    f"covers_broker_start boolean, debug_runs {DEBUG_RUNS}"
 )
 FILE_NAMES = (
     "cluster", "broker", "file_id", "first_logged_at", "last_logged_at", "step_back_ms", "requests", "ingested_at",
@@ -73,7 +66,12 @@ VALUES = {"log_level": "kafka=INFO", "max_idle_ms": "900000"}
 def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str = "s") -> tuple[Any, ...]:
     """A file with what the broker says of itself: when, what, and which run has read it."""
     said = [
-        (at(seconds), kind, VALUES.get(kind, node if kind == "started" else None), read)
+        {
+            "at": at(seconds),
+            "kind": kind,
+            "value": VALUES.get(kind, node if kind == "started" else None),
+            "ingested_at": read,
+        }
         for seconds, kind, read in events
     ]
     return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), 0, said, False, None)
@@ -81,7 +79,8 @@ def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str 
 
 def log_that_shows(**evidence: datetime) -> tuple[Any, ...]:
     """A file of one run of requests, and when each piece of evidence in it was read."""
-    run = (at(0), at(9000), 0, 1, *(evidence.get(name) for name in EVIDENCE))
+    run = {"began_at": at(0), "ended_at": at(9000), "began_offset": 0, "ended_offset": 1}
+    run |= {name: evidence.get(name) for name in EVIDENCE}
     return (*file_of("f", 4, 0)[:-1], [run])
 
 
@@ -118,11 +117,12 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
             key = ("c", broker, name, at(opened), 0)
             judged += [(*key, 0, log.began, None), (*key, 9, log.level, {"heard_until": at(log.heard.get(name, last))})]
         files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
+    rows_of_files = [dict(zip(FILE_NAMES, file, strict=True)) for file in files]
     held = Stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
-        [dict(zip(FILE_NAMES, file, strict=True)) for file in files],
-        reports(relation_of(spark, files, FILES), Settings()),
+        rows_of_files,
+        list(reports(rows_of_files, Settings())),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )

@@ -78,7 +78,6 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     monkeypatch.setattr(pipeline, "Derivation", derivation)
     monkeypatch.setattr(pipeline, "sized", lambda spark, size: sizes.append(size) or nullcontext())
     monkeypatch.setattr(pipeline, "SMALL_BYTES", 70 * REQUEST_BYTES)
-    monkeypatch.setattr(Ingested, "in_memory", lambda self, spark: {})
     pipeline._build(lake, Ingested(FILES), Settings(), RunReport())
     expected = None if until is None else at(until)
     assert derived == [(OF_THIS, expected, at(5), list(FILES.values()), {})]
@@ -141,7 +140,6 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
         "store_views": store,
     }.items():
         monkeypatch.setattr(pipeline, name, stand_in)
-    monkeypatch.setattr(Ingested, "in_memory", lambda self, spark: {})
     report = RunReport()
     report.problems.append(Problem("a.log", "empty", "no record"))
     pipeline._build(lake, Ingested(FILES), settings, report)

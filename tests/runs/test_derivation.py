@@ -151,6 +151,7 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
     derived.relations, derived.given, derived.cached, derived.settings = {}, {}, [], "settings"
     derived.committed, derived.files, derived.judged = Noted("requests"), ["file"], "judged"
     derived.lake = SimpleNamespace(
+        spark="session",
         address=Address("/lake"),
         staging="staging",
         state=State(retained_from=None if retained_from is None else at(retained_from)),
@@ -201,7 +202,7 @@ def test_a_table_of_connections_gets_the_rows_of_those_that_are_recomputed(
     ("until", "retained_from", "needs", "is_whole"),
     [
         (None, None, ("new_requests",), True),
-        (None, 1, ("ingested_files", "settings", "judged_requests"), True),
+        (None, 1, ("files", "settings", "relation", "judged_requests"), True),
     ],
     ids=["everything", "of files alone, which retention leaves"],
 )
@@ -230,7 +231,7 @@ def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
     until: int | None, retained_from: int | None, expected: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seen(stored: Any) -> tuple[Any, ...]:
-        assert stored.reports == (Noted("stored ingested_files"), derived.settings)
+        assert stored.reports == (["file"], derived.settings)
         return stored.retained_from, stored.connections, stored.files, stored.requests
 
     derived, _ = derivation_of(until, retained_from)

@@ -180,15 +180,6 @@ def test_a_session_is_set_up_for_what_is_planned(
     assert (lake.one_file, report.unchanged, report.problems) == (one_file, ["a"], ["b"])
 
 
-@pytest.mark.parametrize(("number", "is_given"), [(1000, True), (1001, False)])
-def test_plans_have_the_rows_of_some_files(number: int, is_given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "_files", lambda spark, rows: (spark, len(rows)))
-    files: dict[str, Any] = {str(name): {} for name in range(number)}
-    ingested = ingest.Ingested(files, {"requests": "rows"})  # type: ignore[dict-item]
-    given = {"ingested_files": ("spark", number)} if is_given else {}
-    assert ingested.in_memory("spark") == {"requests": "rows", **given}  # type: ignore[arg-type, comparison-overlap]
-
-
 @pytest.mark.parametrize(
     ("until", "expected"),
     [(None, 7 + 5 + 3), (0, 7 + 5 + 3), (1, 4 + 3), (2, 4 + 3), (3, 0)],

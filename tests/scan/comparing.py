@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def by_spark(spark: Any, relations: Mapping[str, Any], folder: Path) -> dict[str
     """What Spark derives of these relations, and what its views answer; each goes to a file first, so that nothing is
     derived twice.
     """
-    made, found = dict(relations), steps.steps()
+    made, found = {**relations, "relation": partial(relation_of, spark)}, steps.steps()
 
     def keep(name: str, rows: Any) -> None:
         rows.coalesce(1).write.parquet(str(folder / name))

@@ -84,15 +84,14 @@ def test_a_relation_has_no_column_that_nobody_reads(tables: MemoryTables, name: 
 def test_a_concern_names_all_that_it_reads_from_a_request(tables: MemoryTables, name: str) -> None:
     """With the columns that are shared and its own, everything that it makes of judged requests can be computed."""
     session, chosen = SparkSession(tables._database), with_needed(name)
-    relations: dict[str, Any] = {one: session.table(one) for one in ("requests", "ingested_files")}
-    relations["settings"] = Settings()
+    relations: dict[str, Any] = {"settings": Settings()}
 
     def made(relation: Any) -> Any:
         tables._database.execute(f"CREATE OR REPLACE TEMP TABLE made_here AS {relation.sql()}")
         return relation
 
     with running_on(DUCKDB):
-        judged = made(judge_requests(*relations.values(), chosen))
+        judged = made(judge_requests(session.table("requests"), tables._files, Settings(), chosen))
         rows = made(connections(judged, Settings(), chosen))
         made(violations(judged, rows, [], Settings(), chosen))
         relations |= {"judged_requests": judged, "connections": rows}

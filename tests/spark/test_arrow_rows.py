@@ -4,10 +4,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import duckdb
 import pytest
 
-from kafka_clientinfo.scan import dataframe
 from kafka_clientinfo.spark.arrow_rows import arrow_table, collect, relation_of
 
 DDL = "`name` string NOT NULL, numbers array<int>, ages map<string,string>, at timestamp, of struct<a:int,b:boolean>"
@@ -44,15 +42,6 @@ def test_times_of_a_repeated_hour_come_back(spark: Any, monkeypatch: pytest.Monk
     finally:
         monkeypatch.undo()
         time.tzset()
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_duckdb_takes_them_too(count: int) -> None:
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        relation = relation_of(dataframe.SparkSession(connection), ROWS[:count], DDL)  # type: ignore[arg-type]
-        found = connection.execute(f"SELECT name, numbers, ages, of FROM ({relation.sql()})").fetchall()
-    assert found == [(row["name"], row["numbers"], row["ages"], row["of"]) for row in EXPECTED[:count]]
 
 
 def test_a_row_that_lacks_a_value_is_refused() -> None:

@@ -6,6 +6,7 @@ level is not another's. Limits are low, so that logs are short.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -19,7 +20,7 @@ from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.runs.steps import needed, steps
 from tests.asking import asked
 from tests.engines import collected, computed, on
-from tests.frames import START, api_versions, as_stored, in_time, log, request
+from tests.frames import START, api_versions, as_stored, frame, in_time, log, relation, request
 
 LIMITS = ActivityLimits(
     minutes=3,
@@ -82,15 +83,21 @@ def stored(requests: Any, files: Any, session: Any, settings: Settings) -> dict[
     """The tables that a run stores of requests, as far as the rules on activity need them."""
     made = needed({"judged_requests", "persistent_errors", *READ})
     with on(session):
-        relations: dict[str, Any] = {"requests": requests, "new_requests": requests, "ingested_files": files}
-        relations |= {"judged_before": None, "stored_broker_hosts": None, "settings": settings}
+        relations: dict[str, Any] = {"requests": requests, "new_requests": requests, "files": files}
+        relations |= {
+            "relation": partial(relation, session),
+            "judged_before": None,
+            "stored_broker_hosts": None,
+            "settings": settings,
+        }
         for name in TopologicalSorter(made).static_order():
             relations[name] = computed(steps()[name].make(relations))
         opened = relations["connections"]
         findings = findings_errors(relations["persistent_errors"], opened)
         broken = violations(relations["judged_requests"], opened, [findings], settings, [CONCERN])
         tables = {name: relations[name] for name in READ} | {"connection_violations": broken}
-        return {name: as_stored(rows, name) for name, rows in tables.items()} | {"ingested_files": files}
+        named = {"ingested_files": frame(session, "ingested_files", files)}
+        return named | {name: as_stored(rows, name) for name, rows in tables.items()}
 
 
 def sent(connection: str, seconds: float, api: str = "METADATA", correlation_id: int = 1, **given: Any) -> Row:

@@ -215,7 +215,14 @@ def joined(rules_session: Any) -> dict[str, list[Any]]:
     positions = ledger(
         rules_session,
         *(
-            {"file_id": name, "cluster": cluster, "broker": "b", "first_logged_at": at(number)}
+            {
+                "file_id": name,
+                "cluster": cluster,
+                "broker": "b",
+                "first_logged_at": at(number),
+                "last_logged_at": at(number),
+                "ingested_at": START,
+            }
             for name, (cluster, number) in files.items()
         ),
     )
