@@ -43,6 +43,7 @@ from .starts import (
     files_of_brokers,
     in_order,
     reported_starts,
+    shifted,
     shown_restarts,
 )
 
@@ -59,6 +60,7 @@ _AT_START = 2 * SECOND
 _YEARS_MS = 10 * 365 * 86_400_000
 """Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = datetime.min.replace(tzinfo=UTC)
 _LEVELS = ("log_level", LOGGER_SET)
 """The events that set, or may set, the level of the request logger."""
 _NO_RUN: Mapping[str, Any] = dict.fromkeys(("began_at", "ended_at", "began_offset", "ended_offset", *EVIDENCE))
@@ -164,10 +166,10 @@ class _Periods:
         # A report counts if it is in the silence before the run, or at most a second outside it, because records come
         # late. One before the beginning of the previous run belongs to an earlier silence, however short that run is.
         earliest = max(
-            _EVER if silent_since is None else silent_since - SECOND,
-            (before and before.shown["began_at"]) or _EVER,
+            _FIRST if silent_since is None else shifted(silent_since, -SECOND),
+            (before and before.shown["began_at"]) or _FIRST,
         )
-        levels, starts = (_between(times, earliest, began + SECOND) for times in (self._levels, self.starts))
+        levels, starts = (_between(times, earliest, shifted(began, SECOND)) for times in (self._levels, self.starts))
         begins_file = run.is_first and bool(run.file["covers_broker_start"])
         run.is_new = (
             silence is None
@@ -189,7 +191,7 @@ class _Periods:
         """
         if not starts:
             return None
-        served = bisect_left(self._served, began - _AT_START) > bisect_left(self._served, starts[-1])
+        served = bisect_left(self._served, shifted(began, -_AT_START)) > bisect_left(self._served, starts[-1])
         return None if served or (levels and levels[-1] >= starts[-1]) else starts[-1]
 
     def _judge_completeness(self) -> None:
@@ -281,9 +283,9 @@ def reports(files: Iterable[File], settings: Settings) -> Iterator[Report]:
     for broker, its in files_of_brokers(files).items():
         # A report counts for a run that begins up to a second before it (see `_Periods._begin`).
         for start in (*reported_starts(its), *shown_restarts(its)):
-            yield Report(broker, start.since - SECOND, start.ingested_at)
+            yield Report(broker, shifted(start.since, -SECOND), start.ingested_at)
         for event in events(its, *_LEVELS):
-            yield Report(broker, event["at"] - SECOND, event["ingested_at"])
+            yield Report(broker, shifted(event["at"], -SECOND), event["ingested_at"])
         yield from (Report(broker, _EVER, read_at) for read_at in _higher_limits(its))
         yield from (Report(broker, _EVER, read_at) for read_at in _changes(its, settings))
 
@@ -336,7 +338,7 @@ def log_positions(files: Iterable[File], settings: Settings) -> list[tuple[Any, 
 def _position(broker_no: int, runs: Sequence[_Run], periods: _Periods) -> tuple[Any, ...]:
     file = runs[0].file
     parts = sorted((part for run in runs for part in _parts(run, periods.max_idle_ms)), key=lambda part: part[0])
-    earliest = file["first_logged_at"] - timedelta(milliseconds=file["step_back_ms"] or 0)
+    earliest = shifted(file["first_logged_at"], -timedelta(milliseconds=file["step_back_ms"] or 0))
     before, until = (bisect_left(periods.starts, at) for at in (earliest, file["last_logged_at"]))
     return (
         *(file["file_id"], broker_no, runs[0].file_no),

@@ -12,7 +12,7 @@ it failed, or somebody launched a second one by mistake. A broker that was kille
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -39,6 +39,14 @@ class Start(NamedTuple):
     since: datetime
     is_certain: bool
     ingested_at: datetime
+
+
+def shifted(at: datetime, by: timedelta) -> datetime:
+    """Return a time that is later or earlier by a span, or the last or first one of all: a log may state any time."""
+    try:
+        return at + by
+    except OverflowError:
+        return (datetime.max if by > timedelta() else datetime.min).replace(tzinfo=UTC)
 
 
 def files_of_brokers(files: Iterable[File]) -> dict[Broker, list[File]]:
@@ -126,4 +134,4 @@ def _shown_by_files(files: Sequence[File]) -> Iterator[datetime]:
     ends = accumulate((file["last_logged_at"] for file in files), max)
     for file, silent_since in zip(files[1:], ends, strict=False):
         if file["covers_broker_start"] and file["first_logged_at"] - silent_since > SECOND:
-            yield file["first_logged_at"] - timedelta(microseconds=1)
+            yield shifted(file["first_logged_at"], -timedelta(microseconds=1))
