@@ -1,7 +1,8 @@
 """What clients without a software name probably are, and what to upgrade them to.
 
-`probable_connections` has a probable library with a range of releases for each connection that shows one. A client counts as that library's if all its connections with a probable library agree, and its range is the span of theirs. The
-advice is that of `upgrade_impact` for a client with a known release, made for all releases of the range:
+`probable_connections` has a probable library with a range of releases for each connection that shows one. A client counts
+as that library's if all its connections with a probable library agree, and its range is the span of theirs. The advice is
+that of `upgrade_impact` for a client with a known release, made for all releases of the range:
 
     releases of the range | advice
     ----------------------|----------------------------------------------------------------------------------------------
