@@ -194,10 +194,7 @@ class Derivation:
             since = counted_until or _NEVER
             relations = {**relations, "new_requests": self._newer_than(since)}
         self.relations[step.name] = step.make(relations).where(F.col("ingested_at") > F.lit(since))
-        part = cache(self.relations[step.name], self.lake.staging)
-        self.cached.append(part)
-        if not part.isEmpty():
-            self.lake.append(step.name, part, self.batch_id)
+        self.lake.append(step.name, self.relations[step.name], self.batch_id)
 
     def _newer_than(self, since: datetime) -> DataFrame:
         return self.committed.where(F.col("ingested_at") > F.lit(since))

@@ -91,19 +91,21 @@ class Increment:
 
 @dataclass
 class _News:
-    """New facts about brokers.
+    """New facts.
 
     Attributes:
         requests: per file_id, the number of new requests.
         debug_since: per broker, the time of the first new request at DEBUG.
         reported_since: per broker with new reports, the time from which they may change results.
         shows_a_broker: whether a new request shows by itself that a broker sent it.
+        states: the number of connections that go on.
     """
 
     requests: dict[str, int]
     debug_since: dict[Broker, datetime]
     reported_since: dict[Broker, datetime]
     shows_a_broker: bool
+    states: int
 
 
 def everything(requests: DataFrame) -> Increment:
@@ -139,7 +141,8 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
     )
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
     states = cache(_states(ids, judged, stored), stored.staging)
-    parts = _recomputed_whole(requests, _news(new, stored, built_until), stored, judged, built_until, coverage_gap_ms)
+    news = _news(new, states, stored, built_until)
+    parts = _recomputed_whole(requests, news, stored, judged, built_until, coverage_gap_ms)
     if stored.retained_from is not None:
         unknown = ids.join(states, on=_KEY, how="left_anti")
         parts.append(unknown.join(_deleted(stored), on=_KEY, how="left_semi").select(*_KEY))
@@ -157,19 +160,25 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         JudgedBefore(states.select(STATE), of_same_keys(judged, keys, CONNECTION_KEY)),
         lru_cache(lambda: _earliest(ids, states) if whole is None else None),
         (new, states) if whole is None else (new, whole, states),
-        states.count() if whole is None else None,
+        news.states if whole is None else None,
     )
 
 
-def _news(new: DataFrame, stored: Stored, built_until: datetime) -> _News:
-    """Collect what is new of brokers; `new` has a row per connection id and file."""
+def _news(new: DataFrame, states: DataFrame, stored: Stored, built_until: datetime) -> _News:
+    """Collect what is new; `new` has a row per connection id and file, `states` one per connection that goes on."""
     of_file = new.groupBy("cluster", "broker", "file_id").agg(
         F.min("debug_since").alias("since"),
         F.sum("requests").alias("requests"),
         F.bool_or("show_a_broker").alias("show_a_broker"),
     )
-    news = _News({}, {}, {}, False)
-    for cluster, broker, file_id, since, requests, shows_a_broker in collect(of_file):
+    going_on = states.agg(F.count("*").alias("requests"))
+    news = _News({}, {}, {}, False, 0)
+    for cluster, broker, file_id, since, requests, shows_a_broker in collect(
+        of_file.unionByName(going_on, allowMissingColumns=True)
+    ):
+        if file_id is None:
+            news.states = requests
+            continue
         news.requests[file_id] = requests
         news.shows_a_broker |= bool(shows_a_broker)
         if since is not None:

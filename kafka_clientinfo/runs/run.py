@@ -5,9 +5,9 @@ requests. Each step can be run alone and again: ingest first removes what a fail
 last; build starts at a watermark, and moves it last.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -33,6 +33,9 @@ from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files, nothing_yet
 from .reference_tables import write_reference_tables
+
+if TYPE_CHECKING:
+    from ..questions.duckdb_tables import LocalTables
 
 
 def run(
@@ -179,7 +182,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         with report.stage("reference tables"):
             write_reference_tables(lake, __version__)
         lake.create_missing(lake.specs)
-        report.tables = lake.rows()
+        report.tables = lake.rows(_counter(lake))
         of_views = ViewSettings.of(settings)
         lake.update_state(built_until=newest, built_with=made_with, view_settings=of_views.as_dict, rows=report.tables)
         with report.stage("views"):
@@ -189,11 +192,21 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     return report
 
 
+def _local(lake: Warehouse) -> "LocalTables | None":
+    return None if lake.address.folder is None else local_tables(lake.root)
+
+
+def _counter(lake: Warehouse) -> Callable[[str], int] | None:
+    """Return a function that counts the rows of a table on this machine by Delta's log; Spark takes a job for each."""
+    tables = _local(lake)
+    return None if tables is None else lambda name: tables.size(name).rows
+
+
 def _make_views(lake: Warehouse, settings: ViewSettings, stored: Sequence[str]) -> dict[str, str]:
     """Make the views of a schema, or the file with those of a folder; return per view that could not be made, the reason."""
     if lake.address.is_schema:
         return make_views(lake.spark, lake.address, settings, stored)
-    tables = None if lake.address.folder is None else local_tables(lake.root)
+    tables = _local(lake)
     try:
         if tables is not None:
             tables.write_views()

@@ -204,8 +204,8 @@ class Warehouse:
         """Return the number of rows in the table; Delta knows it without reading them."""
         return self.read(name).count()
 
-    def rows(self) -> dict[str, int]:
-        """Return rows per table after this run's writes; tables with an unknown number are counted.
+    def rows(self, count: Callable[[str], int] | None = None) -> dict[str, int]:
+        """Return rows per table after this run's writes; tables with an unknown number are counted, by `count` if given.
 
         The number of a table that runs append to is unknown if this run has not written it: an earlier run may have
         been killed before it could store the number.
@@ -214,7 +214,7 @@ class Warehouse:
         last_counts = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
         counts = {name: number for name, number in last_counts.items() if number is not None}
         unknown = [name for name in self.specs if name not in counts]
-        counts |= dict(zip(unknown, at_once(self.count, unknown), strict=True))
+        counts |= dict(zip(unknown, at_once(count or self.count, unknown), strict=True))
         return {name: counts[name] for name in self.specs}
 
     def last_batch(self, name: str) -> str | None:

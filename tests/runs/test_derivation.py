@@ -34,7 +34,7 @@ PART = "broker_api_version_parts"
     ],
     ids=[
         "what no build has counted",
-        "nothing is new, so nothing is written",
+        "nothing is new",
         "everything is built anew, and some requests are deleted",
         "nothing was counted before requests were deleted",
         "a run broke off after it had counted all that is new",
