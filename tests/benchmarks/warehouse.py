@@ -5,7 +5,7 @@
 
 SMALL is a warehouse that `make run` has built. Its connections are copied until there are enough: each copy comes from
 another client address, at another time, and every tenth of a row's copies has client ids of its own, so that clients grow
-with connections. Tables of clients grow with the clients. `requests` is left as it is: nothing here reads it, and `verify`
+with connections. Sums by client grow with the clients. `requests` is left as it is: nothing here reads it, and `verify`
 would find that it does not fit. Tables keep their log, so their layout stays as declared.
 """
 
@@ -32,8 +32,8 @@ PER_CLIENT = 10
 BETWEEN = timedelta(minutes=27)
 PER_FILE = 50
 """Copies in a file."""
-BY_CONNECTION = ("connections", "violations", "api_usage", "connection_groups")
-BY_CLIENT = ("client_inventory", "upgrade_impact", "client_instances", "client_negotiations", "group_protocols")
+BY_CONNECTION = ("connections", "connection_violations", "api_usage", "connection_groups")
+BY_CLIENT = ("client_activity_parts", "group_member_parts")
 SUMS = ("connections", "requests")
 """Columns of tables of clients that grow with the copies."""
 _COMMAND = "from kafka_clientinfo.cli import entry; entry()"
