@@ -60,7 +60,9 @@ _AT_START = 2 * SECOND
 _YEARS_MS = 10 * 365 * 86_400_000
 """Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST = datetime.min.replace(tzinfo=UTC)
+"""The time from which a report counts that changes results of all requests."""
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+"""The first of all times."""
 _LEVELS = ("log_level", LOGGER_SET)
 """The events that set, or may set, the level of the request logger."""
 _NO_RUN: Mapping[str, Any] = dict.fromkeys(("began_at", "ended_at", "began_offset", "ended_offset", *EVIDENCE))
@@ -166,8 +168,8 @@ class _Periods:
         # A report counts if it is in the silence before the run, or at most a second outside it, because records come
         # late. One before the beginning of the previous run belongs to an earlier silence, however short that run is.
         earliest = max(
-            _FIRST if silent_since is None else shifted(silent_since, -SECOND),
-            (before and before.shown["began_at"]) or _FIRST,
+            _EARLIEST if silent_since is None else shifted(silent_since, -SECOND),
+            (before and before.shown["began_at"]) or _EARLIEST,
         )
         levels, starts = (_between(times, earliest, shifted(began, SECOND)) for times in (self._levels, self.starts))
         begins_file = run.is_first and bool(run.file["covers_broker_start"])

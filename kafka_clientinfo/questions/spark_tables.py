@@ -26,10 +26,7 @@ class SparkTables:
         self.root = self._lake.root
 
     def exists(self, name: str) -> bool:
-        return self._is_view(name) or self._lake.exists(name)
-
-    def _is_view(self, name: str) -> bool:
-        return is_view(name)
+        return is_view(name) or self._lake.exists(name)
 
     def state(self) -> State | None:
         return read_state(self._spark, self._lake.address)

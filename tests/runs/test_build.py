@@ -98,13 +98,8 @@ def test_nothing_is_built_where_nothing_is_new(files: dict[str, Any], built: int
     assert pipeline._build(lake, Ingested(files), Settings(), RunReport()).tables == {"connections": 7}
 
 
-@pytest.mark.parametrize("place", ["schema", "folder", "elsewhere"])
-def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
-    monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    """In a folder, views stand in a file; elsewhere there are none, but those that are stored as tables."""
-    done: list[Any] = []
-    settings = Settings(bucket_minutes=7, stored_views=("client_inventory",))
+def failing_views(done: list[Any]) -> dict[str, Any]:
+    """Stand-ins for what a build calls; no view can be made, written or stored."""
 
     def make(spark: Any, address: Any, of_views: ViewSettings, stored: tuple[str, ...]) -> dict[str, str]:
         done.append(("views", of_views.bucket_minutes, stored))
@@ -118,7 +113,19 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
         done.append(("stored", names))
         return dict.fromkeys(names, "no such view")
 
-    lake: Any = SimpleNamespace(
+    return {
+        "Derivation": lambda *of_build: SimpleNamespace(run=lambda stage: done.append("tables")),
+        "sized": lambda spark, size: nullcontext(),
+        "write_reference_tables": lambda lake, release: done.append("reference tables"),
+        "make_views": make,
+        "local_tables": lambda root: SimpleNamespace(write_views=write),
+        "store_views": store,
+    }
+
+
+def lake_that_notes(done: list[Any], place: str) -> Any:
+    """A warehouse in a schema, a folder or elsewhere, which notes what a build does to it."""
+    return SimpleNamespace(
         spark=None,
         root="w",
         state=State(),
@@ -131,18 +138,20 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
             is_schema=place == "schema", folder="w" if place == "folder" else None, location=lambda name: f"c.s.{name}"
         ),
     )
-    for name, stand_in in {
-        "Derivation": lambda *of_build: SimpleNamespace(run=lambda stage: done.append("tables")),
-        "sized": lambda spark, size: nullcontext(),
-        "write_reference_tables": lambda lake, release: done.append("reference tables"),
-        "make_views": make,
-        "local_tables": lambda root: SimpleNamespace(write_views=write),
-        "store_views": store,
-    }.items():
+
+
+@pytest.mark.parametrize("place", ["schema", "folder", "elsewhere"])
+def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """In a folder, views stand in a file; elsewhere there are none, but those that are stored as tables."""
+    done: list[Any] = []
+    settings = Settings(bucket_minutes=7, stored_views=("client_inventory",))
+    for name, stand_in in failing_views(done).items():
         monkeypatch.setattr(pipeline, name, stand_in)
     report = RunReport()
     report.problems.append(Problem("a.log", "empty", "no record"))
-    pipeline._build(lake, Ingested(FILES), settings, report)
+    pipeline._build(lake_that_notes(done, place), Ingested(FILES), settings, report)
     views = ViewSettings.of(settings).as_dict
     built = {"built_until": at(5), "built_with": pipeline._made_with(settings), "view_settings": views}
     made: dict[str, list[Any]] = {
