@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import log_coverage
+from kafka_clientinfo.connections.coverage import log_coverage, periods_of
 from kafka_clientinfo.connections.table import OF_CONNECTION, with_connection_columns
 from kafka_clientinfo.runs.reference_tables import ROWS
 from kafka_clientinfo.scan.dataframe import SparkSession
@@ -56,7 +56,7 @@ def _completed(session: Any, relations: dict[str, Any], settings: Settings) -> d
                 own = relations[name].drop(*OF_CONNECTION)
                 completed[name] = with_connection_columns(own, relations["connections"])
         if "ingested_files" in relations and not {"log_coverage", "log_coverage_parts"} & relations.keys():
-            rows = log_coverage(_plain(collected(relations["ingested_files"])), settings)
+            rows = log_coverage(periods_of(_plain(collected(relations["ingested_files"])), settings))
             completed["log_coverage_parts"] = relation_of(session, rows, table_specs()["log_coverage_parts"].ddl)
     return completed
 

@@ -10,7 +10,7 @@ from chispa import assert_df_equality
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.connections.coverage import LOG_POSITIONS, log_positions
+from kafka_clientinfo.connections.coverage import LOG_POSITIONS, log_positions, periods_of
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.judged import JudgedBefore, judged_requests
 from kafka_clientinfo.ingestion.debug_runs import joined
@@ -138,7 +138,7 @@ def files_of(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def positions(session: Any, files: Iterable[dict[str, Any]], settings: Settings) -> Any:
     """The relation of `log_positions`."""
-    return relation(session, log_positions(files, settings), LOG_POSITIONS)
+    return relation(session, log_positions(periods_of(files, settings)), LOG_POSITIONS)
 
 
 def ledger(spark: Any, *rows: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.settings import Settings, load_settings
-from kafka_clientinfo.connections.coverage import reports
+from kafka_clientinfo.connections.coverage import periods_of, reports
 from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.ingestion.in_process import Reading
@@ -123,7 +123,9 @@ def built(
 def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any) -> increments.Stored:
     """What a warehouse holds with these requests and files, and what an earlier build kept."""
     staging = Staging(spark, Address("/nowhere"))
-    return increments.Stored(requests, files=files, reports=list(reports(files, settings)), staging=staging, **held)
+    return increments.Stored(
+        requests, files=files, reports=list(reports(periods_of(files, settings))), staging=staging, **held
+    )
 
 
 def assert_built_as(

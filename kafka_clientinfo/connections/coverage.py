@@ -123,7 +123,7 @@ class _Run:
         return not self.is_blind and self.is_complete is not False
 
 
-class _Periods:
+class Periods:
     """What the logs of one broker show: its runs with their periods, its starts, and its limit for idle connections."""
 
     def __init__(self, files: Collection[File], settings: Settings) -> None:
@@ -273,23 +273,29 @@ def _number_before(starts: Column, at: Column) -> Column:
     return F.size(F.filter(starts, lambda start: start < at))
 
 
-def reports(files: Iterable[File], settings: Settings) -> Iterator[Report]:
-    """Yield the reports that change boundaries of connections or periods of logs.
-
-    These are starts, changes of log levels, higher idle limits, and evidence that a log is complete or not.
+def periods_of(files: Iterable[File], settings: Settings) -> dict[Broker, Periods]:
+    """Return what the logs of each broker show, brokers in order.
 
     Args:
         files: the rows of the table `ingested_files`.
-        settings: see `log_positions`.
+        settings: `max_idle_ms` and `coverage_gap_ms` are used.
     """
-    for broker, its in files_of_brokers(files).items():
-        # A report counts for a run that begins up to a second before it (see `_Periods._begin`).
+    return {broker: Periods(its, settings) for broker, its in files_of_brokers(files).items()}
+
+
+def reports(periods: Mapping[Broker, Periods]) -> Iterator[Report]:
+    """Yield the reports that change boundaries of connections or periods of logs.
+
+    These are starts, changes of log levels, higher idle limits, and evidence that a log is complete or not.
+    """
+    for broker, its in ((broker, of_broker.files) for broker, of_broker in periods.items()):
+        # A report counts for a run that begins up to a second before it (see `Periods._begin`).
         for start in (*reported_starts(its), *shown_restarts(its)):
             yield Report(broker, shifted(start.since, -SECOND), start.ingested_at)
         for event in events(its, *_LEVELS):
             yield Report(broker, shifted(event["at"], -SECOND), event["ingested_at"])
         yield from (Report(broker, _EVER, read_at) for read_at in _higher_limits(its))
-        yield from (Report(broker, _EVER, read_at) for read_at in _changes(its, settings))
+        yield from (Report(broker, _EVER, read_at) for read_at in _changes(periods[broker].runs))
 
 
 def _higher_limits(files: Iterable[File]) -> Iterator[datetime]:
@@ -301,9 +307,8 @@ def _higher_limits(files: Iterable[File]) -> Iterator[datetime]:
             yield read_at
 
 
-def _changes(files: Collection[File], settings: Settings) -> Iterator[datetime]:
+def _changes(runs: Sequence[_Run]) -> Iterator[datetime]:
     """Yield the ingestions that changed whether a broker's log counts as complete."""
-    runs = _Periods(files, settings).runs
     for its, sign, contrary in (
         *((period, "omission", "continuity") for period in _by_period(runs)),
         (runs, "software_name", "api_versions"),
@@ -317,12 +322,8 @@ def _changes(files: Collection[File], settings: Settings) -> Iterator[datetime]:
             yield min(others)
 
 
-def log_positions(files: Iterable[File], settings: Settings) -> list[tuple[Any, ...]]:
+def log_positions(periods: Mapping[Broker, Periods]) -> list[tuple[Any, ...]]:
     """Divide files into parts, in each of which all requests belong to one period, or none do.
-
-    Args:
-        files: the rows of the table `ingested_files`, with all files of the brokers that occur.
-        settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
     Returns:
         One row per file with requests, with the columns `LOG_POSITIONS`: file_id; broker_no and file_no (see
@@ -330,14 +331,15 @@ def log_positions(files: Iterable[File], settings: Settings) -> list[tuple[Any, 
         None if there is only one; starts_before_file, the number of the broker's starts before the file; and
         starts_in_file, the times of its starts during the file; only these are compared with each request.
     """
+    with_requests = (of_broker for of_broker in periods.values() if of_broker.runs)
     return [
-        _position(broker_no, its, periods)
-        for broker_no, periods in enumerate(_periods(files, settings).values(), 1)
-        for its in periods.by_file()
+        _position(broker_no, its, of_broker)
+        for broker_no, of_broker in enumerate(with_requests, 1)
+        for its in of_broker.by_file()
     ]
 
 
-def _position(broker_no: int, runs: Sequence[_Run], periods: _Periods) -> tuple[Any, ...]:
+def _position(broker_no: int, runs: Sequence[_Run], periods: Periods) -> tuple[Any, ...]:
     file = runs[0].file
     parts = sorted((part for run in runs for part in _parts(run, periods.max_idle_ms)), key=lambda part: part[0])
     earliest = shifted(file["first_logged_at"], -timedelta(milliseconds=file["step_back_ms"] or 0))
@@ -367,31 +369,23 @@ def _parts(run: _Run, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple
         yield ended + 1, None, nothing
 
 
-def log_coverage(files: Iterable[File], settings: Settings) -> list[tuple[Any, ...]]:
+def log_coverage(periods: Mapping[Broker, Periods]) -> list[tuple[Any, ...]]:
     """Return the rows of `log_coverage_parts`: over which times a broker's log shows what did not happen.
 
     covered_from and covered_until are those of the newest period, or None if the log does not hold every request, as at
     INFO, sampled or filtered. whole_periods are those in which the log holds every request for sure, in order.
-
-    Args:
-        files: the rows of the table `ingested_files`, with all files of the brokers that occur.
-        settings: as for `log_positions`.
     """
     rows = []
-    for broker, periods in _periods(files, settings).items():
-        runs = [run for run in periods.runs if run.shown["began_at"] is not None and run.may_cover]
-        newest = [run for run in runs if run.period == periods.runs[-1].period]
+    for broker, its in periods.items():
+        if not its.runs:
+            continue
+        runs = [run for run in its.runs if run.shown["began_at"] is not None and run.may_cover]
+        newest = [run for run in runs if run.period == its.runs[-1].period]
         covered = (newest[0].since, max(run.shown["ended_at"] for run in newest)) if newest else (None, None)
         whole = [
-            (min(run.shown["began_at"] for run in its), max(run.shown["ended_at"] for run in its), periods.max_idle_ms)
-            for its in _by_period(run for run in runs if run.is_complete)
+            (min(run.shown["began_at"] for run in one), max(run.shown["ended_at"] for run in one), its.max_idle_ms)
+            for one in _by_period(run for run in runs if run.is_complete)
         ]
-        read_at = max(file["ingested_at"] for file in periods.files)
-        rows.append((*broker, *covered, periods.starts, sorted(whole) or None, read_at))
+        read_at = max(file["ingested_at"] for file in its.files)
+        rows.append((*broker, *covered, its.starts, sorted(whole) or None, read_at))
     return rows
-
-
-def _periods(files: Iterable[File], settings: Settings) -> dict[Broker, _Periods]:
-    """Return the periods of each broker that has files with requests."""
-    found = {broker: _Periods(its, settings) for broker, its in files_of_brokers(files).items()}
-    return {broker: periods for broker, periods in found.items() if periods.runs}

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
-from ..connections.coverage import reports
+from ..connections.coverage import periods_of, reports
 from ..errors import WarehouseError
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import release
@@ -73,6 +73,7 @@ class Derivation:
         self.settings = settings
         self.until = until
         self.files = files
+        self.periods = periods_of(files, settings)
         self.batch_id = sql_time(newest)
         self.build = Build(made_with, self.batch_id)
         self.judged: Any = None if until is None else lake.judged.read()
@@ -107,7 +108,7 @@ class Derivation:
     def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         self.cached += self.increment.cached
         self.relations |= {
-            "files": self.files,
+            "periods": self.periods,
             "relation": partial(relation_of, self.lake.spark),
             "settings": self.settings,
             "requests": self.increment.requests,
@@ -144,7 +145,7 @@ class Derivation:
             self.committed,
             self.stored_connections,
             self.files,
-            reports(self.files, self.settings),
+            reports(self.periods),
             self.lake.state.retained_from,
             self.lake.staging,
         )

@@ -22,11 +22,11 @@ from ..errors import UnknownRelationError
 from ..tables.spec import table_specs
 
 GIVEN_RELATIONS = frozenset(
-    {"requests", "new_requests", "judged_before", "stored_broker_hosts", "files", "relation", "settings"}
+    {"requests", "new_requests", "judged_before", "stored_broker_hosts", "periods", "relation", "settings"}
 )
-"""What no step makes: relations, and `judged_before`, a `JudgedBefore` or None; `files`, the rows of the table
-`ingested_files`; and `relation`, a function that makes a relation of rows and their DDL."""
-_OF_FILES = frozenset({"files", "relation", "settings"})
+"""What no step makes: relations, and `judged_before`, a `JudgedBefore` or None; `periods`, what
+`coverage.periods_of` returns; and `relation`, a function that makes a relation of rows and their DDL."""
+_OF_FILES = frozenset({"periods", "relation"})
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,11 @@ def steps() -> dict[str, Step]:
     """
     by_name = {
         "log_positions": _step(
-            "log_positions", lambda files, settings, relation: relation(log_positions(files, settings), LOG_POSITIONS)
+            "log_positions", lambda periods, relation: relation(log_positions(periods), LOG_POSITIONS)
         ),
         "log_coverage_parts": _step(
             "log_coverage_parts",
-            lambda files, settings, relation: relation(
-                log_coverage(files, settings), table_specs()["log_coverage_parts"].ddl
-            ),
+            lambda periods, relation: relation(log_coverage(periods), table_specs()["log_coverage_parts"].ddl),
         ),
         "judged_requests": Step(
             "judged_requests",

@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 
 from ..config.settings import Settings
+from ..connections.coverage import periods_of
 from ..connections.engine import Engine, running_on
 from ..runs.steps import needed, steps
 from ..tables.types import quoted_name
@@ -40,7 +41,7 @@ def derive(
         relations: dict[str, Any] = {
             "requests": session.table("requests"),
             "new_requests": session.table("requests"),
-            "files": files,
+            "periods": periods_of(files, settings),
             "relation": session.relation,
             "judged_before": None,
             "stored_broker_hosts": None,

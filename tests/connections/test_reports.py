@@ -1,7 +1,7 @@
 """What brokers say of themselves, and what logs show of missing requests: from which time it changes results."""
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import reports
+from kafka_clientinfo.connections.coverage import periods_of, reports
 from tests.frames import START, at, files_of
 
 SETTINGS = Settings(coverage_gap_ms=300_000, max_idle_ms=600_000)
@@ -28,7 +28,7 @@ def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts() -> 
     files = [file, file | {"file_id": "other", "broker": "other", "broker_events": others}]
     found = [
         ((report.ingested_at - START).seconds, (report.since - START).total_seconds())
-        for report in reports(files_of(files), SETTINGS)
+        for report in reports(periods_of(files_of(files), SETTINGS))
     ]
     ever = -START.timestamp()
     assert sorted(found) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 79)]
@@ -65,7 +65,8 @@ def test_evidence_of_missing_requests_is_reported_if_it_changes_what_was_known()
         bounds = {"first_logged_at": at(0), "last_logged_at": at(100), "step_back_ms": 0, "covers_broker_start": False}
         rows.append({"file_id": name, "cluster": "c", "broker": name, "debug_runs": runs, "broker_events": []} | bounds)
     reported = [
-        (report.broker[1], (report.ingested_at - START).seconds) for report in reports(files_of(rows), SETTINGS)
+        (report.broker[1], (report.ingested_at - START).seconds)
+        for report in reports(periods_of(files_of(rows), SETTINGS))
     ]
     assert {name: {row[1] for row in reported if row[0] == name} for name in EVIDENCE} == {
         name: read for name, (_, read) in EVIDENCE.items()

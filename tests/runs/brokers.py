@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import reports
+from kafka_clientinfo.connections.coverage import periods_of, reports
 from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import EVIDENCE
@@ -122,7 +122,7 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
         rows_of_files,
-        list(reports(rows_of_files, Settings())),
+        list(reports(periods_of(rows_of_files, Settings()))),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )

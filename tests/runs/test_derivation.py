@@ -150,6 +150,7 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
     )
     derived.relations, derived.given, derived.cached, derived.settings = {}, {}, [], "settings"
     derived.committed, derived.files, derived.judged = Noted("requests"), ["file"], "judged"
+    derived.periods = "periods"
     derived.lake = SimpleNamespace(
         spark="session",
         address=Address("/lake"),
@@ -202,7 +203,7 @@ def test_a_table_of_connections_gets_the_rows_of_those_that_are_recomputed(
     ("until", "retained_from", "needs", "is_whole"),
     [
         (None, None, ("new_requests",), True),
-        (None, 1, ("files", "settings", "relation", "judged_requests"), True),
+        (None, 1, ("periods", "relation", "judged_requests"), True),
     ],
     ids=["everything", "of files alone, which retention leaves"],
 )
@@ -231,12 +232,12 @@ def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
     until: int | None, retained_from: int | None, expected: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seen(stored: Any) -> tuple[Any, ...]:
-        assert stored.reports == (["file"], derived.settings)
+        assert stored.reports == ("reports of", "periods")
         return stored.retained_from, stored.connections, stored.files, stored.requests
 
     derived, _ = derivation_of(until, retained_from)
     derived.settings = SimpleNamespace(coverage_gap_ms=7)
-    monkeypatch.setattr(derivation, "reports", lambda files, settings: (files, settings))
+    monkeypatch.setattr(derivation, "reports", lambda periods: ("reports of", periods))
     chosen = {
         "everything": lambda requests: ("everything", requests),
         "everything_retained": lambda stored: ("all that is left", *seen(stored)),

@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from kafka_clientinfo.config.settings import Settings, load_settings
+from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.ingestion.arrow_schema import Part
 from kafka_clientinfo.scan import MemoryTables
 from tests.frames import as_stored, frame
@@ -63,7 +64,10 @@ def test_the_tables_of_altered_and_made_requests_are_the_same(
         relations[name] = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
     for name in stored:  # DuckDB's times have no zone
         relations[name] = as_stored(relations[name], name)
-    relations |= {"files": made._files, "ingested_files": frame(spark, "ingested_files", made._files)}
+    relations |= {
+        "periods": periods_of(made._files, settings),
+        "ingested_files": frame(spark, "ingested_files", made._files),
+    }
     relations |= {"new_requests": relations["requests"], "judged_before": None, "stored_broker_hosts": None}
     for name, expected in by_spark(spark, relations, tmp_path / "spark").items():
         assert_same(in_arrow(made, name), expected, name)

@@ -16,6 +16,7 @@ from kafka_clientinfo.concerns.activity.rules import findings_errors
 from kafka_clientinfo.config.activity import ActivityLimits
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.runs.steps import needed, steps
 from tests.asking import asked
@@ -83,7 +84,11 @@ def stored(requests: Any, files: Any, session: Any, settings: Settings) -> dict[
     """The tables that a run stores of requests, as far as the rules on activity need them."""
     made = needed({"judged_requests", "persistent_errors", *READ})
     with on(session):
-        relations: dict[str, Any] = {"requests": requests, "new_requests": requests, "files": files}
+        relations: dict[str, Any] = {
+            "requests": requests,
+            "new_requests": requests,
+            "periods": periods_of(files, settings),
+        }
         relations |= {
             "relation": partial(relation, session),
             "judged_before": None,
