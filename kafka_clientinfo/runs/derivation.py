@@ -56,7 +56,7 @@ class Derivation:
         until: time of ingestion up to which everything is built; None derives everything again.
         newest: time of ingestion up to which everything is built afterwards.
         files: the rows of the table `ingested_files`.
-        given: whole tables that need not be read, as their rows are in memory.
+        in_memory: the requests to build, if they are in memory.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Derivation:
         until: datetime | None,
         newest: datetime,
         files: Collection[Mapping[str, Any]],
-        given: Mapping[str, DataFrame],
+        in_memory: DataFrame | None,
     ) -> None:
         self.lake = lake
         self.settings = settings
@@ -78,8 +78,9 @@ class Derivation:
         self.build = Build(made_with, self.batch_id)
         self.judged: Any = None if until is None else lake.judged.read()
         self.is_whole = until is None and lake.state.retained_from is None
-        self.given = given
-        self.committed = self._whole("requests").where(F.col("ingested_at") <= F.lit(newest))
+        self.in_memory = in_memory
+        committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest))
+        self.committed = in_memory if in_memory is not None and until is None else committed
         self.relations: dict[str, Any] = {}
         self.cached: list[DataFrame] = []
 
@@ -112,7 +113,7 @@ class Derivation:
             "relation": partial(relation_of, self.lake.spark),
             "settings": self.settings,
             "requests": self.increment.requests,
-            "new_requests": self._newer_than(self.until or _NEVER),
+            "new_requests": self._newer_than(self.until),
             "judged_before": self.increment.before,
             "stored_broker_hosts": self._stored_broker_hosts(),
         }
@@ -148,6 +149,7 @@ class Derivation:
             reports(self.periods),
             self.lake.state.retained_from,
             self.lake.staging,
+            self.in_memory,
         )
         if self.until is None:
             return increments.everything_retained(stored)
@@ -163,13 +165,22 @@ class Derivation:
         else:
             self._of_connections(step)
 
+    @property
+    def _only_adds(self) -> bool:
+        """Whether no connection is stored of those to write. Without a lock, an overtaken run may just have written them."""
+        return self.increment.states == 0 and self.lake.locked
+
     def _of_connections(self, step: Step) -> None:
         rows = self._cached_if_read(step.name, step.make(self.relations))
         recomputed_ids, earliest = self.increment.recomputed_ids, self.increment.earliest_recomputed_at
         self.relations[step.name] = rows
         if step.name == JUDGED:
             self._keep_judged(rows)
-        if step.write_mode is not None:
+        if step.write_mode is None:
+            return
+        if self._only_adds:
+            self.lake.append(step.name, rows, self.batch_id)
+        else:
             self.lake.replace_connections(step.name, rows, recomputed_ids, earliest, self.batch_id)
 
     def _keep_judged(self, rows: DataFrame) -> None:
@@ -177,6 +188,8 @@ class Derivation:
         newest = rows.where("is_newest").drop("is_newest")
         if self.until is None:
             self.lake.judged.overwrite(newest, self.build)
+        elif self._only_adds:
+            self.lake.judged.append(newest, self.build)
         else:
             self.lake.judged.replace(newest, self.build)
 
@@ -197,18 +210,16 @@ class Derivation:
         self.relations[step.name] = step.make(relations).where(F.col("ingested_at") > F.lit(since))
         self.lake.append(step.name, self.relations[step.name], self.batch_id)
 
-    def _newer_than(self, since: datetime) -> DataFrame:
-        return self.committed.where(F.col("ingested_at") > F.lit(since))
+    def _newer_than(self, since: datetime | None) -> DataFrame:
+        if since == self.until and self.in_memory is not None:
+            return self.in_memory
+        return self.committed if since is None else self.committed.where(F.col("ingested_at") > F.lit(since))
 
     def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in read_by_others() or steps()[name].is_of_files:
             return rows
         self.cached.append(cache(rows, self.lake.staging))
         return self.cached[-1]
-
-    def _whole(self, name: str) -> DataFrame:
-        """Return a whole table, from memory if this run has it there."""
-        return self.given[name] if name in self.given else self.lake.read(name)
 
 
 def broker_hosts_of(connections: DataFrame) -> DataFrame:

@@ -58,6 +58,7 @@ class Stored:
         reports: what brokers log about themselves that affects connections.
         retained_from: instant before which connections' requests may have been deleted; None if none were.
         staging: for `cache`.
+        new_requests: the requests that no build has seen, if they are in memory.
     """
 
     requests: DataFrame
@@ -66,6 +67,7 @@ class Stored:
     reports: Iterable[Report]
     retained_from: datetime | None
     staging: Staging
+    new_requests: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Increment:
         before: what the last build judged of the connections that go on.
         earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
         cached: relations to release after the run.
-        states: how many connections go on; None if connection ids are recomputed from all their requests.
+        states: how many connections go on, 0 if all are new; None if connection ids are recomputed from all requests.
     """
 
     recomputed_ids: DataFrame | None
@@ -128,7 +130,9 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         built_until: time of ingestion up to which everything is built.
         coverage_gap_ms: a longer silence counts as a gap of the log.
     """
-    requests = stored.requests.where(F.col("ingested_at") > F.lit(built_until))
+    requests = stored.new_requests
+    if requests is None:
+        requests = stored.requests.where(F.col("ingested_at") > F.lit(built_until))
     new = cache(
         requests.groupBy(*_KEY, "file_id").agg(
             F.min("logged_at").alias("since"),
@@ -140,38 +144,43 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         stored.staging,
     )
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
-    states = cache(_states(ids, judged, stored), stored.staging)
-    news = _news(new, states, stored, built_until)
+    keys = cache(_going_on(ids, judged, stored), stored.staging)
+    news = _news(new, keys, stored, built_until)
     parts = _recomputed_whole(requests, news, stored, judged, built_until, coverage_gap_ms)
     if stored.retained_from is not None:
-        unknown = ids.join(states, on=_KEY, how="left_anti")
+        unknown = ids.join(keys, on=_KEY, how="left_anti")
         parts.append(unknown.join(_deleted(stored), on=_KEY, how="left_semi").select(*_KEY))
     whole: DataFrame | None = None
     if parts and not (found := _after_the_deleted(parts, stored)).isEmpty():
         whole = cache(found, stored.staging)
-        states = states.join(whole, on=_KEY, how="left_anti")
+        keys = keys.join(whole, on=_KEY, how="left_anti")
         others = requests.join(whole, on=_KEY, how="left_anti")
         requests = _all_requests(whole, stored).unionByName(others, allowMissingColumns=True)
-    keys = states.select(*CONNECTION_KEY)
+    cached = [new, keys] if whole is None else [new, keys, whole]
+    before = NOTHING
+    if news.states:
+        known = cache(of_same_keys(judged, keys, CONNECTION_KEY), stored.staging)
+        before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
+        cached.append(known)
     recomputed_ids = keys.withColumn("unchanged_until", F.lit(None).cast("timestamp"))
     return Increment(
         recomputed_ids if whole is None else recomputed_ids.unionByName(_whole_ids(whole)),
         requests,
-        JudgedBefore(states.select(STATE), of_same_keys(judged, keys, CONNECTION_KEY)),
-        lru_cache(lambda: _earliest(ids, states) if whole is None else None),
-        (new, states) if whole is None else (new, whole, states),
+        before,
+        lru_cache(lambda: _earliest(ids, keys) if whole is None else None),
+        tuple(cached),
         news.states if whole is None else None,
     )
 
 
-def _news(new: DataFrame, states: DataFrame, stored: Stored, built_until: datetime) -> _News:
-    """Collect what is new; `new` has a row per connection id and file, `states` one per connection that goes on."""
+def _news(new: DataFrame, keys: DataFrame, stored: Stored, built_until: datetime) -> _News:
+    """Collect what is new; `new` has a row per connection id and file, `keys` one per connection that goes on."""
     of_file = new.groupBy("cluster", "broker", "file_id").agg(
         F.min("debug_since").alias("since"),
         F.sum("requests").alias("requests"),
         F.bool_or("show_a_broker").alias("show_a_broker"),
     )
-    going_on = states.agg(F.count("*").alias("requests"))
+    going_on = keys.agg(F.count("*").alias("requests"))
     news = _News({}, {}, {}, False, 0)
     for cluster, broker, file_id, since, requests, shows_a_broker in collect(
         of_file.unionByName(going_on, allowMissingColumns=True)
@@ -210,13 +219,16 @@ def _recomputed_whole(
     return parts
 
 
-def _states(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
-    """Return the key and the state of the last connection of each id, unless retention has deleted its requests."""
-    states = judged.where(F.col(STATE).isNotNull())
+def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
+    """Return the key of the last connection of each id, unless retention has deleted its requests.
+
+    Only keys are read of all that was judged, so that few columns of a large table are.
+    """
+    keys = judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi").distinct()
     if stored.retained_from is not None:
         gone = stored.connections.where(F.col("last_request_at") < F.lit(stored.retained_from))
-        states = states.join(gone.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_anti")
-    return states.select(*CONNECTION_KEY, STATE).join(ids.select(*_KEY), on=_KEY, how="left_semi")
+        keys = keys.join(gone.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_anti")
+    return keys
 
 
 def _whole_ids(whole: DataFrame) -> DataFrame:
@@ -229,10 +241,10 @@ def _whole_ids(whole: DataFrame) -> DataFrame:
     )
 
 
-def _earliest(ids: DataFrame, states: DataFrame) -> datetime | None:
+def _earliest(ids: DataFrame, keys: DataFrame) -> datetime | None:
     """Return a time before which none of these connections opened; None if there are none."""
     times = ids.select(F.unix_micros("since").alias("at")).unionByName(
-        states.select(F.unix_micros("opened_at").alias("at"))
+        keys.select(F.unix_micros("opened_at").alias("at"))
     )
     row = times.agg(F.min("at").alias("first")).first()
     return None if row is None or row["first"] is None else _EPOCH + timedelta(microseconds=row["first"])

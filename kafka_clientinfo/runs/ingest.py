@@ -68,16 +68,16 @@ class Ingested:
 
     Attributes:
         files: the rows of ingested_files by file_id.
-        tables: whole tables as this run has written them, from memory; none if earlier runs wrote to them, or if rows
-            in memory may be lost and read again.
-        cached: the cached relations from which `tables` are made.
         before: the rows of ingested_files before this run, by file_id.
+        requests: the requests that this run has read, from memory; None if it has read none, if rows in memory may be
+            lost and read again, or if their times were corrected since.
+        cached: the cached relations from which `requests` are made.
     """
 
     files: Mapping[str, Mapping[str, Any]]
-    tables: Mapping[str, DataFrame] = field(default_factory=dict)
-    cached: Sequence[DataFrame] = ()
     before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    requests: DataFrame | None = None
+    cached: Sequence[DataFrame] = ()
 
     def new_requests(self, until: datetime | None) -> int:
         """Return the number of requests that were ingested after a time; None counts all of them.
@@ -91,6 +91,11 @@ class Ingested:
             if until is None or row["ingested_at"] > until:
                 number += int(row["requests"]) - (int(stored["requests"]) if stored is not None and is_built else 0)
         return number
+
+    def requests_since(self, until: datetime | None) -> DataFrame | None:
+        """Return from memory the requests that were ingested after a time, or all if it is None; None if it lacks some."""
+        before = max((row["ingested_at"] for row in self.before.values()), default=None)
+        return self.requests if before == until else None
 
     def release(self) -> None:
         """Release the cached rows."""
@@ -215,10 +220,10 @@ def _read(
     report.problems += rotated(plan.files, statistics)
     report.problems += overlaps(by_id.values(), settings.log_zone, [file.file_id for file in files])
     report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
-    is_all = not ledger and not moved and is_on_one_machine(lake.spark)
-    if not is_all:
+    if moved or not is_on_one_machine(lake.spark):
         release(parsed)
-    return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id, before=ledger)
+        return Ingested(by_id, ledger)
+    return Ingested(by_id, ledger, tables["requests"], [parsed])
 
 
 def _move(

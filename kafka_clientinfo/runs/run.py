@@ -177,7 +177,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         if until is None:
             lake.update_state(built_until=None)  # else a run after an interrupted build might find nothing to do
         files = list(ingested.files.values())
-        derivation = Derivation(lake, settings, made_with, until, newest, files, ingested.tables)
+        derivation = Derivation(lake, settings, made_with, until, newest, files, ingested.requests_since(until))
         derivation.run(report.stage)
         with report.stage("reference tables"):
             write_reference_tables(lake, __version__)

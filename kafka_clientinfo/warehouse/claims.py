@@ -32,6 +32,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
@@ -143,7 +144,9 @@ class Claims:
         )
 
 
-def last_metadata(spark: SparkSession, table: str, wanted: Callable[[str], bool]) -> str | None:
+def last_metadata(
+    spark: SparkSession, table: str, wanted: Callable[[str], bool], folder: Path | None = None
+) -> str | None:
     """Return the newest `userMetadata` of a table's commits that `wanted` accepts; None if its history has none."""
-    texts = (commit["userMetadata"] for commit in commits(spark, table))
+    texts = (commit["userMetadata"] for commit in commits(spark, table, folder))
     return next((str(text) for text in texts if text is not None and wanted(text)), None)

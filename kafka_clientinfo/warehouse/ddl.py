@@ -6,11 +6,13 @@ SQL, as `Address.table` makes it: delta.`path`, or `catalog`.`schema`.`table`.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from ..tables.dialects import spark_literal
 from ..tables.spec import Column, TableSpec
+from . import table_log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -106,11 +108,15 @@ def history(spark: "SparkSession", table: str, limit: int | None = None) -> "lis
     return sorted(rows, key=lambda row: int(row["version"]), reverse=True)
 
 
-def commits(spark: "SparkSession", table: str) -> "Iterator[Row]":
-    """Yield the commits of `history`, the newest first, and the recent ones twice.
+def commits(spark: "SparkSession", table: str, folder: Path | None) -> "Iterator[Row | Mapping[str, Any]]":
+    """Yield operation and userMetadata of a table's commits, the newest first; with `folder`, read them there.
 
-    A history is long, and the wanted commit is mostly near its end, so the whole one is read only after the recent ones.
+    A history is long, and the wanted commit is mostly near its end, so Spark is asked for the recent ones first, and
+    then for all of them again.
     """
+    if folder is not None:
+        yield from table_log.commits(folder)
+        return
     for limit in (RECENT, None):
         yield from history(spark, table, limit)
 

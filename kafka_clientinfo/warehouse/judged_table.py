@@ -23,7 +23,7 @@ from ..tables.types import sql_time
 from . import ddl
 from .address import Address
 from .claims import Claims
-from .commit import latest_version
+from .commit import latest_version, write
 from .replacement import REPLACE, merge, with_tombstones
 from .stores import remove_half_made, unless_not_made
 from .table_log import is_made
@@ -77,9 +77,9 @@ class JudgedTable:
 
     def last_build(self) -> Build | None:
         """Return the build that wrote the table last; None if there is no table, or somebody else has changed its rows."""
-        if self.read() is None:
+        if (self.read() is None) if self._folder is None else not is_made(self._folder):
             return None
-        for commit in ddl.commits(self.spark, self._table):
+        for commit in ddl.commits(self.spark, self._table, self._folder):
             if _UNTIL in (commit["userMetadata"] or ""):
                 return Build(*commit["userMetadata"].rsplit(_UNTIL, 1))
             if commit["operation"] not in _LEAVES_ROWS:
@@ -100,6 +100,11 @@ class JudgedTable:
         for key, value in properties.items():
             by_name = by_name.tableProperty(key, value)
         by_name.createOrReplace()
+
+    def append(self, rows: DataFrame, build: Build) -> None:
+        """Add the rows of connection ids of which there are none, in one commit."""
+        options = {"userMetadata": _UNTIL.join(build), **self._claims.options(JUDGED)}
+        write(rows, self.address, JUDGED, "append", options)
 
     def replace(self, rows: DataFrame, build: Build) -> None:
         """Replace the rows of all connection ids that `rows` holds, in one commit."""

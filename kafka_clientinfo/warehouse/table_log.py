@@ -16,7 +16,7 @@ exists if it has a commit with its schema:
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,14 @@ def first_rows(folder: Path) -> int | None:
     info: Mapping[str, Any] = next((one["commitInfo"] for one in actions if one and "commitInfo" in one), {})
     rows = info.get("operationMetrics", {}).get("numOutputRows")
     return None if rows is None else int(rows)
+
+
+def commits(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield operation and userMetadata of a table's commits, the newest first; None if a commit does not say them."""
+    for commit in sorted((folder / LOG).iterdir(), reverse=True):
+        if _COMMIT.fullmatch(commit.name):
+            infos = (one["commitInfo"] for one in _actions(commit.read_bytes()) if one and "commitInfo" in one)
+            yield from ({key: info.get(key) for key in ("operation", "userMetadata")} for info in infos)
 
 
 def has_empty_commit(folder: Path) -> bool:

@@ -221,7 +221,7 @@ class Warehouse:
         """Return the batch id of the table's last write; None if it does not exist."""
         if not self.exists(name):
             return None
-        newest = last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM))
+        newest = last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM), self.folder(name))
         return newest or (ddl.properties(self.spark, self.table(name)) or {}).get(_FIRST_BATCH)
 
     def _load(self, spec: TableSpec) -> DataFrame | None:

@@ -80,7 +80,7 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     monkeypatch.setattr(pipeline, "SMALL_BYTES", 70 * REQUEST_BYTES)
     pipeline._build(lake, Ingested(FILES), Settings(), RunReport())
     expected = None if until is None else at(until)
-    assert derived == [(OF_THIS, expected, at(5), list(FILES.values()), {})]
+    assert derived == [(OF_THIS, expected, at(5), list(FILES.values()), None)]
     assert meanwhile == [None if until is None else "as before"]
     assert (sizes, lake.one_file) == ([planned * REQUEST_BYTES], planned == 70)
     assert (stored["built_until"], stored["built_with"]) == (at(5), OF_THIS)

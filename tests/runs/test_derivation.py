@@ -69,7 +69,7 @@ def test_requests_are_counted_once(
         append=append,
         judged=SimpleNamespace(read=lambda: "rows"),
     )
-    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), [], {})
+    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), [], None)
     derived.relations["new_requests"] = derived._newer_than(derived.until or at(-1))
 
     def make(relations: Any) -> Any:
@@ -138,7 +138,9 @@ class Noted:
         return hash(self.name)
 
 
-def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[Any, list[Any]]:
+def derivation_of(
+    until: int | None, retained_from: int | None = None, states: int | None = None, locked: bool = True
+) -> tuple[Any, list[Any]]:
     """A derivation on a warehouse without tables, and what it does there."""
     done: list[Any] = []
     derived: Any = derivation.Derivation.__new__(derivation.Derivation)
@@ -146,13 +148,19 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
     derived.is_whole = until is None and retained_from is None
     derived.build, derived.batch_id = Build(MADE_WITH, "batch"), "batch"
     derived.increment = SimpleNamespace(
-        recomputed_ids="ids", earliest_recomputed_at="earliest", cached=(), requests="new", before="before"
+        recomputed_ids="ids",
+        earliest_recomputed_at="earliest",
+        cached=(),
+        requests="new",
+        before="before",
+        states=states,
     )
-    derived.relations, derived.given, derived.cached, derived.settings = {}, {}, [], "settings"
+    derived.relations, derived.in_memory, derived.cached, derived.settings = {}, None, [], "settings"
     derived.committed, derived.files, derived.judged = Noted("requests"), ["file"], "judged"
     derived.periods = "periods"
     derived.lake = SimpleNamespace(
         spark="session",
+        locked=locked,
         address=Address("/lake"),
         staging="staging",
         state=State(retained_from=None if retained_from is None else at(retained_from)),
@@ -160,7 +168,9 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
         read_snapshot=lambda name: Noted(f"snapshot of {name}"),
         replace_connections=lambda *what: done.append(what),
         overwrite=lambda name, rows, batch_id: done.append((name, rows, batch_id)),
+        append=lambda name, rows, batch_id: done.append(("added", name, rows, batch_id)),
         judged=SimpleNamespace(
+            append=lambda rows, build: done.append(("judged of new ids", rows.name, build)),
             overwrite=lambda rows, build: done.append(("all judged", rows.name, build)),
             replace=lambda rows, build: done.append(("judged of some ids", rows.name, build)),
         ),
@@ -169,34 +179,45 @@ def derivation_of(until: int | None, retained_from: int | None = None) -> tuple[
 
 
 @pytest.mark.parametrize(
-    ("until", "retained_from", "how"),
+    ("until", "retained_from", "states", "locked", "how"),
     [
-        (None, None, "all judged"),
-        (None, 1, "all judged"),
-        (2, None, "judged of some ids"),
-        (2, 1, "judged of some ids"),
+        (None, None, None, True, "all judged"),
+        (None, 1, None, True, "all judged"),
+        (2, None, None, True, "judged of some ids"),
+        (2, 1, 3, True, "judged of some ids"),
+        (2, None, 0, True, "judged of new ids"),
+        (2, None, 0, False, "judged of some ids"),
     ],
 )
 def test_a_later_run_finds_what_was_judged_of_every_id_that_may_go_on(
-    until: int | None, retained_from: int | None, how: str, monkeypatch: pytest.MonkeyPatch
+    until: int | None,
+    retained_from: int | None,
+    states: int | None,
+    locked: bool,
+    how: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A run that reads on has judged only some ids; the others keep what earlier runs have judged."""
-    derived, done = derivation_of(until, retained_from)
+    derived, done = derivation_of(until, retained_from, states, locked)
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
     derived._derive(Step("judged_requests", ("requests",), lambda relations: Noted("judged")))
     assert done == [(how, "judged where is_newest without is_newest", derived.build)]
     assert derived.relations == {"judged_requests": Noted("judged")}
 
 
-@pytest.mark.parametrize(("until", "retained_from"), [(None, None), (None, 1), (2, None), (2, 1)])
+@pytest.mark.parametrize(
+    ("states", "locked", "is_added"), [(None, True, False), (3, True, False), (0, True, True), (0, False, False)]
+)
 def test_a_table_of_connections_gets_the_rows_of_those_that_are_recomputed(
-    until: int | None, retained_from: int | None, monkeypatch: pytest.MonkeyPatch
+    states: int | None, locked: bool, is_added: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    derived, done = derivation_of(until, retained_from)
+    """Rows of new connections are added, unless an overtaken run may have written the same."""
+    derived, done = derivation_of(2, None, states, locked)
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
     derived._derive(Step("api_usage", ("judged_requests",), lambda relations: Noted("made")))
     assert derived.relations == {"api_usage": Noted("made")}
-    assert done == [("api_usage", Noted("made"), "ids", "earliest", "batch")]
+    added = ("added", "api_usage", Noted("made"), "batch")
+    assert done == [added if is_added else ("api_usage", Noted("made"), "ids", "earliest", "batch")]
 
 
 @pytest.mark.parametrize(

@@ -156,21 +156,23 @@ def test_a_log_that_was_cut_inside_a_record_is_read_again_whole(parsed: list[Par
 
 
 @pytest.mark.parametrize(
-    ("runs", "is_here", "is_kept"), [(1, True, True), (1, False, False), (2, True, False)],
+    ("runs", "is_here"), [(1, True), (1, False), (2, True)],
     ids=["first run", "on a cluster, which may lose rows and read them again", "second run"],
 )  # fmt: skip
-def test_rows_stay_in_memory_if_they_are_all_that_was_ever_read(
-    parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, is_here: bool, is_kept: bool
+def test_requests_stay_in_memory_for_the_build(
+    parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int, is_here: bool
 ) -> None:
     monkeypatch.setattr(ingest, "is_on_one_machine", lambda spark: is_here)
     lake, log = NotingLake(), tmp_path / "b" / "kafka-request.log"
     for number in range(1, runs + 1):
         before = dict(lake.files)
         ingested = lake.read_logs(save(log, json_record() * number), settings=SETTINGS)
-    tables = {"requests", "rejected_records", "failed_requests", "topic_mentions"} if is_kept else set()
-    assert (set(ingested.tables), parsed[-1].released) == (tables, not is_kept)
-    assert ingested.files == lake.files
-    assert ingested.before == ({} if is_kept else before)
+    assert (ingested.requests is not None, parsed[-1].released) == (is_here, not is_here)
+    assert (ingested.files, ingested.before) == (lake.files, before)
+    built = next((row["ingested_at"] for row in before.values()), None)
+    assert ingested.requests_since(built) is ingested.requests
+    assert ingested.requests_since(AT_SECOND) is None
+    assert runs == 1 or ingested.requests_since(None) is None
     ingested.release()
     assert parsed[-1].released
 
@@ -181,7 +183,7 @@ def test_rows_that_were_moved_are_not_taken_from_memory(parsed: list[Parsed], tm
     lake = NotingLake()
     ingested = lake.read_logs(tmp_path, settings=BERLIN)
     assert ("upsert", "requests") in lake.done
-    assert (ingested.tables, parsed[-1].released) == ({}, True)
+    assert (ingested.requests, parsed[-1].released) == (None, True)
     assert {row["path"][-1:]: row["first_logged_at"] for row in lake.files.values()}["2"] == AT_SECOND
     assert ingested.files == lake.files
 
