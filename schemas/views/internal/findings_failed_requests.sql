@@ -11,11 +11,19 @@
 --
 -- A running broker answers ApiVersions equally on all connections of a listener, so an answer to another connection shows
 -- what this client was offered. Answers before the broker's last start don't count: it may have had another release.
-WITH known_ports AS (
-  SELECT cluster, broker, listener,
-         regexp_extract(substring(connection_id, 1, 600), '(?s)^.+:([0-9]+)-.+:[0-9]+(-[0-9]+)?(-[0-9]+)?\z', 1) AS port
-  FROM {connections}
-  WHERE listener IS NOT NULL
+WITH numbered AS (
+  SELECT *, nullif(regexp_extract(substring(connection_id, 1, 600), '(?s)^.+:([0-9]+)-.+:[0-9]+(-[0-9]+)?(-[0-9]+)?\z', 1), '') AS port
+  FROM {failed_requests}
+  WHERE reason IN ('unsupported_version', 'unknown_api', 'unreadable_request', 'failed_authentication')
+),
+known_ports AS (
+  SELECT c.cluster, c.broker, c.listener,
+         regexp_extract(substring(c.connection_id, 1, 600), '(?s)^.+:([0-9]+)-.+:[0-9]+(-[0-9]+)?(-[0-9]+)?\z', 1) AS port
+  FROM {connections} AS c
+  -- To look for ports takes time, so only connections to brokers are read of which it is asked.
+  JOIN (SELECT DISTINCT cluster, broker FROM numbered WHERE listener IS NULL AND port IS NOT NULL) AS n
+    ON c.cluster = n.cluster AND c.broker = n.broker
+  WHERE c.listener IS NOT NULL
 ),
 -- server.log mostly names only the port. It is a listener's if all connections on it name the same one.
 listeners AS (
@@ -33,18 +41,13 @@ controllers AS (
   GROUP BY v.cluster, v.listener
   HAVING bool_or(a.served_by_controllers_only) AND NOT bool_or(a.served_by_brokers_only)
 ),
-numbered AS (
-  SELECT *, regexp_extract(substring(connection_id, 1, 600), '(?s)^.+:([0-9]+)-.+:[0-9]+(-[0-9]+)?(-[0-9]+)?\z', 1) AS port
-  FROM {failed_requests}
-  WHERE reason IN ('unsupported_version', 'unknown_api', 'unreadable_request', 'failed_authentication')
-),
 failed AS (
   SELECT f.cluster, f.broker, f.file_id, f.byte_offset, f.logged_at, f.connection_id, f.remote_host, f.principal,
          f.api_key, f.api_name, f.api_version, f.reason, f.detail, coalesce(f.listener, l.listener) AS listener,
          -- Kafka's words if a listener does not serve an API; from 3.x on, also for versions that no listener serves.
          contains(f.detail, 'which is not enabled') AS not_enabled
   FROM numbered AS f
-  LEFT JOIN listeners AS l ON f.cluster = l.cluster AND f.broker = l.broker AND f.port = l.port AND f.port <> ''
+  LEFT JOIN listeners AS l ON f.cluster = l.cluster AND f.broker = l.broker AND f.port = l.port
 ),
 -- The ranges on offer depend on these alone.
 asked AS (
