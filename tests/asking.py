@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import log_coverage, periods_of
+from kafka_clientinfo.connections.coverage import with_log_coverage
 from kafka_clientinfo.connections.table import OF_CONNECTION, with_connection_columns
 from kafka_clientinfo.runs.reference_tables import ROWS
 from kafka_clientinfo.scan.dataframe import SparkSession
@@ -21,8 +21,8 @@ def asked(session: Any, view: str, settings: Settings | None = None, **relations
 
     A table or a view that the view reads is the relation of that name, if one is given; else a view is made of its own
     definition, a reference table has the rows of the package, and another table has none. `api_usage` and
-    `connection_groups` get the columns of their connections, if `connections` are given; `log_coverage_parts` are made
-    of `ingested_files`.
+    `connection_groups` get the columns of their connections, if `connections` are given; `ingested_files` get their
+    log_coverage.
     """
     settings = settings or Settings()
     given, on_spark = ViewSettings.of(settings), not isinstance(session, SparkSession)
@@ -55,9 +55,12 @@ def _completed(session: Any, relations: dict[str, Any], settings: Settings) -> d
             if name in relations and "connections" in relations:
                 own = relations[name].drop(*OF_CONNECTION)
                 completed[name] = with_connection_columns(own, relations["connections"])
-        if "ingested_files" in relations and not {"log_coverage", "log_coverage_parts"} & relations.keys():
-            rows = log_coverage(periods_of(_plain(collected(relations["ingested_files"])), settings))
-            completed["log_coverage_parts"] = relation_of(session, rows, table_specs()["log_coverage_parts"].ddl)
+        if "ingested_files" in relations and "log_coverage" not in relations:
+            files = _plain(collected(relations["ingested_files"]))
+            covered = with_log_coverage(files, settings, [file["file_id"] for file in files])
+            spec = table_specs()["ingested_files"]
+            rows = [tuple(file.get(name) for name in spec.column_names) for file in covered.values()]
+            completed["ingested_files"] = relation_of(session, rows, spec.ddl)
     return completed
 
 

@@ -369,23 +369,36 @@ def _parts(run: _Run, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple
         yield ended + 1, None, nothing
 
 
-def log_coverage(periods: Mapping[Broker, Periods]) -> list[tuple[Any, ...]]:
-    """Return the rows of `log_coverage_parts`: over which times a broker's log shows what did not happen.
+def log_coverage(periods: Mapping[Broker, Periods]) -> dict[Broker, dict[str, Any]]:
+    """Return, by broker, over which times its log shows what did not happen, as `ingested_files.log_coverage` has it.
 
     covered_from and covered_until are those of the newest period, or None if the log does not hold every request, as at
     INFO, sampled or filtered. whole_periods are those in which the log holds every request for sure, in order.
     """
-    rows = []
+    by_broker = {}
     for broker, its in periods.items():
         if not its.runs:
             continue
         runs = [run for run in its.runs if run.shown["began_at"] is not None and run.may_cover]
         newest = [run for run in runs if run.period == its.runs[-1].period]
-        covered = (newest[0].since, max(run.shown["ended_at"] for run in newest)) if newest else (None, None)
         whole = [
             (min(run.shown["began_at"] for run in one), max(run.shown["ended_at"] for run in one), its.max_idle_ms)
             for one in _by_period(run for run in runs if run.is_complete)
         ]
-        read_at = max(file["ingested_at"] for file in its.files)
-        rows.append((*broker, *covered, its.starts, sorted(whole) or None, read_at))
-    return rows
+        names = ("whole_from", "whole_until", "max_idle_ms")
+        by_broker[broker] = {
+            "covered_from": newest[0].since if newest else None,
+            "covered_until": max(run.shown["ended_at"] for run in newest) if newest else None,
+            "starts": its.starts,
+            "whole_periods": [dict(zip(names, period, strict=True)) for period in sorted(whole)] or None,
+        }
+    return by_broker
+
+
+def with_log_coverage(files: Iterable[File], settings: Settings, read: Iterable[str]) -> dict[str, File]:
+    """Return rows of `ingested_files` by file_id; those of the files that were `read` tell what all now show together."""
+    by_id = {file["file_id"]: file for file in files}
+    brokers = {name: (by_id[name]["cluster"], by_id[name]["broker"]) for name in read}
+    of_these = [file for file in by_id.values() if (file["cluster"], file["broker"]) in brokers.values()]
+    covered = log_coverage(periods_of(of_these, settings))
+    return by_id | {name: {**by_id[name], "log_coverage": covered.get(its)} for name, its in brokers.items()}

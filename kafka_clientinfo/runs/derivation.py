@@ -198,7 +198,7 @@ class Derivation:
 
         If retention has deleted requests, an earlier run's sums stay; they hold requests up to a time of ingestion.
         """
-        if self.is_whole or (self.until is None and step.is_of_files):
+        if self.is_whole:
             self.relations[step.name] = step.make(self.relations)
             self.lake.overwrite(step.name, self.relations[step.name], self.batch_id)
             return
@@ -216,7 +216,7 @@ class Derivation:
         return self.committed if since is None else self.committed.where(F.col("ingested_at") > F.lit(since))
 
     def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
-        if name not in read_by_others() or steps()[name].is_of_files:
+        if name not in read_by_others() or name == "log_positions":  # those are in memory already
             return rows
         self.cached.append(cache(rows, self.lake.staging))
         return self.cached[-1]

@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
+from ..connections.coverage import with_log_coverage
+from ..connections.starts import Broker
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.debug_runs import is_blind, may_hide_silences
 from ..ingestion.discovery import Delivered, delivered_logs, with_server_logs
@@ -210,9 +212,10 @@ def _read(
             gap = timedelta(milliseconds=settings.coverage_gap_ms)
             if moved or any(_shows_more(file, row, gap) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
+            changed = dict.fromkeys([*(row["file_id"] for row in [*rows, *plan.packed]), *moved])
+            by_id = with_log_coverage(by_id.values(), settings, changed)
             rows = [by_id[file.file_id] for file in files]
-            others = [by_id[name] for name in moved if by_id[name] not in rows]
-            written = [*rows, *others, *(row for row in plan.packed if row["file_id"] not in moved)]
+            written = [by_id[name] for name in changed]
             lake.upsert(LEDGER, _files(lake.spark, written), plan.batch_id)  # from here on the rows count
     except BaseException:
         release(parsed)
@@ -224,6 +227,18 @@ def _read(
         release(parsed)
         return Ingested(by_id, ledger)
     return Ingested(by_id, ledger, tables["requests"], [parsed])
+
+
+def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], settings: Settings) -> None:
+    """Store what the newest files of each broker show of its log's coverage, if that is other than with earlier settings."""
+    newest: dict[Broker, datetime] = {}
+    for row in files.values():
+        broker = (row["cluster"], row["broker"])
+        newest[broker] = max(row["ingested_at"], newest.get(broker, row["ingested_at"]))
+    names = [name for name, row in files.items() if row["ingested_at"] == newest[row["cluster"], row["broker"]]]
+    covered = with_log_coverage(files.values(), settings, names)
+    if changed := [covered[name] for name in names if covered[name] != files[name]]:
+        lake.upsert(LEDGER, _files(lake.spark, changed), "coverage")
 
 
 def _move(

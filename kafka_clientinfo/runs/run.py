@@ -31,7 +31,7 @@ from ..warehouse.state import LEDGER, State, read_state
 from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
-from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files, nothing_yet
+from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, nothing_yet
 from .reference_tables import write_reference_tables
 
 if TYPE_CHECKING:
@@ -176,6 +176,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         lake.claim()
         if until is None:
             lake.update_state(built_until=None)  # else a run after an interrupted build might find nothing to do
+            cover_again(lake, ingested.files, settings)
         files = list(ingested.files.values())
         derivation = Derivation(lake, settings, made_with, until, newest, files, ingested.requests_since(until))
         derivation.run(report.stage)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..concerns import concerns
-from ..connections.coverage import LOG_POSITIONS, log_coverage, log_positions
+from ..connections.coverage import LOG_POSITIONS, log_positions
 from ..connections.engine import DataFrame
 from ..connections.judged import judged_requests
 from ..connections.table import connections
@@ -26,7 +26,6 @@ GIVEN_RELATIONS = frozenset(
 )
 """What no step makes: relations, and `judged_before`, a `JudgedBefore` or None; `periods`, what
 `coverage.periods_of` returns; and `relation`, a function that makes a relation of rows and their DDL."""
-_OF_FILES = frozenset({"periods", "relation"})
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,6 @@ class Step:
         spec = table_specs().get(self.name)
         return None if spec is None else spec.write_mode
 
-    @property
-    def is_of_files(self) -> bool:
-        """Whether it is made of the ledger alone, so that it needs no request."""
-        return set(self.needs) - {"judged_requests"} <= _OF_FILES
-
 
 @lru_cache(maxsize=1)
 def steps() -> dict[str, Step]:
@@ -65,10 +59,6 @@ def steps() -> dict[str, Step]:
     by_name = {
         "log_positions": _step(
             "log_positions", lambda periods, relation: relation(log_positions(periods), LOG_POSITIONS)
-        ),
-        "log_coverage_parts": _step(
-            "log_coverage_parts",
-            lambda periods, relation: relation(log_coverage(periods), table_specs()["log_coverage_parts"].ddl),
         ),
         "judged_requests": Step(
             "judged_requests",

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..config.settings import Settings
+from ..connections.coverage import with_log_coverage
 from ..ingestion.arrow_schema import FAILED_TYPE, MENTION_TYPE, REQUEST_TYPE, Part
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, bind, in_utc
@@ -61,7 +62,8 @@ class MemoryTables:
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replace the table ingested_files, and correct times in a repeated hour, for which all files are needed."""
         columns = [column for column in table_spec("ingested_files").columns if "map" not in column.type]
-        self._files = self._set_right(rows)
+        files = self._set_right(rows)
+        self._files = list(with_log_coverage(files.values(), self._settings, files).values())
         values = [[row[column.name] for column in columns] for row in self._files]
         items = ", ".join(
             f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"' for column in columns
@@ -69,15 +71,15 @@ class MemoryTables:
         files = arrow_table(values, ", ".join(f"{column.name} {column.type}" for column in columns))
         self._take(files, "CREATE OR REPLACE TABLE ingested_files AS", items)
 
-    def _set_right(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Correct times that were read as the wrong one of a repeated hour, and return the rows of all files."""
+    def _set_right(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+        """Correct times that were read as the wrong one of a repeated hour; return the rows of all files by file_id."""
         files = {row["file_id"]: row for row in rows}
         for move in moves(files.values(), (), self._settings.log_zone):
             for name in TIMES:
                 changes = ", ".join(f"{column} = {value}" for column, value in move.values(name).items())
                 self._database.execute(f"UPDATE {name} SET {changes} WHERE {move.condition(name)}")
             files[move.file_id] = moved_row(files[move.file_id], move)
-        return list(files.values())
+        return files
 
     def _take(self, rows: pa.Table, statement: str, items: str) -> None:
         self._database.register("arrived", rows)

@@ -74,6 +74,8 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
         create_missing=lambda names: None,
     )
     sizes: list[int] = []
+    covered: list[Any] = []
+    monkeypatch.setattr(pipeline, "cover_again", lambda lake, files, settings: covered.append(files))
     monkeypatch.setattr(pipeline, "write_reference_tables", lambda lake, release: None)
     monkeypatch.setattr(pipeline, "Derivation", derivation)
     monkeypatch.setattr(pipeline, "sized", lambda spark, size: sizes.append(size) or nullcontext())
@@ -82,6 +84,7 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     expected = None if until is None else at(until)
     assert derived == [(OF_THIS, expected, at(5), list(FILES.values()), None)]
     assert meanwhile == [None if until is None else "as before"]
+    assert covered == ([FILES] if until is None else [])
     assert (sizes, lake.one_file) == ([planned * REQUEST_BYTES], planned == 70)
     assert (stored["built_until"], stored["built_with"]) == (at(5), OF_THIS)
 
@@ -114,6 +117,7 @@ def failing_views(done: list[Any]) -> dict[str, Any]:
         return dict.fromkeys(names, "no such view")
 
     return {
+        "cover_again": lambda lake, files, settings: None,
         "Derivation": lambda *of_build: SimpleNamespace(run=lambda stage: done.append("tables")),
         "sized": lambda spark, size: nullcontext(),
         "write_reference_tables": lambda lake, release: done.append("reference tables"),

@@ -220,19 +220,9 @@ def test_a_table_of_connections_gets_the_rows_of_those_that_are_recomputed(
     assert done == [added if is_added else ("api_usage", Noted("made"), "ids", "earliest", "batch")]
 
 
-@pytest.mark.parametrize(
-    ("until", "retained_from", "needs", "is_whole"),
-    [
-        (None, None, ("new_requests",), True),
-        (None, 1, ("periods", "relation", "judged_requests"), True),
-    ],
-    ids=["everything", "of files alone, which retention leaves"],
-)
-def test_a_part_is_written_whole_if_all_that_it_counts_is_there(
-    until: int | None, retained_from: int | None, needs: tuple[str, ...], is_whole: bool
-) -> None:
-    derived, done = derivation_of(until, retained_from)
-    derived._derive(Step(PART, needs, lambda relations: Noted("made")))
+def test_a_part_is_written_whole_if_all_that_it_counts_is_there() -> None:
+    derived, done = derivation_of(None)
+    derived._derive(Step(PART, ("new_requests",), lambda relations: Noted("made")))
     assert done == [(PART, Noted("made"), "batch")]
 
 

@@ -48,7 +48,6 @@ def test_parts_are_written_after_the_judged_requests() -> None:
     parts = {name for name, spec in table_specs().items() if spec.write_mode == "part"}
     assert {name for name, step in steps.steps().items() if step.write_mode == "part"} == parts
     assert all("judged_requests" in steps.steps()[name].needs for name in parts)
-    assert {name for name in parts if steps.steps()[name].is_of_files} == {"log_coverage_parts"}
 
 
 def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
