@@ -24,6 +24,9 @@ HELP = "read new log bytes and build all tables"
 STOPPED = COMMITTED
 _FILE = ("broker", "requests", "rejected", "other lines", "waiting bytes", "path")
 """The columns about each file; a broker writes other lines than completed requests to the same log."""
+_MOST_ASKED = 100_000
+"""Connections up to which a run asks the view `violations`; a million take longer than to read 20 MB of log."""
+_NOT_ASKED = "Violations are not counted here, as there are many connections; `kafka-clientinfo violations` lists them."
 EXAMPLES = (
     "run /var/log/kafka --warehouse /data/clientinfo --cluster orders",
     "run '/logs/*/kafka-request.log*' s3://archive/kafka --warehouse /data/clientinfo --conf local.toml",
@@ -79,8 +82,12 @@ def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
         scope = Scope(context.tables())
-        shown = [rows_of_tables(report.tables, context.warehouse), *findings(scope, SHOWN)]
+        is_large = report.tables.get("connections", 0) > _MOST_ASKED
+        found = findings(scope, SHOWN, "violations" if is_large else None)
+        shown = [rows_of_tables(report.tables, context.warehouse), *found]
         parts.append(as_text(shown, limits_of_logs(scope), rest="`kafka-clientinfo summary --limit 0` and --json"))
+        if is_large:
+            parts.append(_NOT_ASKED)
     return "\n\n".join(parts)
 
 

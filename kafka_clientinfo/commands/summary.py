@@ -84,6 +84,9 @@ def rows_of_tables(counts: Mapping[str, int], root: str, of: str = "") -> Table:
     return Table(f"Tables in {safe(root)}{of}", ("table", "rows"), list(counts.items()), name="tables")
 
 
-def findings(scope: Scope, limit: int) -> list[Table]:
-    """Return client connections by software, probable software and ApiVersions outcome, and violations by rule."""
-    return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS]
+def findings(scope: Scope, limit: int, without: str | None = None) -> list[Table]:
+    """Return client connections by software, probable software and ApiVersions outcome, and violations by rule.
+
+    The table whose name is `without` is left out.
+    """
+    return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS if name != without]

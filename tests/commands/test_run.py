@@ -7,7 +7,9 @@ import pytest
 
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.run import _as_text, totals
+from kafka_clientinfo.commands.summary import SHOWN, findings
 from kafka_clientinfo.ingestion.problems import Problem
+from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.runs.ingest import RunReport
 from tests.commands.fleet_on_disk import fleet, use
 
@@ -47,6 +49,14 @@ def test_it_shows_the_tables_if_they_were_built(context: Context) -> None:
     assert tables.startswith(f"Tables in {context.warehouse}\n")
     assert "12,345" in tables
     assert any("kgo" in part for part in found)
+
+
+def test_it_counts_no_violations_if_that_would_take_longer_than_the_run(context: Context) -> None:
+    few, many = (_as_text(RunReport(tables={"connections": number}), 0, context) for number in (100_000, 100_001))
+    assert ["Violations are not counted here" in text for text in (few, many)] == [False, True]
+    assert "kgo" in many
+    scope = Scope(context.tables())
+    assert len(findings(scope, SHOWN)) - len(findings(scope, SHOWN, "violations")) == 1
 
 
 @pytest.mark.parametrize(
