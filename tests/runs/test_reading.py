@@ -219,3 +219,25 @@ def test_server_logs_beside_the_logs_are_read_if_the_settings_say_so(tmp_path: P
     log, server = (save(tmp_path / "b" / name, json_record()) for name in ("kafka-request.log", "server.log"))
     found = ingest.log_files([str(log)], Settings(server_logs=are_read))
     assert [file.path for file in found.files] == [str(log), *([str(server)] if are_read else [])]
+
+
+def test_other_settings_show_another_coverage_of_logs_that_were_read(parsed: list[Parsed], tmp_path: Path) -> None:
+    """A log of 20 minutes in which nothing was logged for 16; the other broker's is not touched."""
+    lake, minute = NotingLake(), Settings(coverage_gap_ms=60_000)
+    log_at(tmp_path / "b" / "kafka-request.log", "02:00", "02:01", "02:17", "02:18")
+    log_at(tmp_path / "other" / "kafka-request.log", "03:00", "03:01")
+    lake.read_logs(tmp_path, settings=minute)
+
+    def covered() -> dict[str, list[str]]:
+        shown = {row["broker"]: row["log_coverage"] for row in lake.files.values()}
+        return {
+            broker: [f"{its[name]:%H:%M}" for name in ("covered_from", "covered_until")]
+            for broker, its in shown.items()
+        }
+
+    assert covered() == {"b": ["02:17", "02:18"], "other": ["03:00", "03:01"]}
+    lake.done.clear()
+    ingest.cover_again(lake, lake.files, minute)  # type: ignore[arg-type]
+    assert lake.done == []
+    ingest.cover_again(lake, lake.files, Settings(coverage_gap_ms=3_600_000))  # type: ignore[arg-type]
+    assert (lake.done, covered()) == ([WRITTEN], {"b": ["02:00", "02:18"], "other": ["03:00", "03:01"]})
