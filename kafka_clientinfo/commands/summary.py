@@ -87,6 +87,6 @@ def rows_of_tables(counts: Mapping[str, int], root: str, of: str = "") -> Table:
 def findings(scope: Scope, limit: int, without: str | None = None) -> list[Table]:
     """Return client connections by software, probable software and ApiVersions outcome, and violations by rule.
 
-    The table whose name is `without` is left out.
+    `without` is the name of a table to leave out.
     """
     return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS if name != without]

@@ -288,14 +288,15 @@ def reports(periods: Mapping[Broker, Periods]) -> Iterator[Report]:
 
     These are starts, changes of log levels, higher idle limits, and evidence that a log is complete or not.
     """
-    for broker, its in ((broker, of_broker.files) for broker, of_broker in periods.items()):
+    for broker, of_broker in periods.items():
+        its = of_broker.files
         # A report counts for a run that begins up to a second before it (see `Periods._begin`).
         for start in (*reported_starts(its), *shown_restarts(its)):
             yield Report(broker, shifted(start.since, -SECOND), start.ingested_at)
         for event in events(its, *_LEVELS):
             yield Report(broker, shifted(event["at"], -SECOND), event["ingested_at"])
         yield from (Report(broker, _EVER, read_at) for read_at in _higher_limits(its))
-        yield from (Report(broker, _EVER, read_at) for read_at in _changes(periods[broker].runs))
+        yield from (Report(broker, _EVER, read_at) for read_at in _changes(of_broker.runs))
 
 
 def _higher_limits(files: Iterable[File]) -> Iterator[datetime]:
@@ -375,7 +376,7 @@ def log_coverage(periods: Mapping[Broker, Periods]) -> dict[Broker, dict[str, An
     covered_from and covered_until are those of the newest period, or None if the log does not hold every request, as at
     INFO, sampled or filtered. whole_periods are those in which the log holds every request for sure, in order.
     """
-    by_broker = {}
+    by_broker, names = {}, ("whole_from", "whole_until", "max_idle_ms")
     for broker, its in periods.items():
         if not its.runs:
             continue
@@ -385,7 +386,6 @@ def log_coverage(periods: Mapping[Broker, Periods]) -> dict[Broker, dict[str, An
             (min(run.shown["began_at"] for run in one), max(run.shown["ended_at"] for run in one), its.max_idle_ms)
             for one in _by_period(run for run in runs if run.is_complete)
         ]
-        names = ("whole_from", "whole_until", "max_idle_ms")
         by_broker[broker] = {
             "covered_from": newest[0].since if newest else None,
             "covered_until": max(run.shown["ended_at"] for run in newest) if newest else None,
@@ -399,6 +399,7 @@ def with_log_coverage(files: Iterable[File], settings: Settings, read: Iterable[
     """Return rows of `ingested_files` by file_id; those of the files that were `read` tell what all now show together."""
     by_id = {file["file_id"]: file for file in files}
     brokers = {name: (by_id[name]["cluster"], by_id[name]["broker"]) for name in read}
-    of_these = [file for file in by_id.values() if (file["cluster"], file["broker"]) in brokers.values()]
+    wanted = set(brokers.values())
+    of_these = [file for file in by_id.values() if (file["cluster"], file["broker"]) in wanted]
     covered = log_coverage(periods_of(of_these, settings))
     return by_id | {name: {**by_id[name], "log_coverage": covered.get(its)} for name, its in brokers.items()}

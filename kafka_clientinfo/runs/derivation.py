@@ -4,7 +4,8 @@ A relation with the name of a declared table is written to that table, as its `w
 
     write_mode | is made of                                               | is written by
     -----------|----------------------------------------------------------|---------------------------------------------
-    merge      | this run's relations: the connections that it recomputes | replacing the rows of these connections
+    merge      | this run's relations: the connections that it recomputes | replacing the rows of these connections; or
+               |                                                          | appending, if none of them is stored
     part       | requests that no earlier run has counted                 | appending; a view adds up the rows of all runs
 
 A build of everything replaces all rows of both. A relation without a table is cached for the run.
@@ -79,8 +80,10 @@ class Derivation:
         self.judged: Any = None if until is None else lake.judged.read()
         self.is_whole = until is None and lake.state.retained_from is None
         self.in_memory = in_memory
-        committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest))
-        self.committed = in_memory if in_memory is not None and until is None else committed
+        if in_memory is not None and until is None:  # these are all
+            self.committed = in_memory
+        else:
+            self.committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest))
         self.relations: dict[str, Any] = {}
         self.cached: list[DataFrame] = []
 

@@ -222,7 +222,7 @@ def _recomputed_whole(
 def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
     """Return the key of the last connection of each id, unless retention has deleted its requests.
 
-    Only keys are read of all that was judged, so that few columns of a large table are.
+    Of all connections it reads the key only: the table has many columns.
     """
     keys = judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi").distinct()
     if stored.retained_from is not None:

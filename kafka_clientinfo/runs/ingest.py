@@ -230,7 +230,7 @@ def _read(
 
 
 def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], settings: Settings) -> None:
-    """Store what the newest files of each broker show of its log's coverage, if that is other than with earlier settings."""
+    """Store the coverage of each broker's log anew, on the rows of its newest files, if other settings stored another."""
     newest: dict[Broker, datetime] = {}
     for row in files.values():
         broker = (row["cluster"], row["broker"])

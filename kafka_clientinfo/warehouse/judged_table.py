@@ -77,7 +77,8 @@ class JudgedTable:
 
     def last_build(self) -> Build | None:
         """Return the build that wrote the table last; None if there is no table, or somebody else has changed its rows."""
-        if (self.read() is None) if self._folder is None else not is_made(self._folder):
+        exists = self.read() is not None if self._folder is None else is_made(self._folder)
+        if not exists:
             return None
         for commit in ddl.commits(self.spark, self._table, self._folder):
             if _UNTIL in (commit["userMetadata"] or ""):

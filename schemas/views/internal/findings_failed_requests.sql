@@ -20,7 +20,7 @@ known_ports AS (
   SELECT c.cluster, c.broker, c.listener,
          regexp_extract(substring(c.connection_id, 1, 600), '(?s)^.+:([0-9]+)-.+:[0-9]+(-[0-9]+)?(-[0-9]+)?\z', 1) AS port
   FROM {connections} AS c
-  -- To look for ports takes time, so only connections to brokers are read of which it is asked.
+  -- To find ports takes time, so it is done only for brokers that refused a request on an unknown listener.
   JOIN (SELECT DISTINCT cluster, broker FROM numbered WHERE listener IS NULL AND port IS NOT NULL) AS n
     ON c.cluster = n.cluster AND c.broker = n.broker
   WHERE c.listener IS NOT NULL
