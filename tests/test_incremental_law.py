@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.settings import Settings, load_settings
-from kafka_clientinfo.connections.coverage import periods_of, reports
+from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.judged import NOTHING
+from kafka_clientinfo.connections.reports import reports
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records

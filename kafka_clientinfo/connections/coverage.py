@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..config.settings import Settings
 from ..logs.broker_events import LOGGER_SET
@@ -42,9 +42,7 @@ from .starts import (
     events,
     files_of_brokers,
     in_order,
-    reported_starts,
     shifted,
-    shown_restarts,
 )
 
 LOG_POSITIONS = (
@@ -59,31 +57,15 @@ _AT_START = 2 * SECOND
 """The time after the end of its start in which a broker at DEBUG logs its first request."""
 _YEARS_MS = 10 * 365 * 86_400_000
 """Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
-_EVER = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time from which a report counts that changes results of all requests."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 """The first of all times."""
-_LEVELS = ("log_level", LOGGER_SET)
+LEVELS = ("log_level", LOGGER_SET)
 """The events that set, or may set, the level of the request logger."""
 _NO_RUN: Mapping[str, Any] = dict.fromkeys(("began_at", "ended_at", "began_offset", "ended_offset", *EVIDENCE))
 
 
-class Report(NamedTuple):
-    """What a broker logs about itself that changes boundaries of connections or periods of logs.
-
-    Attributes:
-        broker: its cluster and name.
-        since: the time from which the report may change results.
-        ingested_at: the run that read it.
-    """
-
-    broker: Broker
-    since: datetime
-    ingested_at: datetime
-
-
 @dataclass(slots=True)
-class _Run:
+class Run:
     """A run of requests of a file, or a file without runs, in which case its times and offsets are None.
 
     Attributes:
@@ -129,20 +111,20 @@ class Periods:
     def __init__(self, files: Collection[File], settings: Settings) -> None:
         self.files = files
         self.starts = certain_starts(files)
-        self.max_idle_ms = max([settings.max_idle_ms, *(idle for _, idle in _stated_limits(files))])
-        self._levels = sorted(event["at"] for event in events(files, *_LEVELS))
+        self.max_idle_ms = max([settings.max_idle_ms, *(idle for _, idle in stated_limits(files))])
+        self._levels = sorted(event["at"] for event in events(files, *LEVELS))
         self._served = sorted(event["at"] for event in events(files, "started"))
         self.runs = list(_runs(files))
         self._divide(timedelta(milliseconds=settings.coverage_gap_ms))
         self._judge_completeness()
 
-    def by_file(self) -> Iterator[list[_Run]]:
+    def by_file(self) -> Iterator[list[Run]]:
         return (list(its) for _, its in groupby(self.runs, lambda run: run.file_no))
 
     def _divide(self, gap: timedelta) -> None:
         """Divide the runs into periods; a silence of more than `gap` ends one."""
         latest_end: datetime | None = None
-        before: _Run | None = None
+        before: Run | None = None
         for its in self.by_file():
             silences = [run.shown["began_at"] - last.shown["ended_at"] for last, run in pairwise(its)]
             is_full = len(its) >= MOST_DEBUG_RUNS
@@ -158,7 +140,7 @@ class Periods:
             run.ends_here = next_is_new
             next_is_new = next_is_new if run.shown["began_at"] is None else run.is_new
 
-    def _begin(self, run: _Run, before: _Run | None, silent_since: datetime | None, gap: timedelta) -> None:
+    def _begin(self, run: Run, before: Run | None, silent_since: datetime | None, gap: timedelta) -> None:
         """Set a run's period, which is that of the run before unless a new one begins with it."""
         if before is not None:
             run.period, run.since, run.started_at = before.period, before.since, before.started_at
@@ -202,22 +184,23 @@ class Periods:
             any(run.shown[name] for run in self.runs) for name in ("api_versions", "software_name")
         )
         of_broker = True if has_versions else False if has_names else None
-        for its in _by_period(self.runs):
+        for its in by_period(self.runs):
             omits = any(run.shown["omission"] for run in its) and not any(run.shown["continuity"] for run in its)
             for run in its:
                 run.is_complete = False if omits else of_broker
 
 
-def _by_period(runs: Iterable[_Run]) -> Iterator[list[_Run]]:
+def by_period(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """Yield the runs of each period."""
     return (list(its) for _, its in groupby(runs, lambda run: run.period))
 
 
-def _runs(files: Iterable[File]) -> Iterator[_Run]:
+def _runs(files: Iterable[File]) -> Iterator[Run]:
     """Yield the runs of a broker's files, in their order; a file without runs has one of None."""
     for number, file in enumerate(in_order(files), 1):
         shown = sorted(file["debug_runs"] or (), key=lambda run: run["began_offset"]) or [_NO_RUN]
         for place, run in enumerate(shown):
-            yield _Run(file, number, run, place == 0)
+            yield Run(file, number, run, place == 0)
 
 
 def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequence[datetime]:
@@ -225,7 +208,7 @@ def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequ
     return times[bisect_left(times, first) : bisect_right(times, last)]
 
 
-def _stated_limits(files: Iterable[File]) -> list[tuple[datetime, int]]:
+def stated_limits(files: Iterable[File]) -> list[tuple[datetime, int]]:
     """Return each connections.max.idle.ms that a broker states, after the run that read it, in the order of runs."""
     stated = ((event["ingested_at"], int(event["value"])) for event in events(files, "max_idle_ms"))
     return sorted((read_at, idle if idle >= 0 else _YEARS_MS) for read_at, idle in stated)
@@ -283,46 +266,6 @@ def periods_of(files: Iterable[File], settings: Settings) -> dict[Broker, Period
     return {broker: Periods(its, settings) for broker, its in files_of_brokers(files).items()}
 
 
-def reports(periods: Mapping[Broker, Periods]) -> Iterator[Report]:
-    """Yield the reports that change boundaries of connections or periods of logs.
-
-    These are starts, changes of log levels, higher idle limits, and evidence that a log is complete or not.
-    """
-    for broker, of_broker in periods.items():
-        its = of_broker.files
-        # A report counts for a run that begins up to a second before it (see `Periods._begin`).
-        for start in (*reported_starts(its), *shown_restarts(its)):
-            yield Report(broker, shifted(start.since, -SECOND), start.ingested_at)
-        for event in events(its, *_LEVELS):
-            yield Report(broker, shifted(event["at"], -SECOND), event["ingested_at"])
-        yield from (Report(broker, _EVER, read_at) for read_at in _higher_limits(its))
-        yield from (Report(broker, _EVER, read_at) for read_at in _changes(of_broker.runs))
-
-
-def _higher_limits(files: Iterable[File]) -> Iterator[datetime]:
-    """Yield the ingestions that read a higher limit for idle connections: a broker states its own again at each start."""
-    known = -1
-    for read_at, limits in groupby(_stated_limits(files), lambda limit: limit[0]):
-        if (limit := max(idle for _, idle in limits)) > known:
-            known = limit
-            yield read_at
-
-
-def _changes(runs: Sequence[_Run]) -> Iterator[datetime]:
-    """Yield the ingestions that changed whether a broker's log counts as complete."""
-    for its, sign, contrary in (
-        *((period, "omission", "continuity") for period in _by_period(runs)),
-        (runs, "software_name", "api_versions"),
-    ):
-        signs, others = ([run.shown[name] for run in its if run.shown[name]] for name in (sign, contrary))
-        # A sign that is read after contrary evidence changes nothing.
-        counts = bool(signs) and (not others or min(signs) < min(others))
-        if counts:
-            yield min(signs)
-        if others and (counts or sign == "software_name"):  # ApiVersions also show that a log is complete
-            yield min(others)
-
-
 def log_positions(periods: Mapping[Broker, Periods]) -> list[tuple[Any, ...]]:
     """Divide files into parts, in each of which all requests belong to one period, or none do.
 
@@ -340,7 +283,7 @@ def log_positions(periods: Mapping[Broker, Periods]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _position(broker_no: int, runs: Sequence[_Run], periods: Periods) -> tuple[Any, ...]:
+def _position(broker_no: int, runs: Sequence[Run], periods: Periods) -> tuple[Any, ...]:
     file = runs[0].file
     parts = sorted((part for run in runs for part in _parts(run, periods.max_idle_ms)), key=lambda part: part[0])
     earliest = shifted(file["first_logged_at"], -timedelta(milliseconds=file["step_back_ms"] or 0))
@@ -352,7 +295,7 @@ def _position(broker_no: int, runs: Sequence[_Run], periods: Periods) -> tuple[A
     )
 
 
-def _parts(run: _Run, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple[Any, ...]]]:
+def _parts(run: Run, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple[Any, ...]]]:
     """Yield the parts of a file that begin or end with a run: offset, period, and coverage."""
     nothing = (None, None, max_idle_ms, None)
     began, ended = run.shown["began_offset"], run.shown["ended_offset"]
@@ -384,7 +327,7 @@ def log_coverage(periods: Mapping[Broker, Periods]) -> dict[Broker, dict[str, An
         newest = [run for run in runs if run.period == its.runs[-1].period]
         whole = [
             (min(run.shown["began_at"] for run in one), max(run.shown["ended_at"] for run in one), its.max_idle_ms)
-            for one in _by_period(run for run in runs if run.is_complete)
+            for one in by_period(run for run in runs if run.is_complete)
         ]
         by_broker[broker] = {
             "covered_from": newest[0].since if newest else None,

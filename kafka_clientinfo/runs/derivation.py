@@ -24,7 +24,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
-from ..connections.coverage import periods_of, reports
+from ..connections.coverage import periods_of
+from ..connections.reports import reports
 from ..errors import WarehouseError
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import release

@@ -33,9 +33,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE
-from ..connections.coverage import Report
 from ..connections.facts import is_of_a_broker, shown_as_brokers
 from ..connections.judged import NOTHING, JudgedBefore
+from ..connections.reports import Report
 from ..connections.starts import Broker, File
 from ..connections.texts import of_same_keys
 from ..spark.arrow_rows import collect, relation_of

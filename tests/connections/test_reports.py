@@ -1,7 +1,8 @@
 """What brokers say of themselves, and what logs show of missing requests: from which time it changes results."""
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import periods_of, reports
+from kafka_clientinfo.connections.coverage import periods_of
+from kafka_clientinfo.connections.reports import reports
 from tests.frames import START, at, files_of
 
 SETTINGS = Settings(coverage_gap_ms=300_000, max_idle_ms=600_000)

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import periods_of, reports
+from kafka_clientinfo.connections.coverage import periods_of
+from kafka_clientinfo.connections.reports import reports
 from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import EVIDENCE
