@@ -86,7 +86,9 @@ def is_one_of(value: Column, texts: Iterable[str]) -> Column:
 
 
 def looked_up(values: Mapping[Any, Any], key: Column) -> Column:
-    """Return a key's value in a constant map; null if it has none."""
+    """Return a key's value in a constant map; null if it has none. No text contains `|`."""
+    if all(isinstance(value, str) for value in values.values()):
+        return F.try_element_at(constant_map(values), key.cast("string"))
     pairs = [F.lit(part) for pair in values.items() for part in pair]
     return F.try_element_at(F.create_map(*pairs), key)
 
@@ -99,7 +101,7 @@ def constant_list(values: Iterable[object]) -> Column:
     return F.split(F.lit("|".join(map(str, values))), r"\|")
 
 
-def constant_map(values: Mapping[str, str]) -> Column:
+def constant_map(values: Mapping[Any, str]) -> Column:
     """Return a map of many texts as one constant, see `constant_list`.
 
     Spark's `str_to_map` would do the same, but its first call in a process takes half a second for tables of collations.

@@ -5,6 +5,7 @@ has appended without that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -32,6 +33,8 @@ from ..ingestion.split_statistics import (
     rotated,
     was_read,
 )
+from ..questions.opening import local_tables
+from ..questions.queries import UnreadableTableError
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import is_on_one_machine, release
 from ..spark.features import cores
@@ -117,6 +120,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
         ledger = files_read(lake)
         plan = make_plan(found.files, ledger, settings, cores(lake.spark), lake.state.retained_from)
     report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
+    packed = {row["file_id"]: row for row in plan.packed}
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
@@ -129,8 +133,8 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
             return _read(lake, plan, ledger, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
-                lake.upsert(LEDGER, _files(lake.spark, plan.packed), "packed")
-    return Ingested({**ledger, **{row["file_id"]: row for row in plan.packed}})
+                _store(lake, {**ledger, **packed}, packed, "packed")
+    return Ingested({**ledger, **packed})
 
 
 def log_files(logs: Sequence[str], settings: Settings) -> Delivered:
@@ -152,12 +156,20 @@ def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     """
     if lake.is_new:
         return {}
-    ledger = lake.read(LEDGER)
-    rows = [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
+    rows = _stored_rows(lake)
     if lake.state.retained_from is None:  # else retention may have deleted some rows
         counts = [counted_rows(row) for row in rows]
         refuse_lost(lake, {name: sum(count[name] for count in counts) for name in SOURCES})
     return {row["file_id"]: row for row in rows}
+
+
+def _stored_rows(lake: Warehouse) -> list[dict[str, Any]]:
+    tables = None if lake.folder(LEDGER) is None else local_tables(lake.root)
+    with suppress(UnreadableTableError):  # Spark may read it, or say better why not
+        if tables is not None:  # without Spark, which takes seconds for its first query
+            return tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()
+    ledger = lake.read(LEDGER)
+    return [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
 
 
 def _remove_leftovers(lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]]) -> None:
@@ -215,8 +227,7 @@ def _read(
             changed = dict.fromkeys([*(row["file_id"] for row in [*rows, *plan.packed]), *moved])
             by_id = with_log_coverage(by_id.values(), settings, changed)
             rows = [by_id[file.file_id] for file in files]
-            written = [by_id[name] for name in changed]
-            lake.upsert(LEDGER, _files(lake.spark, written), plan.batch_id)  # from here on the rows count
+            _store(lake, by_id, changed, plan.batch_id)  # from here on the rows count
     except BaseException:
         release(parsed)
         raise
@@ -237,8 +248,8 @@ def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], setting
         newest[broker] = max(row["ingested_at"], newest.get(broker, row["ingested_at"]))
     names = [name for name, row in files.items() if row["ingested_at"] == newest[row["cluster"], row["broker"]]]
     covered = with_log_coverage(files.values(), settings, names)
-    if changed := [covered[name] for name in names if covered[name] != files[name]]:
-        lake.upsert(LEDGER, _files(lake.spark, changed), "coverage")
+    if changed := [name for name in names if covered[name] != files[name]]:
+        _store(lake, {**files, **covered}, changed, "coverage")
 
 
 def _move(
@@ -272,8 +283,25 @@ def _parsed(
         return parsed, statistics_of(parsed)
 
 
+def _store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iterable[str], batch_id: str) -> None:
+    """Store the rows of changed files in the ledger, in one commit.
+
+    A small ledger is written whole from memory, as Spark need not read it then.
+
+    Args:
+        lake: the warehouse.
+        files: the rows of all files by file_id.
+        changed: file_ids.
+        batch_id: stored in the table's history.
+    """
+    if lake.is_new or lake.is_small(LEDGER):
+        lake.overwrite(LEDGER, _files(lake.spark, files.values()), batch_id)
+    else:
+        lake.upsert(LEDGER, _files(lake.spark, [files[name] for name in changed]), batch_id)
+
+
 def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    spec = table_spec("ingested_files")
+    spec = table_spec(LEDGER)
     return relation_of(spark, [tuple(row[name] for name in spec.column_names) for row in rows], spec.ddl)
 
 

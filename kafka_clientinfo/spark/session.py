@@ -27,6 +27,8 @@ _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    # Else PySpark records the line of code of every column that it makes: six calls of the JVM, of a first run's seven.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Our tables are stored by path; without this, Spark makes a folder for other tables in the working folder.
     "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
 }

@@ -79,8 +79,11 @@ def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, s
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES {properties_list(properties)}")
 
 
-def properties(spark: "SparkSession", table: str) -> dict[str, str] | None:
-    """Return the properties of a table without looking at its files; None if there is no table."""
+def properties(spark: "SparkSession", table: str, folder: Path | None = None) -> dict[str, str] | None:
+    """Return the properties of a table; None if there is no table. With `folder`, read them there, if its log has them."""
+    stored = None if folder is None else table_log.properties(folder)
+    if stored is not None:
+        return stored
     rows = unless_missing(lambda: spark.sql(f"SHOW TBLPROPERTIES {table}").collect())
     return None if rows is None else {row["key"]: row["value"] for row in rows}
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WarehouseError
@@ -78,15 +79,17 @@ class State:
         return {PROPERTY: json.dumps(asdict(self), sort_keys=True, default=time_text)}
 
 
-def read_state(spark: "SparkSession", address: Address) -> State | None:
+def read_state(spark: "SparkSession", address: Address, folder: Path | None = None) -> State | None:
     """Return the state of a warehouse; None if there is none yet.
+
+    With the `folder` of its table `ingested_files`, it is read there: Spark takes seconds for the first table that it reads.
 
     Raises:
         WarehouseError: the warehouse has another format.
     """
     from .stores import unless_not_made  # imports pyarrow, which commands without a session do not need
 
-    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
+    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER), folder))
     return None if stored is None else state_of(stored, address)
 
 

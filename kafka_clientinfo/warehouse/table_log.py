@@ -105,12 +105,28 @@ def first_rows(folder: Path) -> int | None:
     return None if rows is None else int(rows)
 
 
+def properties(folder: Path) -> dict[str, str] | None:
+    """Return a table's properties, from its newest commit that sets any; None if none of its files of commits does."""
+    for commit in _newest_first(folder):
+        actions = _actions(commit.read_bytes())
+        if None in actions:  # damaged, as Spark will say
+            return None
+        for one in actions:
+            if one and isinstance(metadata := one.get("metaData"), dict):
+                return dict(metadata.get("configuration") or {})
+    return None
+
+
 def commits(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield operation and userMetadata of a table's commits, the newest first; None if a commit does not say them."""
-    for commit in sorted((folder / LOG).iterdir(), reverse=True):
-        if _COMMIT.fullmatch(commit.name):
-            infos = (one["commitInfo"] for one in _actions(commit.read_bytes()) if one and "commitInfo" in one)
-            yield from ({key: info.get(key) for key in ("operation", "userMetadata")} for info in infos)
+    for commit in _newest_first(folder):
+        infos = (one["commitInfo"] for one in _actions(commit.read_bytes()) if one and "commitInfo" in one)
+        yield from ({key: info.get(key) for key in ("operation", "userMetadata")} for info in infos)
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    log = folder / LOG
+    return sorted((path for path in log.glob("*.json") if _COMMIT.fullmatch(path.name)), reverse=True)
 
 
 def has_empty_commit(folder: Path) -> bool:

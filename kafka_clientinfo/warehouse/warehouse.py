@@ -112,7 +112,7 @@ class Warehouse:
         if self.is_new:
             self._state = State()
             return self._state
-        self._state = read_state(self.spark, self.address)
+        self._state = read_state(self.spark, self.address, self.folder(LEDGER))
         if self._state is not None:
             self._existing.add(LEDGER)
             mend(self)
@@ -128,7 +128,7 @@ class Warehouse:
     def state(self) -> State:
         """The state as this run has read and changed it."""
         if self._state is None:
-            self._state = read_state(self.spark, self.address) or State()
+            self._state = read_state(self.spark, self.address, self.folder(LEDGER)) or State()
         return self._state
 
     def update_state(self, **changes: Any) -> None:
@@ -221,8 +221,9 @@ class Warehouse:
         """Return the batch id of the table's last write; None if it does not exist."""
         if not self.exists(name):
             return None
-        newest = last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM), self.folder(name))
-        return newest or (ddl.properties(self.spark, self.table(name)) or {}).get(_FIRST_BATCH)
+        table, folder = self.table(name), self.folder(name)
+        newest = last_metadata(self.spark, table, lambda text: not text.startswith(CLAIM), folder)
+        return newest or (ddl.properties(self.spark, table, folder) or {}).get(_FIRST_BATCH)
 
     def _load(self, spec: TableSpec) -> DataFrame | None:
         def load() -> tuple[DataFrame, Mapping[str, StoredColumn]]:

@@ -24,11 +24,13 @@ class NotingLake:
 
     Attributes:
         files: the rows of ingested_files by file_id, as the last run committed them.
+        is_small: whether a table is written whole; so is one that `is_new`.
         moved: conditions of the stored rows that were moved, and so are there no more.
     """
 
     def __init__(self, **state: Any) -> None:
         self.state, self.spark, self.one_file = State(**state), "spark", False
+        self.is_new, self.is_small = False, lambda name: False
         self.files: dict[str, dict[str, Any]] = {}
         self.done: list[Any] = []
         self.breaks_at: Any = None
@@ -61,6 +63,10 @@ class NotingLake:
             self.files |= {row["file_id"]: row for row in rows}
         else:
             self.moved.add((name, rows.condition))
+
+    def overwrite(self, name: str, rows: Any, batch_id: str) -> None:
+        self.note("overwrite", name)
+        self.files = {row["file_id"]: row for row in rows}
 
     def update_state(self, **changes: Any) -> None:
         self.note("state", changes)

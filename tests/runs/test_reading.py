@@ -120,6 +120,20 @@ def test_what_new_bytes_show_of_old_ones_is_noted_before_they_count(
     assert lake.done == [*BEGUN, ("append", "requests", 1), UNBUILT, WRITTEN]
 
 
+@pytest.mark.parametrize("flag", ["is_new", "is_small"])
+def test_a_small_ledger_is_written_whole_with_the_rows_of_all_files(
+    parsed: list[Parsed], tmp_path: Path, flag: str
+) -> None:
+    lake = NotingLake()
+    lake.read_logs(save(tmp_path / "1" / "kafka-request.log", json_record()), settings=SETTINGS)
+    (stored,) = lake.files.values()
+    setattr(lake, flag, lambda name: name == LEDGER)
+    lake.read_logs(log_at(tmp_path / "2" / "kafka-request.log", "01:50"), settings=SETTINGS)
+    assert lake.done[-1] == ("overwrite", LEDGER)
+    assert len(lake.files) == 2
+    assert lake.files[stored["file_id"]] == stored
+
+
 def test_the_place_of_a_file_that_was_compressed_is_noted_and_nothing_else(
     parsed: list[Parsed], tmp_path: Path
 ) -> None:

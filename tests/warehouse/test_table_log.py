@@ -76,6 +76,18 @@ def test_the_first_commit_says_how_many_rows_it_wrote(
     assert table_log.first_rows(save(tmp_path / "t", {named(0): commit(*actions)})) == rows
 
 
+def test_the_newest_commit_with_properties_has_them(tmp_path: Path) -> None:
+    def of(**properties: str) -> bytes:
+        return commit({"metaData": {"configuration": properties}})
+
+    commits = {named(0): of(a="1"), named(1): of(a="2", b="3"), named(2): commit(ADD)}
+    assert table_log.properties(save(tmp_path / "t", commits)) == {"a": "2", "b": "3"}
+    damaged = {**commits, named(3): of(a="4")[:-9]}
+    assert table_log.properties(save(tmp_path / "damaged", damaged)) is None, "Spark says what is damaged"
+    assert table_log.properties(save(tmp_path / "u", {named(7): commit(ADD)})) is None
+    assert table_log.properties(tmp_path / "nothing") is None
+
+
 FIRST, ROWS = commit(*TABLE), commit(ADD)
 PARQUET = b"PAR1.PAR1"
 CUT = "{0}/" + named(1) + " is cut off after {1} bytes, a commit of the table's log; restore it from a copy"

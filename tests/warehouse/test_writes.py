@@ -160,7 +160,7 @@ def test_before_anything_is_read_the_newest_version_is_noted(
     """So that a claim fails if another run has committed after this one has read the state."""
     state = State(built_with="1")
     monkeypatch.setattr(warehouse, "refuse_damaged", lambda lake: done.append("damage"))
-    monkeypatch.setattr(warehouse, "read_state", lambda spark, address: done.append("state") or state)
+    monkeypatch.setattr(warehouse, "read_state", lambda spark, address, folder: done.append("state") or state)
     monkeypatch.setattr(warehouse, "mend", lambda lake: done.append("mend"))
     lake = lake_of(tmp_path, done)
     monkeypatch.setattr(lake, "_make", lambda name: done.append(name))
