@@ -9,19 +9,10 @@
 --                                                   | only after connections.max.idle.ms
 --     the log ends, or leaves out requests          | silence counts only in periods that hold every request
 --     a log that holds handshakes only              | it has no connection that goes on after its handshake
-WITH opened AS (
-    SELECT cluster, broker, listener, principal, client_id, client_software_name, client_software_version, remote_host,
-           connection_id, opened_at, opened_seq, last_request_at, start, log_generation,
-           CAST(floor(unix_micros(opened_at) / 6e7) AS BIGINT) AS minute,
-           start <> 'before_log'
-           AND unix_micros(last_request_at) - unix_micros(opened_at) <= {short_seconds} * 1000000 AS is_short
-    FROM {connections}
-    WHERE role = 'client'
-),
 -- Minutes with many connections, of which nearly all are short.
-full_minutes AS (
+WITH full_minutes AS (
     SELECT cluster, broker, listener, principal, client_id, client_software_name, client_software_version, remote_host, minute
-    FROM opened
+    FROM {opened_connections}
     GROUP BY ALL
     HAVING count_if(is_short) >= {short_connections_per_minute} AND count_if(is_short) * 100 >= count(*) * 90
 ),
@@ -35,7 +26,7 @@ brokers_with_more AS (
 -- before max_idle_ms had passed in silence.
 short AS (
     SELECT o.*
-    FROM opened AS o
+    FROM {opened_connections} AS o
     JOIN full_minutes AS f
       ON o.cluster = f.cluster AND o.broker = f.broker AND o.minute = f.minute AND o.listener IS NOT DISTINCT FROM f.listener
      AND o.principal IS NOT DISTINCT FROM f.principal AND o.client_id IS NOT DISTINCT FROM f.client_id
@@ -60,6 +51,7 @@ uses AS (
         SELECT *, api_name NOT IN ('API_VERSIONS', 'SASL_HANDSHAKE', 'SASL_AUTHENTICATE', 'METADATA', 'FIND_COORDINATOR',
                                    'INIT_PRODUCER_ID', 'GET_TELEMETRY_SUBSCRIPTIONS', 'PUSH_TELEMETRY') AS is_work
         FROM {api_usage}
+        WHERE coalesce(remote_host, '') IN (SELECT coalesce(remote_host, '') FROM full_minutes)
     ) AS u
     JOIN short AS s
       ON u.cluster = s.cluster AND u.broker = s.broker AND u.connection_id = s.connection_id

@@ -16,14 +16,20 @@ WITH numbered AS (
   FROM {failed_requests}
   WHERE reason IN ('unsupported_version', 'unknown_api', 'unreadable_request', 'failed_authentication')
 ),
-known_ports AS (
-  SELECT c.cluster, c.broker, c.listener,
-         regexp_extract(substring(c.connection_id, 1, 600), '(?s)^.+:([0-9]+)-.+:[0-9]+(-[0-9]+)?(-[0-9]+)?\z', 1) AS port
+-- To find ports takes time, so it is done once for all connections that are alike up to the client's host, and only for
+-- brokers that refused a request on an unknown listener.
+ends_of_brokers AS (
+  SELECT DISTINCT c.cluster, c.broker, c.listener,
+         coalesce(split_part(c.connection_id, '-' || c.remote_host || ':', 1) || '-client:0', c.connection_id) AS connection_id
   FROM {connections} AS c
-  -- To find ports takes time, so it is done only for brokers that refused a request on an unknown listener.
   JOIN (SELECT DISTINCT cluster, broker FROM numbered WHERE listener IS NULL AND port IS NOT NULL) AS n
     ON c.cluster = n.cluster AND c.broker = n.broker
   WHERE c.listener IS NOT NULL
+),
+known_ports AS (
+  SELECT cluster, broker, listener,
+         regexp_extract(substring(connection_id, 1, 600), '(?s)^.+:([0-9]+)-.+:[0-9]+(-[0-9]+)?(-[0-9]+)?\z', 1) AS port
+  FROM ends_of_brokers
 ),
 -- server.log mostly names only the port. It is a listener's if all connections on it name the same one.
 listeners AS (
