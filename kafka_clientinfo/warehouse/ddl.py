@@ -112,7 +112,7 @@ def history(spark: "SparkSession", table: str, limit: int | None = None) -> "lis
 
 
 def commits(spark: "SparkSession", table: str, folder: Path | None) -> "Iterator[Row | Mapping[str, Any]]":
-    """Yield operation and userMetadata of a table's commits, the newest first; with `folder`, read them there.
+    """Yield operation, its metrics, and userMetadata of a table's commits, the newest first; with `folder`, read them there.
 
     A history is long, and the wanted commit is mostly near its end, so Spark is asked for the recent ones first, and
     then for all of them again.

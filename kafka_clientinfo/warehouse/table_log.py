@@ -97,17 +97,9 @@ def _asks_for_clustering(info: Any) -> bool:
     return isinstance(parameters, Mapping) and parameters.get("clusterBy", "[]") != "[]"
 
 
-def first_rows(folder: Path) -> int | None:
-    """Return how many rows a table's first commit wrote; None if that commit does not say so."""
-    actions = _actions((folder / LOG / _FIRST).read_bytes())
-    info: Mapping[str, Any] = next((one["commitInfo"] for one in actions if one and "commitInfo" in one), {})
-    rows = info.get("operationMetrics", {}).get("numOutputRows")
-    return None if rows is None else int(rows)
-
-
 def properties(folder: Path) -> dict[str, str] | None:
     """Return a table's properties, from its newest commit that sets any; None if none of its files of commits does."""
-    for commit in _newest_first(folder):
+    for commit in newest_first(folder):
         actions = _actions(commit.read_bytes())
         if None in actions:  # damaged, as Spark will say
             return None
@@ -118,13 +110,14 @@ def properties(folder: Path) -> dict[str, str] | None:
 
 
 def commits(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield operation and userMetadata of a table's commits, the newest first; None if a commit does not say them."""
-    for commit in _newest_first(folder):
+    """Yield operation, its metrics, and userMetadata of a table's commits, the newest first; None for what one does not say."""
+    for commit in newest_first(folder):
         infos = (one["commitInfo"] for one in _actions(commit.read_bytes()) if one and "commitInfo" in one)
-        yield from ({key: info.get(key) for key in ("operation", "userMetadata")} for info in infos)
+        yield from ({key: info.get(key) for key in ("operation", "operationMetrics", "userMetadata")} for info in infos)
 
 
-def _newest_first(folder: Path) -> list[Path]:
+def newest_first(folder: Path) -> list[Path]:
+    """Return the files of a table's commits, the newest first."""
     log = folder / LOG
     return sorted((path for path in log.glob("*.json") if _COMMIT.fullmatch(path.name)), reverse=True)
 

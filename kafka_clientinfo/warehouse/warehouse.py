@@ -21,7 +21,7 @@ from ..tables.views import SPARK, ViewSettings, definition, is_view, not_a_table
 from . import ddl, replacement
 from .address import address_in
 from .claims import CLAIM, Claims, last_metadata
-from .commit import latest_version, write
+from .commit import latest_version, write, written_rows
 from .creation import close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
 from .repair import mend, refuse_damaged
@@ -29,7 +29,7 @@ from .staging import Staging
 from .state import LEDGER, State, read_state
 from .stores import remove_half_made, unless_not_made
 from .table_layout import StoredColumn, check_readable, columns_of
-from .table_log import first_rows, is_made
+from .table_log import is_made
 
 _FIRST_BATCH = "kafka_clientinfo.first_batch"
 """Property of a table: the batch id of the write that made it, as a statement takes no writer's options."""
@@ -354,7 +354,7 @@ class Warehouse:
                 with ddl.named_view(self.spark, replacement.commented(rows, spec)) as view:
                     make_table(self.spark, self.address, spec, properties, self._private, view)
             if folder is not None:
-                self._rows[name] = 0 if rows is None else first_rows(folder)
+                self._rows[name] = 0 if rows is None else written_rows(self.spark, self.table(name), folder, None)
             self._existing.add(name)
             return True
 
@@ -372,9 +372,9 @@ class Warehouse:
         if self.locked and self._rows.get(name) == 0:
             mode, where = "append", None  # nothing is there to replace, so Delta need not look
         options = {"userMetadata": batch_id, **self._claims.options(name)}
-        written = write(shaped, self.address, name, mode, options, where)
+        write(shaped, self.address, name, mode, options, where)
         self._check_ledger(name)
-        return written
+        return written_rows(self.spark, self.table(name), self.folder(name), batch_id)
 
     def _merge(self, name: str, changes: DataFrame, clauses: str, bound: str = "true") -> None:
         self.claim()

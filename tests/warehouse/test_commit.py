@@ -1,8 +1,6 @@
 """How many rows a commit wrote, and which is the newest, without a query on the rows."""
 
-import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,8 +21,8 @@ from kafka_clientinfo.warehouse import commit
 def test_the_newest_commit_says_how_many_rows_it_wrote(
     monkeypatch: pytest.MonkeyPatch, commits: list[dict[str, Any]], rows: int | None
 ) -> None:
-    monkeypatch.setattr(commit, "history", lambda spark, table, limit: commits[:limit])
-    assert commit._rows_of_last_commit(None, "t", "mine") == rows  # type: ignore[arg-type]
+    monkeypatch.setattr(commit, "commits", lambda spark, table, folder: iter(commits))
+    assert commit.written_rows(None, "t", None, "mine") == rows  # type: ignore[arg-type]
 
 
 def test_the_newest_version_is_that_of_the_last_local_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,21 +33,3 @@ def test_the_newest_version_is_that_of_the_last_local_commit(tmp_path: Path, mon
     for name in (f"{9:020}.json", f"{10:020}.json", f"{11:020}.json.tmp", f"{12:020}.checkpoint.json", f"{13:020}.crc"):
         (log / name).touch()
     assert commit.latest_version(None, "t", tmp_path) == 10  # type: ignore[arg-type]
-
-
-def test_rows_that_spark_does_not_report_are_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = threading.Event()
-    threads: list[threading.Thread] = []
-
-    class Silent:
-        @property
-        def get(self) -> dict[str, int]:
-            threads.append(threading.current_thread())
-            ended.wait(60)
-            return {"rows": 5}
-
-    observations: list[Any] = [SimpleNamespace(get={"rows": 5}), SimpleNamespace(), Silent()]
-    monkeypatch.setattr(commit, "_OBSERVED_WITHIN_SECONDS", 0.5)
-    assert [commit._observed_rows(one) for one in observations] == [5, None, None]
-    ended.set()
-    assert [thread.daemon for thread in threads] == [True]  # else it would keep the process from ending

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
 
 import pytest
 
@@ -65,15 +64,11 @@ def test_it_finds_empty_commits(tmp_path: Path, files: dict[str, bytes], has_emp
     assert table_log.has_empty_commit(tmp_path) is False
 
 
-@pytest.mark.parametrize(
-    ("info", "rows"),
-    [({"operationMetrics": {"numOutputRows": "3"}}, 3), ({"operationMetrics": {}}, None), ({}, None), (None, None)],
-)
-def test_the_first_commit_says_how_many_rows_it_wrote(
-    tmp_path: Path, info: dict[str, Any] | None, rows: int | None
-) -> None:
-    actions = [*([] if info is None else [{"commitInfo": info}]), *(one for one in TABLE if "commitInfo" not in one)]
-    assert table_log.first_rows(save(tmp_path / "t", {named(0): commit(*actions)})) == rows
+def test_commits_are_read_from_the_newest_on(tmp_path: Path) -> None:
+    info = {"operation": "WRITE", "userMetadata": "x", "operationMetrics": {"numOutputRows": "3"}, "readVersion": 1}
+    folder = save(tmp_path / "t", {named(0): commit({"commitInfo": {}}), named(1): commit({"commitInfo": info}, ADD)})
+    nothing = dict.fromkeys(("operation", "userMetadata", "operationMetrics"))
+    assert list(table_log.commits(folder)) == [{key: info[key] for key in nothing}, nothing]
 
 
 def test_the_newest_commit_with_properties_has_them(tmp_path: Path) -> None:
