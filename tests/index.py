@@ -32,7 +32,7 @@ _DECLARED = {
     "ingestion/test_columnar.py": "ingestion/batch_duplicates",
     "logs/test_framing.py": "logs/broker_records",
     "logs/test_generations.py": "logs/text_tail",
-    "logs/test_wrappers.py": "logs/line_records logs/torn_lines",
+    "logs/test_wrappers.py": "logs/line_records",
     "protocol/test_codec.py": "protocol/decoder protocol/encoder protocol/walker",
     "questions/test_topics.py": "commands/topics",
     "report/test_report.py": "commands/report",

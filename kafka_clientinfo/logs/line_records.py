@@ -1,11 +1,23 @@
-"""The record that `unwrapping` assembles from lines, and the bytes of the file from its start on."""
+"""What `unwrapping` assembles records from, in bounded memory: physical lines, records, and requests inside torn ones.
+
+A line or record above `framing.MAX_RECORD` bytes keeps only its head and tail; its true length is reported.
+
+`inner_start` finds a whole request inside a torn line by the rules of `tearing`. A line of a wrapped log begins with a
+head, which the wrapper and the pattern write before the message. So the search goes back from a request's first words to
+the head of a line that has exactly this message. From there on the bytes must be one whole request; the bytes before it
+are a torn record.
+"""
 
 import re
+from collections.abc import Callable, Iterator
+from itertools import islice
 
+from . import framing
 from .framing import CLOSING, FAILED_LOGIN, HANDLING_END
 from .layouts import REQUEST_LOGGER, Start, split_logger
-from .physical_lines import Kept
-from .record_marks import COMPLETED, HANDLING
+from .record_marks import COMPLETED, HANDLING, JSON_START
+from .tearing import TEXT_STARTS, may_follow
+from .wrappers import LONGEST_HEAD, Line
 
 WINDOW = 8 << 10
 """Bytes; longer than connection, times, principal and listener of a text record."""
@@ -14,6 +26,76 @@ _RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeade
 _HEADER_END = re.compile(
     rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
 )
+_MOST_REQUESTS = 4
+"""Number of requests' beginnings that are tried, the last ones first; a client can write any number of them."""
+_QUOTES = (b'"', rb"\"", rb"\\\"")
+"""A quote in JSON: in the pattern, in an event, and in an event inside a wrapper in JSON."""
+_WORDS = (*TEXT_STARTS, *(JSON_START.replace(b'"', quote) for quote in _QUOTES))
+_MOST_OBJECTS = 16
+"""Beginnings of objects in JSON that are tried in a torn line."""
+_HEADS = frozenset(b"[<{0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+"""The first bytes of lines in all layouts: a bracket, a priority, an object, a year or a month."""
+
+
+class PhysicalLines:
+    """Splitter of blocks into physical lines, with their line ends.
+
+    Attributes:
+        rest: the bytes after the last line end.
+        truncated: number of bytes dropped from the middle of `rest`.
+    """
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self.truncated = 0
+        self._searched = 0
+
+    def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+        """Yield the lines that end in the block, with their true lengths; the caller must take all of them."""
+        buffer = self.rest + block if self.rest else block
+        start, at = 0, self._searched
+        while (end := buffer.find(b"\n", at) + 1) > 0:
+            yield buffer[start:end], end - start + self.truncated
+            self.truncated = 0
+            start = at = end
+        self.rest = buffer[start:]
+        self._searched = len(self.rest)
+        if len(self.rest) > framing.MAX_RECORD:
+            head_and_tail = shortened(self.rest)
+            self.truncated += len(self.rest) - len(head_and_tail)
+            self.rest, self._searched = head_and_tail, len(head_and_tail)
+
+
+def shortened(data: bytes) -> bytes:
+    """Return head and tail of bytes that are too many."""
+    return data[: framing.KEPT_HEAD] + data[len(data) - framing.KEPT_TAIL :]
+
+
+class Kept:
+    """A buffer to which lines are added; above `MAX_RECORD` bytes it keeps head and tail, and the true `length`."""
+
+    __slots__ = ("_bytes", "length")
+
+    def __init__(self) -> None:
+        self._bytes: bytes | bytearray = b""
+        self.length = 0
+
+    def add(self, data: bytes, length: int | None = None) -> None:
+        """Append bytes; `length` is their true length if some were dropped from them."""
+        if not self.length:
+            self._bytes = data  # most records are one line, which needs no copy
+        elif isinstance(self._bytes, bytearray):
+            self._bytes += data
+        else:
+            self._bytes = bytearray(self._bytes)
+            self._bytes += data
+        self.length += len(data) if length is None else length
+        if len(self._bytes) > framing.MAX_RECORD:
+            self._bytes = bytearray(shortened(bytes(self._bytes)))
+
+    def join(self) -> bytes:
+        """Return the bytes that are kept."""
+        return bytes(self._bytes)
 
 
 class LineRecord:
@@ -92,3 +174,54 @@ class LineRecord:
 def is_failure(message: bytes) -> bool:
     """Return whether a record reports a request that could not be read, or a login that failed."""
     return message.startswith(CLOSING) or FAILED_LOGIN.match(message) is not None
+
+
+def inner_start(
+    data: bytes, own: bool, message_of: Callable[[bytes], bytes | None], read: Callable[[bytes], bytes | None]
+) -> int:
+    """Return the position of a whole request inside a record, after a torn one; 0 if there is none.
+
+    Args:
+        data: the record's bytes in the file.
+        own: whether the record itself is a request, so that the first `Completed request:` belongs to it.
+        message_of: returns the message of the line that some bytes begin with, or None if it begins no record.
+        read: returns the only record of some bytes in Kafka's own layout, or None if they are not one whole record.
+    """
+    low = data.find(COMPLETED) + 1 if own else 0
+    for words in islice(_requests(data, low), _MOST_REQUESTS):
+        start = _head(data, words, message_of)
+        whole = read(data[start:]) if start else None
+        if whole is not None and may_follow(message_of(data[:start]), whole, data[start - 1 : start] == b"\n"):
+            return start
+    return 0
+
+
+def inner_object(line: bytes, unwrap: Callable[[bytes], Line | None]) -> int:
+    """Return where an object in JSON begins inside a torn one; 0 if none does.
+
+    In the torn one no text of a client holds `{"`, because its quotes are escaped.
+    """
+    at = 0
+    for _ in range(_MOST_OBJECTS):
+        at = line.find(b'{"', at + 1)
+        if at < 0 or unwrap(line[at:].removesuffix(b"\n")) is not None:
+            return max(at, 0)
+    return 0
+
+
+def _requests(data: bytes, low: int) -> Iterator[int]:
+    """Yield the positions of requests' first words, the last one first."""
+    at = len(data)
+    while (at := data.rfind(COMPLETED, low, at)) > 0:
+        if data.startswith(_WORDS, at):
+            yield at
+
+
+def _head(data: bytes, words: int, message_of: Callable[[bytes], bytes | None]) -> int:
+    """Return the position of the line that has its message at `words`; 0 if only the record's own first line has it."""
+    for start in range(max(1, words - LONGEST_HEAD), words):
+        if data[start] in _HEADS:
+            message = message_of(data[start:])
+            if message is not None and message.startswith(COMPLETED) and data.find(COMPLETED, start) == words:
+                return start
+    return 0

@@ -34,12 +34,10 @@ from collections.abc import Iterable, Iterator
 from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, PlainSplitter, RawRecord, Splitter, all_records
 from .layouts import STARTS, Layout, split_logger, unwrapper
-from .line_records import WINDOW, LineRecord, is_failure
-from .physical_lines import Kept, PhysicalLines
+from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, inner_object, inner_start, is_failure
 from .record_marks import COMPLETED, JSON_START, find_words
 from .tearing import is_whole, reads
 from .text_tail import read_tail
-from .torn_lines import inner_object, inner_start
 from .wrappers import Line, cri_part_before
 
 _MAX_HELD = 1000

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kafka_clientinfo.logs import framing
-from kafka_clientinfo.logs.physical_lines import Kept, PhysicalLines
+from kafka_clientinfo.logs.line_records import Kept, PhysicalLines
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 100])
