@@ -31,7 +31,6 @@ _DECLARED = {
     "config/test_settings.py": "config/toml_files",
     "ingestion/test_columnar.py": "ingestion/batch_duplicates",
     "logs/test_framing.py": "logs/broker_records",
-    "logs/test_generations.py": "logs/text_tail",
     "logs/test_wrappers.py": "logs/line_records",
     "protocol/test_codec.py": "protocol/decoder protocol/encoder protocol/walker",
     "questions/test_topics.py": "commands/topics",

@@ -27,7 +27,7 @@ from ..logs.clock import LogClock
 from ..logs.connection import remote_end
 from ..logs.duplicates import RecentRequests
 from ..logs.framing import MAX_RECORD
-from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID
+from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID, Times
 from ..logs.generations.json import body_places, read_bodies
 from ..logs.generations.plain_json import (
     CONNECTION,
@@ -45,7 +45,6 @@ from ..logs.group_bodies import group_payloads
 from ..logs.parser import INSTANTS
 from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RequestEvent
-from ..logs.text_tail import Times
 from ..logs.topics.mentions import NOTHING, Mentions
 from ..logs.topics.plain import json_record_mentions
 from ..spark.arrow_rows import TIMESTAMP

@@ -33,11 +33,11 @@ from collections.abc import Iterable, Iterator
 
 from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, PlainSplitter, RawRecord, Splitter, all_records
+from .generations.text import read_tail
 from .layouts import STARTS, Layout, split_logger, unwrapper
 from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, inner_object, inner_start, is_failure
 from .record_marks import COMPLETED, JSON_START, find_words
 from .tearing import is_whole, reads
-from .text_tail import read_tail
 from .wrappers import Line, cri_part_before
 
 _MAX_HELD = 1000

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, duplicates
+from kafka_clientinfo.logs.generations.text import read_tail
 from kafka_clientinfo.logs.request_event import MalformedRecord
-from kafka_clientinfo.logs.text_tail import read_tail
 from kafka_clientinfo.protocol import api_name
 from kafka_clientinfo.protocol.api_keys import ALIASES
 from tests.builders import (

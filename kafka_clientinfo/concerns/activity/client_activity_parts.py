@@ -6,7 +6,7 @@ from ...config.settings import Settings
 from ...connections.buckets import MINUTE, bucket_number, bucket_start
 from ...connections.engine import Column, DataFrame, F
 from ...connections.sums import exact_sum, map_of
-from ...logs.text_tail import Times
+from ...logs.generations.fields import Times
 from ...protocol import UNKNOWN
 from ...tables.latency import BOUNDS, NAMES
 

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 from ...protocol import api_name, request_header_version
 from ..request_event import LogGeneration, MalformedRecord
-from ..text_tail import TextTail
 
 HEADER_WITH_INSTANCE_ID = 3
 INT16 = range(-(1 << 15), 1 << 15)
 """Values of API keys and versions."""
 INT32 = range(-(1 << 31), 1 << 31)
 """Values of correlation ids."""
+LONGEST_MS = 1e15
+"""Milliseconds, about 31,000 years; a time as long is damaged."""
 
 
 class Header(NamedTuple):
@@ -23,6 +24,31 @@ class Header(NamedTuple):
     correlation_id: int
     client_id: str | None
     client_instance_id: str | None
+
+
+class Times(NamedTuple):
+    """The seven times of a request in milliseconds, in the order of `RequestEvent`."""
+
+    total_time_ms: float
+    request_queue_time_ms: float
+    local_time_ms: float
+    remote_time_ms: float
+    throttle_time_ms: float | None
+    response_queue_time_ms: float
+    send_time_ms: float
+
+
+class TextTail(NamedTuple):
+    """Connection, times, and what the broker knew of the connection; `start` is the tail's position in the message."""
+
+    start: int
+    connection_id: str
+    times: Times
+    listener: str | None
+    security_protocol: str | None
+    principal: str | None
+    client_software_name: str | None
+    client_software_version: str | None
 
 
 class LoggedRequest(NamedTuple):

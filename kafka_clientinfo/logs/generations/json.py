@@ -13,8 +13,7 @@ from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
 from ..error_codes import ErrorCodes, json_error_codes
 from ..json_bodies import json_body
 from ..request_event import MalformedRecord
-from ..text_tail import LONGEST_MS, TextTail, Times
-from .fields import INT16, INT32, Header, LoggedRequest, read_header, read_integer
+from .fields import INT16, INT32, LONGEST_MS, Header, LoggedRequest, TextTail, Times, read_header, read_integer
 from .plain_json import CONNECTION, REQUEST
 
 _RESPONSE = b',"response":'

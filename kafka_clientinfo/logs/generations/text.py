@@ -18,8 +18,7 @@ from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
 from ..error_codes import struct_error_codes
 from ..request_event import MalformedRecord
 from ..struct_text import struct_body
-from ..text_tail import read_tail
-from .fields import INT16, INT32, LoggedRequest, read_header, read_integer
+from .fields import INT16, INT32, LONGEST_MS, LoggedRequest, TextTail, Times, read_header, read_integer
 
 _CONTROLLED_SHUTDOWN, _FIND_COORDINATOR = 7, 10
 
@@ -49,6 +48,29 @@ _REPLICA = re.compile(rb"\{replica_id=(\d{1,9}),")
 # As in `json`, the top-level error code stands before any array or after all of them.
 _ERROR_LEFT = re.compile(rb"\{(?:\w+=[^,\[\]{}=]*,){0,6}error_code=(-?\d{1,6})[,}]")
 _ERROR_RIGHT = re.compile(rb"[,{]error_code=(-?\d{1,6})(?:,_tagged_fields=\{\})?\}\Z")
+
+# 0.11 writes times in the broker's locale, such as 272.278000 or 272,278000.
+_TIME = rb"(-?\d{1,18}(?:[.,]\d{1,18})?(?:E-?\d{1,3})?)"
+_TAIL = re.compile(
+    rb" from (?:connection|client) ([^\s;]{1,600});totalTime:" + _TIME
+    + rb",requestQueueTime:" + _TIME
+    + rb",localTime:" + _TIME
+    + rb",remoteTime:" + _TIME
+    + rb"(?:,throttleTime:" + _TIME + rb")?"
+    + rb",responseQueueTime:" + _TIME
+    + rb",sendTime:" + _TIME
+    + rb"(?:,securityProtocol:(\w+),principal:(.*?))?"
+    + rb"(?:,temporaryMemoryBytes:-?\d+)?(?:,messageConversionsTime:[\d.,E-]+)?",
+    re.DOTALL,
+)  # fmt: skip
+_LISTENER = b",listener:"
+_AFTER_PRINCIPAL = re.compile(
+    rb",listener:([^,]*)"
+    rb"(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?"
+)
+_STARTS = (b" from connection ", b" from client ")
+_MOST_TRIED = 16
+"""So many beginnings of a tail are tried, the rightmost first."""
 
 
 def read_name_text(message: bytes) -> LoggedRequest:
@@ -159,3 +181,49 @@ def text_error_code(response: bytes) -> int | None:
     """Return the top-level error_code of a response in struct text; None if it has none."""
     error_code = _ERROR_LEFT.match(response) or _ERROR_RIGHT.search(response, len(response) - 64)
     return int(error_code[1]) if error_code else None
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def _number(value: bytes | None) -> float | None:
+    if value is None:
+        return None
+    number = float(value.replace(b",", b"."))
+    if not abs(number) < LONGEST_MS:
+        raise MalformedRecord("malformed_tail", f"a time of {value.decode('ascii')} ms")
+    return number
+
+
+def read_tail(message: bytes) -> TextTail:
+    """Read the tail of a message without its logger: ` from connection …;totalTime:…,principal:…`.
+
+    The client's texts before it may hold a perfect copy of a tail, so the rightmost tail that reaches to the record's
+    end is the broker's.
+
+    Raises:
+        MalformedRecord: `malformed_tail`; no tail reaches to the message's end.
+    """
+    end = len(message)
+    for _ in range(_MOST_TRIED):
+        at = max(message.rfind(start, 0, end) for start in _STARTS)
+        if at < 0:
+            break
+        tail = _TAIL.fullmatch(message, at)
+        if tail is not None:
+            connection, *times, protocol, rest = tail.groups()
+            principal, listener, name, version = _split_principal(rest)
+            texts = map(_text, (listener, protocol, principal, name, version))
+            return TextTail(at, connection.decode("utf-8", "replace"), Times._make(map(_number, times)), *texts)
+        end = at
+    raise MalformedRecord("malformed_tail", "no connection and times at the record's end")
+
+
+def _split_principal(text: bytes | None) -> tuple[bytes | None, ...]:
+    """Return principal, listener, software name and version; a principal may hold copies of the others."""
+    at = -1 if text is None else text.rfind(_LISTENER)
+    rest = None if text is None or at < 0 else _AFTER_PRINCIPAL.fullmatch(text, at)
+    if text is None or rest is None:
+        return text, None, None, None
+    return text[:at], *rest.groups()
