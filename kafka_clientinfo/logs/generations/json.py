@@ -164,7 +164,7 @@ def _text(value: object, what: str) -> str | None:
         return None
     if not isinstance(value, str):
         raise MalformedRecord("malformed_value", f"{what} is {value!r:.80}, not a text")
-    return value if value.isascii() else encodable(value)
+    return encodable(value)
 
 
 def _replica_id(data: bytes, start: int, end: int) -> int | None:
