@@ -20,6 +20,7 @@ from ..protocol import (
     decode_member_assignment,
     decode_member_metadata,
 )
+from .json_bodies import json_object
 
 MAX_LISTED = 1000
 """Most subscriptions, and most assignments, that are listed for one record; a leader gets those of all members."""
@@ -41,29 +42,22 @@ def group_payloads(key: int, request: str | None, response: str | None) -> str |
     read = _READERS.get(key)
     if read is None:
         return None
+    bodies = [json_object((text or "").encode()) or {} for text in (request, response)]
     lists: dict[str, list[dict[str, Any]]] = {"subscriptions": [], "assignments": []}
     undecoded: Counter[str] = Counter()
-    for kind, problem, entry in read(_object(request), _object(response)):
+    for kind, problem, entry in read(*bodies):
         if problem or len(lists[kind]) >= MAX_LISTED:
             undecoded[problem or "too many"] += 1
         else:
             lists[kind].append(entry)
     payloads: dict[str, Any] = {name: entries for name, entries in lists.items() if entries}
-    if key == ApiKey.SYNC_GROUP and undecoded[_NO_TYPE] and (assumed := _assumed(_object(request), _object(response))):
+    if key == ApiKey.SYNC_GROUP and undecoded[_NO_TYPE] and (assumed := _assumed(*bodies)):
         payloads["assumed"] = assumed
     if undecoded:
         payloads["undecoded"] = dict(sorted(undecoded.items()))
     if not payloads:
         return None
     return encodable(json.dumps(payloads, ensure_ascii=False, separators=(",", ":")))
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    try:
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _objects(value: object) -> Iterator[dict[str, Any]]:

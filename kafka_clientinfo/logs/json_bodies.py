@@ -1,4 +1,4 @@
-"""The check of bodies from 2.8 on: a body is kept only if every engine reads the same in it.
+"""Objects in JSON, and the check of bodies from 2.8 on: a body is kept only if every engine reads the same in it.
 
 Brokers write standard JSON, but a damaged or forged log may hold anything, and engines differ. Spark reads the first
 value of a text, ignores the rest, and accepts single quotes; DuckDB accepts a trailing comma; both read NaN. So a body
@@ -10,6 +10,7 @@ import json
 import re
 from functools import lru_cache
 from math import isinf
+from typing import Any
 
 from .struct_text import MAX_BODY
 
@@ -28,6 +29,17 @@ _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"([ \t\r\n]*+:)?')
 """A string of valid JSON; group 2 matches if it is a field's name."""
 _BRACKETS = {**dict.fromkeys(map(ord, "{["), "["), **dict.fromkeys(map(ord, "}]"), "]")}
 _NUMBERS = dict.fromkeys(map(ord, "+-.eE123456789"), "0")
+
+
+def json_object(text: bytes) -> dict[str, Any] | None:
+    """Return the object in a JSON text; None if it is no object or no valid JSON."""
+    if not text.startswith(b"{"):
+        return None
+    try:
+        value: dict[str, Any] = json.loads(text.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def json_body(text: bytes) -> str | None:

@@ -9,13 +9,13 @@ RFC 5424 (and the ISO time of rsyslog's default file format), and the event temp
 JsonLayout.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ..printable import encodable
+from .json_bodies import json_object
 from .record_marks import TIME
 
 _TIME = re.compile(TIME)
@@ -94,7 +94,7 @@ def cri_part_before(line: bytes, at: int) -> int:
 
 def docker(line: bytes) -> Line | None:
     r"""Read `{"log":"MESSAGE\n","stream":"stdout","time":"…"}`; a part that is not the last has no `\n`."""
-    entry = _object(line)
+    entry = json_object(line)
     log = entry.get("log") if entry else None
     if entry is None or not isinstance(log, str) or not isinstance(entry.get("stream"), str):
         return None
@@ -104,7 +104,7 @@ def docker(line: bytes) -> Line | None:
 
 def journal(line: bytes) -> Line | None:
     """Read an entry of `journalctl -o json`; None if it has no message, or journalctl left it out (see `LEFT_OUT`)."""
-    entry = _object(line)
+    entry = json_object(line)
     if entry is None or "__REALTIME_TIMESTAMP" not in entry:
         return None
     message = entry.get("MESSAGE")
@@ -115,7 +115,7 @@ def journal(line: bytes) -> Line | None:
 
 def is_journal(line: bytes) -> bool:
     """Return whether a line is an entry of `journalctl -o json`."""
-    entry = _object(line)
+    entry = json_object(line)
     return entry is not None and "__CURSOR" in entry and "__REALTIME_TIMESTAMP" in entry
 
 
@@ -172,7 +172,7 @@ def event(line: bytes) -> Line | None:
 
     Names of fields may be nested (`{"log":{"level":…}}`) or have dots (`log.level`).
     """
-    fields = _object(line)
+    fields = json_object(line)
     message = next((text for key in _MESSAGES if isinstance(text := (fields or {}).get(key), str)), None)
     if fields is None or message is None:
         return None
@@ -181,16 +181,6 @@ def event(line: bytes) -> Line | None:
     levels = (fields.get("log.level"), nested.get("level"), fields.get("level"), fields.get("severity"))
     loggers = (fields.get("log.logger"), nested.get("logger"), *(fields.get(name) for name in _LOGGERS))
     return Line(_bytes(message), time=_event_time(fields), level=_level(levels), logger=_logger(loggers))
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    if not line.startswith(b"{"):
-        return None
-    try:
-        value = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _bytes(text: str) -> bytes:

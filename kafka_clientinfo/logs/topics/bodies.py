@@ -9,6 +9,7 @@ from ...printable import encodable
 from ...protocol import ApiKey
 from ..apis import TOPIC_OPERATIONS
 from ..generations.fields import INT16, INT32
+from ..json_bodies import json_object
 from .mentions import FINAL_EPOCH, NO_ID, FetchSession, Mentions, TopicUse, merged, of_one_name
 
 _LISTING = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS}
@@ -182,20 +183,9 @@ def _named_in(key: int, response: Mapping[str, Any]) -> Iterator[tuple[str, str 
 
 
 def _text(value: Any) -> str | None:
-    if not isinstance(value, str):
-        return None
-    return value if value.isascii() else encodable(value)
+    return encodable(value) if isinstance(value, str) else None
 
 
 def json_mentions(key: int, request: bytes, response: bytes) -> Mentions:
     """Read the bodies of a record in JSON."""
-    return mentions(key, _parsed(request), _parsed(response))
-
-
-def _parsed(body: bytes) -> Any:
-    if not body.startswith(b"{"):
-        return None
-    try:
-        return json.loads(body.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
+    return mentions(key, json_object(request), json_object(response))
