@@ -131,16 +131,8 @@ class Content:
             raise
 
     def _own_blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
-        """Yield decompressed bytes; `start` and `end` are offsets in the file itself."""
-        content = self._unpacked(start) if self.compressed else self._plain(start, end, first)
-        at = start
-        for block in content:
-            piece = block if end is None or at + len(block) <= end else block[: end - at]
-            at += len(piece)
-            if piece:
-                yield piece
-            if at == end:
-                return
+        """Return decompressed bytes; `start` and `end` are offsets in the file itself."""
+        return self._unpacked(start, end) if self.compressed else self._plain(start, end, first)
 
     def _plain(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
         self._seek(start)
@@ -149,12 +141,15 @@ class Content:
             yield block
             size = min(size * 2, BLOCK)
 
-    def _unpacked(self, start: int) -> Iterator[bytes]:
+    def _unpacked(self, start: int, end: int | None) -> Iterator[bytes]:
         self._seek(0)
         at = 0
         for block in decompressed(self._read):
-            yield block[max(0, start - at) :]
+            if piece := block[max(0, start - at) : None if end is None else end - at]:
+                yield piece
             at += len(block)
+            if end is not None and at >= end:
+                return
 
 
 @contextmanager
