@@ -62,11 +62,11 @@ class LoggedRequest(NamedTuple):
     request: str | None = None
     response: str | None = None
     replica_id: int | None = None
+    errors: tuple[tuple[int, int], ...] | None = None
+    """The error codes of the response; see `error_codes`."""
     deprecated: bool | None = None
     bodies: tuple[bytes, bytes] | None = None
     """Request and response as logged; only of APIs with topics."""
-    errors: tuple[tuple[int, int], ...] | None = None
-    """The error codes of the response; see `error_codes`."""
 
 
 def read_header(

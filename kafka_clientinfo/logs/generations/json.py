@@ -36,14 +36,9 @@ _TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "t
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
-class Bodies(NamedTuple):
-    """The values read from a record's bodies; texts are kept for control APIs and logger settings only."""
-
-    error_code: int | None
-    request: str | None
-    response: str | None
-    replica_id: int | None
-    errors: ErrorCodes | None
+Bodies = tuple[int | None, str | None, str | None, int | None, ErrorCodes | None]
+"""The response's own error code, the texts of request and response, the replica id, and all error codes; texts are kept
+for control APIs and logger settings only."""
 
 
 def read(message: bytes) -> LoggedRequest:
@@ -59,15 +54,11 @@ def read(message: bytes) -> LoggedRequest:
     left = _object(message[:at_request] + b"}")
     right = _object(b"{" + message[at_connection + 1 :])
     header, deprecated = _header(left)
-    places = body_places(message, at_request, at_connection)
-    bodies = read_bodies(message, places, at_connection, header.api_key)
+    start, end, answer = places = body_places(message, at_request, at_connection)
     is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
-    values, errors = bodies[:-1], bodies.errors
-    logged = LoggedRequest("json", header, tail, is_forwarded, *values, deprecated, errors=errors)
-    if header.api_key not in TOPIC_APIS:
-        return logged
-    start, end, answer = places
-    return logged._replace(bodies=(message[start:end], message[answer:at_connection]))
+    values = read_bodies(message, places, at_connection, header.api_key)
+    bodies = (message[start:end], message[answer:at_connection]) if header.api_key in TOPIC_APIS else None
+    return LoggedRequest("json", header, tail, is_forwarded, *values, deprecated, bodies)
 
 
 class BodyPlaces(NamedTuple):
@@ -90,7 +81,7 @@ def read_bodies(data: bytes, places: BodyPlaces, at_connection: int, key: int) -
     start, end, answer = places
     keeps_bodies = key in CONTROL_APIS
     keeps_answer = keeps_bodies or (key == LOGGER_API and data.find(_LOGGER, answer, at_connection) >= 0)
-    return Bodies(
+    return (
         json_error_code(data, answer, at_connection),
         json_body(data[start:end]) if keeps_bodies else None,
         json_body(data[answer:at_connection]) if keeps_answer else None,
