@@ -118,18 +118,18 @@ class Parser:
 
     @staticmethod
     def _without_prefix(record: RawRecord, data: bytes) -> RejectedRecord | IgnoredRecord:
-        if record.length == len(record.data) and not data.strip(b" \t\r\n\v\f\0"):
+        is_whole, is_wrapped = record.length == len(record.data), record.text is not None
+        if is_whole and not data.strip(b" \t\r\n\v\f\0"):
             return IgnoredRecord(record.offset, "blank")
-        if record.text is not None and LEFT_OUT.match(data):
+        if is_wrapped and LEFT_OUT.match(data):
             return _rejected(record, "oversized", "journalctl has left the message out; export it with --all")
         if record.torn:
             return _torn(record)
-        if record.text is not None and not any(trace in data for trace in _REQUEST_TRACES):
+        is_output = is_wrapped or (record.offset == 0 and is_whole and _BANNER.match(data) is not None)
+        if is_output and not any(trace in data for trace in _REQUEST_TRACES):
             return IgnoredRecord(record.offset, "other_logger")
-        if record.text is not None and len(record.data) < record.length:
+        if is_wrapped and not is_whole:
             return _rejected(record, "oversized", f"{record.length} bytes in one line, at most {MAX_RECORD} are read")
-        if record.offset == 0 and len(record.data) == record.length and _is_banner(data):
-            return IgnoredRecord(record.offset, "other_logger")
         return _rejected(
             record,
             "no_record_start",
@@ -235,11 +235,6 @@ def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedR
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"[:200]
         return _rejected(record, "malformed_value", detail.encode("utf-8", "backslashreplace").decode())
-
-
-def _is_banner(data: bytes) -> bool:
-    """Return whether bytes at a file's beginning are the output of a container's start script or of Java."""
-    return _BANNER.match(data) is not None and not any(trace in data for trace in _REQUEST_TRACES)
 
 
 def _forged(record: RawRecord, message: bytes) -> int:
