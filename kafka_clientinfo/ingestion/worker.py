@@ -24,11 +24,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple
+from operator import attrgetter
 
 import pyarrow as pa
 
 from ..errors import InputError
-from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
+from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events
 from ..logs.compression import CorruptFile
 from ..logs.content import opened
 from ..logs.framing import PlainSplitter, RawRecord, Splitter, receive_all
@@ -298,7 +299,7 @@ class SplitReader:
     def _say(self, event: BrokerEvent) -> None:
         self.events.append(event)
         if len(self.events) > 2 * MOST_EVENTS:
-            self.events = distinct_events(self.events, said)
+            self.events = distinct_events(self.events, attrgetter("kind", "value"))
 
     def _request(self, event: RequestEvent) -> None:
         if self.requests_read < self.start_window:
@@ -347,7 +348,7 @@ class SplitReader:
         """Return the statistics of what has been read."""
         is_end = self.split.end is None or self.error is not None
         shown = [*self.loggers_set[:MOST_EVENTS], *self.restarts.events(is_end)]
-        events = [*distinct_events(self.events, said), *shown]
+        events = [*distinct_events(self.events, attrgetter("kind", "value")), *shown]
         row = (
             self.split.file.file_id,
             self.split.start,

@@ -45,27 +45,23 @@ _SETTINGS = rb"(?:\t[^\n]{0,9999}\n)+"
 _CONFIG = rb"(?:KafkaConfig|AbstractConfig)"
 
 
-def _record(message: bytes, logger: bytes) -> re.Pattern[bytes]:
-    return re.compile(message + _LOGGER % logger)
-
-
-_KINDS: tuple[tuple[EventKind, re.Pattern[bytes]], ...] = (
-    ("launched", _record(rb"Registered signal handlers for [A-Z, ]{1,60}", rb"LoggingSignalHandler")),
-    ("launched", _record(rb"(?:" + _SERVER + rb")?starting", rb"KafkaServer")),
-    ("started", _record(_SERVER + rb"started", rb"KafkaServer")),
-    ("started", _record(rb"(?:\[KafkaRaftServer nodeId=(-?\d{1,9})\] )?Kafka Server started", rb"KafkaRaftServer")),
-    ("stopping", _record(_SERVER + rb"shutting down", rb"(KafkaServer|BrokerServer|ControllerServer)")),
-    ("stopped", _record(_SERVER + rb"shut down completed", rb"(KafkaServer|BrokerServer|ControllerServer)")),
-    ("version", _record(rb"Kafka version ?: ([\w.+-]{1,60})", rb"AppInfoParser")),
+_RECORDS: tuple[tuple[EventKind, bytes, bytes], ...] = (
+    ("launched", rb"Registered signal handlers for [A-Z, ]{1,60}", rb"LoggingSignalHandler"),
+    ("launched", rb"(?:" + _SERVER + rb")?starting", rb"KafkaServer"),
+    ("started", _SERVER + rb"started", rb"KafkaServer"),
+    ("started", rb"(?:\[KafkaRaftServer nodeId=(-?\d{1,9})\] )?Kafka Server started", rb"KafkaRaftServer"),
+    ("stopping", _SERVER + rb"shutting down", rb"(KafkaServer|BrokerServer|ControllerServer)"),
+    ("stopped", _SERVER + rb"shut down completed", rb"(KafkaServer|BrokerServer|ControllerServer)"),
+    ("version", rb"Kafka version ?: ([\w.+-]{1,60})", rb"AppInfoParser"),
     (
         "log_level",
-        _record(
-            rb"(?:Updat(?:ed|ing)|Unset) the log level of (kafka(?:\.request(?:\.logger)?)?|(?i:root))(?: to ([A-Z]{3,5}))?",
-            rb"(?:ConfigAdminManager|ControllerApis|RuntimeLoggerManager)",
-        ),
+        rb"(?:Updat(?:ed|ing)|Unset) the log level of (kafka(?:\.request(?:\.logger)?)?|(?i:root))(?: to ([A-Z]{3,5}))?",
+        rb"(?:ConfigAdminManager|ControllerApis|RuntimeLoggerManager)",
     ),
-    ("max_idle_ms", _record(rb"KafkaConfig values: ?\r?\n" + _SETTINGS, _CONFIG)),
+    ("max_idle_ms", rb"KafkaConfig values: ?\r?\n" + _SETTINGS, _CONFIG),
 )
+"""For each kind of event its message and its logger."""
+_KINDS = tuple((kind, re.compile(message + _LOGGER % logger)) for kind, message, logger in _RECORDS)
 _MAX_IDLE = re.compile(rb"\n\tconnections\.max\.idle\.ms = (-?\d{1,18})\r?\n")
 _MAY_BE_ONE = re.compile(
     rb"Registered signal|starting|\[Kafka|\[BrokerS|\[ControllerS|Kafka (?:version|Server)\b|Updat|Unset|KafkaConfig"
@@ -78,11 +74,6 @@ class BrokerEvent(NamedTuple):
     at: int
     kind: EventKind
     value: str | None
-
-
-def said(event: BrokerEvent) -> tuple[str, str | None]:
-    """Return an event's kind and value."""
-    return event.kind, event.value
 
 
 def broker_event(data: bytes, prefix: re.Match[bytes], clock: LogClock) -> BrokerEvent | None:

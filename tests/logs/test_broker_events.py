@@ -2,13 +2,14 @@
 
 import gzip
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
+from kafka_clientinfo.logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG, split_records
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Parser, ServerLogParser
@@ -17,6 +18,7 @@ from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.builders import json_record
 from tests.wrapping import PATTERNS, WRAPPERS, Logged
 
+KIND_AND_VALUE = attrgetter("kind", "value")
 STAMP = "[2026-11-24 21:36:13,091] "
 AT = 1795556173091000
 UTILS = "org.apache.kafka.common.utils"
@@ -194,8 +196,10 @@ EVENTS = st.lists(
 
 @given(EVENTS, EVENTS)
 def test_what_repeats_is_left_out_wherever_a_file_is_cut(first: list[BrokerEvent], then: list[BrokerEvent]) -> None:
-    whole = distinct_events([*first, *then], said)
-    assert whole == distinct_events([*distinct_events(first, said), *distinct_events(then, said)], said)
+    whole = distinct_events([*first, *then], KIND_AND_VALUE)
+    assert whole == distinct_events(
+        [*distinct_events(first, KIND_AND_VALUE), *distinct_events(then, KIND_AND_VALUE)], KIND_AND_VALUE
+    )
     starts = ("launched", "started")
     assert [one for one in whole if one.kind in starts] == [one for one in [*first, *then] if one.kind in starts]
 
@@ -203,6 +207,6 @@ def test_what_repeats_is_left_out_wherever_a_file_is_cut(first: list[BrokerEvent
 def test_a_level_that_is_set_again_after_a_start_counts() -> None:
     debug, launch = BrokerEvent(1, "log_level", "x=DEBUG"), BrokerEvent(2, "launched", None)
     start = BrokerEvent(3, "started", "1")
-    assert distinct_events([debug, debug, launch, debug], said) == [debug, launch, debug]
-    assert distinct_events([debug, start, debug, start, debug], said) == [debug, start, debug, start, debug]
-    assert distinct_events([launch] * (MOST_EVENTS + 1), said) == [launch] * MOST_EVENTS
+    assert distinct_events([debug, debug, launch, debug], KIND_AND_VALUE) == [debug, launch, debug]
+    assert distinct_events([debug, start, debug, start, debug], KIND_AND_VALUE) == [debug, start, debug, start, debug]
+    assert distinct_events([launch] * (MOST_EVENTS + 1), KIND_AND_VALUE) == [launch] * MOST_EVENTS
