@@ -10,7 +10,7 @@ JsonLayout.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -109,28 +109,27 @@ def journal(line: bytes) -> Line | None:
         return None
     message = entry.get("MESSAGE")
     if isinstance(message, list) and all(type(byte) is int and byte in range(256) for byte in message):
-        return _journal_line(bytes(message), entry)  # a message that is not text is a list of its bytes
-    return _journal_line(_bytes(message), entry) if isinstance(message, str) else None
+        text = bytes(message)  # a message that is not text is a list of its bytes
+    elif isinstance(message, str):
+        text = _bytes(message)
+    else:
+        return None
+    stream = entry.get("_STREAM_ID") or f"{entry.get('_HOSTNAME')}/{entry.get('_PID')}"
+    time, priority = (str(entry.get(name)) for name in ("__REALTIME_TIMESTAMP", "PRIORITY"))
+    is_stated = entry.get("_TRANSPORT") != "stdout"  # all lines of stdout have the same priority
+    return Line(
+        text.removesuffix(b"\n"),
+        str(stream).encode("utf-8", "replace")[:256],
+        entry.get("_LINE_BREAK") != "line-max",  # an entry states if its line was cut at LineMax
+        _of_epoch(int(time)) if _DIGITS.fullmatch(time) else None,
+        _SEVERITIES[int(priority)] if is_stated and priority in tuple("01234567") else None,
+    )
 
 
 def is_journal(line: bytes) -> bool:
     """Return whether a line is an entry of `journalctl -o json`."""
     entry = json_object(line)
     return entry is not None and "__CURSOR" in entry and "__REALTIME_TIMESTAMP" in entry
-
-
-def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:
-    """Return a message with the time and level of its entry; an entry states if its line was cut at LineMax."""
-    stream = fields.get("_STREAM_ID") or f"{fields.get('_HOSTNAME')}/{fields.get('_PID')}"
-    time, priority = (str(fields.get(name)) for name in ("__REALTIME_TIMESTAMP", "PRIORITY"))
-    is_stated = fields.get("_TRANSPORT") != "stdout"  # all lines of stdout have the same priority
-    return Line(
-        message.removesuffix(b"\n"),
-        str(stream).encode("utf-8", "replace")[:256],
-        fields.get("_LINE_BREAK") != "line-max",
-        _of_epoch(int(time)) if _DIGITS.fullmatch(time) else None,
-        _SEVERITIES[int(priority)] if is_stated and priority in tuple("01234567") else None,
-    )
 
 
 def syslog(latest: datetime, line: bytes) -> Line:
