@@ -260,14 +260,11 @@ class PlainSplitter:
             return self._cut(rest, finished)
         # At a line end, records inside it are cut as if another one followed.
         self._pieces.appendleft(self._cut(rest, ends_line))
-        self._pieces[-1] = self._settled(self._pieces[-1])
+        # The last record of a file to which nothing is added is finished if a next one could start after it.
+        last = self._pieces.pop()
+        could_start = last.data.endswith(b"\n") and self._framing.starts_record(last.data, 0, len(last.data))
+        self._pieces.append(last._replace(finished=could_start or is_whole(last.data)))
         return self._pieces.popleft()
-
-    def _settled(self, last: RawRecord) -> RawRecord:
-        """Return the last record of a file to which nothing is added: it is finished if a next one could start after it."""
-        data = last.data
-        ends = data.endswith(b"\n") and self._framing.starts_record(data, 0, len(data))
-        return last._replace(finished=ends or is_whole(data))
 
     @property
     def is_at_start(self) -> bool:

@@ -262,12 +262,8 @@ def is_enough(sample: bytes) -> bool:
     begun = [line for line in _inner(lines, unwrapper(wrapper, None)) if _begins_record(line)]
     if any(line.whole for line in begun) and b"\n" in sample.strip(b"\n"):
         return True
-    return len(sample) >= (_LONG_SAMPLE if begun or _is_cut(sample) else SAMPLE)
-
-
-def _is_cut(sample: bytes) -> bool:
-    """Return whether the sample ends inside a line that begins a record."""
-    return _begins_record(Line(sample[sample.rfind(b"\n") + 1 :]))
+    is_cut = _begins_record(Line(sample[sample.rfind(b"\n") + 1 :]))
+    return len(sample) >= (_LONG_SAMPLE if begun or is_cut else SAMPLE)
 
 
 def _begins_record(line: Line) -> bool:

@@ -50,19 +50,16 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
         while len(sample) < LOOKED_AT and (block := next(blocks, b"")[: LOOKED_AT - len(sample)]):
             text = (sample[-_LONGEST:] + block).replace(b"\0", b"")
             has_words = seen is not None or any(word in text for word in _WORDS)  # faster than a pattern
-            if not sample and not has_words and _is_data(block[:_FIRST_BYTES]):
-                return "other"
+            if not sample and not has_words:
+                beginning = block[:_FIRST_BYTES]  # text holds zeros only in clients' texts
+                if beginning.count(0) > len(beginning) // 64 and not beginning.startswith(UTF_16_MARKS):
+                    return "other"
             sample += block
             if has_words and seen is None:
                 seen = _content(sample, name, latest)
                 if seen == "requests":
                     return seen
     return "other" if seen is None else _content(sample, name, latest)
-
-
-def _is_data(beginning: bytes) -> bool:
-    """Return whether bytes are probably not text, which holds zeros only in clients' texts."""
-    return beginning.count(0) > len(beginning) // 64 and not beginning.startswith(UTF_16_MARKS)
 
 
 def _content(sample: bytes, name: str, latest: datetime | None) -> LogContent:

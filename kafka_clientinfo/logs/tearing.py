@@ -85,7 +85,7 @@ _TEXT: tuple[tuple[bytes, _Read, re.Pattern[bytes]], ...] = (
 def cuts(record: bytes) -> list[int]:
     """Return where further records begin inside a record that `framing` has cut, in order."""
     is_line = record.find(b"\n") == len(record) - 1
-    if is_line and (_is_received(record) or _is_usual_request(record)):
+    if is_line and _is_usual(record):
         return []
     starts: list[int] = []
     start = 0
@@ -95,13 +95,10 @@ def cuts(record: bytes) -> list[int]:
     return starts
 
 
-def _is_received(line: bytes) -> bool:
-    """Return whether a line is the record of a received request, and holds no completed request."""
-    return line.endswith(_RECEIVED_END) and COMPLETED not in line
-
-
-def _is_usual_request(line: bytes) -> bool:
-    """Return whether a line is a request that holds no other one; nearly all are, and this check is cheap."""
+def _is_usual(line: bytes) -> bool:
+    """Return whether a line is a received request or a request, and holds no other one; nearly all are, and this is cheap."""
+    if line.endswith(_RECEIVED_END):
+        return COMPLETED not in line
     is_usual = line.startswith(USUAL_WORDS, TIME_LENGTH) and line[_COMMA] == ord(",") and line.endswith(_REQUEST_END)
     return is_usual and find_words(line, _SHORTEST_HEAD) < 0
 
