@@ -55,9 +55,8 @@ def mentions(key: int, request: Any, response: Any) -> Mentions:
         uses = [use._replace(partitions=()) for use in uses]
     group = _text((request or {}).get("groupId"))
     deleted = named if key == ApiKey.DELETE_TOPICS else ()
-    return Mentions(
-        operation, merged(of_one_name(uses)), group, session, _code(response), () if deleted else named, deleted
-    )
+    named = () if deleted else named
+    return Mentions(operation, merged(of_one_name(uses)), group, session, _code(response), named, deleted)
 
 
 def _uses_in(key: int, body: Any, is_answered: bool, is_response: bool) -> Iterator[TopicUse]:
@@ -118,20 +117,26 @@ def _size_of(value: Any) -> int | None:
 def _errors_in(entry: Mapping[str, Any]) -> dict[int, int]:
     """Return the error codes, other than 0, in an entry of a response, each with the number of its occurrences."""
     codes: dict[int, int] = {}
-    waiting: list[tuple[Any, int]] = [(entry, 0)]
+    for item, _ in _objects(entry):
+        for name in _ERRORS:
+            code = item.get(name)
+            if type(code) is int and code and code in INT16:
+                codes[code] = codes.get(code, 0) + 1
+    return codes
+
+
+def _objects(value: Any) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the objects in a value of JSON, each with its depth; leave out those that are nested too deeply."""
+    waiting: list[tuple[Any, int]] = [(value, 0)]
     while waiting:
-        item, level = waiting.pop()
-        if level > _MOST_DEPTH:
+        item, depth = waiting.pop()
+        if depth > _MOST_DEPTH:
             continue
         if isinstance(item, list):
-            waiting += ((inner, level + 1) for inner in item)
+            waiting += ((inner, depth + 1) for inner in reversed(item))
         elif isinstance(item, dict):
-            for name, inner in item.items():
-                if name in _ERRORS and type(inner) is int and inner and inner in INT16:
-                    codes[inner] = codes.get(inner, 0) + 1
-                elif isinstance(inner, list | dict):
-                    waiting.append((inner, level + 1))
-    return codes
+            yield item, depth
+            waiting += ((inner, depth + 1) for inner in item.values() if isinstance(inner, list | dict))
 
 
 def _code(response: Mapping[str, Any] | None) -> int:
@@ -167,19 +172,11 @@ def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) 
 
 def _named_in(key: int, response: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     """Yield topics that an answer shows to exist, or to have existed: without an error of their own, or with both name and id."""
-    waiting: list[tuple[Any, int]] = [(response, 0)]
-    while waiting:
-        item, depth = waiting.pop()
-        if depth > _MOST_DEPTH:
-            continue
-        if isinstance(item, list):
-            waiting += ((inner, depth + 1) for inner in reversed(item))
-        elif isinstance(item, dict):
-            topic, topic_id = _topic_of(item)
-            is_entry = depth == 2 and key in _LISTING
-            if topic and (topic_id or is_entry) and not item.get("errorCode") and not item.get("topicErrorCode"):
-                yield topic, topic_id
-            waiting += ((inner, depth + 1) for inner in item.values() if isinstance(inner, list | dict))
+    for item, depth in _objects(response):
+        topic, topic_id = _topic_of(item)
+        is_entry = depth == 2 and key in _LISTING
+        if topic and (topic_id or is_entry) and not item.get("errorCode") and not item.get("topicErrorCode"):
+            yield topic, topic_id
 
 
 def _text(value: Any) -> str | None:
