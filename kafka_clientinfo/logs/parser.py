@@ -207,11 +207,9 @@ def _mentions(logged: LoggedRequest) -> Mentions:
     if logged.generation == "json":
         middle = len(request)
         return json_record_mentions(request + response, 0, middle, middle, middle + len(response), key)
-    return (
-        name_text_mentions(key, request)
-        if logged.generation == "name_text"
-        else struct_mentions(key, request, response)
-    )
+    if logged.generation == "name_text":
+        return name_text_mentions(key, request)
+    return struct_mentions(key, request, response)
 
 
 class ServerLogParser(Parser):

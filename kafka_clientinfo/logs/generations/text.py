@@ -93,8 +93,7 @@ def read_name_text(message: bytes) -> LoggedRequest:
     header = read_header(key, name, version, correlation_id, client_id)
     # FindCoordinator v0 is the only control API that was logged in this form.
     group = _GROUP.match(body, end) if key == _FIND_COORDINATOR else None
-    fields = {"key": group[1].decode("utf-8", "replace")} if group else None
-    request = json.dumps(fields, ensure_ascii=False, separators=(",", ":")) if fields else None
+    request = json.dumps({"key": _text(group[1])}, ensure_ascii=False, separators=(",", ":")) if group else None
     replica_id = int(replica[1]) if replica else None
     bodies = (body[end:], b"") if key in TOPIC_APIS else None
     return LoggedRequest("name_text", header, tail, request=request, replica_id=replica_id, bodies=bodies)

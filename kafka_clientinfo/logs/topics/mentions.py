@@ -71,8 +71,7 @@ def merged(uses: Sequence[TopicUse]) -> tuple[TopicUse, ...]:
     by_topic: dict[tuple[str | None, str | None], TopicUse] = {}
     for use in uses:
         key = use.topic, use.topic_id
-        before = by_topic.get(key)
-        by_topic[key] = use if before is None else _joined(before, use)
+        by_topic[key] = _joined(by_topic[key], use) if key in by_topic else use
     return tuple(by_topic.values())
 
 
@@ -81,17 +80,15 @@ def of_one_name(uses: Sequence[TopicUse]) -> Sequence[TopicUse]:
     both = [(use.topic, use.topic_id) for use in uses if use.topic is not None and use.topic_id is not None]
     ids: dict[str | None, str | None] = dict(both)
     names: dict[str | None, str | None] = {topic_id: topic for topic, topic_id in both}
-    return (
-        [
-            use._replace(
-                topic=names.get(use.topic_id) if use.topic is None else use.topic,
-                topic_id=ids.get(use.topic) if use.topic_id is None else use.topic_id,
-            )
-            for use in uses
-        ]
-        if both
-        else uses
-    )
+    if not both:
+        return uses
+    return [
+        use._replace(
+            topic=names.get(use.topic_id) if use.topic is None else use.topic,
+            topic_id=ids.get(use.topic) if use.topic_id is None else use.topic_id,
+        )
+        for use in uses
+    ]
 
 
 def _joined(one: TopicUse, other: TopicUse) -> TopicUse:

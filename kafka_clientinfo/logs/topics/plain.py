@@ -69,24 +69,18 @@ def _plain_produce(data: bytes, at_request: int, request_end: int, at_response: 
     is_answered = data.startswith(b'{"responses":[', at_response, end)
     if not (is_answered or at_response == end):
         return None
-    if (
-        not _names(data, at_request, request_end)
-        == len(topics)
-        == data.count(b'"partitionData":', at_request, request_end)
-    ):
+    lists = data.count(b'"partitionData":', at_request, request_end)
+    if not lists == len(topics) == _names(data, at_request, request_end):
         return None
     answered = _PRODUCED_TO.findall(data, at_response, end)
     if _names(data, at_response, end) != len(answered):
         return None
     errors: Mapping[int, int] | None = {} if is_answered else None
-    uses = []
-    for kind, name, partitions in topics:
-        topic, topic_id = _named(kind == b"topicId", name)
-        sizes = _SIZE.findall(partitions)
-        uses.append(TopicUse(topic, topic_id, _sum(sizes), errors))
-    for kind, name in answered:
-        topic, topic_id = _named(kind == b"topicId", name)
-        uses.append(TopicUse(topic, topic_id, None, errors))
+    uses = [
+        TopicUse(*_named(kind == b"topicId", name), _sum(_SIZE.findall(partitions)), errors)
+        for kind, name, partitions in topics
+    ]
+    uses += [TopicUse(*_named(kind == b"topicId", name), None, errors) for kind, name in answered]
     return Mentions("produce", merged(_named_ones(uses)))
 
 
@@ -153,9 +147,8 @@ def _plain_metadata(data: bytes, at_response: int, end: int) -> Mentions | None:
     topics = _LISTED.findall(data, start, end)
     if data.count(_ANSWERED_TOPIC, start, end) != len(topics):
         return None
-    return Mentions(
-        None, named=tuple(dict.fromkeys((name.decode("utf-8", "replace"), _id(topic_id)) for name, topic_id in topics))
-    )
+    named = dict.fromkeys((name.decode("utf-8", "replace"), _id(topic_id)) for name, topic_id in topics)
+    return Mentions(None, named=tuple(named))
 
 
 def _id(text: bytes) -> str | None:
