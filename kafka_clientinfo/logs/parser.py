@@ -36,9 +36,9 @@ from .request_event import (
 )
 from .server_log import FailedRequest, failed_request
 from .tearing import holds_json_start
+from .topics.bodies import name_text_mentions, struct_mentions
 from .topics.mentions import NOTHING, Mentions
 from .topics.plain import json_record_mentions
-from .topics.text import name_text_mentions, struct_mentions
 from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest

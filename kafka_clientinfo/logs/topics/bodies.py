@@ -1,4 +1,7 @@
-"""Any body with topics, read from its parsed JSON; `apis.TOPIC_OPERATIONS` and `apis.NAMING_APIS` list the APIs."""
+"""Any body with topics: in JSON, and before 2.8 in structs and in the fields after `Name:` (0.8 to 0.10).
+
+`apis.TOPIC_OPERATIONS` and `apis.NAMING_APIS` list the APIs.
+"""
 
 import json
 import re
@@ -10,7 +13,8 @@ from ...protocol import ApiKey
 from ..apis import TOPIC_OPERATIONS
 from ..generations.fields import INT16, INT32
 from ..json_bodies import json_object
-from .mentions import FINAL_EPOCH, NO_ID, FetchSession, Mentions, TopicUse, merged, of_one_name
+from ..struct_text import MAX_BODY, struct_to_json
+from .mentions import FINAL_EPOCH, NO_ID, NOTHING, FetchSession, Mentions, TopicUse, merged, of_one_name
 
 _LISTING = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS}
 """APIs with answers that list topics, those that exist or have existed without an error."""
@@ -34,6 +38,12 @@ _FORGOTTEN = ("forgottenTopicsData", "forgettenTopicsData")
 """Today's names of fields of Fetch, and those of 1.1 to 2.0: `epoch`, and in 1.1 also `forgetten_topics_data`."""
 _ERRORS = ("errorCode", "partitionErrorCode", "acknowledgeErrorCode")
 _MOST_DEPTH = 12
+_SIZED = re.compile(rb"(.{1,2000}?)-(\d{1,10})=(\d{1,15})(?:,|\Z)", re.DOTALL)
+_SIZED_BEGIN, _SIZED_END = b"partitionSizes=[", b"]}"
+_BUFFER = re.compile(rb"record_set=java\.nio\.HeapByteBufferR?\[pos=(\d{1,15}) lim=(\d{1,15}) cap=\d{1,15}\]")
+"""The records of Produce in 0.10: those bytes of a buffer that lie between a position and a limit."""
+_NAMED_PARTITION = re.compile(rb"\[([^\[\]]{1,2000}),(\d{1,10})\] -> (?:(\d{1,15})(?=,\[|\Z)|[\w\[])")
+_NAMED_GROUP = re.compile(rb"; GroupId: ?(.*?); ?GroupGenerationId:", re.DOTALL)
 
 
 def mentions(key: int, request: Any, response: Any) -> Mentions:
@@ -186,3 +196,42 @@ def _text(value: Any) -> str | None:
 def json_mentions(key: int, request: bytes, response: bytes) -> Mentions:
     """Read the bodies of a record in JSON."""
     return mentions(key, json_object(request), json_object(response))
+
+
+def struct_mentions(key: int, request: bytes, response: bytes) -> Mentions:
+    """Read the bodies of a record before 2.8 as structs; Produce requests state only names, partitions and sizes."""
+    answer = _struct(response)
+    at = request.find(_SIZED_BEGIN) if key == ApiKey.PRODUCE else -1
+    if at < 0:
+        return mentions(key, _struct(_with_sizes(request) if key == ApiKey.PRODUCE else request), answer)
+    listed = request[at + len(_SIZED_BEGIN) : request.rfind(_SIZED_END)]
+    body = {"topicData": [
+        {"name": name.decode("utf-8", "replace"), "partitionData": [{"recordsSizeInBytes": int(size)}]}
+        for name, _, size in _SIZED.findall(listed)
+    ]}  # fmt: skip
+    return mentions(key, body, answer)
+
+
+def _with_sizes(request: bytes) -> bytes:
+    """Put their sizes in place of the buffers."""
+    return _BUFFER.sub(lambda buffer: b"record_set=%d" % (int(buffer[2]) - int(buffer[1])), request)
+
+
+def _struct(body: bytes) -> Any:
+    if len(body) > MAX_BODY or not body.startswith(b"{"):
+        return None
+    text = struct_to_json(body.decode("utf-8", "replace"), None)
+    return None if text is None else json.loads(text)
+
+
+def name_text_mentions(key: int, body: bytes) -> Mentions:
+    """Read the body of a record that begins with `Name:` (0.8 to 0.10); such records hold no response."""
+    if TOPIC_OPERATIONS.get(key) is None:
+        return NOTHING
+    uses = [
+        TopicUse(name.decode("utf-8", "replace"), None, int(size) if size else None, None)
+        for name, _, size in _NAMED_PARTITION.findall(body)
+    ]
+    group = _NAMED_GROUP.search(body)
+    group_id = group[1].decode("utf-8", "replace") if group else None
+    return Mentions(TOPIC_OPERATIONS[key], merged(uses), group_id)

@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_clientinfo.logs.struct_text import MAX_BODY
+from kafka_clientinfo.logs.topics.bodies import name_text_mentions, struct_mentions
 from kafka_clientinfo.logs.topics.mentions import NOTHING, TopicUse
-from kafka_clientinfo.logs.topics.text import name_text_mentions, struct_mentions
 from kafka_clientinfo.protocol import ApiKey
 
 FETCH, METADATA, PRODUCE = ApiKey.FETCH, ApiKey.METADATA, ApiKey.PRODUCE
