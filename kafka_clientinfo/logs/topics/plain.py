@@ -26,7 +26,8 @@ _INTEGERS = re.compile(rb"(?:\d{1,9}(?:,\d{1,9})*)?")
 _ANSWER = re.compile(rb'\{(?:"throttleTimeMs":\d+,)?(?:"errorCode":0,"sessionId":(\d{1,9}|1\d{9}),)?"responses":\[')
 _ANSWERED = b'{"topic'
 _LISTED = re.compile(rb'\{"errorCode":0,"name":"([^"]+)",(?:"topicId":"([^"]*)",)?(?:"isInternal":\w+,)?"partitions":')
-_ANSWERED_TOPIC = b'"partitions":'
+_ANSWERED_TOPIC = re.compile(rb'\{"topic(Id)?":"([^"]*)"')
+_LISTED_TOPIC = b'"partitions":'
 _NO_ID = NO_ID.encode()
 
 
@@ -98,45 +99,34 @@ def _plain_fetch(data: bytes, at_request: int, request_end: int, at_response: in
     forgotten_at = data.find(_FORGOTTEN, start, request_end) if head else -1
     if (head is None) != (forgotten_at < 0) or (head is None and data.find(_EPOCH, at_request, request_end) >= 0):
         return None
-    session, keeps = None, False
+    session = None
     if head is not None:
-        named, goes_on = head[1].decode(), answer[1].decode()
-        keeps = named != "0" or goes_on != "0"
-        if keeps:
+        named, goes_on = ("" if number == b"0" else number.decode() for number in (head[1], answer[1]))
+        if named or goes_on:
             forgotten = _FETCHED.findall(data, forgotten_at, request_end)
             if data.count(b"{", forgotten_at, request_end) != len(forgotten) or not all(
                 _INTEGERS.fullmatch(partitions) for *_, partitions in forgotten
             ):
                 return None
-            session = FetchSession(
-                "" if named == "0" else named,
-                int(head[2]),
-                "" if goes_on == "0" else goes_on,
-                tuple(
-                    (*_named(is_id, name), _partitions(partitions.split(b",") if partitions else []))
-                    for is_id, name, partitions in forgotten
-                ),
+            parts = tuple(
+                (*_named(is_id, name), _partitions(partitions.split(b",") if partitions else []))
+                for is_id, name, partitions in forgotten
             )
+            session = FetchSession(named, int(head[2]), goes_on, parts)
     uses, stop = [], request_end if forgotten_at < 0 else forgotten_at
     fetched = _FETCHED.findall(data, start, stop)
     if data.count(_ANSWERED, start, stop) != len(fetched):
         return None
     for is_id, name, partitions in fetched:
-        numbers = _partitions(_PARTITION.findall(partitions)) if keeps else ()
+        numbers = _partitions(_PARTITION.findall(partitions)) if session else ()
         uses.append(TopicUse(*_named(is_id, name), None, {}, numbers))
-    at = data.find(_ANSWERED, answer.end(), end)
-    while at >= 0:
-        following = data.find(_ANSWERED, at + 7, end)
-        stop = end if following < 0 else following
-        is_id = data.startswith(b"Id", at + 7)
-        name_at = at + (12 if is_id else 10)
-        if not data.startswith(b'"', name_at - 1):
-            return None
-        name = data[name_at : data.find(b'"', name_at, stop)]
-        sizes = _SIZE.findall(data, name_at, stop)
-        numbers = _partitions(_PARTITION.findall(data, name_at, stop)) if keeps else ()
-        uses.append(TopicUse(*_named(b"Id" if is_id else b"", name), _sum(sizes), {}, numbers))
-        at = following
+    answered = list(_ANSWERED_TOPIC.finditer(data, answer.end(), end))
+    if data.count(_ANSWERED, answer.end(), end) != len(answered):
+        return None
+    for topic, stop in zip(answered, [*(later.start() for later in answered[1:]), end], strict=False):
+        sizes = _SIZE.findall(data, topic.end(), stop)
+        numbers = _partitions(_PARTITION.findall(data, topic.end(), stop)) if session else ()
+        uses.append(TopicUse(*_named(topic[1], topic[2]), _sum(sizes), {}, numbers))
     return Mentions("fetch", merged(_named_ones(uses)), session=session)
 
 
@@ -145,7 +135,7 @@ def _plain_metadata(data: bytes, at_response: int, end: int) -> Mentions | None:
     if start < 0:
         return None
     topics = _LISTED.findall(data, start, end)
-    if data.count(_ANSWERED_TOPIC, start, end) != len(topics):
+    if data.count(_LISTED_TOPIC, start, end) != len(topics):
         return None
     named = dict.fromkeys((name.decode("utf-8", "replace"), _id(topic_id)) for name, topic_id in topics)
     return Mentions(None, named=tuple(named))
