@@ -120,20 +120,6 @@ def without_filler(blocks: Iterator[bytes]) -> tuple[int, Iterator[bytes]]:
     return skipped, iter(())
 
 
-class _Window:
-    """The blocks up to the first one that reaches `end`, which may change while they are read."""
-
-    def __init__(self, blocks: Iterator[bytes], at: int, end: int) -> None:
-        self._blocks, self._at, self.end = blocks, at, end
-
-    def __iter__(self) -> Iterator[bytes]:
-        for block in self._blocks:
-            self._at += len(block)
-            yield block
-            if self._at >= self.end:
-                return
-
-
 def head(
     file: Path | LogFile,
     framing: Framing = REQUEST_LOG,
@@ -174,10 +160,19 @@ def _first_record(
 ) -> tuple[bytes | None, int, str | None]:
     """Return the record that identifies a file, its offset and None; or None, 0 and why the search was given up."""
     kind = IDENTITY if framing is REQUEST_LOG else framing
-    size = _HEAD_BYTES if PREFIX.match(sample) else START_WINDOW
-    window = _Window(blocks, at, at + size)
+    stop = at + (_HEAD_BYTES if PREFIX.match(sample) else START_WINDOW)
+
+    def window() -> Iterator[bytes]:
+        """Yield the blocks up to the first one that reaches `stop`, which may change while they are read."""
+        reached = at
+        for block in blocks:
+            reached += len(block)
+            yield block
+            if reached >= stop:
+                return
+
     end = at
-    for record in layout_records(window, at, layout, kind):
+    for record in layout_records(window(), at, layout, kind):
         end = record.offset + record.length
         if record.text is None and (start := LINE_WITH_PREFIX.search(record.data)):
             before = start.end()  # other programs' output and filler
@@ -189,7 +184,7 @@ def _first_record(
                 return identifying, record.offset, None
             continue  # the file ends here, or its damage is raised
         if layout.splittable:
-            window.end = end + _HEAD_BYTES  # a record starts there
+            stop = end + _HEAD_BYTES  # a record starts there
     return None, 0, f"no record starts in its first {START_WINDOW >> 20} MiB" if end - at >= START_WINDOW else None
 
 
