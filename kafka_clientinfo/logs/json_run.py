@@ -69,24 +69,19 @@ class JsonRun:
             line_end = data.find(b"\n", line, end) + 1
             if not line_end:
                 return 0
-            self._search_line(data, start, line, line_end)
+            self._reached = line_end - start
+            is_json = _is_json_request(data, line, line_end)
+            is_nameless = is_json and not _holds_field(data, line, line_end)
+            self._json_from = (self._json_from or line - start) if is_json else 0
+            self._nameless_from = (self._nameless_from or line - start) if is_nameless else 0
+            if is_json and data.find(TOTAL_TIME, line, line_end) >= 0:
+                self._is_hopeless = True  # a line with times and a logger ends a request in text
+            elif self._is_shown():
+                self._is_hopeless = not _is_in_one_string(data, start, start + self._nameless_from)
         return 0 if self._is_hopeless else _on_torn_line(data, start, start + self._json_from)
 
     def _is_shown(self) -> bool:
         return self._nameless_from > 0 and self._reached - self._nameless_from > LONGEST_TEXT
-
-    def _search_line(self, data: bytes, start: int, line: int, line_end: int) -> None:
-        """Search one more line, which continues or ends the run of JSON lines."""
-        self._reached = line_end - start
-        is_json = _is_json_request(data, line, line_end)
-        self._json_from = (self._json_from or line - start) if is_json else 0
-        self._nameless_from = (
-            (self._nameless_from or line - start) if is_json and not _holds_field(data, line, line_end) else 0
-        )
-        if is_json and data.find(TOTAL_TIME, line, line_end) >= 0:
-            self._is_hopeless = True  # a line with times and a logger ends a request in text
-        elif self._is_shown():
-            self._is_hopeless = not _is_in_one_string(data, start, start + self._nameless_from)
 
 
 def _on_torn_line(data: bytes, start: int, first: int) -> int:

@@ -334,17 +334,13 @@ def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
 def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern:
     if wrapper == "none" and _is_kafka(lines):
         return "kafka"
-    line = next(filter(_shows_the_message, lines), line)
+    # A request log's own words begin the message in one of the patterns, but not in a torn line.
+    starts = ((one, start(one)) for one in lines for start in (stamped_start, logger_first_start))
+    line = next((one for one, start in starts if start is not None and OWN_WORDS.match(start.message)), line)
     first = logger_first_start(line)
     # A message of another logger may hold ` - ` as well; then its logger stands at the end.
     is_first = first is not None and (OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
     return "logger_first" if is_first else "stamped"
-
-
-def _shows_the_message(line: Line) -> bool:
-    """Return whether a request log's own words begin the message in one of the patterns; they do not in a torn line."""
-    starts = stamped_start(line), logger_first_start(line)
-    return any(start is not None and OWN_WORDS.match(start.message) for start in starts)
 
 
 def _is_kafka(lines: list[Line]) -> bool:
