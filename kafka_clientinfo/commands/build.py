@@ -1,18 +1,11 @@
 """The command `build`: derives the tables from `requests`, without reading logs."""
 
-import argparse
-
-from .context import COMMITTED, Context, add_common
-from .run import execute_step
+from . import run
+from .context import add_common
 
 HELP = "only build the other tables, from requests"
-STOPPED = COMMITTED
+STOPPED = run.STOPPED
 EXAMPLES = ("build --warehouse /data/clientinfo",)
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common(parser)
-
-
-def execute(context: Context) -> int:
-    return execute_step(context, "build")
+add_arguments = add_common
+execute = run.execute

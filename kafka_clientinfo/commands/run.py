@@ -49,16 +49,14 @@ def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 
 def execute(context: Context) -> int:
-    return execute_step(context, "run", context.arguments.logs)
-
-
-def execute_step(context: Context, name: str, *inputs: Any) -> int:
-    """Call a function of `pipeline` by its name and print its report.
+    """Call the function of `pipeline` with the command's name and print its report.
 
     Returns:
         The exit code: 1 if a file could not be read, or not to its end.
     """
-    settings = context.settings(cluster=getattr(context.arguments, "cluster", None))
+    arguments = context.arguments
+    name, inputs = arguments.command, [arguments.logs] if "logs" in arguments else []
+    settings = context.settings(cluster=getattr(arguments, "cluster", None))
     from ..ingestion.problems import is_incomplete
     from ..runs import run as pipeline
 
@@ -71,7 +69,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
         report = action(spark, *inputs, context.warehouse, settings, context.progress)
     elapsed = time.monotonic() - started
     context.end_progress()
-    if context.arguments.json:
+    if arguments.json:
         text_tables.output(json.dumps(asdict(report), ensure_ascii=True, default=str))
     else:
         text_tables.output(_as_text(report, elapsed, context))
