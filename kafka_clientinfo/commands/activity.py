@@ -101,8 +101,7 @@ def answered(
         table = _named_owners(table, known)
     elif by == "client" and owners is not None and owners.rules:
         names = {client: [owner.name for owner in several] for client, several in of_clients.items()}
-        rows = [(*row, names.get(tuple(row[: len(CLIENT_KEY)]), [])) for row in table.rows]
-        table = replace(table, columns=(*table.columns, "owners"), rows=rows)
+        table = table.with_lists("owners", CLIENT_KEY, names)
     return Answer(table, notes)
 
 

@@ -1,14 +1,13 @@
 """The command `clients`: lists who connects, from the table `client_inventory`."""
 
 import argparse
-from dataclasses import replace
 
 from ..questions.absence import nobody
-from ..questions.filters import Scope, add_filters
+from ..questions.filters import add_filters
 from ..questions.topics import topics_of_clients
 from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
-from .output import Table, add_formats, ask, is_text, limit_of, limits, show
+from .output import add_formats, ask, is_text, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list who connects: principal, client id, software, hosts, APIs, groups, topics"
@@ -43,20 +42,12 @@ def execute(context: Context) -> int:
     else:
         columns = ", ".join(_SHOWN) if is_text(arguments) else "*"
         statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
-        table = ask(scope, "", statement, None, limit)
-        table = _with_topics(scope, table)
+        table = ask(scope, "", statement, None, limit).with_lists("topics", CLIENT, topics_of_clients(scope))
         if owners.rules:
-            table = Ownership(owners, scope).with_owners(table)
+            table = table.with_lists("owners", CLIENT, Ownership(owners, scope).names_of_clients())
     if table.rows:
         notes = [*notes, *limits(arguments, scope)]
     elif is_text(arguments):
         notes = [f"{nobody(scope, 'No client')}.", *notes]
     show(arguments, [table], notes)
     return 0
-
-
-def _with_topics(scope: Scope, table: Table) -> Table:
-    """Add the topics of each client to a table of clients."""
-    topics, places = topics_of_clients(scope), [table.columns.index(name) for name in CLIENT]
-    rows = [(*row, topics.get(tuple(row[place] for place in places), [])) for row in table.rows]
-    return replace(table, columns=(*table.columns, "topics"), rows=rows)

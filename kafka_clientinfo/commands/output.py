@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -96,6 +96,16 @@ class Table:
         """Return the table with its first rows only; with all if the limit is 0."""
         rows = self.rows[:limit] if limit else self.rows
         return replace(self, rows=rows, more=self.total - len(rows))
+
+    def with_column(self, name: str, values: Iterable[Any]) -> "Table":
+        """Return the table with one more column, which has a value for each row."""
+        rows = [(*row, value) for row, value in zip(self.rows, values, strict=True)]
+        return replace(self, columns=(*self.columns, name), rows=rows)
+
+    def with_lists(self, name: str, key: Sequence[str], lists: Mapping[tuple[Any, ...], list[str]]) -> "Table":
+        """Return the table with one more column: the list of each row by its values of the columns `key`, or an empty one."""
+        places = [self.columns.index(column) for column in key]
+        return self.with_column(name, (lists.get(tuple(row[place] for place in places), []) for row in self.rows))
 
 
 def add_formats(parser: argparse.ArgumentParser, limit: int | None = None) -> None:

@@ -14,7 +14,7 @@ software (as on listeners without authentication). Python applies the rules to a
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..config.owners import Owner, Owners, load_owners
@@ -122,13 +122,6 @@ class Ownership:
     def names_of_clients(self) -> dict[tuple[Any, ...], list[str]]:
         """Return the names of the owners of each client that has any."""
         return {client: [owner.name for owner in owners] for client, owners in self.of_clients().items()}
-
-    def with_owners(self, table: Table) -> Table:
-        """Return a table of clients with one more column, the names of their owners."""
-        names = self.names_of_clients()
-        client_columns = [table.columns.index(name) for name in CLIENT]
-        rows = [(*row, names.get(tuple(row[column] for column in client_columns), [])) for row in table.rows]
-        return replace(table, columns=(*table.columns, "owners"), rows=rows)
 
     def clients(self, title: str = "", limit: int = 0) -> Table:
         """Return clients, connections and requests by owner; a client counts for each owner of its hosts.

@@ -1,15 +1,15 @@
 """The command `topics`: lists topics, the clients of one topic, and topics that nobody uses."""
 
 import argparse
-from dataclasses import replace
 
 from ..errors import ConfigError
 from ..printable import argument
 from ..questions.filters import Scope, add_filters
 from ..questions.topics import ALL, UNUSED, clients_of, coverage, unresolved
+from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, is_text, limit_of, show
-from .ownership import Ownership, add_owners, given_owners
+from .ownership import Ownership, add_owners, given_owners, named
 
 HELP = "list topics with their producers and consumers, the clients of one topic, or topics that nobody uses"
 EXAMPLES = (
@@ -41,14 +41,10 @@ def execute(context: Context) -> int:
     scope, notes = context.scope("topic_usage")
     table = _answer(scope, arguments, limit_of(arguments))
     if owners.rules:
-        ownership = Ownership(owners, scope)
         if arguments.topic is not None:
-            table = ownership.with_owners(table)
+            table = table.with_lists("owners", CLIENT, Ownership(owners, scope).names_of_clients())
         else:
-            at = table.columns.index("topic")
-            names = [owner.name if (owner := owners.of(topics=[row[at]])) else None for row in table.rows]
-            rows = [(*row, name) for row, name in zip(table.rows, names, strict=True)]
-            table = replace(table, columns=(*table.columns, "owner"), rows=rows)
+            table = table.with_column("owner", [named(owners.of(topics=[row["topic"]]))[0] for row in table.dicts()])
     if is_text(arguments):
         notes = [*notes, *(coverage(scope) if arguments.unused else filter(None, [unresolved(scope)]))]
     show(arguments, [table], notes)

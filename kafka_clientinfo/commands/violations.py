@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..config.rules import SEVERITY_ORDER, rules
@@ -12,7 +11,7 @@ from ..questions.filters import Scope, add_filters
 from ..questions.presenter import who
 from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
-from .ownership import Ownership, add_owners, given_owners
+from .ownership import Ownership, add_owners, given_owners, named
 
 HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
 
@@ -71,9 +70,7 @@ def _violations(scope: Scope, names: Sequence[str], limit: int, ownership: Owner
     table = ask(scope, "", f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}", parameters, limit)
     if ownership is None:
         return table
-    owners = [ownership.of_violation(row) for row in table.dicts()]
-    rows = [(*row, owner.name if owner else None) for row, owner in zip(table.rows, owners, strict=True)]
-    return replace(table, columns=(*table.columns, "owner"), rows=rows)
+    return table.with_column("owner", [named(ownership.of_violation(row))[0] for row in table.dicts()])
 
 
 def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
