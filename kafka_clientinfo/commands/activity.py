@@ -1,6 +1,8 @@
 """The command `activity`: shows who sends how many requests, how long they take, and who is throttled or gets errors."""
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +16,6 @@ from . import text_tables
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners, named
-from .sparklines import marks
 
 HELP = "show requests, times, errors and throttling over time, by client, principal, software, API or owner"
 EXAMPLES = (
@@ -147,3 +148,34 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     )
     whole = table.whole | {"over time"}
     return replace(table, columns=(*columns, "over_time"), rows=rows, whole=whole), [sentence, *sentences]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Characters that show numbers over time, one for each: one for 0, and eight for others, the lowest first."""
+
+    none: str
+    levels: str
+
+    def line(self, numbers: Sequence[int]) -> str:
+        """Return a character per number: the highest for the greatest number, whatever it is, and `none` for 0 only."""
+        most = max(numbers, default=0)
+        return "".join(
+            self.levels[-(-number * len(self.levels) // most) - 1] if number > 0 else self.none for number in numbers
+        )
+
+
+BLOCKS = Marks("·", "▁▂▃▄▅▆▇█")
+ASCII = Marks(".", "_-=+*%#@")
+_WITHOUT_BLOCKS = ("dumb", "linux")
+"""Values of TERM for terminals with few characters: the console of Linux has fonts of 256 or 512."""
+
+
+def marks() -> Marks:
+    """Return blocks if standard output is UTF-8 and the terminal, if it is one, can show them; else ASCII."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    try:
+        (BLOCKS.none + BLOCKS.levels).encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return ASCII if os.environ.get("TERM") in _WITHOUT_BLOCKS else BLOCKS

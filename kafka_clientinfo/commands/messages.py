@@ -1,19 +1,23 @@
-"""The messages of `upgrade --messages`: one per owner, in Markdown, about what a release means for the owner's clients.
+"""The messages of `upgrade --messages` and `--webhook`: one per owner, in Markdown, on what a release means for the clients.
 
 A message can be understood without anything else: what breaks, since when, on which hosts, what to do, and what the log
 cannot tell. Texts of clients and brokers are shortened in it, and their markup is escaped.
 """
 
 import hashlib
+import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from .. import __version__
 from ..config.owners import Owner
-from ..errors import ClientInfoError
+from ..errors import ClientInfoError, ConfigError
 from ..printable import safe
 from ..protocol import api_key
 from ..questions.presenter import (
@@ -34,7 +38,6 @@ from ..releases.broker_releases import DEPRECATED, REFUSED, UNDECIDED, release
 from ..tables.spec import CLIENT
 from .output import Table, as_markdown, markdown_text, write_private
 from .ownership import OwnerImpact, named
-from .webhook import Webhook
 
 _MOST = 500
 """The largest number of rows in a table of a message."""
@@ -42,6 +45,11 @@ _TEXT = 120
 """The largest number of characters of a client's text."""
 _HOSTS = 20
 """The largest number of hosts in a cell."""
+TOKEN = "KAFKA_CLIENTINFO_WEBHOOK_TOKEN"
+"""The environment variable with the token; if it is set, requests have the header `Authorization: Bearer …`."""
+_SECONDS = 15
+_EXAMPLE = "https://receiver.example/path"
+_SECRET_FROM = re.compile(r"[/:?#@]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,70 @@ class Message:
         """Return the message as the JSON object that a webhook gets."""
         name, contact = named(self.owner)
         return {"owner": name, "contact": contact, "target": self.target, "markdown": self.markdown}
+
+
+class Webhook:
+    """A receiver of JSON documents at an address, http or https.
+
+    The path of an address often is a secret, so that errors name only its scheme, host and port. The token from the
+    environment is sent in the header Authorization. Redirects are not followed, so that no other address gets it.
+
+    Raises:
+        ConfigError: the address or the token is wrong.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Check the address and the token, without connecting."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            raise ConfigError(f"--webhook is no address; give one such as {_EXAMPLE}") from None
+        if not parts.scheme and not parts.netloc:
+            raise ConfigError(f"--webhook is {_without_path(url)!r}; give an address such as {_EXAMPLE}")
+        is_plain = url.isascii() and url.isprintable() and " " not in url
+        if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+            raise ConfigError(
+                f"--webhook has the scheme {parts.scheme!r:.40} and the host {parts.hostname or ''!r:.80}; give an address "
+                f"such as {_EXAMPLE}"
+            )
+        if "@" in parts.netloc:
+            raise ConfigError(f"--webhook has a user or password in it; give a token in the variable {TOKEN}")
+        self._url, self._token = url, os.environ.get(TOKEN, "")
+        self.shown = f"{parts.scheme}://{parts.hostname}{f':{port}' if port else ''}"
+        if not (self._token.isascii() and self._token.isprintable()):
+            raise ConfigError(f"the variable {TOKEN} holds characters that no header can have; set it anew")
+
+    def post(self, document: Mapping[str, Any]) -> None:
+        """Send a document, once.
+
+        Raises:
+            ClientInfoError: the receiver is not reached, does not answer in time, or answers anything but 2xx.
+        """
+        import http.client  # here, as these imports take as long as a small answer
+        import urllib.error
+        import urllib.request
+
+        class NoRedirect(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *_: Any) -> None:
+                """Follow no redirect: urllib then raises an HTTPError."""
+
+        headers = {"Content-Type": "application/json", "User-Agent": f"kafka-clientinfo/{__version__}"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        request = urllib.request.Request(self._url, json.dumps(document).encode(), headers, method="POST")
+        try:
+            with urllib.request.build_opener(NoRedirect).open(request, timeout=_SECONDS):
+                pass
+        except urllib.error.HTTPError as error:
+            with error:
+                raise ClientInfoError(f"the webhook at {self.shown} answered {error.code}") from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            what = "did not answer in time" if isinstance(reason, TimeoutError) else "is not reached"
+            raise ClientInfoError(
+                f"the webhook at {self.shown} {what}: {str(reason) or type(reason).__name__}"
+            ) from None
 
 
 def messages(impacts: Mapping[Owner | None, OwnerImpact], target: str, cannot_tell: Sequence[str]) -> list[Message]:
@@ -232,3 +304,9 @@ def _name(use: Mapping[str, Any]) -> str:
 
 def _text(value: str) -> str:
     return markdown_text(safe(value, 2 * _TEXT))
+
+
+def _without_path(text: str) -> str:
+    """Return a text that is no address up to its first slash, colon, question mark or @, after which a secret may stand."""
+    end = _SECRET_FROM.search(text)
+    return safe(text if end is None else f"{text[: end.start()]}…", 80)

@@ -5,7 +5,7 @@ harmless:
 
 | form | values | shortened |
 |---|---|---|
-| text | without control characters | to the terminal's width, with a note that says so; see `text_layout` |
+| text | without control characters | to the terminal's width, with a note that says so; see `text_tables` |
 | JSON | ASCII; times as ISO 8601, bytes as base64 | never |
 | CSV | texts that look like formulas get a quote in front | never |
 | Markdown | markup and HTML are escaped | never |
@@ -32,7 +32,7 @@ from ..errors import ClientInfoError
 from ..printable import safe
 from ..questions.presenter import counted, identity
 from ..questions.trust import limits_of_logs
-from . import text_layout, text_tables
+from . import text_tables
 
 if TYPE_CHECKING:
     from ..questions.filters import Scope
@@ -72,7 +72,7 @@ class Table:
         more: the number of rows that a limit left out.
         name: the table's key in JSON, if the answer has several tables.
         longest: the largest number of characters of the texts of a column in text, by its name; of others, 100.
-        whole: titles of columns that text never shortens, besides times and those of `text_layout`.
+        whole: titles of columns that text never shortens, besides times and those of `text_tables`.
     """
 
     title: str
@@ -328,14 +328,14 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
     """Return the tables as text for the terminal's width and colours; the notes are folded.
 
     `rest` names the options with which the rows that a limit left out are shown. With `blocks` False, a row is always one
-    line, see `text_layout`.
+    line, see `text_tables`.
     """
     width, colours = text_tables.terminal_width(), _COLOURS if text_tables.has_colours() else {}
     parts, notes = [], list(notes)
     is_cut = False
     for table in tables:
         if table.rows or not table.title:
-            layout = text_layout.laid_out(_grid(table), width, colours, blocks)
+            layout = text_tables.laid_out(_grid(table), width, colours, blocks)
             is_cut |= layout.is_cut
             lines = [text_tables.fold(table.title, width)] if table.title else []
             lines.append(layout.text)
@@ -357,12 +357,12 @@ def folded(text: str, hanging: str = "  ") -> str:
     return text_tables.fold(text, text_tables.terminal_width(), hanging)
 
 
-def _grid(table: Table) -> text_layout.Grid:
+def _grid(table: Table) -> text_tables.Grid:
     """Return the cells of a table as the text form shows them."""
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
     header = [name.replace("_", " ") for name in table.columns]
     times = {title for c, title in enumerate(header) if any(isinstance(row[c], datetime) for row in table.rows)}
-    return text_layout.Grid(header, rows, table.longest, table.whole | times, "  " if table.title else "")
+    return text_tables.Grid(header, rows, table.longest, table.whole | times, "  " if table.title else "")
 
 
 def _shown(value: Any, column: str) -> object:

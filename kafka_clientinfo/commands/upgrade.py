@@ -14,11 +14,10 @@ from ..releases.broker_releases import REFUSED, WORST_FIRST, release
 from ..releases.client_libraries import client_libraries
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
-from .messages import messages, send
+from .messages import TOKEN, Webhook, messages, send
 from .output import Table, add_formats, folded, limit_of, show
 from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
-from .webhook import TOKEN, Webhook
 
 HELP = "list who would break at another release of Kafka (exit code 3 if a client would)"
 EXAMPLES = (

@@ -15,10 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands import messages, webhook
-from kafka_clientinfo.commands.messages import Message
+from kafka_clientinfo.commands import messages
+from kafka_clientinfo.commands.messages import TOKEN, Message, Webhook
 from kafka_clientinfo.commands.ownership import OwnerImpact
-from kafka_clientinfo.commands.webhook import TOKEN, Webhook
 from kafka_clientinfo.config.owners import Owner
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
 from kafka_clientinfo.releases.broker_releases import ApiRange, Release
@@ -356,7 +355,7 @@ def test_what_a_receiver_refuses_is_told_without_secrets(
 
 
 def test_a_receiver_that_does_not_answer_is_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "_SECONDS", 0.2)
+    monkeypatch.setattr(messages, "_SECONDS", 0.2)
     delay = threading.Event()
     with receiver(delay=delay) as (url, _), pytest.raises(ClientInfoError, match="did not answer in time"):
         Webhook(url).post({})

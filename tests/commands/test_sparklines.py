@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_clientinfo.commands.sparklines import ASCII, BLOCKS, Marks, marks
+from kafka_clientinfo.commands.activity import ASCII, BLOCKS, Marks, marks
 from kafka_clientinfo.printable import safe
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.commands.text_layout import Grid, laid_out
+from kafka_clientinfo.commands.text_tables import Grid, laid_out
 
 ADVICE = "upgrade to Apache Kafka's Java client 2.1 or later"
 COLOURS = {"error": "31"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import __version__
-from kafka_clientinfo.commands.webhook import TOKEN, Webhook
+from kafka_clientinfo.commands.messages import TOKEN, Webhook
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
 
 
