@@ -15,7 +15,7 @@ from ..questions.queries import same
 from ..questions.topics import topics_of_clients
 from ..releases.broker_releases import FINE, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
-from .buckets import Buckets
+from .over_time import Buckets
 from .table import TEXT, cell, declared, select
 
 OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
@@ -72,12 +72,12 @@ class Inventory:
         for hashed, worst, broken, connections, hosts, last, total, requests, first, apis, *more in rows:
             client, lists = tuple(more[: len(CLIENT)]), more[len(CLIENT) :]
             self.rows_by_client[client] = len(self.table.rows)
-            self.table.total = total
             cluster, principal, own_id, *of_software = client
             self.table.add(
                 identity(own_id), principal, software(*of_software), IN_WORDS[WORST_FIRST[worst]], broken, connections,
                 requests, hosts, list(lists[0] or ())[:FEW_HOSTS], last, cluster,
             )  # fmt: skip
+            self.table.total = total
             if len(self.details) < self._limits.detailed:
                 self._detailed[hashed] = _facts(lists, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
                 for fact, texts in (("owners", self._owners.get(client)), ("topics", self.topics.get(client))):
@@ -149,10 +149,9 @@ class Inventory:
         opened, last = self._buckets.of("opened_at"), self._buckets.of("last_request_at")
         columns = f"{opened} AS opened, {last} AS last, count(*)"
         more = "AND role = 'client' GROUP BY 1, 2, 3"
-        for details, first, end, number in self._with_details(self._of_detailed(columns, "{connections}", more)):
-            self._buckets.add(details.setdefault("open", self._buckets.none()), first, end, number)
-        for details in filter(lambda details: "open" in details, self.details):
-            details["open"] = self._buckets.sums(details["open"])
+        rows = self._scope.query(self._of_detailed(columns, "{connections}", more))
+        for hashed, numbers in self._buckets.sums(rows).items():
+            self._detailed[hashed]["open"] = numbers
 
 
 def _hash(alias: str) -> str:

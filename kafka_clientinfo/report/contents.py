@@ -22,11 +22,10 @@ from ..questions.trust import unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
-from .activity import requests_over_time
-from .buckets import Buckets, buckets, open_by_software
 from .clients import Inventory, Limits, OwnersOfClients
+from .over_time import Buckets, buckets, connections_over_time, requests_over_time
 from .page import Section, embedded, page
-from .table import LIMIT, Column, Table, declarations, declared, read
+from .table import LIMIT, Table, declarations, declared, read
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_BYTES = 8_000_000
@@ -63,8 +62,8 @@ class _Contents:
         ((self.connections, self.brokers, self.requests, self.named, observed, first, last),) = scope.query(
             "SELECT count(*), count(DISTINCT broker), CAST(sum(requests) AS BIGINT), "
             "CAST(sum(CASE WHEN client_software_name = 'unknown' THEN 0 ELSE 1 END) AS BIGINT), "
-            "count(CASE WHEN start = 'observed' THEN 1 END), unix_micros(min(opened_at)), "
-            "unix_micros(max(last_request_at)) FROM {connections} WHERE role = 'client'"
+            "count(CASE WHEN start = 'observed' THEN 1 END), min(opened_at), max(last_request_at) "
+            "FROM {connections} WHERE role = 'client'"
         )
         if not self.connections:
             raise WarehouseError(
@@ -82,7 +81,7 @@ class _Contents:
             "connections": f"{self.connections:,}",
             "observed": "all" if observed == self.connections else f"{observed:,}",
             "brokers": f"{self.brokers:,}",
-            "span": f"{_day(first)} to {_day(last)} UTC",
+            "span": f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",
             "bucket": self.buckets.words,
         }
 
@@ -142,7 +141,6 @@ class _Contents:
         releases = declared("releases")
         for name, numbers in counts.items():
             releases.add(name, *numbers.values())
-        releases.total = len(counts)
         notes = [*filter(None, [unseen_starts(self.scope)]), *self.verdict.cannot_tell]
         if self.is_part:
             notes.append(
@@ -186,17 +184,7 @@ class _Contents:
         return self._section("software", table, figures=figures, plots=[(caption, drawn)])
 
     def _over_time(self) -> Section:
-        spans = self.buckets
-        by_software = open_by_software(self.scope, spans, plots.SERIES)
-        series = {software(*key) if key else plots.OTHERS: numbers for key, numbers in by_software.items()}
-        label = "Open connections over time by software; the table below has the numbers"
-        drawn = plots.over_time(series, spans.start, spans.width, label)
-        table = declared("open_connections", bucket=spans.words)
-        table.columns = [*table.columns, *(Column(name, name, "count") for name in series)]
-        for bucket, numbers in enumerate(zip(*series.values(), strict=True)):
-            table.add(spans.start + bucket * spans.width, *numbers)
-        table.total = len(table.rows)
-        plot = (f"Open connections of clients, for each {spans.words}", drawn)
+        table, plot = connections_over_time(self.scope, self.buckets)
         return self._section("connections_over_time", table, plots=[plot])
 
     def _negotiation(self) -> Section:
@@ -276,19 +264,11 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
     return table
 
 
-def _within(scope: Scope, first: int, last: int) -> Buckets:
+def _within(scope: Scope, first: datetime, last: datetime) -> Buckets:
     """Divide the span of the data that lies in scope: connections in scope may begin before it or end after it."""
-    since = _micros(scope.filters.since) if scope.filters.since else first
-    until = _micros(scope.filters.until) - 1 if scope.filters.until else last
-    return buckets(max(first, since), min(last, until))
-
-
-def _micros(time: datetime) -> int:
-    return (time - _EPOCH) // timedelta(microseconds=1)
-
-
-def _day(micros: int) -> str:
-    return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%d %H:%M}"
+    since, until, micro = scope.filters.since or first, scope.filters.until, timedelta(microseconds=1)
+    span = (max(first, since), last if until is None else min(last, until - micro))
+    return buckets(*((time - _EPOCH) // micro for time in span))
 
 
 def _bytes(number: int) -> str:

@@ -72,7 +72,8 @@ class Table:
     choose: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, *values: Any) -> None:
-        """Add a row; after the values of the columns, there may be the number of a client in the inventory."""
+        """Add a row and count it; after the values of the columns, there may be the number of a client in the inventory."""
+        self.total += 1
         cells = [cell(value, column.kind) for value, column in zip(values, self.columns, strict=False)]
         self.rows.append([*cells, *values[len(cells) :]])
 

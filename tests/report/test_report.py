@@ -22,7 +22,7 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.releases.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.report import contents, plots
-from kafka_clientinfo.report.buckets import MOST, buckets
+from kafka_clientinfo.report.over_time import MOST, buckets
 from kafka_clientinfo.report.page import embedded
 from kafka_clientinfo.report.table import declarations
 from kafka_clientinfo.tables.spec import CLIENT, table_spec
