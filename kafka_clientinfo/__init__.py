@@ -62,22 +62,18 @@ __all__ = [
 ]
 
 _WITH_SPARK = {
-    "RunReport": "runs.ingest",
-    "build": "runs.run",
-    "ingest": "runs.run",
-    "run": "runs.run",
-    "Check": "questions.checks",
-    "verify": "questions.verification",
-    "ForgetReport": "warehouse.maintenance",
-    "MaintenanceReport": "warehouse.maintenance",
-    "forget": "warehouse.maintenance",
-    "maintain": "warehouse.maintenance",
-    "Warehouse": "warehouse.warehouse",
-    "local_session": "spark.session",
+    "questions.checks": ("Check",),
+    "questions.verification": ("verify",),
+    "runs.ingest": ("RunReport",),
+    "runs.run": ("build", "ingest", "run"),
+    "spark.session": ("local_session",),
+    "warehouse.maintenance": ("ForgetReport", "MaintenanceReport", "forget", "maintain"),
+    "warehouse.warehouse": ("Warehouse",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WITH_SPARK:
-        return getattr(import_module(f".{_WITH_SPARK[name]}", __name__), name)
+    for module, names in _WITH_SPARK.items():
+        if name in names:
+            return getattr(import_module(f".{module}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

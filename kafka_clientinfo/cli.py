@@ -30,7 +30,6 @@ DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
 _UNCHANGED = "stopped; nothing was changed"
 _QUOTE = "; quote the query, as in 'SELECT * FROM who_connects'"
 
-
 _RELEASE = re.compile(r"v?\d+(\.\d+)*", re.ASCII)
 
 
@@ -43,9 +42,11 @@ class _Parser(argparse.ArgumentParser):
     _words: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse as argparse does, and keep the words for the errors."""
+        """Parse as argparse does, keep the words for the errors, and note as `own_parser` that of the command, if any."""
         self._words = sys.argv[1:] if args is None else list(args)
-        return super().parse_known_args(self._words, namespace)
+        arguments, unknown = super().parse_known_args(self._words, namespace)
+        arguments.own_parser = getattr(arguments, "own_parser", self)  # the command's is the first to end
+        return arguments, unknown
 
     def error(self, message: str) -> NoReturn:
         """End with the message; if required arguments are missing, name the words that were probably meant."""
@@ -88,13 +89,6 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def _command_parser(arguments: argparse.Namespace) -> argparse.ArgumentParser:
-    """Return the parser of the command that was given."""
-    (commands,) = (one for one in arguments.parser._actions if isinstance(one, argparse._SubParsersAction))
-    parser: argparse.ArgumentParser = commands.choices[arguments.command]
-    return parser
-
-
 def _unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
     """Return the message about arguments that a command does not take, with the option that was probably meant."""
     options = _options(parser)
@@ -122,8 +116,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     try:
         arguments, unknown = command_line().parse_known_args(argv)
         if unknown:
-            command = _command_parser(arguments)
-            command.error(_unknown(unknown, command))
+            arguments.own_parser.error(_unknown(unknown, arguments.own_parser))
     except SystemExit as stop:
         return int(stop.code or DONE)
     except ClientInfoError as error:
