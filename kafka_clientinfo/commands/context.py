@@ -1,8 +1,11 @@
 """One call of a command: its arguments, settings, Spark session, and progress on a terminal."""
 
 import argparse
+import json
 import os
 import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -167,6 +170,12 @@ class Context:
         """Clear the terminal's line that shows the progress."""
         if self.progress is not None:
             self.progress.clear()
+
+    def show_report(self, report: Any, text: Callable[[], str]) -> None:
+        """Print the report of a command that changes tables, a dataclass, as JSON with --json, else as text."""
+        self.end_progress()
+        shown = json.dumps(asdict(report), ensure_ascii=True, default=str) if self.arguments.json else text()
+        text_tables.output(shown)
 
 
 def notes_on(state: State, root: str) -> list[str]:

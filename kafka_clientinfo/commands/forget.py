@@ -1,8 +1,6 @@
 """The command `forget`: removes all rows of a cluster from the warehouse."""
 
 import argparse
-import json
-from dataclasses import asdict
 
 from ..printable import argument, safe
 from . import text_tables
@@ -19,20 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    arguments = context.arguments
-    cluster = argument("--cluster", arguments.cluster)
+    cluster = argument("--cluster", context.arguments.cluster)
     settings = context.settings()
     spark = context.session(settings)
     from ..warehouse.maintenance import forget
 
     report = forget(spark, context.warehouse, cluster, settings, context.progress)
-    context.end_progress()
-    if arguments.json:
-        text_tables.output(json.dumps(asdict(report), ensure_ascii=True))
-        return 0
     rows = [(name, number) for name, number in report.deleted.items() if number]
-    text_tables.output(
+    text = (
         f"Rows of {safe(cluster)} that were deleted:\n{text_tables.columns(('table', 'rows'), rows)}\n"
         "Their files stay until `kafka-clientinfo maintain` deletes what no table has used for a week."
     )
+    context.show_report(report, lambda: text)
     return 0

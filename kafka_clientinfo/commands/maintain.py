@@ -1,10 +1,8 @@
 """The command `maintain`: compacts tables, deletes unused files and, with retention, old requests."""
 
 import argparse
-import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..config.toml_files import shown
@@ -60,8 +58,7 @@ def execute(context: Context) -> int:
     from ..warehouse.maintenance import maintain
 
     report = maintain(spark, context.warehouse, settings, context.progress)
-    context.end_progress()
-    text_tables.output(json.dumps(asdict(report), ensure_ascii=True) if arguments.json else as_text(report))
+    context.show_report(report, lambda: as_text(report))
     return 0
 
 

@@ -1,10 +1,8 @@
 """The command `run`, and the code that it shares with its two steps, the commands `ingest` and `build`."""
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..printable import safe
@@ -68,11 +66,7 @@ def execute(context: Context) -> int:
         started = time.monotonic()
         report = action(spark, *inputs, context.warehouse, settings, context.progress)
     elapsed = time.monotonic() - started
-    context.end_progress()
-    if arguments.json:
-        text_tables.output(json.dumps(asdict(report), ensure_ascii=True, default=str))
-    else:
-        text_tables.output(_as_text(report, elapsed, context))
+    context.show_report(report, lambda: _as_text(report, elapsed, context))
     return int(is_incomplete(report.problems, report.files))
 
 
