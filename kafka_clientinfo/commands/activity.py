@@ -64,25 +64,17 @@ def execute(context: Context) -> int:
     arguments = context.arguments
     owners = given_owners(context)
     scope, notes = context.scope("client_activity")
-    answer = answered(scope, arguments.by, arguments.top, limit_of(arguments), is_text(arguments), owners=owners)
-    show(arguments, [answer.table], [*answer.notes, *notes])
+    table, sentences = answered(scope, arguments.by, arguments.top, limit_of(arguments), is_text(arguments), owners)
+    show(arguments, [table], [*sentences, *notes])
     return 0
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A table, and sentences below it in text."""
-
-    table: Table
-    notes: Sequence[str]
-
-
 def answered(
-    scope: Scope, by: str, top: str, limit: int, for_text: bool, title: str = "", owners: Owners | None = None
-) -> Answer:
-    """Answer by the columns `BY[by]`, the first in the order `top`; text has fewer columns, and requests over time.
+    scope: Scope, by: str, top: str, limit: int, for_text: bool, owners: Owners, title: str = ""
+) -> tuple[Table, list[str]]:
+    """Answer by the columns `BY[by]`, the first in the order `top`, with the sentences that stand below it in text.
 
-    Owners are one more column of clients, or what the answer is by.
+    Text has fewer columns, and requests over time. Owners are one more column of clients, or what the answer is by.
     """
     of_clients = _owners_of_clients(scope, owners) if by in ("client", "owner") else {}
     known = sorted({owner for several in of_clients.values() for owner in several}, key=lambda owner: owner.name)
@@ -99,27 +91,22 @@ def answered(
         if shared:
             verbs = "has several owners and counts" if shared == 1 else "have several owners and count"
             notes.append(f"{counted(shared, 'client')} {verbs} for each of them.")
-        table = _named_owners(table, known)
-    elif by == "client" and owners is not None and owners.rules:
+        rows = [(*named(None if row[0] is None else known[row[0]]), *row[1:]) for row in table.rows]
+        table = replace(table, columns=("owner", "contact", *table.columns[1:]), rows=rows)
+    elif by == "client" and owners.rules:
         names = {client: [owner.name for owner in several] for client, several in of_clients.items()}
         table = table.with_lists("owners", CLIENT_KEY, names)
-    return Answer(table, notes)
+    return table, notes
 
 
-def _owners_of_clients(scope: Scope, owners: Owners | None) -> dict[tuple[Any, ...], list[Owner]]:
+def _owners_of_clients(scope: Scope, owners: Owners) -> dict[tuple[Any, ...], list[Owner]]:
     """Return the owners of each client that has any, by the columns of `CLIENT_KEY`, sorted by name."""
-    if owners is None or not owners.rules:
+    if not owners.rules:
         return {}
     by_client: dict[tuple[Any, ...], set[Owner]] = {}
     for client, several in Ownership(owners, scope).of_clients().items():
         by_client.setdefault(client[: len(CLIENT_KEY)], set()).update(several)
     return {client: sorted(several, key=lambda owner: owner.name) for client, several in by_client.items()}
-
-
-def _named_owners(table: Table, owners: Sequence[Owner]) -> Table:
-    """Return a table with the owners' names and contacts in place of their numbers."""
-    rows = [(*named(None if row[0] is None else owners[row[0]]), *row[1:]) for row in table.rows]
-    return replace(table, columns=("owner", "contact", *table.columns[1:]), rows=rows)
 
 
 def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tuple[Table, list[str]]:

@@ -313,15 +313,10 @@ def _put_in_place(part: Path, path: Path, content: bytes) -> None:
     except OSError as error:
         if error.errno not in _NO_RENAME:
             raise
-        _write(path, content)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file in place, and take from others the right to read it if it existed."""
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
-        with suppress(OSError):  # some mounts of buckets have no modes
-            os.fchmod(file.fileno(), 0o600)
-        file.write(content)
+        with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
+            with suppress(OSError):  # some mounts of buckets have no modes
+                os.fchmod(file.fileno(), 0o600)  # others may have had the right to read it
+            file.write(content)
 
 
 def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST, blocks: bool = True) -> str:

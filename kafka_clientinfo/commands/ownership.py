@@ -193,15 +193,10 @@ class Ownership:
             row["owner"], row["verdict"] = owners[endpoint], WORST_FIRST[row["rank"]]
         add_probable(tables, not_fine, target)
         for (owner, *_), same_use in grouped(not_fine, ("owner", *USE)).items():
-            impacts[owner].uses.append(
-                same_use[0]
-                | {
-                    "all_hosts": {row["remote_host"] or UNKNOWN for row in same_use},
-                    "requests": sum(row["requests"] for row in same_use),
-                    "first_seen": min(row["first_seen"] for row in same_use),
-                    "last_seen": max(row["last_seen"] for row in same_use),
-                }
-            )
+            hosts, requests = {row["remote_host"] or UNKNOWN for row in same_use}, _sum(same_use, "requests")
+            first, last = _span(same_use, "first_seen", "last_seen")
+            sums = {"all_hosts": hosts, "requests": requests, "first_seen": first, "last_seen": last}
+            impacts[owner].uses.append(same_use[0] | sums)
         for (owner, _), rank in gravest.items():
             impacts[owner].clients[WORST_FIRST[rank]] += 1
         return impacts
@@ -223,15 +218,8 @@ def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit
     lines = []
     for owner, impact in impacts.items():
         breaking = [use for use in impact.uses if use["verdict"] == REFUSED]
-        lines.append(
-            (
-                *named(owner),
-                *(impact.clients[verdict] for verdict in WORST_FIRST),
-                sum(use["requests"] for use in breaking),
-                min((use["first_seen"] for use in breaking), default=None),
-                max((use["last_seen"] for use in breaking), default=None),
-            )
-        )
+        clients = (impact.clients[verdict] for verdict in WORST_FIRST)
+        lines.append((*named(owner), *clients, _sum(breaking, "requests"), *_span(breaking, "first_seen", "last_seen")))
     lines.sort(key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))
     return Table(f"Clients by owner, Kafka {target}", columns, lines).first(limit)
 
@@ -256,4 +244,4 @@ def _sum(rows: Sequence[Mapping[str, Any]], name: str) -> int:
 
 
 def _span(rows: Sequence[Mapping[str, Any]], first: str, last: str) -> tuple[Any, Any]:
-    return min(row[first] for row in rows), max(row[last] for row in rows)
+    return min((row[first] for row in rows), default=None), max((row[last] for row in rows), default=None)

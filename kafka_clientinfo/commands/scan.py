@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ..config.owners import Owners
 from ..config.settings import Settings
 from ..config.toml_files import shown
 from ..errors import ConfigError, pip_install
@@ -261,9 +262,9 @@ class _Scan:
             return []
         scope = Scope(self._tables, bucket_minutes=self._settings.bucket_minutes)
         title = f"Activity by {by}, the most {activity.WORDS[top]} first"
-        answer = activity.answered(scope, by, top, limit, is_text(self._arguments), title)
-        self._notes_on_activity = answer.notes
-        return [answer.table]
+        for_text = is_text(self._arguments)
+        table, self._notes_on_activity = activity.answered(scope, by, top, limit, for_text, Owners(), title)
+        return [table]
 
     def _document(self, of_log: list[Table], verdict: Impact | None) -> dict[str, Any]:
         assert self._reading is not None

@@ -294,25 +294,19 @@ def laid_out(grid: Grid, width: int | None, colours: Mapping[str, str], blocks: 
 
     With `blocks` False, step 3 is left out, so that every row is one line.
     """
-    limits = grid.limits()
-    if width is None or grid.width(limits) <= width:
-        return _in_columns(grid, limits, colours)
-    grid, equal = grid.without_equal_columns()
-    limits = grid.limits_in(width)
-    if blocks and grid.rows and grid.width(limits) > width:
-        layout = _in_blocks(grid, width, colours)
-        return replace(layout, text=(f"{equal}\n" if equal else "") + layout.text)
-    layout = _in_columns(grid, limits, colours)
-    return replace(layout, text=equal + layout.text)
-
-
-def _in_columns(grid: Grid, limits: Sequence[int], colours: Mapping[str, str]) -> Layout:
+    limits, equal = grid.limits(), ""
+    if width is not None and grid.width(limits) > width:
+        grid, equal = grid.without_equal_columns()
+        limits = grid.limits_in(width)
+        if blocks and grid.rows and grid.width(limits) > width:
+            layout = _in_blocks(grid, width, colours)
+            return replace(layout, text=(f"{equal}\n" if equal else "") + layout.text)
     is_cut = any(
         isinstance(cell, str) and len(cell) > limit
         for row in grid.rows
         for cell, limit in zip(row, limits, strict=True)
     )
-    return Layout(columns(grid.header, grid.rows, grid.indent, limits, colours), is_cut)
+    return Layout(equal + columns(grid.header, grid.rows, grid.indent, limits, colours), is_cut)
 
 
 def _in_blocks(grid: Grid, width: int, colours: Mapping[str, str]) -> Layout:

@@ -4,11 +4,11 @@ import argparse
 
 from ..errors import ConfigError
 from ..printable import argument
-from ..questions.filters import Scope, add_filters
+from ..questions.filters import add_filters
 from ..questions.topics import ALL, UNUSED, clients_of, coverage, unresolved
 from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
-from .output import Table, add_formats, ask, is_text, limit_of, show
+from .output import add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners, named
 
 HELP = "list topics with their producers and consumers, the clients of one topic, or topics that nobody uses"
@@ -39,7 +39,10 @@ def execute(context: Context) -> int:
             raise ConfigError("--unused takes no topic and no filter but --cluster: nobody uses these topics")
     owners = given_owners(context)
     scope, notes = context.scope("topic_usage")
-    table = _answer(scope, arguments, limit_of(arguments))
+    statement, parameters = UNUSED if arguments.unused else ALL, None
+    if arguments.topic is not None:
+        statement, parameters = clients_of(scope, argument("TOPIC", arguments.topic))
+    table = ask(scope, "", statement, parameters, limit_of(arguments))
     if owners.rules:
         if arguments.topic is not None:
             table = table.with_lists("owners", CLIENT, Ownership(owners, scope).names_of_clients())
@@ -49,12 +52,3 @@ def execute(context: Context) -> int:
         notes = [*notes, *(coverage(scope) if arguments.unused else filter(None, [unresolved(scope)]))]
     show(arguments, [table], notes)
     return 0
-
-
-def _answer(scope: Scope, arguments: argparse.Namespace, limit: int) -> Table:
-    if arguments.unused:
-        return ask(scope, "", UNUSED, None, limit)
-    if arguments.topic is None:
-        return ask(scope, "", ALL, None, limit)
-    statement, parameters = clients_of(scope, argument("TOPIC", arguments.topic))
-    return ask(scope, "", statement, parameters, limit)

@@ -7,7 +7,7 @@ from typing import Any
 from ..config.rules import SEVERITY_ORDER, rules
 from ..errors import ConfigError
 from ..printable import safe
-from ..questions.filters import Scope, add_filters
+from ..questions.filters import add_filters
 from ..questions.presenter import who
 from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
@@ -33,6 +33,7 @@ _NO_ANSWERS = (
 _LONGEST = 40
 """Characters of a client's text in a line."""
 _ORDER = f"{SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, connection_id, opened_at, opened_seq, group_id"
+"""Errors first, then the latest."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,27 +51,19 @@ def execute(context: Context) -> int:
     owners = given_owners(context)
     scope, notes = context.scope("violations")
     notes = [*notes, *limits(arguments, scope)]
-    ownership = Ownership(owners, scope) if owners.rules else None
+    ownership = Ownership(owners, scope)
     limit = LIMIT if arguments.json and arguments.limit is None else limit_of(arguments)
-    if ownership and arguments.by:
-        show(arguments, [ownership.violations(*_of_rules(arguments.rule), limit)], notes)
+    condition, parameters = _of_rules(arguments.rule)
+    if arguments.by:
+        show(arguments, [ownership.violations(condition, parameters, limit)], notes)
         return 0
-    table = _violations(scope, arguments.rule, limit, ownership)
+    statement = f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}"
+    table = ask(scope, "", statement, parameters, limit)
+    if owners.rules:
+        table = table.with_column("owner", [named(ownership.of_violation(row))[0] for row in table.dicts()])
     document = {"total": table.total, "violations": table.dicts()}
     show(arguments, [table], notes, document, lambda: _as_text(table, notes))
     return 0
-
-
-def _violations(scope: Scope, names: Sequence[str], limit: int, ownership: Ownership | None) -> Table:
-    """Return the violations of these rules, or of all if `names` is empty: errors first, then by time, latest first.
-
-    With `ownership`, the table has one more column with the owner's name.
-    """
-    condition, parameters = _of_rules(names)
-    table = ask(scope, "", f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}", parameters, limit)
-    if ownership is None:
-        return table
-    return table.with_column("owner", [named(ownership.of_violation(row))[0] for row in table.dicts()])
 
 
 def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
