@@ -80,8 +80,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"kafka-clientinfo {__version__}")
     added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        examples = [f"  kafka-clientinfo {example}" for example in getattr(command, "EXAMPLES", ())]
-        below = "\n".join(["examples:", *examples]) if examples else None
+        below = "\n".join(["examples:", *(f"  kafka-clientinfo {example}" for example in command.EXAMPLES)])
         layout = argparse.RawDescriptionHelpFormatter
         one = added.add_parser(name, help=command.HELP, description=command.HELP, epilog=below, formatter_class=layout)
         command.add_arguments(one)
@@ -124,7 +123,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     context = Context(arguments, spark)
     try:
         _check(arguments)
-        code: int = COMMANDS[arguments.command].execute(context)
+        code: int = COMMANDS[arguments.command].execute(context) or DONE
         context.forget_spark_log()
         return code
     except (Exception, KeyboardInterrupt) as error:

@@ -11,6 +11,6 @@ COMMANDS = {
 }  # fmt: skip
 """The command modules by name, in the order of the help.
 
-Each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code. Some have `EXAMPLES` (command
-lines for their help) and `STOPPED` (their message at Ctrl-C; by default the message says that nothing was changed).
+Each has `HELP`, `EXAMPLES` (command lines for its help), `add_arguments(parser)` and `execute(context)`, which returns the
+exit code, or None for 0. Some have `STOPPED` (their message at Ctrl-C; by default it says that nothing was changed).
 """

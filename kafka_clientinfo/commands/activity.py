@@ -60,13 +60,12 @@ def add_top(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", choices=tuple(TOP), help=words)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments = context.arguments
     owners = given_owners(context)
     scope, notes = context.scope("client_activity")
     table, sentences = answered(scope, arguments.by, arguments.top, limit_of(arguments), is_text(arguments), owners)
     show(arguments, [table], [*sentences, *notes])
-    return 0
 
 
 def answered(

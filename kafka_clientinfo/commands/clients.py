@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_formats(parser, _LIMIT)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments = context.arguments
     owners = given_owners(context)
     scope, notes = context.scope("client_inventory")
@@ -50,4 +50,3 @@ def execute(context: Context) -> int:
     elif is_text(arguments):
         notes = [f"{nobody(scope, 'No client')}.", *notes]
     show(arguments, [table], notes)
-    return 0

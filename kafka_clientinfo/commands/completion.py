@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     import shtab
 
     from ..config.rules import rules
@@ -42,7 +42,6 @@ def execute(context: Context) -> int:
     script = shtab.complete(parser, context.arguments.shell)
     # Below its title the generator names other folders than our help does.
     text_tables.output(re.sub(r"\A(#compdef .*\n)?\n*(?:#.*\n)+", r"\1", script, count=1))
-    return 0
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_formats(parser, _LIMIT)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments = context.arguments
     scope, notes = context.scope("connections")
     connection_id = argument("ID", arguments.id)
@@ -97,16 +97,12 @@ def execute(context: Context) -> int:
     ]
     document = {
         "connection_id": connection_id,
-        "connections": [
-            {key: value.dicts() if isinstance(value, Table) else value for key, value in connection.items()}
-            for connection in with_parts
-        ],
-        "failed_requests": failed.dicts(),
+        "connections": with_parts,
+        "failed_requests": failed,
     }
     if connections.more:
         notes = [f"{connections.more} more connections have this id; --limit 0 shows all.", *notes]
     show(arguments, [*shown, failed], notes, document)
-    return 0
 
 
 def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -51,22 +51,6 @@ KeyedRows = list[tuple[tuple[Any, ...], dict[str, Any]]]
 """Rows as pairs of the values of their key columns and the row."""
 
 
-@dataclass(frozen=True)
-class _Day:
-    """The clients, breaking uses and violations of one day.
-
-    Attributes:
-        clients: by `_WHO`: the client's software (names with versions, or `unknown`), the reasons why it is unknown, and
-            `_COUNTS` of the connections that count on this day.
-        breaking: uses that the target refuses, by `_WHO`, api_name and api_version.
-        violations: by severity, blames, rule, `_WHO` and group_id.
-    """
-
-    clients: ByKey
-    breaking: ByKey
-    violations: ByKey
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     days = "a date in UTC such as 2026-11-21, yesterday, today, or 7d for seven days ago"
     parser.add_argument("--from", dest="from_day", required=True, metavar="DAY", help=f"the earlier day: {days}")
@@ -84,7 +68,7 @@ def execute(context: Context) -> int:
         raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
     scope, waiting = context.scope("connections")
     notes = [*_check_days(scope, (first, second)), *waiting]
-    changes = _changes(*(_day(_on(day, scope), arguments.target) for day in (first, second)))
+    changes = _changes(*(_on(day, scope) for day in (first, second)), arguments.target)
     document = {"from": str(first), "to": str(second), "target": arguments.target}
     shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
@@ -138,11 +122,12 @@ def _on(day: date, scope: Scope) -> Scope:
     return replace(scope, filters=replace(scope.filters, since=begin, until=begin + timedelta(days=1)))
 
 
-def _day(scope: Scope, target: str | None) -> _Day:
-    return _Day(_clients(scope), _breaking(scope, target) if target is not None else {}, _violations(scope))
-
-
 def _clients(scope: Scope) -> ByKey:
+    """Return the clients of a day, by `_WHO`.
+
+    Each has its software (names with versions, or `unknown`), the reasons why it is unknown, and `_COUNTS` of the
+    connections that count on this day.
+    """
     key = ", ".join((*CLIENT, "reason_unknown", "remote_host"))
     rows = scope.query(
         f"SELECT {key}, count(*) AS connections, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
@@ -165,6 +150,7 @@ def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _breaking(scope: Scope, target: str) -> ByKey:
+    """Return the uses of a day that the target refuses, by `_WHO`, api_name and api_version."""
     own = ", ".join(CLIENT)
     uses = (
         f"SELECT {own}, api_key, api_name, api_version, count(*) AS connections, "
@@ -185,6 +171,7 @@ def _breaking(scope: Scope, target: str) -> ByKey:
 
 
 def _violations(scope: Scope) -> ByKey:
+    """Return the violations of a day, by severity, blames, rule, `_WHO` and group_id."""
     names = ("severity", "blames", "rule", *_WHO, "group_id")
     rows = scope.query(
         f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS severity_rank "
@@ -194,20 +181,21 @@ def _violations(scope: Scope) -> ByKey:
     return {tuple(row[name] for name in names): row for row in rows}
 
 
-def _changes(before: _Day, after: _Day) -> list[Table]:
+def _changes(before: Scope, after: Scope, target: str | None) -> list[Table]:
     """Return one table for each kind of change from the earlier to the later day."""
+    clients_before, clients = _clients(before), _clients(after)
     changed, unknown = [], []
-    for who, later in after.clients.items():
-        if who in before.clients:
-            earlier = before.clients[who]["software"]
+    for who, later in clients.items():
+        if who in clients_before:
+            earlier = clients_before[who]["software"]
             both = later | {"before": earlier, "after": later["software"]}
             named = set(later["software"]) - {UNKNOWN}
             if named and named != set(earlier) - {UNKNOWN}:
                 changed.append((who, both))
             if UNKNOWN in later["software"] and UNKNOWN not in earlier:
                 unknown.append((who, both))
-    new, gone = _without(after.clients, before.clients), _without(before.clients, after.clients)
-    breaking = _without(after.breaking, before.breaking)
+    new, gone = _without(clients, clients_before), _without(clients_before, clients)
+    breaking = [] if target is None else _without(_breaking(after, target), _breaking(before, target))
     return [
         _client_table("new", "New clients", ("software",), new),
         _client_table("gone", "Clients that are gone", ("software",), gone),
@@ -216,7 +204,7 @@ def _changes(before: _Day, after: _Day) -> list[Table]:
         _client_table(
             "newly_breaking", "Clients that would newly break", ("software", "api_name", "api_version", "reason"), breaking
         ),
-        _more_violations(before.violations, after.violations),
+        _more_violations(_violations(before), _violations(after)),
     ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster", required=True, metavar="NAME", help="the cluster, as `summary` names it")
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     cluster = argument("--cluster", context.arguments.cluster)
     settings = context.settings()
     spark = context.session(settings)
@@ -29,4 +29,3 @@ def execute(context: Context) -> int:
         "Their files stay until `kafka-clientinfo maintain` deletes what no table has used for a week."
     )
     context.show_report(report, lambda: text)
-    return 0

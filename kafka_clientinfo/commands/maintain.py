@@ -51,7 +51,7 @@ def _number_of(what: str) -> Callable[[str], int]:
     return number
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments = context.arguments
     settings = context.settings(retention_days=arguments.retention_days, vacuum_hours=arguments.vacuum_hours)
     spark = context.session(settings)
@@ -59,7 +59,6 @@ def execute(context: Context) -> int:
 
     report = maintain(spark, context.warehouse, settings, context.progress)
     context.show_report(report, lambda: as_text(report))
-    return 0
 
 
 def as_text(report: "MaintenanceReport") -> str:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ..questions.filters import Scope
     from ..questions.queries import Tables
 
-FORMATS = ("json", "csv", "markdown")
 _NUMBER = re.compile(r"[0-9]{1,30}")
 _MOST_ROWS = 1_000_000_000
 """The largest --limit: LIMIT gets one row more, which both engines accept."""
@@ -137,7 +136,7 @@ def limit_of(arguments: argparse.Namespace) -> int:
 
 def is_text(arguments: argparse.Namespace) -> bool:
     """Return whether the output is text, as the arguments name no other form."""
-    return not any(getattr(arguments, name) for name in FORMATS)
+    return not (arguments.json or arguments.csv or arguments.markdown)
 
 
 def ask(
@@ -209,6 +208,8 @@ def plain(value: Any) -> Any:
     """Return a value as one that JSON can hold."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Table):
+        return plain(value.dicts())
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, bytes):

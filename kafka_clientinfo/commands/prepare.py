@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -45,7 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         java = check_java()
         given = load_settings().spark
         if not delta_is_given(given):
-            _fetch(given)
+            with tempfile.TemporaryFile() as log:
+                try:
+                    ensure_jars(given, log)
+                except ClientInfoError as error:
+                    raise ClientInfoError(f"{error}; {_last_line(log)}") from error
     except (ClientInfoError, OSError) as error:
         text_tables.complain(error)
         return 1
@@ -58,14 +62,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (OSError, subprocess.SubprocessError) as error:
         text_tables.complain(f"no archive of classes could be made, so that runs start some seconds later: {error}")
     return 0
-
-
-def _fetch(conf: Mapping[str, str]) -> None:
-    with tempfile.TemporaryFile() as log:
-        try:
-            ensure_jars(conf, log)
-        except ClientInfoError as error:
-            raise ClientInfoError(f"{error}; {_last_line(log)}") from error
 
 
 def _train(logs: Sequence[str], target: Path) -> None:
@@ -87,6 +83,8 @@ def _last_line(log: IO[bytes]) -> str:
 
 def _run_everything(logs: Sequence[str], target: Path) -> int:
     """Run what users run (a first run, one with new bytes, reports) in one session that records its classes."""
+    from pyspark.sql import SparkSession
+
     from .. import cli
 
     options = with_recording(dict(load_settings().spark), target)["spark.driver.extraJavaOptions"]
@@ -97,18 +95,10 @@ def _run_everything(logs: Sequence[str], target: Path) -> int:
         codes = [cli.main(["run", *logs[:until], *common]) for until in range(1, len(logs) + 1)]
         for report in (["violations"], ["upgrade", "--all-targets"]):
             cli.main([*report, *common])  # its exit code depends on the logs
-        _end_spark()
+        if (session := SparkSession.getActiveSession()) is not None:
+            session.stop()
+        end_session(_PATIENCE_SECONDS)  # waits for its JVM, which writes the archive just before it ends
     return max(codes)
-
-
-def _end_spark() -> None:
-    """Stop the session and wait for its JVM, which writes the archive just before it ends."""
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.getActiveSession()
-    if session is not None:
-        session.stop()
-    end_session(_PATIENCE_SECONDS)
 
 
 if __name__ == "__main__":

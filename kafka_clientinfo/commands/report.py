@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_owners(parser)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments = context.arguments
     target = arguments.target or list(releases())[-1]
     owners = given_owners(context)
@@ -50,4 +50,3 @@ def execute(context: Context) -> int:
     write_private(Path(arguments.output), page, "--output")
     context.end_progress()
     output(f"Wrote {safe(arguments.output)}, {len(page):,} bytes.")
-    return 0

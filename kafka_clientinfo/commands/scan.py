@@ -130,6 +130,8 @@ def execute(context: Context) -> int:
 class _Scan:
     """One reading of logs into tables, with an answer at its end and, with --follow, also before."""
 
+    _reading: "Reading"
+
     def __init__(self, context: Context, settings: Settings, tables: "MemoryTables") -> None:
         self._arguments = context.arguments
         self._progress = None if context.arguments.follow else context.progress
@@ -138,7 +140,7 @@ class _Scan:
         self._next = self._started + _FIRST
         self._is_stopped = False
         self._settings = settings
-        self._reading: Reading | None = None
+        self._is_planned = False
         self._notes_on_activity: Sequence[str] = ()
 
     def read(self) -> None:
@@ -151,6 +153,7 @@ class _Scan:
         with self._stopping() if self._arguments.follow else nullcontext():
             waiting = self._tick if self._arguments.follow else lambda: None
             self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
+            self._is_planned = True
             say = None if self._progress is None else self._progress.detail
             with watched(self._reading.size, say) as folder, closing(TaskCounter(folder, 0)) as counter:
                 self._reading.on_read = counter.add
@@ -180,7 +183,7 @@ class _Scan:
 
     def _tick(self) -> None:
         """End the reading after Ctrl-C; else answer again if it is time to."""
-        if self._reading is None:
+        if not self._is_planned:
             if self._is_stopped:
                 raise KeyboardInterrupt  # nothing was read yet, so there is nothing to answer
             return
@@ -209,7 +212,6 @@ class _Scan:
             The exit code: 3 if a client would break at --upgrade, 1 if a file was not read to its end or no file has a
             record, else 0.
         """
-        assert self._reading is not None
         self._tables.set_files(self._reading.files)
         self._tables.derive((*_ANSWERED_BY, *(["client_activity"] if self._arguments.activity else [])))
         limit = limit_of(self._arguments)
@@ -231,7 +233,6 @@ class _Scan:
 
     def _of_log(self, limit: int) -> list[Table]:
         """Return the files that were read, and the answers about them."""
-        assert self._reading is not None
         reports = self._reading.reports
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
         scope = Scope(self._tables)
@@ -267,7 +268,6 @@ class _Scan:
         return [table]
 
     def _document(self, of_log: list[Table], verdict: Impact | None) -> dict[str, Any]:
-        assert self._reading is not None
         document: dict[str, Any] = {table.name: table.dicts() for table in of_log}
         document["problems"] = [asdict(problem) for problem in self._reading.problems]
         return document if verdict is None else document | {"upgrade": asdict(verdict)}
@@ -278,7 +278,6 @@ class _Scan:
         return [*self._notes_on_activity, *([note] if minimums else [])]
 
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
-        assert self._reading is not None
         if verdict is None and not any(report["requests"] for report in self._reading.reports):
             return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(_NO_REQUESTS)}"
         in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
@@ -287,7 +286,6 @@ class _Scan:
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:
-        assert self._reading is not None
         reports = self._reading.reports
         read, records, requests, rejected, waiting = totals(
             reports, "to_offset", "records", "requests", "rejected", "pending_bytes"

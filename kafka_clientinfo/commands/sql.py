@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_formats(parser, _LIMIT)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     query = argument("the query", context.arguments.statement)
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
@@ -51,7 +51,6 @@ def execute(context: Context) -> int:
             raise ConfigError(f"the query cannot be answered: {_reason(error)}") from None
         raise
     show(context.arguments, [answer], notes_on(state, context.warehouse))
-    return 0
 
 
 def read_only(query: str) -> str:

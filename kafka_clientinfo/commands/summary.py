@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_formats(parser, SHOWN)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments, owners = context.arguments, given_owners(context)
     scope, notes = context.scope("connections")
     limit = limit_of(arguments)
@@ -76,7 +76,6 @@ def execute(context: Context) -> int:
         parts = [part for part in parts if part.name == "tables"]
         notes = [f"{nobody(scope, 'No connection')}.", *notes]
     show(arguments, parts, [*notes, *(limits(arguments, scope) if clusters.rows else [])])
-    return 0
 
 
 def rows_of_tables(counts: Mapping[str, int], root: str, of: str = "") -> Table:

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_formats(parser)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     tables = context.tables()
     state = require_state(tables.state(), context.warehouse)
     rows = []
@@ -31,4 +31,3 @@ def execute(context: Context) -> int:
     stored = Table("Tables", _COLUMNS, rows, name="tables")
     listed_views = Table("Views, for `kafka-clientinfo sql`", ("view", "answers"), queries, name="views")
     show(context.arguments, [stored, listed_views], notes_on(state, context.warehouse))
-    return 0

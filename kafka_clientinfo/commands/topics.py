@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_formats(parser, _LIMIT)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments = context.arguments
     if arguments.unused:
         given = ("since", "until", "principal", "client")
@@ -51,4 +51,3 @@ def execute(context: Context) -> int:
     if is_text(arguments):
         notes = [*notes, *(coverage(scope) if arguments.unused else filter(None, [unresolved(scope)]))]
     show(arguments, [table], notes)
-    return 0

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_formats(parser, LIMIT)
 
 
-def execute(context: Context) -> int:
+def execute(context: Context) -> None:
     arguments = context.arguments
     if unknown := sorted(set(arguments.rule) - set(rules())):
         raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
@@ -56,14 +56,13 @@ def execute(context: Context) -> int:
     condition, parameters = _of_rules(arguments.rule)
     if arguments.by:
         show(arguments, [ownership.violations(condition, parameters, limit)], notes)
-        return 0
+        return
     statement = f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}"
     table = ask(scope, "", statement, parameters, limit)
     if owners.rules:
         table = table.with_column("owner", [named(ownership.of_violation(row))[0] for row in table.dicts()])
     document = {"total": table.total, "violations": table.dicts()}
     show(arguments, [table], notes, document, lambda: _as_text(table, notes))
-    return 0
 
 
 def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
