@@ -3,7 +3,7 @@
 Details are a client's connections, violations, uses that are not fine at the target, and open connections over time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,9 +109,10 @@ class Inventory:
         wanted = ", ".join(f"'{name}'" for name in self._detailed)
         return f"SELECT {hashed} AS hashed, {columns} FROM {rows} AS t WHERE {hashed} IN ({wanted}) {more}"
 
-    def _with_details(self, statement: str) -> Iterator[tuple[Any, ...]]:
-        """Yield for each row the details of its client, and the row's columns after `hashed`."""
-        return ((self._detailed[row[0]], *row[1:]) for row in self._scope.query(statement))
+    def _add(self, name: str, statement: str, as_shown: Callable[..., list[Any]]) -> None:
+        """Add to the details of clients, under a name, the rows of SQL that begins with `hashed`, as the page shows them."""
+        for hashed, *row in self._scope.query(statement):
+            self._detailed[hashed].setdefault(name, []).append(as_shown(*row))
 
     def _add_connections(self) -> None:
         newest = f"row_number() OVER (PARTITION BY {_hash('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"
@@ -121,29 +122,25 @@ class Inventory:
         statement = (
             f"SELECT * FROM ({numbered}) AS n WHERE newest <= {self._limits.connections} ORDER BY hashed, newest"
         )
-        for details, *row in self._with_details(statement):
-            values = [cell(value, column.kind) for value, column in zip(row[:-1], self.connections, strict=True)]
-            details.setdefault("connections", []).append(values)
+        kinds = [column.kind for column in self.connections]
+        self._add("connections", statement, lambda *row: list(map(cell, row[:-1], kinds)))
 
     def _add_violations(self) -> None:
         joined = f"(SELECT c.*, v.severity, v.blames, v.rule, v.occurrences, v.message FROM {_VIOLATIONS})"
         columns = "severity, blames, rule, count(*), CAST(sum(occurrences) AS BIGINT), min(message)"
         more = f"GROUP BY 1, 2, 3, 4 ORDER BY hashed, {SEVERITY_ORDER}, rule, blames"
-        for details, severity, blames, rule, connections, occurrences, message in self._with_details(
-            self._of_detailed(columns, joined, more)
-        ):
-            row = [severity, blames, rule, connections, occurrences, cell(message, "text")]
-            details.setdefault("violations", []).append(row)
+        statement = self._of_detailed(columns, joined, more)
+        self._add("violations", statement, lambda *row: [*row[:-1], cell(row[-1], "text")])
 
     def _add_uses(self) -> None:
         rank = verdict_rank(self._target)
         columns = f"{rank} AS rank, api_name, api_version, requests, {verdict_reason(self._target)}"
         more = f"AND {rank} < {FINE} ORDER BY hashed, rank, requests DESC, api_name, api_version"
-        for details, rank_of_use, api, version, requests, why in self._with_details(
-            self._of_detailed(columns, "{upgrade_impact}", more)
-        ):
-            row = [IN_WORDS[WORST_FIRST[rank_of_use]], f"{api} v{version}", requests, explained(why)]
-            details.setdefault("uses", []).append(row)
+
+        def as_shown(rank: int, api: str, version: int, requests: int, why: str) -> list[Any]:
+            return [IN_WORDS[WORST_FIRST[rank]], f"{api} v{version}", requests, explained(why)]
+
+        self._add("uses", self._of_detailed(columns, "{upgrade_impact}", more), as_shown)
 
     def _add_timelines(self) -> None:
         opened, last = self._buckets.of("opened_at"), self._buckets.of("last_request_at")

@@ -71,26 +71,23 @@ def buckets(first: int, last: int) -> Buckets:
     return Buckets(start, width, count)
 
 
-def open_by_software(scope: Scope, cut: Buckets, most: int) -> dict[tuple[str, str] | None, list[int]]:
-    """Count the clients' connections that are open at some time in each bucket, per software name and version.
+def connections_over_time(scope: Scope, cut: Buckets) -> tuple[Table, tuple[str, str]]:
+    """Return a table of the clients' connections that are open at some time in each bucket, and caption and plot of it.
 
-    The `most` versions of software with the most connections have their own key; all others are together under None.
+    The versions of software with the most connections have their own column; all others have one together.
     """
     rows = scope.query(f"""
-        SELECT f.name, f.version, coalesce(f.rank, {most + 1}) AS rank, {cut.of("opened_at")} AS opened, {cut.of("last_request_at")} AS last, count(*) AS number
+        SELECT f.name, f.version, coalesce(f.rank, {plots.SERIES + 1}) AS rank, {cut.of("opened_at")} AS opened, {cut.of("last_request_at")} AS last, count(*) AS number
         FROM {{connections}} AS c
         LEFT JOIN (SELECT *, row_number() OVER (ORDER BY connections DESC, name, version) AS rank
                    FROM (SELECT client_software_name AS name, client_software_version AS version, count(*) AS connections
                          FROM {{connections}} WHERE role = 'client' GROUP BY ALL) AS s) AS f
-        ON f.rank <= {most} AND c.client_software_name = f.name AND c.client_software_version = f.version
+        ON f.rank <= {plots.SERIES} AND c.client_software_name = f.name AND c.client_software_version = f.version
         WHERE c.role = 'client' GROUP BY ALL ORDER BY rank""")
-    return cut.sums(((name, version) if rank <= most else None, *span) for name, version, rank, *span in rows)
-
-
-def connections_over_time(scope: Scope, cut: Buckets) -> tuple[Table, tuple[str, str]]:
-    """Return a table of the clients' open connections in each bucket, and caption and elements of its plot."""
-    by_software = open_by_software(scope, cut, plots.SERIES)
-    series = {software(*key) if key else plots.OTHERS: numbers for key, numbers in by_software.items()}
+    series = cut.sums(
+        (software(name, version) if rank <= plots.SERIES else plots.OTHERS, *span)
+        for name, version, rank, *span in rows
+    )
     label = "Open connections over time by software; the table below has the numbers"
     drawn = plots.over_time(series, cut.start, cut.width, label)
     table = _filled(declared("open_connections", bucket=cut.words), series, cut.start, cut.width)
@@ -106,7 +103,7 @@ def requests_over_time(scope: Scope) -> tuple[Table, list[tuple[str, str]]]:
     of_apis = Question("api").over_time(scope, steps)
     total = [sum(numbers) for numbers in zip(*of_apis.values(), strict=True)]
     by_client = _most(_named_clients(Question("client").over_time(scope, steps, plots.SERIES)), total)
-    by_api = _most(_by_api(of_apis, steps.count), total)
+    by_api = _most(_by_api(of_apis), total)
     drawn = []
     for words, series in (("client id", by_client), ("API", by_api)):
         caption = f"Requests by {words}, for each {steps.words}"
@@ -135,11 +132,11 @@ def _named_clients(series: Mapping[tuple[Any, ...], Sequence[int]]) -> Series:
     return named
 
 
-def _by_api(series: Mapping[tuple[Any, ...], Sequence[int]], steps: int) -> Series:
+def _by_api(series: Mapping[tuple[Any, ...], Sequence[int]]) -> Series:
     """Add up the clusters."""
     by_name: dict[str, list[int]] = {}
     for (_, name), numbers in series.items():
-        before = by_name.get(name, [0] * steps)
+        before = by_name.get(name, [0] * len(numbers))
         by_name[name] = [one + other for one, other in zip(before, numbers, strict=True)]
     return by_name
 

@@ -125,15 +125,10 @@ def cell(value: Any, kind: str) -> Any:
     if kind in TIMES:
         return value // 1_000_000
     if kind in ("texts", "lines"):
-        return _short_list([safe(item, TEXT) for item in list(value)[:_TEXTS]])
+        texts = [safe(item, TEXT) for item in list(value)[:_TEXTS]]
+        fitting = sum(length <= 2 * TEXT for length in accumulate(map(len, texts)))  # those up to each text, together
+        return texts if fitting == len(texts) else [*texts[:fitting], "…"]
     return safe(value, TEXT)
-
-
-def _short_list(texts: list[str]) -> list[str]:
-    """Return the first texts, with up to 2 * TEXT characters together, and an ellipsis for the others."""
-    lengths = list(accumulate(map(len, texts)))
-    fitting = sum(length <= 2 * TEXT for length in lengths)
-    return texts if fitting == len(texts) else [*texts[:fitting], "…"]
 
 
 def select(columns: Sequence[Column]) -> str:
