@@ -134,10 +134,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
-        if extra := failures.missing_extra(error):
-            return _fail(extra, FAILURE)
-        if (wrong := _damage(arguments)) is not None:
-            return _fail(wrong, FAILURE)
+        if cause := failures.missing_extra(error) or _damage(arguments):
+            return _fail(cause, FAILURE)
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where"]
         if context.spark_log is not None:
             where.append(f"Spark's log is {context.spark_log}")
@@ -157,14 +155,12 @@ def _damage(arguments: argparse.Namespace) -> str | None:
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse an invalid warehouse, cluster or release before anything is opened; put measured releases for others."""
     for option in ("warehouse", "cluster"):
-        text = getattr(arguments, option, None)
-        if text is not None:
+        if (text := getattr(arguments, option, None)) is not None:
             argument(f"--{option}", text)
     if "warehouse" in arguments and arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
         raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
     for option in ("target", "upgrade"):
-        asked = getattr(arguments, option, None)
-        if asked is not None:
+        if (asked := getattr(arguments, option, None)) is not None:
             measured = release(asked)
             if (sentence := other_release(asked, measured)) is not None:
                 text_tables.complain(sentence)

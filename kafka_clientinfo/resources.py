@@ -12,9 +12,7 @@ from pathlib import Path
 
 def _folder(name: str) -> Traversable:
     inside = files("kafka_clientinfo") / name
-    if inside.is_dir():
-        return inside
-    return Path(__file__).resolve().parent.parent / name
+    return inside if inside.is_dir() else Path(__file__).resolve().parent.parent / name
 
 
 def schemas() -> Traversable:

@@ -27,13 +27,8 @@ def execute(context: Context) -> None:
     parser: argparse.ArgumentParser = context.arguments.parser
     of_release = tuple(releases())
     choices = {"target": of_release, "upgrade": of_release, "rule": tuple(rules())}
-    path_kinds = {
-        "warehouse": shtab.DIRECTORY,
-        "conf": shtab.FILE,
-        "owners": shtab.FILE,
-        "messages": shtab.DIRECTORY,
-        "logs": shtab.FILE,
-    }
+    path_kinds = dict.fromkeys(("warehouse", "messages"), shtab.DIRECTORY)
+    path_kinds |= dict.fromkeys(("conf", "owners", "logs"), shtab.FILE)
     for action in _actions(parser):
         if action.dest in choices:
             action.choices = choices[action.dest]

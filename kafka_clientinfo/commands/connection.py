@@ -46,13 +46,7 @@ _PARTS = (
         "api_usage",
         "first_at, api_key, api_version, header_version",
     ),
-    (
-        "groups",
-        "Groups",
-        "*",
-        "connection_groups",
-        "group_id",
-    ),
+    ("groups", "Groups", "*", "connection_groups", "group_id"),
     (
         "violations",
         "Violations",
@@ -95,11 +89,7 @@ def execute(context: Context) -> None:
         for number, connection in enumerate(with_parts, 1)
         for table in _shown(connection, f"{number} of {connections.total}")
     ]
-    document = {
-        "connection_id": connection_id,
-        "connections": with_parts,
-        "failed_requests": failed,
-    }
+    document = {"connection_id": connection_id, "connections": with_parts, "failed_requests": failed}
     if connections.more:
         notes = [f"{connections.more} more connections have this id; --limit 0 shows all.", *notes]
     show(arguments, [*shown, failed], notes, document)
@@ -112,14 +102,11 @@ def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     same += " AND opened_at = CAST({opened_at} AS TIMESTAMP)"
     key["opened_at"] = sql_time(connection["opened_at"])
     probable = tables.query(f"SELECT {', '.join(_PROBABLE)} FROM {{probable_connections}} WHERE {same}", key).dicts()
-    return (
-        connection
-        | (probable[0] if probable else {})
-        | {
-            name: ask(tables, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
-            for name, title, columns, table, order in _PARTS
-        }
-    )
+    parts = {
+        name: ask(tables, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
+        for name, title, columns, table, order in _PARTS
+    }
+    return connection | (probable[0] if probable else {}) | parts
 
 
 def _shown(connection: dict[str, Any], number: str) -> list[Table]:
@@ -152,8 +139,6 @@ def _alike(tables: Tables, connection_id: str) -> str:
         f"ORDER BY connection_id LIMIT {_ALIKE}"
     )
     names = [repr(name) for (name,) in tables.query(statement, {"id": connection_id})]
-    return (
-        f"; ids with this text are {', '.join(names)}"
-        if names
-        else "; `kafka-clientinfo sql` finds ids, as in SELECT connection_id, client_id FROM connections"
-    )
+    if names:
+        return f"; ids with this text are {', '.join(names)}"
+    return "; `kafka-clientinfo sql` finds ids, as in SELECT connection_id, client_id FROM connections"

@@ -68,7 +68,7 @@ def execute(context: Context) -> int:
         raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
     scope, waiting = context.scope("connections")
     notes = [*_check_days(scope, (first, second)), *waiting]
-    changes = _changes(*(_on(day, scope) for day in (first, second)), arguments.target)
+    changes = _changes(_on(first, scope), _on(second, scope), arguments.target)
     document = {"from": str(first), "to": str(second), "target": arguments.target}
     shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
@@ -212,7 +212,7 @@ def _client_table(name: str, title: str, columns: Sequence[str], keyed_rows: Key
     """Return a table of clients, those with the most connections first."""
     columns = (*columns, *_COUNTS)
     rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in keyed_rows]
-    rows.sort(key=lambda row: (-row[-len(_COUNTS)], _texts(row)))
+    rows.sort(key=lambda row: (-row[-len(_COUNTS)], list(map(str, row))))
     return Table(title, (*_WHO, *columns), rows, name=name)
 
 
@@ -223,7 +223,7 @@ def _more_violations(before: ByKey, after: ByKey) -> Table:
         for key, row in after.items()
         if row["number"] > (earlier := before.get(key, {"number": 0})["number"])
     ]
-    more.sort(key=lambda item: (item[0], -item[1][-2], _texts(item[1])))
+    more.sort(key=lambda item: (item[0], -item[1][-2], list(map(str, item[1]))))
     columns = ("severity", "blames", "rule", *_WHO, "group_id", "before", "after", "last_at")
     title = "More violations, by connections or groups"
     return Table(title, columns, [line for _, line in more], name="more_violations")
@@ -240,7 +240,3 @@ def _is_worse(changes: Iterable[Table]) -> bool:
 def _without(rows: ByKey, others: ByKey) -> KeyedRows:
     """Return the rows whose key is not among `others`."""
     return [(key, row) for key, row in rows.items() if key not in others]
-
-
-def _texts(row: tuple[Any, ...]) -> list[str]:
-    return [str(value) for value in row]

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..printable import argument, safe
+from ..printable import safe
 from . import text_tables
 from .context import COMMITTED, Context, add_common
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> None:
-    cluster = argument("--cluster", context.arguments.cluster)
+    cluster = context.arguments.cluster
     settings = context.settings()
     spark = context.session(settings)
     from ..warehouse.maintenance import forget

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
 STOPPED = COMMITTED
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
-EXAMPLES = (
-    "maintain --warehouse /data/clientinfo",
-    "maintain --warehouse /data/clientinfo --retention-days 90",
-)
+EXAMPLES = ("maintain --warehouse /data/clientinfo", "maintain --warehouse /data/clientinfo --retention-days 90")
 
 _DELETED = ("rows_deleted", "vacuumed_files", "vacuumed_bytes")
 """The figures about what was deleted."""

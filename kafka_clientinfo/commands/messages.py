@@ -49,7 +49,8 @@ TOKEN = "KAFKA_CLIENTINFO_WEBHOOK_TOKEN"
 """The environment variable with the token; if it is set, requests have the header `Authorization: Bearer …`."""
 _SECONDS = 15
 _EXAMPLE = "https://receiver.example/path"
-_SECRET_FROM = re.compile(r"[/:?#@]")
+_SECRET = re.compile(r"[/:?#@].*", re.DOTALL)
+"""What may be secret in a text that is no address: all from its first slash, colon, question mark or @ on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Webhook:
         except ValueError:
             raise ConfigError(f"--webhook is no address; give one such as {_EXAMPLE}") from None
         if not parts.scheme and not parts.netloc:
-            raise ConfigError(f"--webhook is {_without_path(url)!r}; give an address such as {_EXAMPLE}")
+            shown = safe(_SECRET.sub("…", url), 80)
+            raise ConfigError(f"--webhook is {shown!r}; give an address such as {_EXAMPLE}")
         is_plain = url.isascii() and url.isprintable() and " " not in url
         if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
             raise ConfigError(
@@ -304,9 +306,3 @@ def _name(use: Mapping[str, Any]) -> str:
 
 def _text(value: str) -> str:
     return markdown_text(safe(value, 2 * _TEXT))
-
-
-def _without_path(text: str) -> str:
-    """Return a text that is no address up to its first slash, colon, question mark or @, after which a secret may stand."""
-    end = _SECRET_FROM.search(text)
-    return safe(text if end is None else f"{text[: end.start()]}…", 80)

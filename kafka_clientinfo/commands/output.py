@@ -233,25 +233,19 @@ def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
     A text that spreadsheets read as a formula gets a quote (') in front: one that begins with = + - @ (also full-width
     ones, and after blanks or line ends), with a tab or with a line end. On a terminal, control characters become U+FFFD.
     """
-    parts = []
+    texts = []
     for table in tables:
-        lines = []
-        for row in [table.columns, *table.rows]:
-            cells = [_csv_cell(value) for value in row]
-            cells = [safe(cell, sys.maxsize) for cell in cells] if for_terminal else cells
-            lines.append(",".join(map(_csv_quoted, cells)) + "\n")
-        parts.append("".join(lines))
-    return "\n".join(parts)
+        rows = ([_csv_cell(value, for_terminal) for value in row] for row in (table.columns, *table.rows))
+        texts.append("".join(",".join(cells) + "\n" for cells in rows))
+    return "\n".join(texts)
 
 
-def _csv_quoted(cell: str) -> str:
+def _csv_cell(value: Any, for_terminal: bool) -> str:
     """Quote a cell if it needs that. Python's csv writer does not quote a carriage return if lines end with newlines."""
-    return '"{}"'.format(cell.replace('"', '""')) if re.search('[",\r\n]', cell) else cell
-
-
-def _csv_cell(value: Any) -> str:
     text = _one_text(value)
-    return f"'{text}" if isinstance(value, str | bytes) and _FORMULA.match(text) else text
+    text = f"'{text}" if isinstance(value, str | bytes) and _FORMULA.match(text) else text
+    text = safe(text, sys.maxsize) if for_terminal else text
+    return '"{}"'.format(text.replace('"', '""')) if re.search('[",\r\n]', text) else text
 
 
 def _one_text(value: Any) -> str:

@@ -128,9 +128,7 @@ class Ownership:
 
         Only connections that fit the filters count.
         """
-        columns = (
-            "owner", "contact", "clients", "connections", "requests", "hosts", "first_seen", "last_seen",
-        )  # fmt: skip
+        columns = ("owner", "contact", "clients", "connections", "requests", "hosts", "first_seen", "last_seen")
         lines: list[tuple[Any, ...]] = []
         endpoints = [row | {"owner": self.of(row)} for row in _endpoints(self._scope)]
         for (owner,), rows in grouped(endpoints, ("owner",)).items():
@@ -212,9 +210,7 @@ def _endpoints(scope: Scope) -> list[dict[str, Any]]:
 
 def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit: int) -> Table:
     """Return clients by owner and verdict; the owner with the most clients that break comes first."""
-    columns = (
-        "owner", "contact", *WORST_FIRST, "refused_requests", "first_seen", "last_seen",
-    )  # fmt: skip
+    columns = ("owner", "contact", *WORST_FIRST, "refused_requests", "first_seen", "last_seen")
     lines = []
     for owner, impact in impacts.items():
         breaking = [use for use in impact.uses if use["verdict"] == REFUSED]

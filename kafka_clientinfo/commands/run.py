@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..printable import safe
@@ -62,9 +62,8 @@ def execute(context: Context) -> int:
     report = None if context.has_session else pipeline.nothing_new(name, inputs, context.warehouse, settings)
     if report is None:
         spark = context.session(settings)
-        action: Callable[..., RunReport] = getattr(pipeline, name)
         started = time.monotonic()
-        report = action(spark, *inputs, context.warehouse, settings, context.progress)
+        report = getattr(pipeline, name)(spark, *inputs, context.warehouse, settings, context.progress)
     elapsed = time.monotonic() - started
     context.show_report(report, lambda: _as_text(report, elapsed, context))
     return int(is_incomplete(report.problems, report.files))
@@ -87,14 +86,13 @@ def _files(report: "RunReport", elapsed: float) -> str:
     read = sum(file["to_offset"] - file["from_offset"] for file in report.files)
     (requests,) = totals(report.files, "requests")
     late = {problem.path for problem in report.problems if problem.kind == "late"}
-    lines = (
-        ["Nothing yet: there is no log to read."]
-        if _is_early(report)
-        else [
-            f"Read {counted(len(report.files), 'file')}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
-            f"{_unchanged(len(set(report.unchanged) - late))}."
-        ]
-    )
+    lines = [
+        f"Read {counted(len(report.files), 'file')}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
+        f"{_unchanged(len(set(report.unchanged) - late))}."
+    ]
+    if {problem.kind for problem in report.problems} == {"empty"} and not report.files and not report.unchanged:
+        # The logs are folders to which nothing has been delivered yet, or empty files.
+        lines = ["Nothing yet: there is no log to read."]
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])
         for f in report.files
@@ -102,12 +100,6 @@ def _files(report: "RunReport", elapsed: float) -> str:
     if rows:
         lines.append(text_tables.columns(_FILE, rows))
     return "\n".join([*lines, *(f"  {line}" for line in not_read(report.problems, report.files))])
-
-
-def _is_early(report: "RunReport") -> bool:
-    """Return whether the logs are folders to which nothing has been delivered yet, or empty files."""
-    nothing = not report.files and not report.unchanged
-    return nothing and bool(report.problems) and all(problem.kind == "empty" for problem in report.problems)
 
 
 def _unchanged(number: int) -> str:

@@ -58,6 +58,9 @@ _NO_REQUESTS = (
     "No completed request was found, so that no client can be judged. Is it a kafka-request.log, and is "
     "kafka.request.logger at DEBUG (TRACE in 0.10.2)? At INFO and WARN a broker may write nothing."
 )
+_MINIMUMS = (
+    "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
+)
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
 _WHO = (
@@ -224,9 +227,11 @@ class _Scan:
         if self._progress is not None:
             self._progress.clear()
         tables = of_log if verdict is None else [*of_log, *upgrade.as_tables(verdict)]
-        show(
-            self._arguments, tables, document=self._document(of_log, verdict), text=lambda: self._text(answers, verdict)
-        )
+        document: dict[str, Any] = {table.name: table for table in of_log}
+        document["problems"] = [asdict(problem) for problem in self._reading.problems]
+        if verdict is not None:
+            document["upgrade"] = asdict(verdict)
+        show(self._arguments, tables, document=document, text=lambda: self._text(answers, verdict))
         if verdict is not None and verdict.breaks:
             return WOULD_BREAK
         return int(self._reading.is_incomplete or not any(report["records"] for report in self._reading.reports))
@@ -267,21 +272,14 @@ class _Scan:
         table, self._notes_on_activity = activity.answered(scope, by, top, limit, for_text, Owners(), title)
         return [table]
 
-    def _document(self, of_log: list[Table], verdict: Impact | None) -> dict[str, Any]:
-        document: dict[str, Any] = {table.name: table.dicts() for table in of_log}
-        document["problems"] = [asdict(problem) for problem in self._reading.problems]
-        return document if verdict is None else document | {"upgrade": asdict(verdict)}
-
-    def _notes(self) -> list[str]:
-        minimums = any(low is not None for _, low in self._settings.policy.software)
-        note = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
-        return [*self._notes_on_activity, *([note] if minimums else [])]
-
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
         if verdict is None and not any(report["requests"] for report in self._reading.reports):
             return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(_NO_REQUESTS)}"
         in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
-        texts = [self._headline(), as_text(answers, self._notes(), "--limit 0 and --json", in_blocks)]
+        notes = list(self._notes_on_activity)
+        if any(low is not None for _, low in self._settings.policy.software):
+            notes.append(_MINIMUMS)
+        texts = [self._headline(), as_text(answers, notes, "--limit 0 and --json", in_blocks)]
         texts.append(folded(_newest_release(Scope(self._tables))) if verdict is None else upgrade.as_text(verdict))
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
-from ..questions.filters import Scope, add_filters
+from ..questions.filters import add_filters
 from ..questions.impact import MARKS, Impact, impact
 from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, counted, explained, hosts, verdicts, who, why
 from ..questions.topics import losses
@@ -49,11 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sent.add_argument(
         "--messages", metavar="DIR", help="write one message in Markdown per owner of clients that are not fine"
     )
-    sent.add_argument(
-        "--webhook",
-        metavar="URL",
-        help=f"post each message as JSON; the variable {TOKEN} has a token for it",
-    )
+    posted = f"post each message as JSON; the variable {TOKEN} has a token for it"
+    sent.add_argument("--webhook", metavar="URL", help=posted)
     add_formats(parser, _SHOWN)
 
 
@@ -88,17 +85,13 @@ def execute(context: Context) -> int:
             by = owners_table(impacts, arguments.target, limit_of(arguments))
             done = send(messages(impacts, arguments.target, result.cannot_tell), arguments.messages, webhook)
     if arguments.by == "topic":
-        by = by_topic(scope, result.target, limit_of(arguments))
+        lost = losses(scope, str(result.target))
+        title = f"Topics that lose a producer or a consumer, Kafka {result.target}"
+        by = Table(title, lost.names, lost.rows).first(limit_of(arguments))
     document = vars(result) | ({f"by_{arguments.by}": by.dicts()} if by else {})
     parts = [by] if by else as_tables(result)
     show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by), *map(folded, done)]))
     return WOULD_BREAK if result.breaks else 0
-
-
-def by_topic(scope: Scope, target: str | None, limit: int) -> Table:
-    """Return the topics that lose a producer or a consumer at a release."""
-    rows = losses(scope, str(target))
-    return Table(f"Topics that lose a producer or a consumer, Kafka {target}", rows.names, rows.rows).first(limit)
 
 
 def as_tables(result: Impact) -> list[Table]:
@@ -148,21 +141,22 @@ def headline(target: str, by_verdict: Mapping[str, int]) -> str:
 def _section(result: Impact, verdict: str) -> Table:
     """Return the uses with that verdict; there may be none."""
     uses = [use for use in result.rows if use["verdict"] == verdict]
-    has_owners, has_advice = any("owners" in use for use in uses), any(_advice(result, use) for use in uses)
-    header: tuple[str, ...] = (
+    header = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
     )  # fmt: skip
     lines = [
         (
             *who(use), f"{use['api_name']} v{use['api_version']}", use["requests"],
             hosts(use["host_list"], use["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{use['last_seen']:%Y-%m-%d %H:%M}",
-            why(use["reason"], use["refused_from"]), *([_advice(result, use)] if has_advice else []), *_owners(use),
+            why(use["reason"], use["refused_from"]),
         )
         for use in uses
     ]  # fmt: skip
-    header += (("what to do",) if has_advice else ()) + (("owners",) if has_owners else ())
     more = result.found.get(verdict, 0) - len(uses)
-    return Table(_title(result, verdict), header, lines, more, longest=_LENGTHS, whole=_WHOLE)
+    table = Table(_title(result, verdict), header, lines, more, longest=_LENGTHS, whole=_WHOLE)
+    if any(to_do := [advice(use, str(result.target)) for use in uses]):
+        table = table.with_column("what to do", to_do)
+    return _with_owners(table, uses)
 
 
 def _title(result: Impact, verdict: str) -> str:
@@ -173,15 +167,6 @@ def _title(result: Impact, verdict: str) -> str:
     number, number_of_rows = result.clients[verdict], counted(result.found.get(verdict, 0), "row")
     of_clients = f"{counted(number, 'client')}, {number_of_rows}" if number else f"{number_of_rows} of clients above"
     return f"{IN_WORDS[verdict].capitalize()}: {of_clients}"
-
-
-def _advice(result: Impact, use: Mapping[str, Any]) -> str:
-    return advice(use, str(result.target))
-
-
-def _owners(row: dict[str, Any]) -> list[list[str]]:
-    """Return the cell of owners in a list; no cell if the rows have no owners."""
-    return [row["owners"]] if "owners" in row else []
 
 
 def _first_releases(target: str) -> str:
@@ -203,11 +188,16 @@ def _matrix(result: Impact) -> list[Table]:
     if result.matrix:
         names = list(result.by_release)
         marks = f"{names[0]} to {names[-1]}"
-        header: tuple[str, ...] = ("cluster", "principal", "client id", "software", marks)
-        header += ("owners",) if "owners" in result.matrix[0] else ()
-        rows = [(*who(row), row["marks"], *_owners(row)) for row in result.matrix]
+        header = ("cluster", "principal", "client id", "software", marks)
+        rows = [(*who(row), row["marks"]) for row in result.matrix]
         legend = f"{', '.join(f'{MARKS[verdict]} {words}' for verdict, words in IN_WORDS.items())}; one mark per release, as above"
         title = f"Clients that are not fine at every release ({legend})"
         more = result.matrix_clients - len(rows)
-        tables.append(Table(title, header, rows, more, longest=_LENGTHS, whole=frozenset({marks})))
+        matrix = Table(title, header, rows, more, longest=_LENGTHS, whole=frozenset({marks}))
+        tables.append(_with_owners(matrix, result.matrix))
     return tables
+
+
+def _with_owners(table: Table, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table with the owners of its rows, if they have any."""
+    return table.with_column("owners", [row["owners"] for row in rows]) if rows and "owners" in rows[0] else table

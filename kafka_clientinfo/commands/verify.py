@@ -49,10 +49,9 @@ def as_text(checks: "Sequence[Check]") -> str:
     """Return a line per check, then the advice and the rows of each check that failed."""
     lines = [("ok" if c.ok else "FAILED", c.name, "" if c.ok else f"{c.failed:,}", c.requirement) for c in checks]
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
-    parts = [
-        "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[3]]) for line in lines)
-    ]
-    return "\n\n".join([*parts, *(_disagreement(check) for check in checks if not check.ok)])
+    padded = ([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[3]] for line in lines)
+    table = "\n".join(map("  ".join, padded))
+    return "\n\n".join([table, *(_disagreement(check) for check in checks if not check.ok)])
 
 
 def _disagreement(check: "Check") -> str:

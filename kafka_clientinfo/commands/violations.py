@@ -14,7 +14,6 @@ from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, 
 from .ownership import Ownership, add_owners, given_owners, named
 
 HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
-
 EXAMPLES = (
     "violations --warehouse /data/clientinfo --since 7d",
     "violations --warehouse /data/clientinfo --rule log_forging --rule instance_id_zero --csv",
@@ -95,7 +94,6 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
             row["broker"] or "-",
             row["connection_id"] or f"group {row['group_id']}",
             row["message"].partition("; ")[0],
-            *([row["owner"]] if "owner" in row else []),
         )
         for row in rows
     ]
@@ -103,8 +101,10 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
         notes = [_NO_ANSWERS, *notes]
     broken = [rule for name in dict.fromkeys(row["rule"] for row in rows) if (rule := rules().get(name))]
     advice = [f"{rule.name}: {rule.asks}. {rule.advice}" for rule in broken]
-    header = (*_SHOWN, "owner") if "owner" in table.columns else _SHOWN
-    parts = [as_text([Table("", header, lines)])]
+    shown = Table("", _SHOWN, lines)
+    if "owner" in table.columns:
+        shown = shown.with_column("owner", [row["owner"] for row in rows])
+    parts = [as_text([shown])]
     if table.more:
         parts.append(folded(f"{table.more:,} more are not shown; use --rule, --since or --limit 0."))
     return "\n\n".join([*parts, folded("\n".join(advice)), *filter(None, [folded("\n".join(notes))])])
