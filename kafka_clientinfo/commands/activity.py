@@ -86,8 +86,7 @@ def answered(
         table, notes = _as_text(scope, question, table, limit)
         notes += [note for note in (whole_buckets(scope), info_logs(of_cluster(scope))) if note is not None]
     if by == "owner":
-        shared = sum(len(several) > 1 for several in of_clients.values())
-        if shared:
+        if shared := sum(len(several) > 1 for several in of_clients.values()):
             verbs = "has several owners and counts" if shared == 1 else "have several owners and count"
             notes.append(f"{counted(shared, 'client')} {verbs} for each of them.")
         rows = [(*named(None if row[0] is None else known[row[0]]), *row[1:]) for row in table.rows]
