@@ -9,7 +9,6 @@ client_library_versions| library, its release, and API  | the same, by the rule 
 """
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from ..protocol import api_names
@@ -23,7 +22,7 @@ from .broker_releases import (
     releases,
     verdicts,
 )
-from .client_libraries import Library, client_libraries
+from .client_libraries import client_libraries
 
 _LITERAL = re.compile(r"[\w@-]*", re.ASCII)
 _QUANTIFIERS = ("?", "*", "{")
@@ -90,14 +89,11 @@ def kafka_release_versions() -> list[Row]:
     ]
 
 
-def client_library_rows(libraries: Iterable[Library] | None = None) -> list[Row]:
+def client_library_rows() -> list[Row]:
     r"""Return one row per measured library.
 
     client_id_pattern is a regular expression of whole client ids. Its first group holds the release, if the library
     puts that into its client ids, or else an empty text. `(?s)` and `\z` make Java and RE2 agree on line breaks.
-
-    Args:
-        libraries: of the package's data, if none are given.
     """
     return [
         (
@@ -107,7 +103,7 @@ def client_library_rows(libraries: Iterable[Library] | None = None) -> list[Row]
             None if library.client_ids is None else literal_start(library.client_ids),
             library.version_settings,
         )
-        for library in _libraries(libraries)
+        for library in client_libraries()
     ]
 
 
@@ -120,14 +116,11 @@ def literal_start(pattern: str) -> str:
     return start[:-1] if pattern[len(start) :].startswith(_QUANTIFIERS) else start
 
 
-def client_library_versions(libraries: Iterable[Library] | None = None) -> list[Row]:
+def client_library_versions() -> list[Row]:
     """Return one row per measured release of a library and API that it was seen to use.
 
     release_numbers are without zeros at the end, so that 2.0 is 2.0.0. refused_by has the releases of Kafka that do not
     fit, in order.
-
-    Args:
-        libraries: of the package's data, if none are given.
     """
     return [
         (
@@ -140,7 +133,7 @@ def client_library_versions(libraries: Iterable[Library] | None = None) -> list[
             high,
             [name for name, broker in releases().items() if not release.fits(key, broker)],
         )
-        for library in _libraries(libraries)
+        for library in client_libraries()
         for release in library.releases
         for key, (low, high) in sorted(release.speaks.items())
     ]
@@ -150,7 +143,3 @@ def without_zeros(numbers: tuple[int, ...]) -> list[int]:
     """Return the numbers of a release without zeros at the end; the first one stays."""
     last = max((place for place, number in enumerate(numbers) if number), default=0)
     return list(numbers[: last + 1])
-
-
-def _libraries(libraries: Iterable[Library] | None) -> Iterable[Library]:
-    return client_libraries() if libraries is None else libraries
