@@ -5,6 +5,7 @@ among those that a broker offers. For each release the data has what it was seen
 generations. Releases are bits, so that what one request rules out can be combined with what the others do.
 """
 
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ PLAYED = frozenset(
     }
 )  # fmt: skip
 """APIs of producers and consumers, which every release was measured with wholly; administration has too many requests."""
+_NUMBERED = re.compile(r"([0-9]+)(.*)")
+"""A handshake that begins with a version of ApiVersions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,20 +198,14 @@ def _begins_between(
 ) -> Mapping[str, frozenset[str]]:
     """Return how connections of releases between two begin: as either's do, with the versions between theirs."""
     found: dict[str, set[str]] = defaultdict(set)
-    highest: dict[str, list[int]] = defaultdict(list)
     for one in (older, newer):
-        of_one: dict[str, int] = {}
         for how, firsts in one.begins[generation].items():
             found[how] |= firsts
-            number, rest = _first_number(how)
-            if number is not None:
-                of_one[rest] = max(number, of_one.get(rest, 0))
-        for rest, number in of_one.items():
-            highest[rest].append(number)
-    for rest, numbers in highest.items():
-        both: set[str] = set().union(*(found[f"{number}{rest}"] for number in numbers))
-        for number in range(min(numbers) + 1, max(numbers)):
-            found[f"{number}{rest}"] |= both
+    highest = [_highest_numbers(one.begins[generation]) for one in (older, newer)]
+    for rest in highest[0].keys() & highest[1].keys():
+        low, high = sorted(numbers[rest] for numbers in highest)
+        for number in range(low + 1, high):
+            found[f"{number}{rest}"] |= found[f"{low}{rest}"] | found[f"{high}{rest}"]
     begins = {}
     for how, texts in found.items():
         apis = {text.split()[0] for text in texts}
@@ -216,10 +213,10 @@ def _begins_between(
     return begins
 
 
-def _first_number(how: str) -> tuple[int | None, str]:
-    """Divide a handshake into the first version of ApiVersions and the rest."""
-    digits = len(how) - len(how.lstrip("0123456789"))
-    return (int(how[:digits]) if digits else None), how[digits:]
+def _highest_numbers(handshakes: Iterable[str]) -> dict[str, int]:
+    """Return the highest version of ApiVersions with which handshakes begin, by what follows it."""
+    numbered = [(match[2], int(match[1])) for how in handshakes if (match := _NUMBERED.match(how))]
+    return dict(sorted(numbered))  # in order, so the highest one remains
 
 
 def words(numbers: Iterable[int]) -> Words:
@@ -273,22 +270,14 @@ def _offers(generation: str, key: int) -> set[int | None]:
 @lru_cache(maxsize=1)
 def by_handshake() -> Mapping[str, Masks]:
     """Return for each generation the releases that begin a connection in a way; in one that is not listed nobody does."""
-    return {
-        generation: _masks({number: one.begins[generation] for number, one in enumerate(client_signatures())})
-        for generation in GENERATIONS
-    }
+    return {generation: _masks(one.begins[generation] for one in client_signatures()) for generation in GENERATIONS}
 
 
 @lru_cache(maxsize=1)
 def by_asked() -> Mapping[str, Masks]:
     """Return for each generation the releases that ask for the versions of ApiVersions with which a handshake begins."""
     return {
-        generation: _masks(
-            {
-                number: {how.split()[0] for how in one.begins[generation]}
-                for number, one in enumerate(client_signatures())
-            }
-        )
+        generation: _masks({how.split()[0] for how in one.begins[generation]} for one in client_signatures())
         for generation in GENERATIONS
     }
 
@@ -326,29 +315,21 @@ def _beginners(generation: str, how: str, api: str, version: int) -> Iterator[in
 def by_second() -> Mapping[str, Masks]:
     """Return for each generation the releases of libraries that go on in a way; what is not listed rules nobody out."""
     return {
-        generation: _masks(
-            {number: library.seconds[generation] for library, own in _numbers_by_library() for number in own}
-        )
+        generation: _masks(library.seconds[generation] for library in libraries() for _ in library.signatures)
         for generation in GENERATIONS
     }
 
 
 def words_by_library() -> Masks:
     """Return the releases of each library, by the library's name."""
-    return {library.software: words(own) for library, own in _numbers_by_library()}
+    masks = _masks([one.software] for one in client_signatures())
+    return {library.software: masks[library.software] for library in libraries()}
 
 
-def _numbers_by_library() -> Iterator[tuple[Library, range]]:
-    """Yield each library with the places of its signatures."""
-    start = 0
-    for library in libraries():
-        yield library, range(start, start + len(library.signatures))
-        start += len(library.signatures)
-
-
-def _masks(texts: Mapping[int, Collection[str]]) -> Masks:
+def _masks(texts: Iterable[Collection[str]]) -> Masks:
+    """Return the words of each text: its bits are those of the signatures to which it belongs, given in their order."""
     owners: dict[str, list[int]] = defaultdict(list)
-    for number, own in texts.items():
+    for number, own in enumerate(texts):
         for text in own:
             owners[text].append(number)
     return {text: words(numbers) for text, numbers in sorted(owners.items())}
