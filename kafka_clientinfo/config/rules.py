@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .. import resources
-from ..errors import ConfigError
 
 SEVERITIES = ("error", "warning", "info")
 """The severities, the most serious first."""
@@ -43,17 +42,6 @@ class Rule:
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
-    """Return all declared rules by name."""
+    """Return all declared rules by name; tests/tables/test_declarations.py checks the files."""
     texts = resources.texts(resources.schemas() / "rules", ".toml")
-    return {name: _rule(name, data) for _, text in texts for name, data in tomllib.loads(text).items()}
-
-
-def _rule(name: str, data: dict[str, str]) -> Rule:
-    """Make a rule from its declaration.
-
-    Raises:
-        ConfigError: the declaration does not say whom the rule blames.
-    """
-    if data.get("blames") not in BLAMED:
-        raise ConfigError(f"rule {name}: blames is {data.get('blames')!r}; use one of {', '.join(BLAMED)}")
-    return Rule(name, **data)
+    return {name: Rule(name, **data) for _, text in texts for name, data in tomllib.loads(text).items()}
