@@ -66,8 +66,7 @@ class Release:
         return self.refused.get((key, version)) != "version"
 
 
-_NUMBERS = re.compile(r"\d{1,6}(\.\d{1,6}){1,3}", re.ASCII)
-_MAJOR = re.compile(r"\d{1,6}", re.ASCII)
+_NUMBERS = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
 
 def release_numbers(name: str) -> tuple[int, ...]:
@@ -177,7 +176,7 @@ def release(name: str) -> Release:
     name = asked.removeprefix("v")
     if name in by_name:
         return by_name[name]
-    numbers = release_numbers(name) if _NUMBERS.fullmatch(name) or _MAJOR.fullmatch(name) else ()
+    numbers = release_numbers(name) if _NUMBERS.fullmatch(name) else ()
     length = 2 if numbers[:1] > (0,) else 3  # of a series: 4.0, but 0.10.2
     series = numbers[:length]
     measured = [other for other in by_name.values() if release_numbers(other.name)[: len(series)] == series]
