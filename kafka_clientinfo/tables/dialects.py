@@ -14,11 +14,13 @@ Views are written in the part of Spark's SQL that DuckDB shares. What differs is
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from ..printable import INVISIBLE
 from .types import quoted_text
 
+Rewrite = Callable[..., str]
+"""Returns what stands in the place of a call; takes the texts of its arguments."""
 UNSAFE = (
     r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|["
     + "".join(rf"\x{{{ord(first):x}}}-\x{{{ord(last):x}}}" for first, last in INVISIBLE)
@@ -43,28 +45,25 @@ def spark_literal(text: str) -> str:
 
 def spark_sql(text: str, log_zone: str) -> str:
     """Return a view's SQL for Spark; `log_zone` is the zone in which logs state times."""
-    pattern, zone = spark_literal(UNSAFE), spark_literal(log_zone)
+    zone = spark_literal(log_zone)
+    special, escaped = spark_literal(_OF_GREP), spark_literal(_SPARK_ESCAPED)
 
-    def harmless(arguments: Sequence[str]) -> str:
-        value, length = arguments
+    def harmless(value: str, length: str) -> str:
         cut = f"CASE WHEN length({value}) > {length} THEN concat(substring({value}, 1, {length}), '…') ELSE {value} END"
-        return f"regexp_replace({cut}, {pattern}, '{_REPLACEMENT}')"
+        return f"regexp_replace({cut}, {spark_literal(UNSAFE)}, '{_REPLACEMENT}')"
 
-    def quoted(arguments: Sequence[str]) -> str:
-        safe = harmless((f"coalesce({arguments[0]}, 'null')", str(_QUOTED_LENGTH)))
+    def quoted(value: str) -> str:
+        safe = harmless(f"coalesce({value}, 'null')", str(_QUOTED_LENGTH))
         return f"concat('\\'', {safe}, '\\'')"
 
-    def local_time(arguments: Sequence[str]) -> str:
-        return f"date_format(from_utc_timestamp({arguments[0]}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')"
-
-    def grep_escaped(arguments: Sequence[str]) -> str:
-        return f"regexp_replace({arguments[0]}, {spark_literal(_OF_GREP)}, {spark_literal(_SPARK_ESCAPED)})"
-
-    def list_sum(arguments: Sequence[str]) -> str:
-        return f"aggregate({arguments[0]}, CAST(0 AS BIGINT), (total, number) -> total + number)"
-
-    functions = (harmless, quoted, local_time, grep_escaped, list_sum)
-    return _rewritten(text, {function.__name__: function for function in functions}, _as_spark_literal)
+    functions: dict[str, Rewrite] = {
+        "harmless": harmless,
+        "quoted": quoted,
+        "local_time": lambda at: f"date_format(from_utc_timestamp({at}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')",
+        "grep_escaped": lambda value: f"regexp_replace({value}, {special}, {escaped})",
+        "list_sum": lambda values: f"aggregate({values}, CAST(0 AS BIGINT), (total, number) -> total + number)",
+    }
+    return _rewritten(text, functions, _as_spark_literal)
 
 
 def _as_spark_literal(literal: str) -> str:
@@ -75,28 +74,25 @@ def _as_spark_literal(literal: str) -> str:
 def duckdb_sql(text: str) -> str:
     """Return a view's SQL for DuckDB."""
 
-    def struct(arguments: Sequence[str]) -> str:
+    def struct(*arguments: str) -> str:
         pairs = zip(arguments[::2], arguments[1::2], strict=True)
         fields = ('"{}" := {}'.format(name.strip("'"), value) for name, value in pairs)
         return f"struct_pack({', '.join(fields)})"
 
-    def of_list(function: str) -> Callable[[Sequence[str]], str]:
-        def call(arguments: Sequence[str]) -> str:
-            values, function_of_item = arguments[0], ", ".join(arguments[1:])
-            names, _, result = function_of_item.partition("->")
+    def of_list(function: str) -> Rewrite:
+        def call(values: str, *function_of_item: str) -> str:
+            names, _, result = ", ".join(function_of_item).partition("->")
             return f"{function}({values}, lambda {names.strip().strip('()')}: {result.strip()})"
 
         return call
 
-    return _rewritten(
-        text,
-        {
-            "named_struct": struct,
-            "array": lambda items: f"[{', '.join(items)}]",
-            "transform": of_list("list_transform"),
-            "filter": of_list("list_filter"),
-        },
-    )
+    functions: dict[str, Rewrite] = {
+        "named_struct": struct,
+        "array": lambda *items: f"[{', '.join(items)}]",
+        "transform": of_list("list_transform"),
+        "filter": of_list("list_filter"),
+    }
+    return _rewritten(text, functions)
 
 
 def duckdb_macros(log_zone: str) -> list[str]:
@@ -134,7 +130,6 @@ def duckdb_macros(log_zone: str) -> list[str]:
     return [f"CREATE OR REPLACE MACRO {name} AS {body}" for name, body in macros.items()]
 
 
-Rewrite = Callable[[Sequence[str]], str]
 _STRING = re.compile(r"'(?:[^']|'')*'|--[^\n]*")
 
 
@@ -149,7 +144,7 @@ def _rewritten(text: str, functions: Mapping[str, Rewrite], literal: Callable[[s
             at = match.end()
             continue
         arguments, at = _arguments(text, match.end())
-        parts.append(functions[match[1]]([_rewritten(one, functions, literal) for one in arguments]))
+        parts.append(functions[match[1]](*(_rewritten(one, functions, literal) for one in arguments)))
     return "".join([*parts, text[at:]])
 
 
