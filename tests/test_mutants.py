@@ -100,7 +100,7 @@ def test_a_line_that_runs_once_as_its_function_is_cached_is_reached_by_all_that_
 
     file, user = (
         "kafka_clientinfo/releases/broker_releases.py",
-        "kafka_clientinfo/tables/references.py",
+        "kafka_clientinfo/tables/views.py",
     )
 
     def line(of_file: str, text: str) -> int:

@@ -12,7 +12,7 @@ the settings on which views depend (`ViewSettings`). The first line of a file is
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any
@@ -20,9 +20,14 @@ from typing import Any
 from .. import resources
 from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
+from ..logs.apis import SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS
+from ..protocol import api_names
+from ..protocol.error_codes import errors
+from ..releases.broker_releases import features
+from ..releases.client_libraries import BINDINGS
+from ..releases.reference_rows import client_library_rows
 from . import dialects
-from .references import references
-from .spec import TableSpec, table_specs, view_specs
+from .spec import table_specs, view_specs
 from .types import duckdb_type, quoted_name, quoted_text
 
 
@@ -81,6 +86,42 @@ class ViewSettings:
 _OF_SETTINGS = ("bucket_minutes", "max_idle_ms", "log_zone", "controller_listeners")
 
 
+def _relation(columns: str, rows: Iterable[Sequence[str | int | None]]) -> str:
+    """Return a subquery with these rows, for both engines."""
+
+    def value(one: str | int | None) -> str:
+        if isinstance(one, str):
+            return quoted_text(one)
+        return "NULL" if one is None else str(one).lower()
+
+    values = ", ".join(f"({', '.join(map(value, row))})" for row in rows)
+    return f"(SELECT * FROM (VALUES {values}) AS reference({', '.join(columns.split())}))"
+
+
+@lru_cache(maxsize=1)
+def references() -> dict[str, str]:
+    """Return SQL for the relations of the package's own data, by name: APIs, errors, libraries, features."""
+    needs = (
+        (feature.name, feature.kip, int(key), low, high)
+        for feature in features().values()
+        for key, (low, high) in feature.needs.items()
+    )
+    apis = (
+        (key, name, key in SERVED_BY_BROKERS, key in SERVED_BY_CONTROLLERS) for key, name in sorted(api_names().items())
+    )
+    return {
+        "feature_needs": _relation("feature kip api_key min_version max_version", needs),
+        "client_libraries": _relation(
+            "library software_name client_id_pattern client_id_start version_settings", client_library_rows()
+        ),
+        "api_names": _relation("api_key api_name served_by_brokers_only served_by_controllers_only", apis),
+        "bindings": _relation("name_start library", BINDINGS.items()),
+        "kafka_errors": _relation(
+            "error_code error_name is_retriable", ((one.code, one.name, one.retriable) for one in errors().values())
+        ),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """An engine's SQL.
@@ -114,7 +155,7 @@ def views() -> dict[str, View]:
     def written_out(query: str) -> str:
         for name in words(query):
             if name in references():
-                query = query.replace(f"{{{name}}}", references()[name].sql)
+                query = query.replace(f"{{{name}}}", references()[name])
             elif name in relations:
                 query = query.replace(f"{{{name}}}", f"({written_out(relations[name])})")
         return query
@@ -185,18 +226,16 @@ def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Ca
         if other == "violation_rules":
             given[other] = _violation_rules(settings)
         elif other in references():
-            given[other] = references()[other].sql
+            given[other] = references()[other]
         elif other not in given:
             given[other] = f"\0{other}\0"
     text = dialect.translated(_WORD.sub(lambda match: given[match[1]], query), settings.log_zone)
     for other in words(query):
         text = text.replace(f"\0{other}\0", relation(other)) if f"\0{other}\0" in text else text
-    spec = view_specs().get(name)
-    return text if spec is None else f"SELECT {_casts(spec, dialect)} FROM (\n{text}\n) AS {name}"
-
-
-def _casts(spec: TableSpec, dialect: Dialect) -> str:
-    return ", ".join(dialect.cast(column.name, column.type) for column in spec.columns)
+    if name not in view_specs():
+        return text
+    casts = (dialect.cast(column.name, column.type) for column in view_specs()[name].columns)
+    return f"SELECT {', '.join(casts)} FROM (\n{text}\n) AS {name}"
 
 
 def _violation_rules(settings: ViewSettings) -> str:
@@ -212,9 +251,7 @@ def _violation_rules(settings: ViewSettings) -> str:
         )
         for rule in rules().values()
     )
-    values = ", ".join("({})".format(", ".join("NULL" if v is None else quoted_text(v) for v in row)) for row in rows)
-    names = "rule, kip, severity, severity_unbound, blames, asks"
-    return f"(SELECT * FROM (VALUES {values}) AS rules({names}))"
+    return _relation("rule kip severity severity_unbound blames asks", rows)
 
 
 def not_a_table(name: str, tables: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from kafka_clientinfo.questions.queries import StoredTables
 from kafka_clientinfo.releases import client_libraries as libraries
 from kafka_clientinfo.releases import reference_rows
 from kafka_clientinfo.releases.client_libraries import parse_libraries
-from kafka_clientinfo.tables.references import references
 from kafka_clientinfo.tables.spec import ADVICE
+from kafka_clientinfo.tables.views import references
 from tests.asking import asked
 from tests.engines import collected
 from tests.frames import at, frame
