@@ -11,7 +11,7 @@ from typing import Any
 from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
 from ..printable import argument, safe
-from ..protocol.error_codes import named_error
+from ..protocol.api_keys import named_error
 from ..questions.filters import add_filters
 from ..questions.queries import Tables
 from ..tables.spec import CONNECTION_KEY

@@ -1,12 +1,17 @@
-"""Error codes, and names of APIs in Kafka's ApiKeys enum of any release and in the logs of 0.8 and 0.9."""
+"""Names of error codes, and of APIs in Kafka's ApiKeys enum of any release and in the logs of 0.8 and 0.9.
 
+schemas/error_codes.toml has the error codes of the newest release.
+"""
+
+import tomllib
 from collections.abc import Mapping
 from enum import IntEnum
 from functools import cache
 from types import MappingProxyType
+from typing import NamedTuple
 
+from kafka_clientinfo import resources
 from kafka_clientinfo.protocol.registry import released
-from kafka_clientinfo.resources import enum_name
 
 
 class ApiKey(IntEnum):
@@ -89,7 +94,8 @@ CLASS_NAMES |= {"GroupCoordinatorRequest": 10, "JoinGroupRequestAndHeader": 11, 
 @cache
 def api_names() -> Mapping[int, str]:
     """Return the current names in Kafka's ApiKeys enum by API key, such as `API_VERSIONS` for 18."""
-    return MappingProxyType({key: enum_name(schema.name) for key, schema in sorted(released().requests.items())})
+    schemas = released().requests
+    return MappingProxyType({key: resources.enum_name(schemas[key].name) for key in sorted(schemas)})
 
 
 @cache
@@ -105,3 +111,32 @@ def api_name(key: int) -> str | None:
 def api_key(name: str) -> int | None:
     """Return the API key for an enum name of any release or a class name of 0.8 and 0.9; None if no release has it."""
     return _keys().get(name)
+
+
+class KafkaError(NamedTuple):
+    """A constant of Kafka's Errors enum.
+
+    Attributes:
+        code: the number in responses.
+        name: the constant's name.
+        retriable: whether Kafka's clients send the request again.
+    """
+
+    code: int
+    name: str
+    retriable: bool
+
+
+@cache
+def errors() -> Mapping[int, KafkaError]:
+    """Return the known errors by code, in the order of their codes."""
+    known = tomllib.loads((resources.schemas() / "error_codes.toml").read_text(encoding="utf-8"))
+    rows = (KafkaError(entry["code"], name, entry["retriable"]) for name, entry in known.items())
+    return MappingProxyType({row.code: row for row in sorted(rows)})
+
+
+def named_error(code: int | None) -> str | None:
+    """Return a code with its name, such as `35 UNSUPPORTED_VERSION`; the code alone if it has none; None for None."""
+    if code is None:
+        return None
+    return f"{code} {errors()[code].name}" if code in errors() else str(code)

@@ -22,7 +22,7 @@ from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
 from ..logs.apis import SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS
 from ..protocol import api_names
-from ..protocol.error_codes import errors
+from ..protocol.api_keys import errors
 from ..releases.broker_releases import features
 from ..releases.client_libraries import BINDINGS
 from ..releases.reference_rows import client_library_rows

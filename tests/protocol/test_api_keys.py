@@ -5,8 +5,7 @@ import re
 import pytest
 
 from kafka_clientinfo import protocol
-from kafka_clientinfo.protocol.api_keys import ALIASES, CLASS_NAMES, ApiKey, ErrorCode
-from kafka_clientinfo.protocol.error_codes import errors
+from kafka_clientinfo.protocol.api_keys import ALIASES, CLASS_NAMES, ApiKey, ErrorCode, errors
 
 
 @pytest.mark.parametrize(

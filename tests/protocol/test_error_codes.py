@@ -2,8 +2,7 @@
 
 import pytest
 
-from kafka_clientinfo.protocol.api_keys import ErrorCode
-from kafka_clientinfo.protocol.error_codes import errors, named_error
+from kafka_clientinfo.protocol.api_keys import ErrorCode, errors, named_error
 
 
 @pytest.mark.parametrize("code", ErrorCode)

@@ -7,7 +7,7 @@ from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import is_client
 from ...connections.texts import looked_up, sentence
 from ...connections.violations import who_in
-from ...protocol.error_codes import named_error
+from ...protocol.api_keys import named_error
 from ...tables.spec import CONNECTION_KEY
 from .predicates import WATCHED
 
