@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
 from kafka_clientinfo.protocol.api_keys import ErrorCode
-from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.registry import Registry, released
 from kafka_clientinfo.protocol.schema import MessageSchema
 
@@ -134,12 +133,10 @@ def encode_request(request: Request, *, registry: Registry | None = None) -> byt
     Raises:
         EncodeError: a value does not fit, or the API or version is unknown.
     """
-    registry = registry or released()
     key, version = request.header.get("requestApiKey"), request.header.get("requestApiVersion")
     if type(key) is not int or type(version) is not int:
         raise EncodeError(f"RequestHeader: requestApiKey {key!r} and requestApiVersion {version!r} must be numbers")
-    header = _header_to_write(registry, "request", key, version, request.header_version)
-    return header.encode(request.header) + _written_body(registry, registry.requests[key], version, request.body)
+    return _encode(registry or released(), "request", key, version, request)
 
 
 def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: Registry | None = None) -> Response:
@@ -186,12 +183,7 @@ def encode_response(response: Response, *, registry: Registry | None = None) -> 
     Raises:
         EncodeError: a value does not fit, or the API or version is unknown.
     """
-    registry = registry or released()
-    key, version = response.api_key, response.api_version
-    header = _header_to_write(registry, "response", key, version, response.header_version)
-    if isinstance(response.body, NotSupported):
-        return registry.named("ResponseHeader", 0).encode(response.header)
-    return header.encode(response.header) + _written_body(registry, registry.responses[key], version, response.body)
+    return _encode(registry or released(), "response", response.api_key, response.api_version, response)
 
 
 def _read_body(registry: Registry, schema: MessageSchema, version: int, frame: bytes, at: int) -> Body:
@@ -218,24 +210,24 @@ def _error_code_alone(frame: bytes, at: int) -> dict[str, Any]:
     return {"errorCode": _ERROR_CODE.unpack_from(frame, at)[0]}
 
 
-def _header_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> Codec:
-    """Return the codec of the header that the caller asks for, or of the header that the schemas state."""
+def _encode(registry: Registry, kind: str, key: int, version: int, message: Request | Response) -> bytes:
+    """Write a frame, with the header that the caller asks for, or with the header that the schemas state."""
     schema, name = registry.schema(kind, key), _HEADER_NAMES[kind]
-    expected_version = None if schema is None else schema.header_version(version)
-    if expected_version is None:
+    body: Any = message.body
+    header_version = None if schema is None else schema.header_version(version)
+    if schema is None or header_version is None:
         raise EncodeError(f"{name}: no API has key {key} and version {version}; see schemas/messages")
-    if header_version is None:
-        return registry.named(name, expected_version)
-    if header_version not in registry.others[name].valid:
-        raise EncodeError(f"{name}: version {header_version} is none of {registry.others[name].valid}")
-    return registry.named(name, header_version)
-
-
-def _written_body(registry: Registry, schema: MessageSchema, version: int, body: Body) -> bytes:
+    if message.header_version is not None:
+        header_version = message.header_version
+        if header_version not in registry.others[name].valid:
+            raise EncodeError(f"{name}: version {header_version} is none of {registry.others[name].valid}")
+    if kind == "response" and isinstance(body, NotSupported):
+        return registry.named(name, 0).encode(message.header)
+    header = registry.named(name, header_version).encode(message.header)
     if isinstance(body, bytes):
-        return body
+        return header + body
     if version not in schema.valid:
         raise EncodeError(f"{schema.name}: version {version} is none of {schema.valid}")
     if schema.fields is None:
         raise EncodeError(f"{schema.name}: its fields are not known; give the body as bytes")
-    return registry.codec(schema, version).encode(body)
+    return header + registry.codec(schema, version).encode(body)
