@@ -12,8 +12,7 @@ from typing import Any
 
 from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.primitives import FIXED, ZERO_UUID
-from kafka_clientinfo.protocol.schema import MessageSchema
-from kafka_clientinfo.protocol.versions import parse_versions
+from kafka_clientinfo.protocol.schema import MessageSchema, parse_versions
 
 # The key of a struct's dict for tagged fields that the schema does not know; its value maps their numbers to bytes.
 UNKNOWN_TAGS = "_unknownTaggedFields"

@@ -15,8 +15,7 @@ from kafka_clientinfo import resources
 from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
 from kafka_clientinfo.protocol.field_specs import FieldSpec
-from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
-from kafka_clientinfo.protocol.versions import FROZEN_HEADER
+from kafka_clientinfo.protocol.schema import FROZEN_HEADER, MessageSchema, parse_schema
 
 WITHOUT_HEADER_V3 = "SaslHandshakeRequest"
 """The one API that KIP-1313 excludes, because clients never negotiate its version."""

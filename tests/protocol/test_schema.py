@@ -9,8 +9,7 @@ import pytest
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.field_specs import layout
-from kafka_clientinfo.protocol.schema import parse_schema
-from kafka_clientinfo.protocol.versions import NONE, Versions, parse_versions
+from kafka_clientinfo.protocol.schema import NONE, Versions, parse_schema, parse_versions
 
 from .schema_rules import PRIMITIVES, problems
 
