@@ -27,7 +27,6 @@ _DECLARED = {
     "concerns/activity/test_persistent_errors.py": "concerns/activity/rules",
     "views/test_client_activity.py": "connections/buckets connections/sums",
     "concerns/test_concerns.py": "connections/request_columns",
-    "config/test_policy.py": "config/activity",
     "config/test_settings.py": "config/toml_files",
     "ingestion/test_columnar.py": "ingestion/batch_duplicates",
     "logs/test_framing.py": "logs/broker_records",

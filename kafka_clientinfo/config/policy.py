@@ -8,13 +8,12 @@ version that does not begin with a number is reported as unreadable and is not c
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
 from .. import resources
 from ..errors import ConfigError
-from .activity import ActivityLimits, activity_limits
 from .patterns import check_pattern, without_ends
 from .rules import SEVERITIES, rules
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
@@ -30,6 +29,36 @@ _KEYS = (
     "activity", "client_id_patterns", "exempt_listeners", "forbidden_versions", "other_software", "severity", "software",
     "unknown_software",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityLimits:
+    """The limits from which on the behaviour of a client is reported, each with its lowest and highest value.
+
+    The defaults lie above what clients do by their own defaults: a Java client that retries every 100 ms sends 600
+    requests a minute.
+
+    Attributes:
+        minutes: how many minutes in a row a behaviour must last; a restart or a new leader is over before.
+        short_connections_per_minute: short connections of one client from one host to one broker.
+        short_seconds: a connection is short if its last request comes so soon after its first.
+        requests_per_minute: requests of one API on each connection, for a flood.
+        times_median: a flood is so many times what the client sends in the median of its minutes.
+        requests_per_minute_always: a flood, whatever the median.
+        errors_per_minute: requests of one API that are answered with an error that does not go away.
+        errors_percent: the share of such answers; most of them, so more than half.
+        throttled_percent: the share of its time for which a client is throttled.
+    """
+
+    minutes: int = field(default=3, metadata={"range": (1, 60)})
+    short_connections_per_minute: int = field(default=120, metadata={"range": (1, 1_000_000)})
+    short_seconds: int = field(default=10, metadata={"range": (1, 600)})
+    requests_per_minute: int = field(default=1200, metadata={"range": (1, 10_000_000)})
+    times_median: int = field(default=10, metadata={"range": (1, 1_000_000)})
+    requests_per_minute_always: int = field(default=6000, metadata={"range": (1, 10_000_000)})
+    errors_per_minute: int = field(default=20, metadata={"range": (1, 10_000_000)})
+    errors_percent: int = field(default=90, metadata={"range": (51, 100)})
+    throttled_percent: int = field(default=25, metadata={"range": (1, 100)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +122,7 @@ def parse_policy(text: str, source: str) -> Policy:
         exempt_listeners=list_of_texts(data, "exempt_listeners", source),
         severity=_severity(_table(data, "severity", source), source),
         forbidden_versions=_forbidden(_table(data, "forbidden_versions", source), source),
-        activity=activity_limits(_table(data, "activity", source), source),
+        activity=_activity(_table(data, "activity", source), source),
     )
 
 
@@ -157,3 +186,22 @@ def _severity(data: Mapping[str, Any], source: str) -> tuple[tuple[str, str], ..
         if severity not in _SEVERITIES:
             raise ConfigError(f"{source}: severity of {rule} is {shown(severity)}; use one of {', '.join(_SEVERITIES)}")
     return tuple(sorted(data.items()))
+
+
+def _activity(data: Mapping[str, Any], source: str) -> ActivityLimits:
+    """Return the limits of the policy's table; those that it leaves out keep their defaults."""
+    ranges = {limit.name: limit.metadata["range"] for limit in fields(ActivityLimits)}
+    check_names(data, ranges, f"{source}: activity")
+    for name, value in data.items():
+        low, high = ranges[name]
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise ConfigError(
+                f"{source}: activity.{name} is {shown(value)}; give a whole number from {low} to {high:,}"
+            )
+    limits = ActivityLimits(**data)
+    if limits.requests_per_minute_always < limits.requests_per_minute:
+        raise ConfigError(
+            f"{source}: activity.requests_per_minute_always is {limits.requests_per_minute_always}, which is below "
+            f"requests_per_minute; give at least {limits.requests_per_minute}"
+        )
+    return limits

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_clientinfo.config.activity import ActivityLimits
-from kafka_clientinfo.config.policy import VERSION, Policy, load_policy, parse_policy
+from kafka_clientinfo.config.policy import VERSION, ActivityLimits, Policy, load_policy, parse_policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.errors import ConfigError

@@ -19,7 +19,7 @@ after the errors, all its requests count, and a failure is found only while it l
 Errors that say that a client meant another cluster or broker count at once. A log of INFO holds a few requests only.
 """
 
-from ...config.activity import ActivityLimits
+from ...config.policy import ActivityLimits
 from ...config.settings import Settings
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source

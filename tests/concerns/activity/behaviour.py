@@ -13,8 +13,7 @@ from typing import Any
 from kafka_clientinfo.concerns.activity import CONCERN
 from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
 from kafka_clientinfo.concerns.activity.rules import findings_errors
-from kafka_clientinfo.config.activity import ActivityLimits
-from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.policy import ActivityLimits, Policy
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.violations import violations

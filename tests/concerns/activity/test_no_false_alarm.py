@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import resources
-from kafka_clientinfo.config.activity import ActivityLimits
-from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.policy import ActivityLimits, Policy
 from kafka_clientinfo.config.settings import Settings
 from tests.logs.excerpts import CORPUS
 from tests.scanned import scanned
