@@ -22,17 +22,8 @@ _PATTERNS = ("kafka", "stamped", "logger_first", "message", "json", "any")
 _WRAPPERS = ("cri", "docker", "journal", "syslog")
 LOG_LAYOUTS = ("auto", *_PATTERNS, *(f"{wrapper}+{pattern}" for wrapper in _WRAPPERS for pattern in _PATTERNS))
 """Names of layouts, which `logs.layouts` defines."""
-_YEARS = 10
-_RANGES = {
-    "max_idle_ms": (1, _YEARS * 365 * 86_400_000),
-    "coverage_gap_ms": (1, _YEARS * 365 * 86_400_000),
-    "bucket_minutes": (1, _YEARS * 365 * 1440),
-    "lock_wait_seconds": (0, _YEARS * 365 * 86_400),
-    "split_bytes": (1, 1 << 40),
-    "retention_days": (0, 100 * 365),
-    "vacuum_hours": (0, 100 * 365 * 24),
-}
-"""The lowest and highest value of each number, so that no calculation with times and sizes overflows."""
+_TEN_YEARS = 10 * 365
+"""In days. Each number has a range, so that no calculation with times and sizes overflows."""
 _DERIVED_BY = ("log_zone", "max_idle_ms", "coverage_gap_ms", "controller_listeners", "bucket_minutes", "policy")
 """The settings on which derived tables depend."""
 
@@ -81,20 +72,20 @@ class Settings:
     broker_pattern: str = ""
     log_zone: str = "UTC"
     log_layout: str = "auto"
-    max_idle_ms: int = 600_000
-    coverage_gap_ms: int = 300_000
+    max_idle_ms: int = field(default=600_000, metadata={"range": (1, _TEN_YEARS * 86_400_000)})
+    coverage_gap_ms: int = field(default=300_000, metadata={"range": (1, _TEN_YEARS * 86_400_000)})
     controller_listeners: tuple[str, ...] = ("CONTROLLER",)
-    bucket_minutes: int = 60
+    bucket_minutes: int = field(default=60, metadata={"range": (1, _TEN_YEARS * 1440)})
     client_policy: str = ""
     policy: Policy = field(default_factory=Policy)
     owners: str = ""
     private_raw_bytes: bool = True
     server_logs: bool = True
     topics: bool = True
-    lock_wait_seconds: int = 600
-    split_bytes: int = 128 << 20
-    retention_days: int = 0
-    vacuum_hours: int = 168
+    lock_wait_seconds: int = field(default=600, metadata={"range": (0, _TEN_YEARS * 86_400)})
+    split_bytes: int = field(default=128 << 20, metadata={"range": (1, 1 << 40)})
+    retention_days: int = field(default=0, metadata={"range": (0, 100 * 365)})
+    vacuum_hours: int = field(default=168, metadata={"range": (0, 100 * 365 * 24)})
     stored_views: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
 
@@ -145,6 +136,7 @@ _PLATFORM_BROKERS = (
     r"/[a-z0-9-]{1,63}/\d+\.log(?:\.[^/]*)?\Z",
 )
 """Paths of logs on platforms: Amazon MSK in a bucket, and the kubelet, by namespace, pod, uid and container."""
+_RANGES = {one.name: one.metadata["range"] for one in fields(Settings) if one.metadata}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 _NAMES = sorted(item.name for item in fields(Settings) if item.name != "policy")
 
