@@ -31,7 +31,7 @@ _DECLARED = {
     "ingestion/test_columnar.py": "ingestion/batch_duplicates",
     "logs/test_framing.py": "logs/broker_records",
     "logs/test_wrappers.py": "logs/line_records",
-    "protocol/test_codec.py": "protocol/decoder protocol/encoder protocol/walker",
+    "protocol/test_codec.py": "protocol/decoder protocol/encoder",
     "questions/test_topics.py": "commands/topics",
     "report/test_report.py": "commands/report",
     "tables/test_views.py": "releases/reference_rows runs/reference_tables",

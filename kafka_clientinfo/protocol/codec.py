@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
-from kafka_clientinfo.protocol.decoder import struct_reader
+from kafka_clientinfo.protocol.decoder import WALK_ABOVE, struct_reader, struct_walker
 from kafka_clientinfo.protocol.encoder import struct_writer
 from kafka_clientinfo.protocol.field_specs import StructSpec, layout
 from kafka_clientinfo.protocol.primitives import FieldError, Reader, Writer
 from kafka_clientinfo.protocol.schema import MessageSchema
-from kafka_clientinfo.protocol.walker import WALK_ABOVE, struct_walker
 
 
 @dataclass(frozen=True, slots=True)
