@@ -24,8 +24,8 @@ from .broker_releases import (
 )
 from .client_libraries import client_libraries
 
-_LITERAL = re.compile(r"[\w@-]*", re.ASCII)
-_QUANTIFIERS = ("?", "*", "{")
+_LITERALS = re.compile(r"(?:[\w@-](?![?*{]))*", re.ASCII)
+"""Characters that stand for themselves, each of them once."""
 
 Row = tuple[Any, ...]
 """The values of a row, in the order of the table's columns."""
@@ -109,11 +109,8 @@ def client_library_rows() -> list[Row]:
 
 def literal_start(pattern: str) -> str:
     """Return a text with which all texts that match a regular expression start; it may be empty."""
-    if "|" in pattern:
-        return ""
-    match = _LITERAL.match(pattern)
-    start = match[0] if match else ""
-    return start[:-1] if pattern[len(start) :].startswith(_QUANTIFIERS) else start
+    match = None if "|" in pattern else _LITERALS.match(pattern)
+    return match[0] if match else ""
 
 
 def client_library_versions() -> list[Row]:
