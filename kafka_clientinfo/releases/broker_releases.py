@@ -180,15 +180,15 @@ def release(name: str) -> Release:
     length = 2 if numbers[:1] > (0,) else 3  # of a series: 4.0, but 0.10.2
     series = numbers[:length]
     measured = [other for other in by_name.values() if release_numbers(other.name)[: len(series)] == series]
-    if len(numbers) == 1 and measured:
-        raise ConfigError(f"which release of {name}? {', '.join(other.name for other in measured)}")
-    if numbers and not measured and len(numbers) <= length + 1:
-        raise ConfigError(_unmeasured(series))
-    if not numbers or len(numbers) > length + 1:
+    if not 1 <= len(numbers) <= length + 1:
         newest = list(by_name)[-1]
         raise ConfigError(
             f"no release {asked!r} is known here; the newest is {newest}, and known are {', '.join(by_name)}"
         )
+    if not measured:
+        raise ConfigError(_unmeasured(series))
+    if len(numbers) == 1:
+        raise ConfigError(f"which release of {name}? {', '.join(other.name for other in measured)}")
     if len(numbers) <= length:
         return measured[-1]
     return min(reversed(measured), key=lambda other: abs(release_numbers(other.name)[-1] - numbers[-1]))
