@@ -25,10 +25,6 @@ _SEVERITIES = (*SEVERITIES, "off")
 _CHOICES = ("allowed", "refused")
 _VERSIONS = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
 _NO_LAST = 32767
-_KEYS = (
-    "activity", "client_id_patterns", "exempt_listeners", "forbidden_versions", "other_software", "severity", "software",
-    "unknown_software",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ def load_policy(path: str = "") -> Policy:
 def parse_policy(text: str, source: str) -> Policy:
     """Parse a policy from the text of its TOML file; see `load_policy`."""
     data = parsed(text, source)
-    check_names(data, _KEYS, source)
+    check_names(data, sorted(one.name for one in fields(Policy)), source)
     patterns = list_of_texts(data, "client_id_patterns", source)
     for pattern in patterns:
         check_pattern(pattern, f"{source}: client_id_patterns")
