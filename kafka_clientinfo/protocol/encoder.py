@@ -7,12 +7,10 @@ their defaults, and a value of a field that this version lacks is an error, unle
 import struct
 from collections.abc import Callable, Mapping
 from operator import itemgetter
-from struct import Struct
 from typing import Any
 
 from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS, FieldSpec, StructSpec, run_format, runs, tagged
 from kafka_clientinfo.protocol.primitives import (
-    FIXED,
     WRITE_ERRORS,
     WRITERS,
     FieldError,
@@ -74,16 +72,14 @@ def _refused(
 ) -> FieldError:
     """Return the error that says which field of a step could not be written, and why."""
     kinds = {field.name: field.type for field in spec.fields}
-    refused = next((key for key in names if not _fits(kinds[key], value[key])), name)
+    for refused in names:
+        try:
+            WRITERS[kinds[refused]](value[refused], [])
+        except struct.error:
+            break
+    else:
+        refused = name
     return FieldError(f"{_shown(value[refused])} is no {kinds[refused]}: {error}").inside(refused)
-
-
-def _fits(kind: str, number: Any) -> bool:
-    try:
-        Struct(">" + FIXED[kind]).pack(number)
-    except struct.error:
-        return False
-    return True
 
 
 def _shown(value: object) -> str:

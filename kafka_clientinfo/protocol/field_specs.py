@@ -18,8 +18,8 @@ from kafka_clientinfo.protocol.schema import MessageSchema, parse_versions
 UNKNOWN_TAGS = "_unknownTaggedFields"
 
 # Sizes in bytes of the types that have the same size in every version.
-SIZES = {"uuid": 16, "bool": 1}
-SIZES.update((kind, Struct(">" + code).size) for kind, code in FIXED.items())
+SIZES = {"uuid": 16, "bool": 1} | {kind: Struct(">" + code).size for kind, code in FIXED.items()}
+_EMPTY = {"string": "", "uuid": ZERO_UUID, "bytes": b"", "records": b""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +137,8 @@ def _default(kind: str, text: str | None, struct: StructSpec | None) -> Any:
         return []
     if struct is not None:
         return {spec.name: spec.default for spec in struct.fields}
-    if kind == "string":
-        return text or ""
-    if kind in ("bytes", "records"):
-        return b""
-    if kind == "uuid":
-        return text or ZERO_UUID
+    if kind in _EMPTY:
+        return text or _EMPTY[kind]
     if kind == "bool":
         return text == "true"
     return float(text or 0) if kind == "float64" else int(text or "0", 0)
