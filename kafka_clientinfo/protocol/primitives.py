@@ -6,6 +6,7 @@ Readers check every length before they use it, because the bytes are not trusted
 
 import base64
 import struct
+import sys
 import uuid
 from collections.abc import Callable
 from struct import Struct
@@ -159,16 +160,7 @@ def write_compact_length(size: int, parts: list[bytes]) -> None:
 
 def string_reader(flexible: bool, nullable: bool) -> Reader:
     """Return the reader of a string; bytes that are not UTF-8 become surrogates, which can be written back."""
-    read_length = read_compact_length if flexible else read_length16
-
-    def read_any(data: bytes, at: int) -> tuple[str | None, int]:
-        size, start = read_length(data, at)
-        end = start + size
-        if 0 <= size <= MAX_STRING and end <= len(data):
-            return data[start:end].decode("utf-8", "surrogateescape"), end
-        if size == -1 and nullable:
-            return None, start
-        raise bad_length("string", size, nullable, min(MAX_STRING, len(data) - start), at)
+    read_any = _sized_reader("string", read_compact_length if flexible else read_length16, nullable, MAX_STRING)
 
     def read(data: bytes, at: int) -> tuple[str | None, int]:
         """Read short strings in UTF-8 directly, and leave all others to `read_any`."""
@@ -179,23 +171,28 @@ def string_reader(flexible: bool, nullable: bool) -> Reader:
                 return data[start : start + size].decode(), start + size
         except (IndexError, UnicodeDecodeError):
             pass
-        return read_any(data, at)
+        raw, end = read_any(data, at)
+        return None if raw is None else raw.decode("utf-8", "surrogateescape"), end
 
     return read
 
 
 def bytes_reader(flexible: bool, nullable: bool) -> Reader:
     """Return the reader of bytes or records."""
-    read_length = read_compact_length if flexible else read_length32
+    return _sized_reader("bytes", read_compact_length if flexible else read_length32, nullable, sys.maxsize)
+
+
+def _sized_reader(kind: str, read_length: Reader, nullable: bool, longest: int) -> Reader:
+    """Return the reader of bytes after their length; errors call them by their `kind`."""
 
     def read(data: bytes, at: int) -> tuple[bytes | None, int]:
         size, start = read_length(data, at)
         end = start + size
-        if size >= 0 and end <= len(data):
+        if 0 <= size <= longest and end <= len(data):
             return data[start:end], end
         if size == -1 and nullable:
             return None, start
-        raise bad_length("bytes", size, nullable, len(data) - start, at)
+        raise bad_length(kind, size, nullable, min(longest, len(data) - start), at)
 
     return read
 
