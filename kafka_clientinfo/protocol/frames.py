@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from struct import Struct
-from typing import Any
 
 from kafka_clientinfo.errors import DecodeError
 from kafka_clientinfo.protocol.api_keys import ApiKey
@@ -124,18 +123,15 @@ class Conversation:
         return tuple(self._waiting)
 
     def _opened(self, frame: bytes) -> Exchange:
+        # A version newer than the schemas is assumed to have their last header.
+        version = self._registry.request_header_version(*_API.unpack_from(frame)) if len(frame) >= _API.size else None
         try:
-            header = self._header(frame)
+            header, *_ = decode_request_header(frame, header_version=version, registry=self._registry)
         except DecodeError:
             if self._tokens:
                 return Exchange(frame, None, None, None)
             raise
         return Exchange(frame, header["requestApiKey"], header["requestApiVersion"], header["correlationId"])
-
-    def _header(self, frame: bytes) -> dict[str, Any]:
-        """Read the request's header; a version newer than the schemas is assumed to have their last header."""
-        version = self._registry.request_header_version(*_API.unpack_from(frame)) if len(frame) >= _API.size else None
-        return decode_request_header(frame, header_version=version, registry=self._registry)[0]
 
     def _token_next(self) -> bool:
         return bool(self._waiting) and self._waiting[0].api_key is None

@@ -36,12 +36,7 @@ class Registry:
         Raises:
             SchemaError: an API has a request but no response, or the other way round.
         """
-        by_kind: dict[str, dict[Any, MessageSchema]] = {
-            "request": {},
-            "response": {},
-            "header": {},
-            "data": {},
-        }
+        by_kind: dict[str, dict[Any, MessageSchema]] = {kind: {} for kind in ("request", "response", "header", "data")}
         for schema in schemas:
             by_kind[schema.kind][schema.name if schema.api_key is None else schema.api_key] = schema
         self.requests: Mapping[int, MessageSchema] = MappingProxyType(by_kind["request"])
