@@ -118,7 +118,6 @@ def duckdb_macros(log_zone: str) -> list[str]:
         "array_repeat(x, n)": "list_transform(range(n), lambda i: x)",
         "get(x, i)": "x[CAST(i AS BIGINT) + 1]",
         "regexp_like(x, pattern)": "regexp_matches(x, pattern)",
-        "bool_count(x)": "count(*) FILTER (WHERE x)",
         "harmless(x, n)": (
             f"regexp_replace(CASE WHEN length(x) > n THEN substring(x, 1, n) || '…' ELSE x END, {quoted_text(UNSAFE)}, "
             f"'{_REPLACEMENT}', 'g')"

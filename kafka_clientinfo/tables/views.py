@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
+from graphlib import TopologicalSorter
 from typing import Any
 
 from .. import resources
@@ -169,17 +170,8 @@ def definitions() -> dict[str, str]:
     inner = resources.texts(resources.schemas() / "views" / "internal", ".sql")
     parts = {name.removesuffix(".sql"): text.partition("\n")[2].strip() for name, text in inner}
     queries = {name: query for name, (_, query) in _files().items() if name in view_specs()} | parts
-    ordered: dict[str, str] = {}
-
-    def add(name: str) -> None:
-        if name in queries and name not in ordered:
-            for other in words(queries[name]):
-                add(other)
-            ordered[name] = queries[name]
-
-    for name in queries:
-        add(name)
-    return ordered
+    order = TopologicalSorter({name: words(query) for name, query in queries.items()}).static_order()
+    return {name: queries[name] for name in order if name in queries}
 
 
 @lru_cache(maxsize=1)
