@@ -8,6 +8,7 @@ mode (KRaft, ZooKeeper), with a plugin or with a feature; its absence for such a
 import json
 import re
 import tomllib
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -196,12 +197,11 @@ def release(name: str) -> Release:
 
 def _unmeasured(series: tuple[int, ...]) -> str:
     """Return the error about a series of which no release was measured, with the releases before and after it."""
-    is_before = {name: release_numbers(name) < series for name in releases()}
-    before = [name for name, before in is_before.items() if before][-1:]
-    after = [name for name, before in is_before.items() if not before][:1]
-    nearest = " and ".join([*before, *after])
-    text = ".".join(map(str, series))
-    return f"no release of {text} was measured; the nearest {'are' if before and after else 'is'} {nearest}"
+    names = list(releases())
+    after = bisect(names, series, key=release_numbers)
+    nearest = names[max(after - 1, 0) : after + 1]
+    text, are = ".".join(map(str, series)), "are" if len(nearest) > 1 else "is"
+    return f"no release of {text} was measured; the nearest {are} {' and '.join(nearest)}"
 
 
 def other_release(asked: str, measured: Release) -> str | None:
