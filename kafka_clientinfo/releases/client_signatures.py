@@ -291,22 +291,16 @@ def by_beginning() -> Mapping[str, Masks]:
     """
     found = {}
     for generation in GENERATIONS:
-        listed = {
-            (how, *text.split())
-            for one in client_signatures()
-            for how, firsts in one.begins[generation].items()
-            for text in firsts
-        }
-        found[generation] = {
-            f"{how} {api} {version}": words(_beginners(generation, how, api, int(version)))
-            for how, api, version in sorted(listed)
-        }
+        begins = [one.begins[generation].items() for one in client_signatures()]
+        listed = {f"{how} {text}" for own in begins for how, firsts in own for text in firsts}
+        found[generation] = {beginning: words(_beginners(generation, beginning)) for beginning in sorted(listed)}
     return found
 
 
-def _beginners(generation: str, how: str, api: str, version: int) -> Iterator[int]:
+def _beginners(generation: str, beginning: str) -> Iterator[int]:
+    how, api, version = beginning.rsplit(" ", 2)
     for number, one in enumerate(client_signatures()):
-        may = one.may_begin(generation, how, api, version)
+        may = one.may_begin(generation, how, api, int(version))
         if may or (may is None and api not in PLAYED):
             yield number
 
