@@ -16,8 +16,10 @@ from typing import Any
 
 from .. import resources
 from ..errors import ConfigError
-from ..protocol import api_key
+from ..protocol import api_key, api_names
 
+Row = tuple[Any, ...]
+"""The values of a row of a reference table, in the order of its columns."""
 REFUSED, DEPRECATED, UNDECIDED, ACCEPTED = WORST_FIRST = ("refused", "deprecated", "undecided", "accepted")
 """The verdicts, the worst first; a client's verdict is the worst one of the versions that it uses."""
 VERDICTS = (REFUSED, DEPRECATED, ACCEPTED, UNDECIDED)
@@ -238,3 +240,64 @@ def features() -> dict[str, Feature]:
 def versions_by_key(named: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, int]]:
     """Return ranges of versions by API key, from ranges by API name; unknown names are left out."""
     return {key: (low, high) for name, (low, high) in named.items() if (key := api_key(name)) is not None}
+
+
+# --- rows of reference tables ------------------------------------------------------------------------------
+
+
+def kafka_releases() -> list[Row]:
+    """Return one row per measured release and API of any of them; an API that the release lacks has no ranges.
+
+    accepted_min and accepted_max leave out versions that a stock broker refused although it advertises them.
+    deprecated_max is the highest version that the release accepts and a later one refuses, refused_from the first
+    release that refuses it.
+    """
+    later = _refused_later()
+    return [
+        (
+            *(release.name, order, release.tried, key, api_names()[key], _trait(api_traits(), key)),
+            *_ranges(release, key),
+            *later.get((release.name, key), (None, None)),
+        )
+        for order, release in enumerate(releases().values(), 1)
+        for key in sorted({key for key, _ in known_versions()})
+    ]
+
+
+def _ranges(release: Release, key: int) -> tuple[str | None, int | None, int | None, int | None, int | None]:
+    """Return what the release needs for the API, the range that it advertises, and the range that it accepts."""
+    if (api_range := release.apis.get(key)) is None:
+        return None, None, None, None, None
+    low, high = api_range.low, api_range.high
+    accepted = [version for version in range(low, high + 1) if (key, version) not in release.refused]
+    return api_range.needs, low, high, min(accepted, default=None), max(accepted, default=None)
+
+
+def _refused_later() -> dict[tuple[str, int], tuple[int, str]]:
+    """Return, by release and API, the highest version that is deprecated, and the first release that refuses it."""
+    return {
+        (name, key): (version, refused_from)
+        for key, version in known_versions()  # in order, so the highest version remains
+        for name, (verdict, refused_from) in verdicts(key, version).items()
+        if verdict == DEPRECATED
+    }
+
+
+def _trait(traits: ApiTraits, key: int) -> str | None:
+    return next((name for name in ApiTraits.__dataclass_fields__ if key in getattr(traits, name)), None)
+
+
+def kafka_release_versions() -> list[Row]:
+    """Return each measured release's verdict on each version of each API, from 0 to the highest of any release.
+
+    The reason is null for versions that are accepted or deprecated; refused_from is null for all but deprecated ones.
+    """
+    order = {name: number for number, name in enumerate(releases(), 1)}
+    return [
+        (
+            *(name, order[name], key, api_names()[key], version, verdict),
+            *((None, reason) if verdict == DEPRECATED else (reason or None, None)),
+        )
+        for key, version in known_versions()
+        for name, (verdict, reason) in verdicts(key, version).items()
+    ]

@@ -5,6 +5,7 @@ was seen in use, and the broker releases with which it could not produce and con
 was not measured is judged by its other APIs.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from .. import resources
-from .broker_releases import Release, api_traits, versions_by_key
+from ..protocol import api_names
+from .broker_releases import Release, Row, api_traits, release_numbers, releases, versions_by_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +107,62 @@ def _library(data: Mapping[str, Any]) -> Library:
     )
     software, client_ids, version_settings = (data.get(name) for name in ("software", "client_ids", "version_settings"))
     return Library(data["name"], software, client_ids, version_settings, tuple(measured))
+
+
+# --- rows of reference tables ------------------------------------------------------------------------------
+
+_LITERALS = re.compile(r"(?:[\w@-](?![?*{]))*", re.ASCII)
+"""Characters that stand for themselves, each of them once."""
+
+
+def client_library_rows() -> list[Row]:
+    r"""Return one row per measured library.
+
+    client_id_pattern is a regular expression of whole client ids. Its first group holds the release, if the library
+    puts that into its client ids, or else an empty text. `(?s)` and `\z` make Java and RE2 agree on line breaks.
+    """
+    return [
+        (
+            library.name,
+            library.software,
+            None if library.client_ids is None else rf"(?s)^(?:{library.client_ids})()\z",
+            None if library.client_ids is None else literal_start(library.client_ids),
+            library.version_settings,
+        )
+        for library in client_libraries()
+    ]
+
+
+def literal_start(pattern: str) -> str:
+    """Return a text with which all texts that match a regular expression start; it may be empty."""
+    match = None if "|" in pattern else _LITERALS.match(pattern)
+    return match[0] if match else ""
+
+
+def client_library_versions() -> list[Row]:
+    """Return one row per measured release of a library and API that it was seen to use.
+
+    release_numbers are without zeros at the end, so that 2.0 is 2.0.0. refused_by has the releases of Kafka that do not
+    fit, in order.
+    """
+    return [
+        (
+            library.name,
+            release.name,
+            without_zeros(release_numbers(release.name)),
+            key,
+            api_names()[key],
+            low,
+            high,
+            [name for name, broker in releases().items() if not release.fits(key, broker)],
+        )
+        for library in client_libraries()
+        for release in library.releases
+        for key, (low, high) in sorted(release.speaks.items())
+    ]
+
+
+def without_zeros(numbers: tuple[int, ...]) -> list[int]:
+    """Return the numbers of a release without zeros at the end; the first one stays."""
+    last = max((place for place, number in enumerate(numbers) if number), default=0)
+    return list(numbers[: last + 1])

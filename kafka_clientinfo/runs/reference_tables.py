@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..releases.reference_rows import client_library_versions, kafka_release_versions, kafka_releases
+from ..releases.broker_releases import kafka_release_versions, kafka_releases
+from ..releases.client_libraries import client_library_versions
 from ..spark.arrow_rows import relation_of
 from ..spark.features import at_once
 from ..tables.spec import table_spec

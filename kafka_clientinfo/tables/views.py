@@ -25,8 +25,7 @@ from ..logs.apis import SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS
 from ..protocol import api_names
 from ..protocol.api_keys import errors
 from ..releases.broker_releases import features
-from ..releases.client_libraries import BINDINGS
-from ..releases.reference_rows import client_library_rows
+from ..releases.client_libraries import BINDINGS, client_library_rows
 from . import dialects
 from .spec import table_specs, view_specs
 from .types import duckdb_type, quoted_name, quoted_text

@@ -10,7 +10,6 @@ from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.probable import add_probable
 from kafka_clientinfo.questions.queries import StoredTables
 from kafka_clientinfo.releases import client_libraries as libraries
-from kafka_clientinfo.releases import reference_rows
 from kafka_clientinfo.releases.client_libraries import parse_libraries
 from kafka_clientinfo.tables.spec import ADVICE
 from kafka_clientinfo.tables.views import references
@@ -252,7 +251,7 @@ def rows(rules_session: Any) -> dict[str, list[Any]]:
     tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers, "ingested_files": files}
     given = {name: frame(rules_session, name, rows) for name, rows in tables.items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference_rows, "client_libraries", lambda: parse_libraries(LIBRARIES))
+        patch.setattr(libraries, "client_libraries", lambda: parse_libraries(LIBRARIES))
         references.cache_clear()
         impact = collected(asked(rules_session, "upgrade_impact", **given))
     references.cache_clear()
