@@ -76,11 +76,23 @@ class ViewSettings:
 
     @property
     def texts(self) -> dict[str, str]:
-        """Return SQL for each setting that a view names in braces."""
+        """SQL for each setting that a view names in braces, and for the rules of violations with their severities.
+
+        `severity_unbound` is the severity of a finding by which the KIP does not bind.
+        """
         listeners = ", ".join(map(quoted_text, self.controller_listeners or ("",)))
         numbers = {**self.activity, "bucket_minutes": self.bucket_minutes, "max_idle_ms": self.max_idle_ms}
         numbers["bucket_seconds"] = self.bucket_minutes * 60
-        return {name: str(int(number)) for name, number in numbers.items()} | {"controller_listeners": f"({listeners})"}
+        own = self.severity
+        rows = (
+            (name, rule.kip, own.get(name, rule.severity), own.get(name, SEVERITIES[-1]), rule.blames, rule.asks)
+            for name, rule in rules().items()
+        )
+        return {
+            **{name: str(int(number)) for name, number in numbers.items()},
+            "controller_listeners": f"({listeners})",
+            "violation_rules": _relation("rule kip severity severity_unbound blames asks", rows),
+        }
 
 
 _OF_SETTINGS = ("bucket_minutes", "max_idle_ms", "log_zone", "controller_listeners")
@@ -212,14 +224,8 @@ def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Ca
         settings: of the build that wrote the tables.
         relation: returns SQL for a table or another view.
     """
-    query, given = definitions()[name], dict(settings.texts)
-    for other in words(query):
-        if other == "violation_rules":
-            given[other] = _violation_rules(settings)
-        elif other in references():
-            given[other] = references()[other]
-        elif other not in given:
-            given[other] = f"\0{other}\0"
+    query = definitions()[name]
+    given = {**{other: f"\0{other}\0" for other in words(query)}, **references(), **settings.texts}
     text = dialect.translated(_WORD.sub(lambda match: given[match[1]], query), settings.log_zone)
     for other in words(query):
         text = text.replace(f"\0{other}\0", relation(other)) if f"\0{other}\0" in text else text
@@ -227,22 +233,6 @@ def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Ca
         return text
     casts = (dialect.cast(column.name, column.type) for column in view_specs()[name].columns)
     return f"SELECT {', '.join(casts)} FROM (\n{text}\n) AS {name}"
-
-
-def _violation_rules(settings: ViewSettings) -> str:
-    """Return SQL for the rules: rule, kip, severity, severity where the KIP does not bind, blames, and asks."""
-    rows = (
-        (
-            rule.name,
-            rule.kip,
-            settings.severity.get(rule.name, rule.severity),
-            settings.severity.get(rule.name, SEVERITIES[-1]),
-            rule.blames,
-            rule.asks,
-        )
-        for rule in rules().values()
-    )
-    return _relation("rule kip severity severity_unbound blames asks", rows)
 
 
 def not_a_table(name: str, tables: Iterable[str]) -> str:
