@@ -239,13 +239,11 @@ def by_version() -> Mapping[str, Mapping[tuple[int, int], Words]]:
     What is not listed rules nobody out: no release was seen to use the API.
     """
     signatures = client_signatures()
-    highest: dict[str, int] = defaultdict(int)
-    for one in signatures:
-        for api, versions in one.sent.items():
-            highest[api] = max(highest[api], *versions)
+    sent = ((api, version) for one in signatures for api, versions in one.sent.items() for version in versions)
+    highest = dict(sorted(sent))  # in order, so the highest version remains
     found: dict[str, dict[tuple[int, int], Words]] = {generation: {} for generation in GENERATIONS}
     for generation, of_generation in found.items():
-        for api in sorted(highest):
+        for api in highest:
             key = api_key(api)
             if key is None:
                 continue
@@ -260,9 +258,8 @@ def by_version() -> Mapping[str, Mapping[tuple[int, int], Words]]:
 
 def _offers(generation: str, key: int) -> set[int | None]:
     """Return the highest versions of an API that brokers of a generation of request logs offer."""
-    firsts = sorted(GENERATIONS.values())
     first = GENERATIONS[generation]
-    until = firsts[firsts.index(first) + 1] if first != firsts[-1] else (99,)
+    until = min((other for other in GENERATIONS.values() if other > first), default=(99,))
     brokers = [one for name, one in releases().items() if first <= release_numbers(name) < until]
     return {one.apis[key].high if key in one.apis else None for one in brokers}
 
