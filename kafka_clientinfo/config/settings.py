@@ -101,9 +101,6 @@ class Settings:
             ZoneInfo(self.log_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ConfigError(f"log_zone is {self.log_zone!r}; give an IANA name such as Europe/Berlin") from None
-        self._check_pattern()
-
-    def _check_pattern(self) -> None:
         try:
             groups = re.compile(self.broker_pattern).groupindex
         except re.error as error:
