@@ -162,15 +162,10 @@ def views() -> dict[str, View]:
     only tables and declared views.
     """
     questions = {name: text for name, text in _files().items() if name not in definitions()}
-    relations = {name: query for name, (_, query) in questions.items()}
+    relations = references() | {name: f"({query})" for name, (_, query) in questions.items()}
 
     def written_out(query: str) -> str:
-        for name in words(query):
-            if name in references():
-                query = query.replace(f"{{{name}}}", references()[name])
-            elif name in relations:
-                query = query.replace(f"{{{name}}}", f"({written_out(relations[name])})")
-        return query
+        return _WORD.sub(lambda name: written_out(relations[name[1]]) if name[1] in relations else name[0], query)
 
     return {name: View(name, comment, written_out(query)) for name, (comment, query) in questions.items()}
 
