@@ -18,7 +18,6 @@ from kafka_clientinfo.protocol.field_specs import (
     FieldSpec,
     StructSpec,
     min_element_size,
-    run_format,
     runs,
     tagged,
 )
@@ -42,13 +41,10 @@ TagsReader: TypeAlias = Callable[[dict[str, Any] | None, bytes, int], int]
 
 def struct_reader(spec: StructSpec) -> Reader:
     """Compile the reader of a message body or nested struct; it returns a dict by JSON names."""
-    plan = []
-    for run, field in runs(spec):
-        form = run_format(run)
-        names = tuple(item.name for item in run)
-        plan.append(
-            (names, form.unpack_from, form.size, field.name if field else "", field_reader(field) if field else None)
-        )
+    plan = [
+        (names, form.unpack_from, form.size, field.name if field else "", field_reader(field) if field else None)
+        for names, form, field in runs(spec)
+    ]
     kinds = {field.name: field.type for field in spec.fields}
     read_tags = tags_reader(spec, field_reader) if spec.flexible else None
     plain = not tagged(spec)
@@ -168,9 +164,9 @@ def rows_form(spec: StructSpec) -> Struct | None:
     A flexible struct ends with one more byte, the number of its tagged fields.
     """
     steps = runs(spec)
-    if len(steps) != 1 or steps[0][1] is not None or tagged(spec):
+    if len(steps) != 1 or steps[0][2] is not None or tagged(spec):
         return None
-    return run_format(steps[0][0], "B" if spec.flexible else "")
+    return Struct(steps[0][1].format + ("B" if spec.flexible else ""))
 
 
 def _rows_reader(form: Struct, spec: StructSpec, each: ElementsReader) -> ElementsReader:

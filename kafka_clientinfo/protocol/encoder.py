@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS, FieldSpec, StructSpec, run_format, runs, tagged
+from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS, FieldSpec, StructSpec, runs, tagged
 from kafka_clientinfo.protocol.primitives import (
     WRITE_ERRORS,
     WRITERS,
@@ -25,12 +25,10 @@ from kafka_clientinfo.protocol.primitives import (
 
 def struct_writer(spec: StructSpec) -> Writer:
     """Compile the writer of a message body or nested struct; it takes a dict by JSON names."""
-    plan = []
-    for run, field in runs(spec):
-        names = tuple(item.name for item in run)
-        plan.append(
-            (names, _row(names), run_format(run).pack, field.name if field else "", _field(field) if field else None)
-        )
+    plan = [
+        (names, _row(names), form.pack, field.name if field else "", _field(field) if field else None)
+        for names, form, field in runs(spec)
+    ]
     expected = frozenset(field.name for field in spec.fields)
     write_tags = _tags_writer(spec) if spec.flexible else None
     plain = not tagged(spec)

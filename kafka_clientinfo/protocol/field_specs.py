@@ -144,27 +144,21 @@ def _default(kind: str, text: str | None, struct: StructSpec | None) -> Any:
     return float(text or 0) if kind == "float64" else int(text or "0", 0)
 
 
-def runs(spec: StructSpec) -> list[tuple[tuple[FieldSpec, ...], FieldSpec | None]]:
+def runs(spec: StructSpec) -> list[tuple[tuple[str, ...], Struct, FieldSpec | None]]:
     """Cut the untagged fields into runs of numbers of fixed size, each with the field that follows it.
 
-    The run is empty for a field that follows no number; the field is None after a run that ends the struct.
+    A run is the names of its fields and their `struct.Struct`. It is empty for a field that follows no number; the field
+    is None after a run that ends the struct.
     """
-    steps: list[tuple[tuple[FieldSpec, ...], FieldSpec | None]] = []
-    run: list[FieldSpec] = []
-    for field in (field for field in spec.fields if field.tag is None):
-        if field.type in FIXED:
-            run.append(field)
-        else:
-            steps.append((tuple(run), field))
-            run = []
-    if run:
-        steps.append((tuple(run), None))
+    steps: list[tuple[tuple[str, ...], Struct, FieldSpec | None]] = []
+    run: dict[str, str] = {}
+    for field in (*(field for field in spec.fields if field.tag is None), None):
+        if field is not None and field.type in FIXED:
+            run[field.name] = FIXED[field.type]
+        elif field is not None or run:
+            steps.append((tuple(run), Struct(">" + "".join(run.values())), field))
+            run = {}
     return steps
-
-
-def run_format(run: tuple[FieldSpec, ...], more: str = "") -> Struct:
-    """Return the `struct.Struct` of a run, followed by the format codes in `more`."""
-    return Struct(">" + "".join(FIXED[field.type] for field in run) + more)
 
 
 def tagged(spec: StructSpec) -> tuple[FieldSpec, ...]:
