@@ -209,12 +209,10 @@ def load_settings(
     Raises:
         ConfigError: it names the source, what was found and what to do.
     """
-    files = [("conf/local.toml", (resources.conf() / "local.toml").read_text("utf-8"))]
+    text = (resources.conf() / "local.toml").read_text("utf-8")
+    settings = _merge(Settings(), parsed(text, "conf/local.toml"), "conf/local.toml")
     if conf is not None:
-        files.append((str(conf), text_of(conf, "configuration")))
-    settings = Settings()
-    for source, text in files:
-        settings = _merge(settings, parsed(text, source), source)
+        settings = _merge(settings, parsed(text_of(conf, "configuration"), str(conf)), str(conf))
     named = {
         key[len(SPARK_PREFIX) :]: value for key, value in (spark_conf or {}).items() if key.startswith(SPARK_PREFIX)
     }
