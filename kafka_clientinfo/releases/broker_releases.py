@@ -137,11 +137,9 @@ def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
 
 def known_versions() -> list[tuple[int, int]]:
     """Return each API with all versions from 0 to the highest of any release; higher ones have equal verdicts."""
-    highest: dict[int, int] = {}
-    for release in releases().values():
-        for key, api_range in release.apis.items():
-            highest[key] = max(highest.get(key, 0), api_range.high)
-    return [(key, version) for key, high in sorted(highest.items()) for version in range(high + 1)]
+    ranges = (item for release in releases().values() for item in release.apis.items())
+    highest = dict(sorted((key, api_range.high) for key, api_range in ranges))  # in order, so the highest remains
+    return [(key, version) for key, high in highest.items() for version in range(high + 1)]
 
 
 @lru_cache(maxsize=1)
@@ -240,9 +238,6 @@ def features() -> dict[str, Feature]:
 def versions_by_key(named: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, int]]:
     """Return ranges of versions by API key, from ranges by API name; unknown names are left out."""
     return {key: (low, high) for name, (low, high) in named.items() if (key := api_key(name)) is not None}
-
-
-# --- rows of reference tables ------------------------------------------------------------------------------
 
 
 def kafka_releases() -> list[Row]:

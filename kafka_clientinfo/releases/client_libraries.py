@@ -16,6 +16,9 @@ from .. import resources
 from ..protocol import api_names
 from .broker_releases import Release, Row, api_traits, release_numbers, releases, versions_by_key
 
+_LITERALS = re.compile(r"(?:[\w@-](?![?*{]))*", re.ASCII)
+"""Characters that stand for themselves, each of them once."""
+
 
 @dataclass(frozen=True, slots=True)
 class LibraryRelease:
@@ -86,13 +89,11 @@ def library_of_behaviour(software: str) -> Library | None:
 
     That is a software name or, of a library that sends none, its usual name.
     """
-    return next((library for library in client_libraries() if _speaks_as(library, software)), None)
-
-
-def _speaks_as(library: Library, software: str) -> bool:
-    stated = library.software or ""
-    is_binding = any(stated.startswith(prefix) for prefix, core in BINDINGS.items() if core == software)
-    return is_binding or software in (stated, library.name)
+    bindings = tuple(start for start, core in BINDINGS.items() if core == software)
+    for library in client_libraries():
+        if software in (library.software, library.name) or (library.software or "").startswith(bindings):
+            return library
+    return None
 
 
 def parse_libraries(text: str) -> tuple[Library, ...]:
@@ -107,12 +108,6 @@ def _library(data: Mapping[str, Any]) -> Library:
     )
     software, client_ids, version_settings = (data.get(name) for name in ("software", "client_ids", "version_settings"))
     return Library(data["name"], software, client_ids, version_settings, tuple(measured))
-
-
-# --- rows of reference tables ------------------------------------------------------------------------------
-
-_LITERALS = re.compile(r"(?:[\w@-](?![?*{]))*", re.ASCII)
-"""Characters that stand for themselves, each of them once."""
 
 
 def client_library_rows() -> list[Row]:
