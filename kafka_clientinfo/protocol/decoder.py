@@ -148,8 +148,7 @@ def _each_reader(read_element: Reader) -> ElementsReader:
 
 
 def _numbers_reader(kind: str) -> ElementsReader:
-    code = FIXED[kind]
-    size = Struct(">" + code).size
+    code, size = FIXED[kind], SIZES[kind]
 
     def read(data: bytes, at: int, count: int) -> tuple[list[Any], int]:
         end = at + size * count

@@ -18,6 +18,8 @@ from typing import Any
 from kafka_clientinfo.errors import SchemaError
 
 _RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
+_TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
+"""A JSON string (group 1); or a comment or a no-break space, which JSON does not allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +135,6 @@ def _by_version(ranges: list[tuple[Versions, int]], valid: Versions, where: str)
             raise SchemaError(f"{where}: '{versions}': the last range, and no other, must be open; {fix}")
         headers += [header] * ((versions.last or versions.first) - versions.first + 1)
     return tuple(headers)
-
-
-# --- schemas ------------------------------------------------------------------------------------------------
-
-_TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
-"""A JSON string (group 1); or a comment or a no-break space, which JSON does not allow."""
 
 
 @dataclass(frozen=True, slots=True)

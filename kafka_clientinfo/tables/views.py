@@ -60,7 +60,8 @@ class ViewSettings:
     @classmethod
     def of(cls, settings: Settings) -> "ViewSettings":
         """Return those of a run's settings."""
-        same = {name: getattr(settings, name) for name in _OF_SETTINGS}
+        names = ("bucket_minutes", "max_idle_ms", "log_zone", "controller_listeners")
+        same = {name: getattr(settings, name) for name in names}
         return cls(**same, severity=dict(settings.policy.severity), activity=asdict(settings.policy.activity))
 
     @classmethod
@@ -93,9 +94,6 @@ class ViewSettings:
             "controller_listeners": f"({listeners})",
             "violation_rules": _relation("rule kip severity severity_unbound blames asks", rows),
         }
-
-
-_OF_SETTINGS = ("bucket_minutes", "max_idle_ms", "log_zone", "controller_listeners")
 
 
 def _relation(columns: str, rows: Iterable[Sequence[str | int | None]]) -> str:
