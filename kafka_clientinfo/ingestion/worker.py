@@ -20,6 +20,7 @@ How the reading ends:
 """
 
 import errno
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -179,7 +180,7 @@ class SplitReader:
         requests: list[RequestEvent] = []
         try:
             self._tell_repeated_hour(file, before)
-            for record, is_sure in self._before(file, before, start):
+            for record, is_sure in sure_records(self.split.file, before, start, file):
                 reached = record.offset + record.length
                 self.tail.add(record.data if reached <= start else record.data[: start - record.offset])
                 event = guarded(self.parser.parse, record) if is_sure else None
@@ -201,14 +202,16 @@ class SplitReader:
             return
         parser = Parser(self.zone)
         with suppress(CorruptFile):
-            for record, is_sure in self._before(file, 0, self.split.start):
+            for record, is_sure in sure_records(self.split.file, 0, self.split.start, file):
                 event = guarded(parser.parse, record) if is_sure else None
                 if isinstance(event, RequestEvent):
                     self.first_requests.append(event)
 
-    def _before(self, file: HeldFile, begin: int, end: int | None) -> Iterator[tuple[RawRecord, bool]]:
-        """Yield the records in [begin, end), and whether each certainly is one."""
-        return sure_records(self.split.file, begin, end, file)
+    def _prefixes(self, file: HeldFile, begin: int, end: int | None) -> Iterator[re.Match[bytes]]:
+        """Yield the beginnings, with their times, of what certainly are records in [begin, end)."""
+        for record, is_sure in sure_records(self.split.file, begin, end, file):
+            if is_sure and (prefix := PREFIX.match(record.kafka_text)):
+                yield prefix
 
     def _tell_repeated_hour(self, file: HeldFile, start: int) -> None:
         """If the split starts near a repeated hour, feed the clock the times that were logged since before that hour."""
@@ -218,10 +221,9 @@ class SplitReader:
         if begin == 0:
             self._tell_beginning(file)
         if begin < start:
-            for record, is_sure in self._before(file, begin, start):
+            for prefix in self._prefixes(file, begin, start):
                 with suppress(ValueError):
-                    if is_sure and (prefix := PREFIX.match(record.kafka_text)):
-                        self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
+                    self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
 
     def _tell_beginning(self, file: HeldFile) -> None:
         """If the file begins inside an hour that its zone repeats, let the clock begin with the right reading."""
@@ -246,18 +248,15 @@ class SplitReader:
     def _times(self, file: HeldFile, end: int | None) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield the valid times of the file's records that begin before `end`, each with its zone."""
         with suppress(CorruptFile):
-            for record, is_sure in self._before(file, 0, end):
-                prefix = PREFIX.match(record.kafka_text) if is_sure else None
+            for prefix in self._prefixes(file, 0, end):
                 with suppress(ValueError):
-                    if prefix is not None and self.parser.clock.readings(prefix[1], prefix[3]):
+                    if self.parser.clock.readings(prefix[1], prefix[3]):
                         yield prefix[1], prefix[3]
 
     def _is_in_repeated_hour(self, file: HeldFile, start: int) -> bool:
         if not self.parser.clock.repeats_hours:
             return False
-        before = self._before(file, start, self.split.start)
-        prefixes = (PREFIX.match(record.kafka_text) for record, is_sure in before if is_sure)
-        prefix = next((match for match in prefixes if match), None)
+        prefix = next(self._prefixes(file, start, self.split.start), None)
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
     def _next(self, splitter: Splitter) -> RawRecord | None:
@@ -283,7 +282,10 @@ class SplitReader:
         self.tail.add(record.data)
         event = guarded(self.parser.read, record)
         if isinstance(event, RequestEvent):
-            self._request(event)
+            if self.requests_read < self.start_window:
+                self.first_requests.append(event)
+            self.requests_read += 1
+            self.requests.add(event, self.parser.mentions)
         elif isinstance(event, RejectedRecord):
             self.rejected_read += 1
             self.rejected.append(event)
@@ -294,18 +296,9 @@ class SplitReader:
         else:
             self.ignored[event.kind] += 1
             if event.event is not None:
-                self._say(event.event)
-
-    def _say(self, event: BrokerEvent) -> None:
-        self.events.append(event)
-        if len(self.events) > 2 * MOST_EVENTS:
-            self.events = distinct_events(self.events, attrgetter("kind", "value"))
-
-    def _request(self, event: RequestEvent) -> None:
-        if self.requests_read < self.start_window:
-            self.first_requests.append(event)
-        self.requests_read += 1
-        self.requests.add(event, self.parser.mentions)
+                self.events.append(event.event)
+                if len(self.events) > 2 * MOST_EVENTS:
+                    self.events = distinct_events(self.events, attrgetter("kind", "value"))
 
     def _stopped(self, why: str) -> None:
         """Add one rejected record for all that could not be read; a later run that reads it takes the record back."""
@@ -337,16 +330,12 @@ class SplitReader:
         """Yield what the requests since the last call say of topics; those that are held are not counted yet."""
         yield from self.topics.rows(self._file_key, self.end)
 
-    def _resume_hash(self) -> str | None:
-        """Return the hash for resuming; None if nothing was read up to the resume offset: the old hash then stays."""
-        if self.split.start and not self.tail.records:
-            return None
-        size = max(0, min(RESUME_WINDOW, self.end - self.split.file.first_offset))
-        return self.tail.hash(size)
-
     def statistics(self) -> Part:
         """Return the statistics of what has been read."""
         is_end = self.split.end is None or self.error is not None
+        window = max(0, min(RESUME_WINDOW, self.end - self.split.file.first_offset))
+        # If nothing was read up to the resume offset, the old hash stays.
+        resume_hash = self.tail.hash(window) if self.tail.records or not self.split.start else None
         shown = [*self.loggers_set[:MOST_EVENTS], *self.restarts.events(is_end)]
         events = [*distinct_events(self.events, attrgetter("kind", "value")), *shown]
         row = (
@@ -354,7 +343,7 @@ class SplitReader:
             self.split.start,
             self.end,
             self.pending,
-            self._resume_hash(),
+            resume_hash,
             self.requests_read + self.rejected_read + self.ignored.total(),
             self.requests_read,
             self.rejected_read,
