@@ -150,25 +150,16 @@ def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:
         runs: in the file's order; times may have any type.
         silence: `SILENCE`, as a difference of such times.
     """
-    in_order: list[_Run] = []
-    for run in runs:
-        if in_order and run["began_at"] - in_order[-1]["ended_at"] <= silence:
-            in_order[-1] = _both(in_order[-1], run)
-        else:
-            in_order.append(run)
-    too_many = len(in_order) - 1 - MOST_SILENCES
-    if too_many <= 0:
-        return in_order
-    by_length = sorted(
-        range(1, len(in_order)), key=lambda at: (in_order[at]["began_at"] - in_order[at - 1]["ended_at"], at)
-    )
-    left_out = set(by_length[:too_many])
-    result: list[_Run] = []
-    for index, run in enumerate(in_order):
-        if index in left_out:
-            result[-1] = _both(result[-1], run)
-        else:
+    in_order = list(runs)
+    lengths = [run["began_at"] - before["ended_at"] for before, run in pairwise(in_order)]
+    silences = [(length, index) for index, length in enumerate(lengths, 1) if length > silence]
+    stored = {index for _, index in sorted(silences)[-MOST_SILENCES:]}
+    result = in_order[:1]
+    for index, run in enumerate(in_order[1:], 1):
+        if index in stored:
             result.append(run)
+        else:
+            result[-1] = _both(result[-1], run)
     return result
 
 
