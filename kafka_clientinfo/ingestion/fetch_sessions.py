@@ -216,22 +216,14 @@ class FetchSessions:
         return left
 
     @staticmethod
-    def _hold(part: SessionPart, topic: Topic, partitions: Iterable[int], at: int) -> None:
+    def _hold(part: SessionPart, topic: Topic, partitions: Sequence[int], at: int) -> None:
+        if not partitions:
+            return
         known = part.topics.get(topic)
-        for number in partitions:
-            if known is None:
-                known = part.topics[topic] = _HeldTopic()
-            named = known.partitions.get(number)
-            if named is None:
-                if part.named >= MOST_PARTITIONS:
-                    continue
-                part.named += 1
-                known.partitions[number] = Named(True, *_uncounted(part, known))
-                known.held += 1
-            elif not named.is_held:
-                named.is_held = True
-                known.held += 1
-        if known is not None and known.held and known.since is None:
+        if known is None:
+            known = part.topics[topic] = _HeldTopic()
+        _name(part, known, partitions, is_held=True)
+        if known.held and known.since is None:
             known.uncounted_at = part.last_at if part.fetches else None
             known.since, known.first_at = part.fetches, at
 
@@ -244,16 +236,7 @@ class FetchSessions:
             if part.is_start:
                 return None
             known = part.topics[topic] = _HeldTopic()
-        for number in partitions:
-            named = known.partitions.get(number)
-            if named is None:
-                if part.is_start or part.named >= MOST_PARTITIONS:
-                    continue
-                part.named += 1
-                known.partitions[number] = Named(False, *_uncounted(part, known))
-            elif named.is_held:
-                named.is_held = False
-                known.held -= 1
+        _name(part, known, partitions, is_held=False)
         if known.held or known.since is None:
             return None
         requests, known.since = fetches - known.since, None
@@ -289,6 +272,23 @@ class FetchSessions:
         uses = [use for session in list(self._open) for use in self._close(session)]
         done, self._done = self._done, []
         return uses, done
+
+
+def _name(part: SessionPart, known: _HeldTopic, partitions: Iterable[int], is_held: bool) -> None:
+    """Note that the next fetch names partitions of a topic, which are in the session from then on, or not any more.
+
+    If a part holds the session's beginning, only partitions that it knows can leave the session.
+    """
+    for number in partitions:
+        named = known.partitions.get(number)
+        if named is None:
+            if part.named >= MOST_PARTITIONS or (part.is_start and not is_held):
+                continue
+            part.named += 1
+            named = known.partitions[number] = Named(False, *_uncounted(part, known))
+        if named.is_held is not is_held:
+            named.is_held = is_held
+            known.held += 1 if is_held else -1
 
 
 def _uncounted(part: SessionPart, known: _HeldTopic) -> tuple[int, int | None]:
