@@ -13,6 +13,7 @@ A row of the table `topic_mentions` is of one kind:
 Forwarded copies of requests are left out, as the client's own connection has logged them, and so are duplicates.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -135,7 +136,7 @@ class TopicCounts:
     def __init__(self, begin: int) -> None:
         self._begin = begin
         self.row_count = 0
-        self._uses: dict[Key, _Topics] = {}
+        self._uses: defaultdict[Key, _Topics] = defaultdict(_Topics)
         self._names: dict[tuple[str, str, str | None], _Count] = {}
         self._sessions = FetchSessions()
 
@@ -166,11 +167,8 @@ class TopicCounts:
         elif said.session is not None:
             ended, by_session = self._sessions.fetch(key, at, said.session, said.uses)
             self._add(ended)
-        self._count(key, at, said, by_session)
-
-    def _count(self, key: Key, at: int, said: Mentions, by_session: bool) -> None:
         for use in said.uses:
-            count = self._of(key).of((use.topic, use.topic_id), at)
+            count = self._uses[key].of((use.topic, use.topic_id), at)
             if not by_session:
                 count.add(1, at, at)
             count.add_answer(use.bytes, use.errors, said.error_code)
@@ -179,13 +177,7 @@ class TopicCounts:
 
     def _add(self, uses: Iterable[SessionUse]) -> None:
         for use in uses:
-            self._of(use.key).of(use.topic, use.first_at).add(use.requests, use.first_at, use.last_at)
-
-    def _of(self, key: Key) -> _Topics:
-        topics = self._uses.get(key)
-        if topics is None:
-            topics = self._uses[key] = _Topics()
-        return topics
+            self._uses[use.key].of(use.topic, use.first_at).add(use.requests, use.first_at, use.last_at)
 
     def rows(self, file_key: tuple[str, str, str], end: int) -> Iterator[Part]:
         """Yield what was counted as rows, if anything was, and count anew.
@@ -198,7 +190,8 @@ class TopicCounts:
         ended, sessions = self._sessions.end()
         self._add(ended)
         values = [*self._use_rows(), *self._name_rows(), *_session_rows(sessions)]
-        self._uses, self._names = {}, {}
+        self._uses.clear()
+        self._names.clear()
         self.row_count += len(values)
         rows = [(*file_key, begin, number, *row) for number, row in enumerate(values)]
         if rows:
