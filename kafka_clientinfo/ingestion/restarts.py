@@ -23,8 +23,6 @@ from .debug_runs import SILENCE_MICROS
 
 LOOKBACK = 1 << 20
 """Bytes before a silence from which connection ids are taken."""
-
-
 _NAMES = ("logged_at", "byte_offset", "log_level", *RequestFields._fields)
 _BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
 
@@ -48,7 +46,7 @@ class Restarts:
             return
         windows = _Windows(pa.concat_tables([self._rows, rows]))
         restarts, self._state = _judge(windows, self._state, is_end=False)
-        self._events += [restart.event for restart in restarts if restart.settled_at >= self._start]
+        self._events += [event for event, settled_at in restarts if settled_at >= self._start]
         waiting = (begin for begin in windows.begins if windows.offsets[begin] > self._state.judged)
         # A silence is visible only if the request before it is there.
         first = max(0, next(waiting, windows.size) - 1)
@@ -60,7 +58,7 @@ class Restarts:
         if not is_end:
             return self._events
         at_end, _ = _judge(_Windows(self._rows), self._state, is_end=True)
-        return self._events + [restart.event._replace(value=f"{restart.event.value} so far") for restart in at_end]
+        return self._events + [event._replace(value=f"{event.value} so far") for event, _ in at_end]
 
 
 class _State(NamedTuple):
@@ -77,13 +75,11 @@ class _State(NamedTuple):
     settled_at: int = -1
 
 
-class _FoundRestart(NamedTuple):
-    event: BrokerEvent
-    settled_at: int
+def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[tuple[BrokerEvent, int]], _State]:
+    """Find restarts in windows that were not judged yet, each with the offset of the last request that shows it.
 
-
-def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_FoundRestart], _State]:
-    """Find restarts in windows that were not judged yet; stop at an incomplete window if more requests may follow."""
+    Stop at an incomplete window if more requests may follow.
+    """
     restarts = []
     for begin in windows.begins:
         offset = int(windows.offsets[begin])
@@ -98,7 +94,7 @@ def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_Foun
         if size:
             # Records are written a little out of order: half of the shortest silence separates the two processes.
             at = int(windows.times[begin]) - SILENCE_MICROS // 2
-            restarts.append(_FoundRestart(BrokerEvent(at, RESTARTED, str(size)), settled_at))
+            restarts.append((BrokerEvent(at, RESTARTED, str(size)), settled_at))
     return restarts, state
 
 
