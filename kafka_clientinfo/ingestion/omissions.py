@@ -114,7 +114,8 @@ def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
     ends, sizes = ends[by_end], differences[is_step][by_end]
     is_fetcher, over_all = (rows[name].to_numpy()[ends] for name in ("is_fetcher", "counts_over_all"))
     verdicts = []
-    for begin, end in _ranges(blocks[ends]):
+    begins = [0, *(np.flatnonzero(np.diff(blocks[ends])) + 1).tolist()]
+    for begin, end in zip(begins, [*begins[1:], len(ends)], strict=True):
         for number in _LOOKS:
             last = begin + number
             if last <= end and ends[last - 1] >= before:
@@ -124,11 +125,6 @@ def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
                 verdict = _shows_omission(connections[ends[steps]], sizes[steps] == 1, is_fetcher[steps])
                 verdicts += [] if verdict is None else [(int(ends[last - 1]), verdict)]
     return verdicts
-
-
-def _ranges(blocks: _Numbers) -> list[tuple[int, int]]:
-    begins = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist()]
-    return list(zip(begins, [*begins[1:], len(blocks)], strict=True))
 
 
 def _shows_omission(connections: _Numbers, is_one: _Flags, is_fetcher: _Flags) -> bool | None:
