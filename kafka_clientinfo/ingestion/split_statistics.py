@@ -60,10 +60,16 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
     `damage` is the reason why it could not be read to its end.
     """
     own = [split for split in statistics if split["file_id"] == file.file_id]
-    before = _set_right(file.ledger_row or {}, own)
+    # If the new bytes show the other reading of a repeated hour, the times that earlier runs have stored move.
+    by = next((split["shown_at"] - split["misread_at"] for split in own if split["shown_at"] is not None), timedelta())
+    before = with_times(file.ledger_row or {}, lambda time: time + by)
     end = max(split["end_offset"] for split in own)
     total = {name: before.get(name, 0) + sum(a[name] for a in own) for name in ("records", "requests", "rejected")}
     runs = [read_at(run, now) for split in own for run in split.get("debug_runs") or ()]
+    judged = (split["covers_broker_start"] for split in own if split["covers_broker_start"] is not None)
+    ignored: Counter[str] = Counter()
+    for split in [before, *own]:
+        ignored.update(dict(split.get("ignored") or {}))
     hashes = (a["resume_hash"] for a in own if a["end_offset"] == end and a["resume_hash"])
     return {
         "file_id": file.file_id,
@@ -72,37 +78,18 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
         "pending_bytes": sum(split["pending_bytes"] for split in own),
         "resume_hash": next(hashes, before.get("resume_hash", "")),
         **total,
-        "ignored": _ignored([before, *own]),
+        "ignored": dict(ignored),
         "first_logged_at": next(iter(_times([before, *own], "first_logged_at")), None),
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
         "step_back_ms": _step_back_ms(before, own),
         "info_requests": sum(split.get("info_requests") or 0 for split in [before, *own]),
         "debug_runs": joined([*(before.get("debug_runs") or ()), *runs]),
-        "covers_broker_start": _covers_broker_start(before, own),
+        "covers_broker_start": bool(next(judged, before.get("covers_broker_start"))),
         "broker_events": _broker_events(before, own, now),
         "damage": next((split["error"] for split in own if split["error"] not in (None, REPLACED)), None),
         "batch_id": batch_id,
         "ingested_at": now,
     }
-
-
-def _set_right(row: Statistics, own: Iterable[Statistics]) -> Statistics:
-    """Return a file's row of earlier runs, with its times in the reading of a repeated hour that the new bytes show."""
-    by = next((split["shown_at"] - split["misread_at"] for split in own if split["shown_at"] is not None), timedelta())
-    return with_times(row, lambda time: time + by)
-
-
-def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
-    ignored: Counter[str] = Counter()
-    for split in statistics:
-        ignored.update(dict(split.get("ignored") or {}))
-    return dict(ignored)
-
-
-def _covers_broker_start(before: Statistics, own: Iterable[Statistics]) -> bool:
-    """Return whether the file's first requests show its broker's start, as far as they have been read."""
-    judged = (split["covers_broker_start"] for split in own if split["covers_broker_start"] is not None)
-    return bool(next(judged, before.get("covers_broker_start")))
 
 
 def _broker_events(before: Statistics, own: Iterable[Statistics], now: datetime) -> list[Statistics]:
