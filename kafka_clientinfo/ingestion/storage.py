@@ -141,35 +141,29 @@ class StoredFile:
         return self.inode is not None and os.stat(self.inner).st_ino != self.inode
 
 
+@dataclass(frozen=True, slots=True)
 class HeldFile:
     """A file that is already open: reading goes on with its bytes even if another file takes its name.
 
     The caller that opened it closes it. `on_read` is called with the number of bytes of every read.
     """
 
-    def __init__(
-        self,
-        raw: RawBytes,
-        size: int | None,
-        on_read: Callable[[int], None] = lambda _: None,
-        alignment: Alignment | None = None,
-    ) -> None:
-        self._raw = raw
-        self.size = size
-        self._on_read = on_read
-        self.alignment = alignment
+    raw: RawBytes
+    size: int | None
+    on_read: Callable[[int], None] = lambda _: None
+    alignment: Alignment | None = None
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Return the open file without rewinding it; callers seek."""
         return nullcontext(self)
 
     def read(self, size: int, /) -> bytes:
-        piece = self._raw.read(size)
-        self._on_read(len(piece))
+        piece = self.raw.read(size)
+        self.on_read(len(piece))
         return piece
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        return self._raw.seek(offset, whence)
+        return self.raw.seek(offset, whence)
 
 
 def readable(name: str) -> str:
