@@ -188,7 +188,8 @@ class RequestRows:
         if self._reads_topics and key in TOPIC_APIS:
             mentions = json_record_mentions(buffer, *places, at_connection, key)
         if request is not None or response is not None:
-            self._keep(key, request, response)
+            self._kept.append((self._count, request, response, group_payloads(key, request, response)))
+            self._text_bytes += len(request or "") + len(response or "")
         numbers = (start + shift, logged_at, int(correlation_id), error_code, replica_id, errors)
         self._rows += (*numbers, level, api, client, connection, last)
         self._times += times.groups()
@@ -212,10 +213,6 @@ class RequestRows:
         except ValueError:
             return -1
         return instant if instant in _PLAIN_INSTANTS else -1
-
-    def _keep(self, key: int, request: str | None, response: str | None) -> None:
-        self._kept.append((self._count, request, response, group_payloads(key, request, response)))
-        self._text_bytes += len(request or "") + len(response or "")
 
     def events(self) -> tuple[pa.RecordBatch, list[tuple[int, Mentions]]]:
         """Remove the requests held, one at least.
@@ -249,32 +246,23 @@ class RequestRows:
         if instance_ids.null_count < rows:
             version = pa.scalar(HEADER_WITH_INSTANCE_ID, pa.int32())
             columns["header_version"] = pc.if_else(instance_ids.is_valid(), version, columns["header_version"])
-        columns["started_at"] = _started_at(columns["logged_at"], columns["total_time_ms"])
+        # rounded as the record parser rounds: half to even
+        took = np.rint(columns["total_time_ms"].to_numpy() * 1000).astype(np.int64)
+        columns["started_at"] = pa.array(columns["logged_at"].cast(pa.int64()).to_numpy() - took).cast(TIMESTAMP)
         columns["log_generation"] = pa.repeat("json", rows)
         columns["forged_lines"] = pa.repeat(pa.scalar(0, pa.int32()), rows)
         columns["is_duplicate"] = pa.repeat(False, rows)
-        columns |= self._bodies()
-        return {name: columns[name] for name in _TYPES}
-
-    def _bodies(self) -> Columns:
-        columns: Columns = {}
-        numbers: list[int | None] = [None] * self._count
+        numbers: list[int | None] = [None] * rows
         for number, (row, *_) in enumerate(self._kept):
             numbers[row] = number
         where = pa.array(numbers, pa.int32())
         for at, name in enumerate(("request", "response", "group_payloads"), 1):
             columns[name] = pa.array([kept[at] for kept in self._kept], pa.string()).take(where)
-        return columns
+        return {name: columns[name] for name in _TYPES}
 
 
 def _doubles(texts: Sequence[bytes]) -> pa.Array:
     return pa.array(texts, pa.binary()).cast(pa.string()).cast(pa.float64())
-
-
-def _started_at(logged_at: pa.Array, total_time_ms: pa.Array) -> pa.Array:
-    """Return started_at, rounded as the record parser rounds: half to even."""
-    took = np.rint(total_time_ms.to_numpy() * 1000).astype(np.int64)
-    return pa.array(logged_at.cast(pa.int64()).to_numpy() - took).cast(TIMESTAMP)
 
 
 def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]) -> Columns:
