@@ -28,7 +28,6 @@ _DECLARED = {
     "views/test_client_activity.py": "connections/buckets connections/sums",
     "concerns/test_concerns.py": "connections/request_columns",
     "config/test_settings.py": "config/toml_files",
-    "ingestion/test_columnar.py": "ingestion/batch_duplicates",
     "logs/test_framing.py": "logs/broker_records",
     "logs/test_wrappers.py": "logs/line_records",
     "protocol/test_codec.py": "protocol/decoder protocol/encoder",

@@ -3,7 +3,7 @@ response was being sent.
 
 Both records state the same times, except that the second has a greater total time. They are near each other, so a
 bounded number of recent requests is remembered. Whole milliseconds (before 0.11) are too coarse to tell a duplicate
-from a similar request; such requests have no key. `ingestion.batch_duplicates` applies this rule to batches of rows.
+from a similar request; such requests have no key. `ingestion.columnar` applies this rule to batches of rows.
 """
 
 from collections import OrderedDict

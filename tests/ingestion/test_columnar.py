@@ -231,7 +231,7 @@ def test_both_readings_find_the_same_duplicates(
     log.write_bytes(b"".join([logged(99, 1.0), *lines, logged(98, 1.0)]))
     with (
         patch("kafka_clientinfo.logs.duplicates.MEMORY", memory),
-        patch("kafka_clientinfo.ingestion.batch_duplicates.MEMORY", memory),
+        patch("kafka_clientinfo.ingestion.columnar.MEMORY", memory),
         patch.object(worker, "BATCH_ROWS", rows),
     ):
         check(log, whole(log))
