@@ -49,9 +49,9 @@ from .logged_times import LoggedTimes
 from .omissions import Omissions
 from .planned import Split
 from .problems import REPLACED
-from .record_ends import LOOKBACK, sure_records
 from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
+from .splits import LOOKBACK, sure_records
 from .storage import HeldFile
 from .tail import Tail
 from .topic_mentions import TopicCounts

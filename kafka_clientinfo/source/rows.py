@@ -14,8 +14,7 @@ from ..ingestion.arrow_schema import arrow_fields
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import PlannedFile, Split
 from ..ingestion.problems import REPLACED, Problem
-from ..ingestion.record_ends import record_boundary
-from ..ingestion.splits import in_tasks, splits_of
+from ..ingestion.splits import in_tasks, record_boundary, splits_of
 from ..ingestion.worker import SplitReader
 from ..printable import safe
 from .options import RECORDS, Options
@@ -46,7 +45,7 @@ def table_schema(records: str) -> pa.Schema:
 def divided(splits: Sequence[Split], options: Options, tasks: int) -> list[Work]:
     """Divide splits among tasks."""
     now = datetime.now(UTC)
-    return [Work(own, options, now) for own in in_tasks(splits, tasks) if own]
+    return [Work(own, options, now) for own in in_tasks(splits, tasks)]
 
 
 def splits_until(planned: PlannedFile, end: int | None, settings: Settings, tasks: int) -> list[Split]:

@@ -20,7 +20,7 @@ from ..errors import ConfigError, InputError
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, PlannedFile, Split
 from ..ingestion.problems import Problem
-from ..ingestion.record_ends import complete_until, record_boundary
+from ..ingestion.splits import complete_until, record_boundary
 from ..logs.reader import record_start, resume_point
 from .options import Options
 from .rows import Work, divided, read, splits_until, warn

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import ConfigError, InputError
-from kafka_clientinfo.ingestion import record_ends
+from kafka_clientinfo.ingestion import splits as record_ends
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.source import rows as source_rows
 from kafka_clientinfo.source.log_source import LogReader

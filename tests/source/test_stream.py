@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import ConfigError, InputError
-from kafka_clientinfo.ingestion import record_ends
+from kafka_clientinfo.ingestion import splits as record_ends
 from kafka_clientinfo.source import stream
 from tests.amounts import examples
 from tests.builders import TEXT_RECORDS, json_record
