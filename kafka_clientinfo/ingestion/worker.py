@@ -21,7 +21,7 @@ How the reading ends:
 
 import errno
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple
@@ -43,9 +43,8 @@ from ..logs.unwrapping import splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
-from .debug_runs import DebugRuns, evidence, loggers_set
+from .debug_runs import DebugRuns, LoggedTimes, evidence, loggers_set
 from .discovery import framing_of, is_server_log
-from .logged_times import LoggedTimes
 from .omissions import Omissions
 from .planned import Split
 from .problems import REPLACED
@@ -53,7 +52,6 @@ from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
 from .splits import LOOKBACK, sure_records
 from .storage import HeldFile
-from .tail import Tail
 from .topic_mentions import TopicCounts
 
 BATCH_ROWS = 16384
@@ -64,6 +62,26 @@ PLACEHOLDER: RejectReason = "unreadable"
 
 class _ReplacedError(Exception):
     """Another file has the path of the planned one."""
+
+
+class Tail:
+    """The last records read, `RESUME_WINDOW` bytes of them: a later run compares their hash before it resumes."""
+
+    def __init__(self) -> None:
+        self.records: deque[bytes] = deque()
+        self._bytes = 0
+
+    def add(self, record: bytes) -> None:
+        """Add the next record, and drop the first ones that are no longer needed."""
+        self.records.append(record)
+        self._bytes += len(record)
+        while self._bytes - len(self.records[0]) >= RESUME_WINDOW:
+            self._bytes -= len(self.records.popleft())
+
+    def hash(self, size: int) -> str:
+        """Return the hash of the last bytes, so many of them as there are."""
+        content = b"".join(self.records)
+        return hash_bytes(content[max(0, len(content) - size) :])
 
 
 class SplitReader:

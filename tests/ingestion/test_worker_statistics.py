@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import columnar, worker
-from kafka_clientinfo.ingestion import tail as tail_module
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
-from kafka_clientinfo.ingestion.logged_times import LoggedTimes
+from kafka_clientinfo.ingestion.debug_runs import LoggedTimes
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.framing import split_records
@@ -199,8 +198,8 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("window", range(1, 12))
 def test_the_tail_holds_no_more_records_than_the_window_needs(monkeypatch: pytest.MonkeyPatch, window: int) -> None:
-    monkeypatch.setattr(tail_module, "RESUME_WINDOW", window)
-    tail, records = tail_module.Tail(), [b"abc", b"d", b"", b"ef", b"ghijk"]
+    monkeypatch.setattr(worker, "RESUME_WINDOW", window)
+    tail, records = worker.Tail(), [b"abc", b"d", b"", b"ef", b"ghijk"]
     for number, record in enumerate(records, 1):
         tail.add(record)
         so_far = records[:number]
