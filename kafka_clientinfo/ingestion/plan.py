@@ -122,32 +122,27 @@ class _Planning:
     def look_at(self, file: StoredFile) -> None:
         """Read a file's head."""
         try:
-            candidate = self._candidate(file)
+            try:
+                measured, beginning = self._head(file)
+            except OSError as error:
+                if error.errno != errno.ESTALE:
+                    raise
+                measured, beginning = self._head(file)  # the file was rotated since it was measured
         except OSError as error:
             self.problems.append(Problem(file.path, "unreadable", reason_of(error)))
             return
-        if isinstance(candidate, Problem):
-            self.problems.append(candidate)
-        else:
-            beginning = beginning_of(candidate.beginning.first_record or b"")
-            self._candidates.setdefault(beginning, []).append(candidate)
-
-    def _candidate(self, file: StoredFile) -> Candidate | Problem:
-        try:
-            measured = file.measured()
-            beginning = self._head(measured)
-        except OSError as error:
-            if error.errno != errno.ESTALE:
-                raise
-            measured = file.measured()  # the file was rotated since it was measured
-            beginning = self._head(measured)
-        if beginning.first_record is None:
+        if (first := beginning.first_record) is None:
             kind = "empty" if beginning.empty else "unreadable"
-            return Problem(file.path, kind, beginning.error or _NO_RECORD)
-        return Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
+            self.problems.append(Problem(file.path, kind, beginning.error or _NO_RECORD))
+            return
+        candidate = Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
+        self._candidates.setdefault(beginning_of(first), []).append(candidate)
 
-    def _head(self, file: StoredFile) -> FileHead:
-        return head(file, framing_of(file), name=self._settings.log_layout, latest=file.modified)
+    def _head(self, file: StoredFile) -> tuple[StoredFile, FileHead]:
+        """Return a file with its present size, and its head."""
+        measured = file.measured()
+        layout = self._settings.log_layout
+        return measured, head(measured, framing_of(measured), name=layout, latest=measured.modified)
 
     def settle(self) -> None:
         """Decide what to read of each file."""
@@ -171,8 +166,7 @@ class _Planning:
         if path in self._paths or not os.path.isabs(path):
             return None
         try:
-            file = local_file(path).measured()
-            candidate = Candidate(file, self._head(file), row["cluster"], row["broker"])
+            candidate = Candidate(*self._head(local_file(path)), row["cluster"], row["broker"])
             first = candidate.beginning.first_record
             if first is None or not str(row["file_id"]).startswith(beginning_of(first)):
                 return None
