@@ -169,8 +169,10 @@ def compare(first: StoredFile, second: StoredFile, first_begin: int = 0, second_
     """
     if is_server_log(first) != is_server_log(second):
         return "different"  # different records are read from them
-    if not first.root and not second.root and _is_one_file(first, second):
-        return "same"
+    if not first.root and not second.root:
+        with suppress(OSError):  # reading the file reports the reason
+            if os.path.samefile(first.inner, second.inner):
+                return "same"
     ours, theirs = _pieces(first, first_begin), _pieces(second, second_begin)
     left, right = next(ours, b""), next(theirs, b"")
     while left and right:
@@ -179,13 +181,6 @@ def compare(first: StoredFile, second: StoredFile, first_begin: int = 0, second_
             return "different"
         left, right = left[size:] or next(ours, b""), right[size:] or next(theirs, b"")
     return "longer" if left else "shorter" if right else "same"
-
-
-def _is_one_file(first: StoredFile, second: StoredFile) -> bool:
-    try:
-        return os.path.samefile(first.inner, second.inner)
-    except OSError:
-        return False  # reading the file reports the reason
 
 
 def _pieces(file: StoredFile, begin: int) -> Iterator[bytes]:
@@ -242,17 +237,17 @@ class _Sorting:
             ComparedFileError: a file cannot be read.
         """
         matches = {candidate.path: self._matches(candidate) for candidate in self._candidates}
-        others: list[Candidate] = []
-        for candidate in sorted(self._candidates, key=lambda file: not _is_at_home(file, matches[file.path])):
-            if matches[candidate.path] and not self._add_to_log(candidate, matches[candidate.path]):
-                others.append(candidate)
-        others += [
-            candidate
-            for candidate in self._candidates
-            if not matches[candidate.path] and not self._is_settled(candidate)
-        ]
-        order = {candidate.path: number for number, candidate in enumerate(self._candidates)}
-        self._alike.logs += _distinct(sorted(others, key=lambda candidate: order[candidate.path]))
+        at_home = {path for path, of_file in matches.items() if of_file and of_file[0].row["path"] == path}
+        in_logs: set[str] = set()
+        for candidate in sorted(self._candidates, key=lambda candidate: candidate.path not in at_home):
+            if self._add_to_log(candidate, matches[candidate.path]):
+                in_logs.add(candidate.path)
+        logs: list[Log] = []
+        for candidate in self._candidates:
+            is_settled = candidate.path in in_logs or (not matches[candidate.path] and self._is_settled(candidate))
+            if not is_settled and not any(log.add(candidate) for log in logs):
+                logs.append(Log(candidate))
+        self._alike.logs += logs
         return self._alike
 
     def _matches(self, candidate: Candidate) -> list[Match]:
@@ -308,9 +303,7 @@ class _Sorting:
             read = max(int(row["bytes_ingested"]) for row in too_short)
             detail = f"{read} bytes of it were read before; this is an older copy, or it was truncated"
             self._problem(candidate, "shorter", detail)
-        return is_unproved or self._is_rewritten(candidate)
-
-    def _is_rewritten(self, candidate: Candidate) -> bool:
+            return True
         for row in self._rows:
             if row["path"] == candidate.path and id(row) not in self._by_row:
                 detail = f"the bytes before offset {row['bytes_ingested']} are not those read before"
@@ -322,22 +315,8 @@ class _Sorting:
         self._alike.problems.append(Problem(candidate.path, kind, detail))
 
 
-def _is_at_home(candidate: Candidate, matches: Sequence[Match]) -> bool:
-    """Return whether a file has the path under which it was read before."""
-    return bool(matches) and bool(matches[0].row["path"] == candidate.path)
-
-
 def _is_same_archive(candidate: Candidate, row: Row) -> bool:
     """Return whether a file is the archive that was read whole: archives are written once."""
     beginning = candidate.beginning
     is_same = row["compressed"] and row["path"] == candidate.path and int(row["size_on_disk"]) == beginning.size
     return beginning.compressed and bool(is_same) and not row.get("damage")
-
-
-def _distinct(candidates: Sequence[Candidate]) -> list[Log]:
-    """Divide files into logs by their contents alone."""
-    logs: list[Log] = []
-    for candidate in candidates:
-        if not any(log.add(candidate) for log in logs):
-            logs.append(Log(candidate))
-    return logs
