@@ -51,17 +51,14 @@ class Stream:
         """Return up to `size` of the next bytes, none at the end."""
         while self._at == 0 and len(self._kept) < SNIFFED and self._keep(max(SNIFFED, size)):
             pass  # the first bytes show the compression, and may come one by one
-        if self._at < len(self._kept):
-            piece = bytes(self._kept[self._at : self._at + size])
-        elif self._is_looked_at:
-            if self._at >= _MOST_KEPT:
-                return b""
-            self._keep(size)
-            piece = bytes(self._kept[self._at :])
-        else:
-            self._kept.clear()
-            self._at = 0
-            return self._next(size)
+        if self._at == len(self._kept):
+            if not self._is_looked_at:
+                self._kept.clear()
+                self._at = 0
+                return self._next(size)
+            if self._at < _MOST_KEPT:
+                self._keep(size)
+        piece = bytes(self._kept[self._at : self._at + size])
         self._at += len(piece)
         return piece
 
