@@ -38,7 +38,12 @@ def overlaps(files: Iterable[File], zone: str, new: Iterable[str] | None = None)
     problems = []
     for broker, its in groupby(in_order, _broker):
         if (brokers is None or broker in brokers) and (overlapping := _overlapping(its)):
-            problems.append(Problem(overlapping[0]["path"], "overlap", _sentence(broker[1], len(overlapping))))
+            number = len(overlapping)
+            detail = (
+                f"{number} files count as broker {safe(broker[1], 80)}, and their times overlap; if they are of "
+                f"{'two' if number == 2 else 'several'} brokers, give each its own folder, or set broker_pattern"
+            )
+            problems.append(Problem(overlapping[0]["path"], "overlap", detail))
     return problems
 
 
@@ -59,10 +64,3 @@ def _overlap(before: File, after: File) -> timedelta:
     end = min(before["last_logged_at"], after["last_logged_at"])
     steps = max(before["step_back_ms"] or 0, after["step_back_ms"] or 0)
     return end - after["first_logged_at"] - timedelta(milliseconds=steps)  # type: ignore[no-any-return]
-
-
-def _sentence(broker: str, number: int) -> str:
-    return (
-        f"{number} files count as broker {safe(broker, 80)}, and their times overlap; if they are of "
-        f"{'two' if number == 2 else 'several'} brokers, give each its own folder, or set broker_pattern"
-    )
