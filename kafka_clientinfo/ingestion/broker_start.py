@@ -102,8 +102,10 @@ def shows_restart(first: Sequence[AnyRequest], before: Mapping[str, int]) -> boo
     of_brokers = {event.connection_id for event in first if _is_of_a_broker(event)}
     unclear = [event for event in openings.values() if event not in opened]
     low = max((_index(event) for event in opened), default=_NO_INDEX)
-    if not all(_may_be_new(event, low) and event.connection_id not in of_brokers for event in unclear):
-        return False
+    # Any of these may be new if its client counts over all its connections.
+    for event in unclear:
+        if event.client_software_name != UNKNOWN or _index(event) > low or event.connection_id in of_brokers:
+            return False
     proofs = [event for event in opened if event.connection_id not in before and _shows_new_count(event, highest)]
     is_by_broker = any(event.connection_id in of_brokers for event in proofs)
     if unclear:
@@ -145,11 +147,6 @@ def _shows_new_count(event: AnyRequest, highest: Mapping[str, int]) -> bool:
         return False
     index, last = _index(event), highest.get(_listener(event), 0)
     return last >= 1 and (index == 0 or (_is_first(event) and index < last - 1))
-
-
-def _may_be_new(event: AnyRequest, low: int) -> bool:
-    """Return whether a request can be the first of a client that counts over all its connections."""
-    return event.client_software_name == UNKNOWN and _index(event) <= low
 
 
 def _first_of_each(requests: Iterable[R]) -> dict[str, R]:
