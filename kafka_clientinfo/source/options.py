@@ -1,6 +1,7 @@
 """The options of the data source: LOGS, the kind of rows, and the settings by their names."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from ..ingestion.storage import StoredFile
 RECORDS = {"requests": "request", "rejected_records": "rejected", "failed_requests": "failed"}
 """The kinds of rows that may be read, each a table of a warehouse, with their names in `arrow_schema.SCHEMA`."""
 _SETTINGS = ("cluster", "broker_pattern", "log_zone", "log_layout", "split_bytes")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _OWN = ("path", "paths", "records", "conf", "maxBytesPerTrigger", "failOnDataLoss", "pushDownPredicate")
 
 
@@ -80,12 +82,10 @@ def _bytes(text: str | None) -> int | None:
     """Read a number of bytes, as `1048576`, `64k`, `64m` or `1g`."""
     if text is None:
         return None
-    number, unit = text.strip().lower().removesuffix("b"), 1
-    if number[-1:] in ("k", "m", "g"):
-        number, unit = number[:-1], 1024 ** ("kmg".index(number[-1]) + 1)
-    if not number.isascii() or not number.isdigit() or not int(number):
+    given = re.fullmatch(r"([0-9]+)([kmg]?)b?", text.strip().lower())
+    if given is None or not int(given[1]):
         raise ConfigError(f"maxBytesPerTrigger is {text!r}; give a number of bytes, as 67108864 or 64m")
-    return int(number) * unit
+    return int(given[1]) * _UNITS[given[2]]
 
 
 def _flag(name: str, text: str) -> bool:
