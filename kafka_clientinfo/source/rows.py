@@ -1,7 +1,7 @@
 """Reads splits in a task of the data source: Arrow batches with the columns of one table."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -76,13 +76,10 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
         InputError: a file was replaced since it was planned, and what was planned is not found under another name; the file
             was cut inside a record, so that its rows would be wrong; or rows cannot be made.
     """
-    schema = table_schema(work.options.records)
     for split in work.splits:
-        reader = SplitReader(split, work.options.settings.log_zone, reads_topics=False)
-        yield from _rows(reader, work, schema)
+        reader = yield from _rows(split, work)
         if reader.error == REPLACED:
-            reader = SplitReader(_found_again(split, work), work.options.settings.log_zone, reads_topics=False)
-            yield from _rows(reader, work, schema)
+            reader = yield from _rows(_found_again(split, work), work)
         if reader.error == REPLACED:
             raise InputError(f"{split.file.path}: {REPLACED}; read again")
         if split.end is not None and reader.end > split.end:
@@ -94,13 +91,17 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
             _LOG.warning("%s: %s", safe(split.file.path), safe(reader.error))
 
 
-def _rows(reader: SplitReader, work: Work, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _rows(split: Split, work: Work) -> Generator[pa.RecordBatch, None, SplitReader]:
+    """Yield the rows of a split; return its reader, which knows how the reading ended."""
+    schema = table_schema(work.options.records)
+    reader = SplitReader(split, work.options.settings.log_zone, reads_topics=False)
     for kind, rows in reader.parts():
         if kind == RECORDS[work.options.records]:
             columns = {field.name: array for field, array in zip(rows.schema, rows.columns, strict=True)}
             if "ingested_at" in schema.names:
                 columns["ingested_at"] = pa.repeat(pa.scalar(work.at, schema.field("ingested_at").type), len(rows))
             yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    return reader
 
 
 def _found_again(split: Split, work: Work) -> Split:

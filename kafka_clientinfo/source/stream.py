@@ -119,8 +119,6 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
             for name, row in after.items()
             if int(row["bytes_ingested"]) > _read_until(before, name)
         }
-        if not grown:
-            return []
         if any(self._resumes_at(name) != _read_until(before, name) for name in grown):
             self._plan(before)
         tasks, splits = os.cpu_count() or 1, list[Split]()
