@@ -99,14 +99,10 @@ class DebugRuns:
         times, positions = rows["logged_at"].cast(pa.int64()).to_numpy(), rows["byte_offset"].to_numpy()
         begins = np.flatnonzero(np.diff(times) > SILENCE_MICROS) + 1
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
-        runs = [
-            DebugRun(int(times[begin]), int(times[end]), int(positions[begin]), int(positions[end]))
-            for begin, end in zip(first, last, strict=True)
-        ]
         flags = {name: np.flatnonzero(values.to_numpy(zero_copy_only=False)) for name, values in shown.items()}
-        self._runs += (
-            _with_evidence(run, flags, times, begin, end) for run, begin, end in zip(runs, first, last, strict=True)
-        )
+        for begin, end in zip(first, last, strict=True):
+            run = DebugRun(int(times[begin]), int(times[end]), int(positions[begin]), int(positions[end]))
+            self._runs.append(_with_evidence(run, flags, times, begin, end))
         if len(self._runs) > 2 * MOST_SILENCES:
             self._runs = self.runs()
 
