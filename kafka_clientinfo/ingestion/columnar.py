@@ -241,7 +241,8 @@ class RequestRows:
         values = {name: self._rows[at :: len(_ROW)] for at, name in enumerate(_ROW)}
         columns = {name: pa.array(values[name], _TYPES[name]) for name in _ROW if name in _TYPES}
         groups = 1 + len(Times._fields)  # of which the first is the connection id
-        columns |= {name: _doubles(self._times[at::groups]) for at, name in enumerate(Times._fields, 1)}
+        for at, name in enumerate(Times._fields, 1):
+            columns[name] = pa.array(self._times[at::groups], pa.binary()).cast(pa.string()).cast(pa.float64())
         columns |= _spread(self._apis, values["api"], Api)
         columns |= _spread(self._clients, values["client"], Client)
         columns |= _spread(self._ends, values["end"], End)
@@ -263,10 +264,6 @@ class RequestRows:
         for at, name in enumerate(("request", "response", "group_payloads"), 1):
             columns[name] = pa.array([kept[at] for kept in self._kept], pa.string()).take(where)
         return {name: columns[name] for name in _TYPES}
-
-
-def _doubles(texts: Sequence[bytes]) -> pa.Array:
-    return pa.array(texts, pa.binary()).cast(pa.string()).cast(pa.float64())
 
 
 def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]) -> Columns:
