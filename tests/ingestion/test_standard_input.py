@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, InputError
-from kafka_clientinfo.ingestion import standard_input
-from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.ingestion import in_process
+from kafka_clientinfo.ingestion.in_process import Reading, Stream
 from kafka_clientinfo.ingestion.problems import Problem
-from kafka_clientinfo.ingestion.standard_input import Stream
 from kafka_clientinfo.logs.reader import file_id
 from tests.amounts import examples
 from tests.builders import json_record
@@ -158,7 +157,7 @@ def test_it_calls_before_every_read() -> None:
 
 
 def test_it_calls_again_and_again_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standard_input, "_TICK_SECONDS", 0.001)
+    monkeypatch.setattr(in_process, "_TICK_SECONDS", 0.001)
     calls: list[int] = []
     reading, writing = os.pipe()
     come = threading.Timer(0.2, lambda: os.write(writing, b"x" * 20))
@@ -256,8 +255,8 @@ def test_a_stream_has_the_problem_that_a_file_with_its_bytes_has(
 
 def test_records_that_come_after_the_first_bytes_are_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream is quiet for a while: what it may be is decided on the bytes before."""
-    monkeypatch.setattr(standard_input, "_QUIET_SECONDS", 0.01)
-    monkeypatch.setattr(standard_input, "_TICK_SECONDS", 0.005)
+    monkeypatch.setattr(in_process, "_QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(in_process, "_TICK_SECONDS", 0.005)
     reading, writing = os.pipe()
     os.write(writing, b"another program's line\n")
     monkeypatch.setattr("sys.stdin", Input(reading))
@@ -290,7 +289,7 @@ def test_it_says_why_standard_input_cannot_be_read(
 
 
 def test_it_ends_where_the_caller_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standard_input, "_TICK_SECONDS", 0.001)
+    monkeypatch.setattr(in_process, "_TICK_SECONDS", 0.001)
     known: list[Reading] = []
     calls = 0
     reading, writing = os.pipe()
