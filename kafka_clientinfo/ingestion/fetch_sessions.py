@@ -111,10 +111,6 @@ class SessionPart:
     topics: dict[Topic, _HeldTopic] = field(default_factory=dict)
     named: int = 0
 
-    def goes_on_with(self, key: Key, at: int, epoch: int) -> bool:
-        """Return whether a fetch belongs to this part; a part's times ascend, so that its first and last are its bounds."""
-        return self.key == key and self.last_epoch + 1 == epoch and self.last_at <= at
-
     def uses(self) -> Iterator[SessionUse]:
         """Yield the uses of the topics that are held at the end; those of others have been returned before."""
         for topic, known in self.topics.items():
@@ -180,11 +176,12 @@ class FetchSessions:
     def _part(self, session: FetchSession, key: Key, at: int) -> tuple[SessionPart, list[SessionUse]]:
         """Return the part to which a request within a session belongs, and the uses of one that it does not go on."""
         known = self._open.get(session.named)
-        if known is not None and known.goes_on_with(key, at, session.epoch):
-            return known, []
         ended: list[SessionUse] = []
         if known is not None:
-            is_broken = known.last_epoch + 1 != session.epoch or known.key[:-1] != key[:-1]
+            is_next = known.last_epoch + 1 == session.epoch
+            if is_next and known.key == key and known.last_at <= at:  # times ascend: the first and last are the bounds
+                return known, []
+            is_broken = not is_next or known.key[:-1] != key[:-1]
             ended = self._close(session.named, is_broken=is_broken)
             if is_broken:
                 self._note_cut(session.named)
@@ -285,15 +282,9 @@ def _name(part: SessionPart, known: _HeldTopic, partitions: Iterable[int], is_he
             if part.named >= MOST_PARTITIONS or (part.is_start and not is_held):
                 continue
             part.named += 1
-            named = known.partitions[number] = Named(False, *_uncounted(part, known))
+            uncounted = part.fetches - known.counted_in(part.fetches)
+            uncounted_at = part.last_at if known.since is None else known.uncounted_at
+            named = known.partitions[number] = Named(False, uncounted, uncounted_at if uncounted else None)
         if named.is_held is not is_held:
             named.is_held = is_held
             known.held += 1 if is_held else -1
-
-
-def _uncounted(part: SessionPart, known: _HeldTopic) -> tuple[int, int | None]:
-    """Return `Named.uncounted` and `Named.uncounted_at` for a partition that the next fetch is the first to name."""
-    uncounted = part.fetches - known.counted_in(part.fetches)
-    if not uncounted:
-        return 0, None
-    return uncounted, part.last_at if known.since is None else known.uncounted_at
