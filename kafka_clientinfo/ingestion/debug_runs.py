@@ -6,14 +6,13 @@ change, and by what server.log says of the logger's level at that time. A busy b
 second; of a quiet one only the longest `MOST_SILENCES` silences are stored, as these are the ones that are judged.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -101,8 +100,13 @@ class DebugRuns:
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
         flags = {name: np.flatnonzero(values.to_numpy(zero_copy_only=False)) for name, values in shown.items()}
         for begin, end in zip(first, last, strict=True):
-            run = DebugRun(int(times[begin]), int(times[end]), int(positions[begin]), int(positions[end]))
-            self._runs.append(_with_evidence(run, flags, times, begin, end))
+            earliest = {}  # the earliest time of a request that shows each piece of evidence
+            for name, indexes in flags.items():
+                low, high = np.searchsorted(indexes, (begin, end + 1))
+                if low < high:
+                    earliest[name] = int(times[indexes[low:high]].min())
+            bounds = (int(times[begin]), int(times[end]), int(positions[begin]), int(positions[end]))
+            self._runs.append(DebugRun(*bounds, **earliest))
         if len(self._runs) > 2 * MOST_SILENCES:
             self._runs = self.runs()
 
@@ -110,21 +114,6 @@ class DebugRuns:
         """Return the runs so far."""
         rows = joined((run._asdict() for run in self._runs), SILENCE_MICROS)
         return [DebugRun(**row) for row in rows]
-
-
-def _with_evidence(
-    run: DebugRun, shown_at: Mapping[str, npt.NDArray[np.intp]], times: npt.NDArray[np.int64], begin: int, end: int
-) -> DebugRun:
-    """Add to a run, times[begin : end + 1], the earliest time of a request that shows each piece of evidence.
-
-    `shown_at` has the indexes of the requests that show it.
-    """
-    earliest = {}
-    for name, indexes in shown_at.items():
-        first, last = np.searchsorted(indexes, (begin, end + 1))
-        if first < last:
-            earliest[name] = int(times[indexes[first:last]].min())
-    return run._replace(**earliest)
 
 
 def evidence(events: pa.RecordBatch, omissions: Omissions) -> dict[str, pa.Array]:
@@ -193,13 +182,12 @@ def _both(run: _Run, following: _Run) -> _Run:
     return {**run, **ends, **{name: min(of_both, default=None) for name, of_both in times.items()}}
 
 
-def may_hide_silences(runs: Iterable[_Run] | None) -> bool:
+def may_hide_silences(runs: Sequence[_Run] | None) -> bool:
     """Return whether silences may have been left out."""
-    return runs is not None and len(list(runs)) > MOST_SILENCES
+    return len(runs or ()) > MOST_SILENCES
 
 
-def is_blind(runs: Iterable[_Run] | None, gap: timedelta) -> bool:
+def is_blind(runs: Sequence[_Run] | None, gap: timedelta) -> bool:
     """Return whether a silence of more than `gap` may have been left out, because every stored one is longer."""
-    kept = list(runs or ())
-    silences = [later["began_at"] - earlier["ended_at"] for earlier, later in pairwise(kept)]
-    return may_hide_silences(kept) and min(silences) > gap
+    silences = [later["began_at"] - earlier["ended_at"] for earlier, later in pairwise(runs or ())]
+    return may_hide_silences(runs) and min(silences) > gap
