@@ -1,4 +1,4 @@
-"""Plans what a run reads: compares files with the ledger on the driver, and has `splits` divide their new bytes.
+"""Plans what a run reads: compares files with the ledger on the driver, and has `planned` divide their new bytes.
 
 Only the heads of files are read here, and `copies` decides which files hold the same log:
 
@@ -50,9 +50,8 @@ from ..logs.reader import (
 from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Match, Row, alike_logs
 from .discovery import framing_of, is_over, is_server_log
-from .planned import Plan, PlannedFile, Split
+from .planned import Plan, PlannedFile, Split, in_tasks, splits_of
 from .problems import Problem, reason_of
-from .splits import in_tasks, splits_of
 from .storage import StoredFile, local_file
 
 _NO_RECORD = "it holds no complete record of a request log; if it is none, leave it out of LOGS"

@@ -1,15 +1,29 @@
-"""The plan of a run: files with new bytes, and the splits that its tasks read."""
+"""The plan of a run: files with new bytes, and the splits that its tasks read.
 
-from collections.abc import Collection, Mapping
+A file is cut into splits where a record starts (`reader.record_start`). A cut may be wrong if JSON precedes it. Reading
+shows that: `split_statistics.files_cut_inside_records` names such files, and `Plan.with_whole_files` returns the plan
+to read instead.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ..config.settings import Settings
+from ..logs.compression import CorruptFile
+from ..logs.content import LogFile
+from ..logs.framing import RawRecord, is_sure_end
 from ..logs.layouts import KAFKA, Layout
+from ..logs.reader import range_records, readable_bytes, record_start
+from .discovery import framing_of, is_server_log
 from .problems import Problem
 from .storage import StoredFile
 
 _COMPRESSION = 20
 """The least compression ratio that is assumed for a request log: whole logs had 30 to 120."""
+LOOKBACK = 4 << 20
+"""Bytes before an offset that are read first; more of them if no record among them certainly is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +137,87 @@ class Plan:
             for content in self.splits
         )
         return replace(self, splits=tuple(content for content in bins if content))
+
+
+def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:
+    """Yield at most one split per task and file, and none below split_bytes: few large tasks are fast."""
+    starts = [file.resume_at]
+    if file.layout.splittable and not file.compressed and not is_server_log(file.file):
+        new_bytes = file.end - file.resume_at
+        starts += _cuts(file, max(settings.split_bytes, -(-new_bytes // max(tasks, 1))))
+    ends: list[int | None] = [*starts[1:], None]
+    yield from (Split(file, start, end) for start, end in zip(starts, ends, strict=True))
+
+
+def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
+    at = file.resume_at + step
+    while at < file.end and (cut := record_start(file.file, at, file.layout.json_requests)) is not None:
+        yield cut
+        at = cut + step
+
+
+def in_tasks(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
+    """Divide splits among tasks of about equal bytes; a task costs a tenth of a second before it reads anything."""
+
+    def size(split: Split) -> int:
+        end = split.end if split.end is not None else max(split.file.end, split.start + 1)
+        return end - split.start
+
+    bins: list[list[Split]] = [[] for _ in range(max(1, min(tasks, len(splits))))]
+    sizes = [0] * len(bins)
+    for split in sorted(splits, key=lambda item: (-size(item), item.file.path, item.start)):
+        lightest = sizes.index(min(sizes))
+        bins[lightest].append(split)
+        sizes[lightest] += size(split)
+    return tuple(tuple(content) for content in bins if content)
+
+
+def sure_records(
+    planned: PlannedFile, begin: int, end: int | None, file: LogFile | None = None
+) -> Iterator[tuple[RawRecord, bool]]:
+    """Yield the records in [begin, end), and whether each certainly is one, not text inside an earlier record.
+
+    Args:
+        planned: the file.
+        begin: 0, the end of an earlier read, or any byte of a plain file.
+        end: None for the file's end.
+        file: its opened content; by default it is opened.
+    """
+    is_sure = begin == 0
+    for record in range_records(file or planned.file, begin, end, framing_of(planned.file), planned.layout):
+        yield record, is_sure
+        is_sure = is_sure or _is_sure_end(planned, record.kafka_text)
+
+
+def _is_sure_end(planned: PlannedFile, text: bytes) -> bool:
+    last_line = text.rfind(b"\n", 0, -1) + 1
+    return is_server_log(planned.file) or is_sure_end(text, last_line, len(text), planned.layout.json_requests)
+
+
+def record_boundary(planned: PlannedFile, near: int) -> int:
+    """Return the first offset at or after `near` of a plain file's new bytes where no record that began before goes on."""
+    last = _last_record(planned, near, near)
+    return near if last is None else max(near, last.offset + last.length)
+
+
+def complete_until(planned: PlannedFile) -> int:
+    """Return the end of the last complete record of a file; what follows may still be written."""
+    end = readable_bytes(planned.file)[0] if planned.compressed else planned.end
+    last = _last_record(planned, end, None)
+    if last is None:
+        return planned.resume_at
+    return last.offset + last.length if last.finished or planned.is_over else last.offset
+
+
+def _last_record(planned: PlannedFile, near: int, end: int | None) -> RawRecord | None:
+    """Return the last record of a file's new bytes that begins before `end`, looking from `near` backwards."""
+    step = LOOKBACK
+    while True:
+        begin = max(planned.resume_at, near - step)
+        last, is_sure = None, begin == planned.resume_at
+        with suppress(CorruptFile):
+            for record, is_record in sure_records(planned, begin, end):
+                last, is_sure = record, is_sure or is_record
+        if is_sure or begin == planned.resume_at:
+            return last
+        step *= 2

@@ -46,11 +46,10 @@ from .columnar import RequestRows
 from .debug_runs import DebugRuns, LoggedTimes, evidence, loggers_set
 from .discovery import framing_of, is_server_log
 from .omissions import Omissions
-from .planned import Split
+from .planned import LOOKBACK, Split, sure_records
 from .problems import REPLACED
 from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
-from .splits import LOOKBACK, sure_records
 from .storage import HeldFile
 from .topic_mentions import TopicCounts
 

@@ -276,7 +276,7 @@ WEIGHTS = {
     "concerns": 3,
     "connections": 3,
     "ingestion/plan.py": 3,
-    "ingestion/splits.py": 3,
+    "ingestion/planned.py": 3,
     "ingestion/discovery.py": 3,
     "questions/impact.py": 4,
     "report/clients.py": 4,

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import ConfigError, InputError
-from kafka_clientinfo.ingestion import splits as record_ends
+from kafka_clientinfo.ingestion import planned
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.source import rows as source_rows
 from kafka_clientinfo.source.log_source import LogReader
@@ -48,7 +48,7 @@ def test_tasks_that_know_nothing_of_each_other_read_the_rows_of_one(
     path = a_log(tmp_path_factory.mktemp("source") / "b" / "kafka-request.log", log_of(parts))
     options = options_of(path, split_bytes=str(split_bytes))
     refused = suppress(InputError) if lookback < 1 << 20 else nullcontext()  # rather no rows than wrong ones
-    with refused, patch.object(record_ends, "LOOKBACK", lookback):
+    with refused, patch.object(planned, "LOOKBACK", lookback):
         plan = make_plan(options.files(), {}, options.settings, 1)
         splits = [split for file in plan.files for split in splits_until(file, None, options.settings, 1 << 20)]
         works = divided(splits, options, 1 << 20)
@@ -70,7 +70,7 @@ def test_false_cuts_are_moved_to_where_a_record_begins(tmp_path: Path) -> None:
 def test_a_cut_inside_a_record_that_planning_cannot_see_fails_the_reading(tmp_path: Path) -> None:
     path = downgraded(tmp_path / "b" / "kafka-request.log")
     with (
-        patch.object(record_ends, "LOOKBACK", 1),
+        patch.object(planned, "LOOKBACK", 1),
         pytest.raises(InputError, match=r"where another task began to read.*split_bytes above"),
     ):
         read_all(path, split_bytes="3000")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import ConfigError, InputError
-from kafka_clientinfo.ingestion import splits as record_ends
+from kafka_clientinfo.ingestion import planned
 from kafka_clientinfo.source import stream
 from tests.amounts import examples
 from tests.builders import TEXT_RECORDS, json_record
@@ -97,7 +97,7 @@ def test_whatever_happens_between_batches_all_rows_are_read_once(
     folder = Folder(root)
     folder.record()
     query = Query(root, bound)
-    with patch.object(record_ends, "LOOKBACK", lookback):
+    with patch.object(planned, "LOOKBACK", lookback):
         for step in steps:
             getattr(query if step in OF_THE_QUERY else folder, step)()
         folder.whole()
