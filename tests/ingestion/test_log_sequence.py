@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import log_sequence
-from kafka_clientinfo.ingestion.log_sequence import Span, readings_of
+from kafka_clientinfo.ingestion import repeated_hour
+from kafka_clientinfo.ingestion.repeated_hour import Span, readings_of
 from kafka_clientinfo.logs.clock import STEP_BACK
 
 MINUTE = 60_000_000
@@ -113,7 +113,7 @@ def test_no_other_readings_fit_better(logs: Sequence[tuple[int, int]], fixed: Se
 def test_only_logs_near_the_hour_are_looked_at() -> None:
     near = [(-70, 0), (10, 50), (119, 130)]
     far = [(-300, -40), (-400, -1), (-500, -30), (120, 400), (120, 401), (125, 130)]
-    chosen = log_sequence._near(spans([*far, *near]), HOUR * MINUTE)
+    chosen = repeated_hour._near(spans([*far, *near]), HOUR * MINUTE)
     assert sorted(chosen) == sorted(spans([*near, (-400, -1), (120, 400)]))
 
 
@@ -127,20 +127,20 @@ def test_only_logs_near_the_hour_are_looked_at() -> None:
     ],
 )
 def test_a_fixed_log_takes_of_both_readings_what_it_holds(span: Span, expected: list[tuple[object, ...]]) -> None:
-    assert [*log_sequence._pieces(span)] == expected
+    assert [*repeated_hour._pieces(span)] == expected
 
 
 def test_very_many_files_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of one record each, two to a minute, can be arranged in more ways than can be counted."""
     most = 0
-    best = log_sequence._best
+    best = repeated_hour._best
 
-    def counted(arrangements: object) -> list[log_sequence._Arrangement]:
+    def counted(arrangements: object) -> list[repeated_hour._Arrangement]:
         nonlocal most
         result = best(arrangements)  # type: ignore[arg-type]
         most = max(most, len(result))
         return result
 
-    monkeypatch.setattr(log_sequence, "_best", counted)
+    monkeypatch.setattr(repeated_hour, "_best", counted)
     assert set(readings([(number / 2, number / 2) for number in range(100)])) <= {"1", "2"}
-    assert most <= log_sequence._WIDTH
+    assert most <= repeated_hour._WIDTH
