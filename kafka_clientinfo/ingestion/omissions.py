@@ -69,9 +69,13 @@ class Omissions:
         before = len(self._rows)
         whole = pa.concat_tables([self._rows, rows])
         left_out, none = (np.zeros(len(events), dtype=np.bool_) for _ in range(2))
+        if len(whole) == 0:
+            return left_out, none
         for row, shows_omission in _verdicts(whole, before):
             (left_out if shows_omission else none)[indexes[row - before]] = True
-        self._rows = _last_block(whole)
+        offsets = whole["byte_offset"].to_numpy()
+        last_block = int(np.searchsorted(offsets, offsets[-1] // BLOCK * BLOCK))  # it may go on
+        self._rows = whole.slice(last_block)
         return left_out, none
 
 
@@ -90,19 +94,8 @@ def _counted(events: pa.RecordBatch) -> tuple[pa.Table, _Numbers]:
     return rows if len(indexes) == len(rows) else rows.filter(counts), indexes
 
 
-def _last_block(rows: pa.Table) -> pa.Table:
-    """Return the rows of the last block, which may go on."""
-    if len(rows) == 0:
-        return rows
-    offsets = rows["byte_offset"].to_numpy()
-    begin = int(np.searchsorted(offsets, offsets[-1] // BLOCK * BLOCK))
-    return rows.slice(begin)
-
-
 def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
     """Judge the steps per block; return rows from `before` on that complete evidence, and whether of omissions."""
-    if len(rows) == 0:
-        return []
     blocks = rows["byte_offset"].to_numpy() // BLOCK
     connections = rows["connection_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
     # Bring rows of one connection and block together, in the order of the log.
