@@ -144,16 +144,13 @@ def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Spl
     starts = [file.resume_at]
     if file.layout.splittable and not file.compressed and not is_server_log(file.file):
         new_bytes = file.end - file.resume_at
-        starts += _cuts(file, max(settings.split_bytes, -(-new_bytes // max(tasks, 1))))
+        step = max(settings.split_bytes, -(-new_bytes // max(tasks, 1)))
+        at = file.resume_at + step
+        while at < file.end and (cut := record_start(file.file, at, file.layout.json_requests)) is not None:
+            starts.append(cut)
+            at = cut + step
     ends: list[int | None] = [*starts[1:], None]
     yield from (Split(file, start, end) for start, end in zip(starts, ends, strict=True))
-
-
-def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
-    at = file.resume_at + step
-    while at < file.end and (cut := record_start(file.file, at, file.layout.json_requests)) is not None:
-        yield cut
-        at = cut + step
 
 
 def in_tasks(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
@@ -186,12 +183,11 @@ def sure_records(
     is_sure = begin == 0
     for record in range_records(file or planned.file, begin, end, framing_of(planned.file), planned.layout):
         yield record, is_sure
-        is_sure = is_sure or _is_sure_end(planned, record.kafka_text)
-
-
-def _is_sure_end(planned: PlannedFile, text: bytes) -> bool:
-    last_line = text.rfind(b"\n", 0, -1) + 1
-    return is_server_log(planned.file) or is_sure_end(text, last_line, len(text), planned.layout.json_requests)
+        if not is_sure:
+            text = record.kafka_text
+            last_line = text.rfind(b"\n", 0, -1) + 1
+            json_requests = planned.layout.json_requests
+            is_sure = is_server_log(planned.file) or is_sure_end(text, last_line, len(text), json_requests)
 
 
 def record_boundary(planned: PlannedFile, near: int) -> int:
