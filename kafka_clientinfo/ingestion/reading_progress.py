@@ -80,17 +80,13 @@ def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
 def _watch(folder: Path, total: int, say: Callable[[str], None], over: threading.Event) -> None:
     began = None
     while not over.wait(_SHOWN_EVERY):
-        if done := _sum(folder):
+        done = 0
+        for path in folder.iterdir():
+            with suppress(OSError):
+                done += int.from_bytes(path.read_bytes(), "little")
+        if done:
             began = began or time.monotonic() - _SHOWN_EVERY  # before that, Spark plans and starts its workers
             say(progress_text(done, total, time.monotonic() - began))
-
-
-def _sum(folder: Path) -> int:
-    total = 0
-    for path in folder.iterdir():
-        with suppress(OSError):
-            total += int.from_bytes(path.read_bytes(), "little")
-    return total
 
 
 def progress_text(done: int, total: int, seconds: float) -> str:
