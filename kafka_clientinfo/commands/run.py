@@ -15,7 +15,7 @@ from .output import as_text
 from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
-    from ..ingestion.problems import Problem
+    from ..ingestion.planned import Problem
     from ..runs.ingest import RunReport
 
 HELP = "read new log bytes and build all tables"
@@ -55,7 +55,7 @@ def execute(context: Context) -> int:
     arguments = context.arguments
     name, inputs = arguments.command, [arguments.logs] if "logs" in arguments else []
     settings = context.settings(cluster=getattr(arguments, "cluster", None))
-    from ..ingestion.problems import is_incomplete
+    from ..ingestion.planned import is_incomplete
     from ..runs import run as pipeline
 
     started = time.monotonic()

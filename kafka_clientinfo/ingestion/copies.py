@@ -27,7 +27,7 @@ from ..logs.compression import CorruptFile
 from ..logs.content import Alignment
 from ..logs.reader import FIRST_BLOCK, FileHead, ResumePoint, read_blocks, resume_point
 from .discovery import is_server_log
-from .problems import Problem, reason_of, rotated
+from .planned import Problem, reason_of, rotated
 from .storage import StoredFile
 
 Order = Literal["different", "same", "shorter", "longer"]

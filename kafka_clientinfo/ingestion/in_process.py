@@ -22,8 +22,7 @@ from ..logs.reader import FileHead, file_id, head
 from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
 from .plan import make_plan
-from .planned import PlannedFile, Split
-from .problems import Problem, is_incomplete
+from .planned import PlannedFile, Problem, Split, is_incomplete
 from .split_statistics import file_report, file_row
 from .storage import StoredFile
 from .worker import SplitReader

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from ..printable import safe
-from .problems import Problem
+from .planned import Problem
 from .repeated_hour import moved_row, moves
 
 File = Mapping[str, Any]

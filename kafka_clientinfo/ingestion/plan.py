@@ -50,8 +50,7 @@ from ..logs.reader import (
 from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Match, Row, alike_logs
 from .discovery import framing_of, is_over, is_server_log
-from .planned import Plan, PlannedFile, Split, in_tasks, splits_of
-from .problems import Problem, reason_of
+from .planned import Plan, PlannedFile, Problem, Split, in_tasks, reason_of, splits_of
 from .storage import StoredFile, local_file
 
 _NO_RECORD = "it holds no complete record of a request log; if it is none, leave it out of LOGS"

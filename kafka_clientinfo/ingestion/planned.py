@@ -1,11 +1,11 @@
-"""The plan of a run: files with new bytes, and the splits that its tasks read.
+"""The plan of a run: files with new bytes, the splits that its tasks read, and the files that it does not read.
 
 A file is cut into splits where a record starts (`reader.record_start`). A cut may be wrong if JSON precedes it. Reading
 shows that: `split_statistics.files_cut_inside_records` names such files, and `Plan.with_whole_files` returns the plan
 to read instead.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,13 +17,45 @@ from ..logs.framing import RawRecord, is_sure_end
 from ..logs.layouts import KAFKA, Layout
 from ..logs.reader import range_records, readable_bytes, record_start
 from .discovery import framing_of, is_server_log
-from .problems import Problem
 from .storage import StoredFile
 
 _COMPRESSION = 20
 """The least compression ratio that is assumed for a request log: whole logs had 30 to 120."""
 LOOKBACK = 4 << 20
 """Bytes before an offset that are read first; more of them if no record among them certainly is one."""
+_FAILURES = frozenset({"unreadable", "damaged", "rewritten", "shorter", "late", "other_cluster"})
+"""Kinds of problems after which a command does not succeed: something was not read, or perhaps not."""
+REPLACED = "another file has taken its place since it was planned"
+"""The error of a file that was rotated: nothing of it is rejected, as the next run reads it under its new name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that is not read, a log that overlaps another one of its broker, or a view that could not be made.
+
+    Attributes:
+        kind: empty, unreadable, damaged (as before), rewritten, shorter, late (older than what retention has deleted),
+            other_cluster (it was read before as the log of another cluster), copy, or rotated (after planning); overlap; or view.
+    """
+
+    path: str
+    kind: str
+    detail: str
+
+
+def is_incomplete(problems: Iterable[Problem], files: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a log could not be read, or not to its end; `files` are the reports of a run."""
+    return any(problem.kind in _FAILURES for problem in problems) or any(file["error"] for file in files)
+
+
+def rotated(path: str) -> Problem:
+    """Return the problem of a file that another one has replaced under its name."""
+    return Problem(path, "rotated", f"{REPLACED}; if it was rotated, the next run reads it under its new name")
+
+
+def reason_of(error: OSError) -> str:
+    """Return the text of an error of the operating system or of a store."""
+    return error.strerror or str(error)
 
 
 @dataclass(frozen=True, slots=True)

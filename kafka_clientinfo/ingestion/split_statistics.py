@@ -13,9 +13,8 @@ from typing import Any
 
 from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, distinct_events
 from .debug_runs import joined, read_at
-from .planned import PlannedFile
-from .problems import REPLACED, Problem
-from .problems import rotated as rotated_file
+from .planned import REPLACED, PlannedFile, Problem
+from .planned import rotated as rotated_file
 from .repeated_hour import with_times
 
 Statistics = Mapping[str, Any]

@@ -46,8 +46,7 @@ from .columnar import RequestRows
 from .debug_runs import DebugRuns, LoggedTimes, evidence, loggers_set
 from .discovery import framing_of, is_server_log
 from .omissions import Omissions
-from .planned import LOOKBACK, Split, sure_records
-from .problems import REPLACED
+from .planned import LOOKBACK, REPLACED, Split, sure_records
 from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
 from .storage import HeldFile

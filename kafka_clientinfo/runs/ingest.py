@@ -21,8 +21,7 @@ from ..ingestion.debug_runs import is_blind, may_hide_silences
 from ..ingestion.discovery import Delivered, delivered_logs, with_server_logs
 from ..ingestion.overlaps import overlaps
 from ..ingestion.plan import make_plan
-from ..ingestion.planned import Plan, PlannedFile
-from ..ingestion.problems import Problem
+from ..ingestion.planned import Plan, PlannedFile, Problem
 from ..ingestion.reading_progress import watched
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..ingestion.split_statistics import (

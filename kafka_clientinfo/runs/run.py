@@ -15,7 +15,7 @@ from .. import __version__
 from ..config.settings import Settings
 from ..ingestion.discovery import is_empty_folder
 from ..ingestion.plan import make_plan
-from ..ingestion.problems import Problem
+from ..ingestion.planned import Problem
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..questions.spark_tables import store_views

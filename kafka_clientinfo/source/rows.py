@@ -12,8 +12,7 @@ from ..config.settings import Settings
 from ..errors import InputError
 from ..ingestion.arrow_schema import arrow_fields
 from ..ingestion.plan import make_plan
-from ..ingestion.planned import PlannedFile, Split, in_tasks, record_boundary, splits_of
-from ..ingestion.problems import REPLACED, Problem
+from ..ingestion.planned import REPLACED, PlannedFile, Problem, Split, in_tasks, record_boundary, splits_of
 from ..ingestion.worker import SplitReader
 from ..printable import safe
 from .options import RECORDS, Options

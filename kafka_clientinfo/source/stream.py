@@ -18,8 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ..errors import ConfigError, InputError
 from ..ingestion.plan import make_plan
-from ..ingestion.planned import Plan, PlannedFile, Split, complete_until, record_boundary
-from ..ingestion.problems import Problem
+from ..ingestion.planned import Plan, PlannedFile, Problem, Split, complete_until, record_boundary
 from ..logs.reader import record_start, resume_point
 from .options import Options
 from .rows import Work, divided, read, splits_until, warn

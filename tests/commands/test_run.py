@@ -8,7 +8,7 @@ import pytest
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.run import _as_text, totals
 from kafka_clientinfo.commands.summary import SHOWN, findings
-from kafka_clientinfo.ingestion.problems import Problem
+from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.runs.ingest import RunReport
 from tests.commands.fleet_on_disk import fleet, use

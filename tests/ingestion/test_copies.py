@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.problems import is_incomplete
+from kafka_clientinfo.ingestion.planned import is_incomplete
 from tests.amounts import examples, one_in
 from tests.builders import json_record
 

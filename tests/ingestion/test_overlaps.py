@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.ingestion.overlaps import overlaps
-from kafka_clientinfo.ingestion.problems import Problem, is_incomplete
+from kafka_clientinfo.ingestion.planned import Problem, is_incomplete
 
 NOON = datetime(2026, 10, 24, 12, tzinfo=UTC)
 

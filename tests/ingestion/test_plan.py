@@ -17,8 +17,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import plan as planning
 from kafka_clientinfo.ingestion.discovery import framing_of
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.ingestion.planned import Plan
-from kafka_clientinfo.ingestion.problems import Problem, is_incomplete
+from kafka_clientinfo.ingestion.planned import Plan, Problem, is_incomplete
 from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import file_id, head, resume_point

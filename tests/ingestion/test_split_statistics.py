@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.ingestion.planned import PlannedFile
-from kafka_clientinfo.ingestion.problems import REPLACED, Problem
+from kafka_clientinfo.ingestion.planned import REPLACED, PlannedFile, Problem
 from kafka_clientinfo.ingestion.split_statistics import (
     counted,
     file_report,

@@ -20,7 +20,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, InputError
 from kafka_clientinfo.ingestion import in_process
 from kafka_clientinfo.ingestion.in_process import Reading, Stream
-from kafka_clientinfo.ingestion.problems import Problem
+from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.logs.reader import file_id
 from tests.amounts import examples
 from tests.builders import json_record

@@ -19,8 +19,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
 from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.ingestion.planned import Plan
-from kafka_clientinfo.ingestion.problems import is_incomplete
+from kafka_clientinfo.ingestion.planned import Plan, is_incomplete
 from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row, rotated, was_read
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.problems import Problem
+from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.runs.ingest import Ingested, RunReport
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.problems import Problem
+from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.warehouse.state import LEDGER
 from tests.builders import json_record
