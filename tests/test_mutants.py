@@ -43,7 +43,7 @@ def test_rules_weigh_more_than_other_code() -> None:
 
     assert all((ROOT / "kafka_clientinfo" / name).exists() for name in WEIGHTS)
     assert (
-        weight("kafka_clientinfo/concerns/client_id/facts.py") > weight("kafka_clientinfo/commands/text_tables.py") == 1
+        weight("kafka_clientinfo/concerns/client_id/rules.py") > weight("kafka_clientinfo/commands/text_tables.py") == 1
     )
 
 

@@ -20,9 +20,9 @@ def body_text(body: str, name: str) -> Column:
     return F.get_json_object(F.col(body), f"$.{name}")
 
 
-def sorted_texts(values: Column) -> Column:
-    """Aggregate the distinct texts of a group that are not null: the first `LISTED` in order."""
-    return F.slice(F.array_sort(F.collect_set(values)), 1, LISTED)
+def sorted_texts(values: Column, limit: int = LISTED) -> Column:
+    """Aggregate the distinct texts of a group that are not null: the first `limit` in order."""
+    return F.slice(F.array_sort(F.collect_set(values)), 1, limit)
 
 
 def merged_texts(lists: Column, limit: int = LISTED) -> Column:

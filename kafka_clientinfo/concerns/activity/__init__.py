@@ -2,11 +2,11 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import client_activity_parts, persistent_errors, predicates, rules
+from . import client_activity_parts, persistent_errors, rules
 
 CONCERN = Concern(
     name="activity",
-    reads=Reads(made=predicates.reads),
+    reads=Reads(made=rules.reads),
     finders=(rules.findings_errors,),
     transforms={
         "client_activity_parts": client_activity_parts.transform,

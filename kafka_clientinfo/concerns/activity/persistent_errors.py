@@ -25,7 +25,7 @@ from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
 from ...connections.texts import looked_up, total
 from ...tables.spec import CONNECTION_KEY
-from .predicates import NOT_LEADER, PERSISTENT, WRONG_BROKER
+from .rules import NOT_LEADER, PERSISTENT, WRONG_BROKER
 
 RULES = ("not_leader", "wrong_cluster_or_broker", "persistent_error")
 _RULE_OF = {

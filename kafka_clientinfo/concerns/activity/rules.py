@@ -1,17 +1,49 @@
-"""The rule on errors that do not go away; severities and advice are in schemas/rules/activity.toml.
+"""The error in a response that a client should react to, and the rule on errors that do not go away.
 
-The other rules on activity compare connections, so that a view finds them: schemas/views/internal/findings_activity.sql.
+Severities and advice are in schemas/rules/activity.toml. The other rules on activity compare connections, so that a view
+finds them: schemas/views/internal/findings_activity.sql.
 """
 
-from ...connections.engine import Column, DataFrame, F
+from ...connections.concern import Columns
+from ...connections.engine import DataFrame, F
 from ...connections.facts import is_client
-from ...connections.texts import looked_up, sentence
+from ...connections.texts import looked_up, sentence, sorted_texts
 from ...connections.violations import who_in
+from ...protocol import ErrorCode
 from ...protocol.api_keys import named_error
 from ...tables.spec import CONNECTION_KEY
-from .predicates import WATCHED
 
+NOT_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
+"""A broker was asked for partitions that it does not lead, or that its client has other knowledge of."""
+WRONG_BROKER = (
+    ErrorCode.INCONSISTENT_CLUSTER_ID,
+    ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+    ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+    ErrorCode.REBOOTSTRAP_REQUIRED,
+)
+"""A client meant another cluster or another broker."""
+PERSISTENT = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+)
+"""Something else must change before the request can succeed: the topic, the rights, or what the client knows."""
+WATCHED = tuple(map(int, (*NOT_LEADER, *WRONG_BROKER, *PERSISTENT)))
 _MOST_LISTED = 3
+
+
+def reads() -> Columns:
+    """Read the lowest watched error code of a response, its own or one of its entries; null if it has none."""
+    codes = F.map_keys("errors")
+    watched = F.array_min(F.filter(codes, lambda code: code.isin(*WATCHED)))
+    return {"watched_error": F.when(F.size(codes) > 0, watched)}
 
 
 def findings_errors(persistent_errors: DataFrame, connections: DataFrame) -> DataFrame:
@@ -30,13 +62,7 @@ def findings_errors(persistent_errors: DataFrame, connections: DataFrame) -> Dat
             F.min("first_at").alias("first_at"),
             F.max("last_at").alias("last_at"),
             F.min(F.struct("first_at", "api_name", "source")).alias("first"),
-            _listed("message").alias("message"),
+            F.array_join(sorted_texts(F.col("message"), _MOST_LISTED), "; ").alias("message"),
         )
         .withColumn("source", F.col("first.source"))
-        .drop("first")
     )
-
-
-def _listed(name: str) -> Column:
-    """Aggregate texts to one: the first few in order."""
-    return F.array_join(F.slice(F.array_sort(F.collect_set(name)), 1, _MOST_LISTED), "; ")

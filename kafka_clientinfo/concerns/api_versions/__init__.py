@@ -2,15 +2,15 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import broker_api_version_parts, facts, predicates, rules
+from . import broker_api_version_parts, rules
 
 CONCERN = Concern(
     name="api_versions",
-    reads=Reads(made=predicates.reads),
-    earlier=predicates.earlier,
-    predicates=predicates.predicates,
-    aggregates=facts.aggregates,
-    columns=facts.columns,
+    reads=Reads(made=rules.reads),
+    earlier=rules.earlier,
+    predicates=rules.predicates,
+    aggregates=rules.aggregates,
+    columns=rules.columns,
     request_rules=rules.REQUEST_RULES,
     transforms={"broker_api_version_parts": broker_api_version_parts.transform},
 )

@@ -1,9 +1,105 @@
-"""The rules on client ids; their severities and advice are in schemas/rules/client_id.toml."""
+"""Client ids: those of requests compared with the first of their connection, and the rules on them (KIP-1313).
 
-from ...connections.concern import RequestRule
+Severities and advice of the rules are in schemas/rules/client_id.toml.
+"""
+
+from ...config.settings import Settings
+from ...connections.boundaries import has_header_v3
+from ...connections.concern import Aggregates, Columns, RequestRule
 from ...connections.engine import Column, F
-from ...connections.facts import is_client
-from .facts import differs_for_certain
+from ...connections.facts import has_broker_name, is_client
+from ...connections.judged import requests_where
+from ...connections.request_columns import is_api_versions
+from ...connections.table import only_of_clients
+from ...connections.texts import sorted_texts
+
+_INSTANCE_ID_BYTES = 16
+
+
+def predicates() -> Columns:
+    """Compare the client id with the first request's: for a later request it is the same, left out or another one.
+
+    By KIP-1313 a client may leave its id out with header v3 only; with an older header it must send the id again.
+    """
+    first, own = stated("first_client_id"), stated("client_id")
+    later = F.col("seq") > 0
+    same = later & (own == first)
+    left_out = later & (first != "") & (own == "")
+    return {
+        "client_id_is_same": same,
+        "client_id_is_left_out": left_out,
+        "client_id_is_other": later & ~same & ~left_out,
+        "client_id_is_lost": left_out & F.col("header_version").isNotNull() & ~has_header_v3(),
+        "client_id_is_repeated": same & (own != "") & has_header_v3(),
+        "client_id_is_like_a_brokers": (F.col("seq") == 0) & has_broker_name(F.col("client_id")),
+    }
+
+
+def stated(name: str, generation: str = "log_generation") -> Column:
+    """Return a client id, or an empty text if there is none; text logs (before 2.8) may write null as the text null."""
+    text = F.coalesce(F.col(name), F.lit(""))
+    return F.when((F.col(generation) != "json") & (text == "null"), F.lit("")).otherwise(text)
+
+
+def aggregates() -> Aggregates:
+    """Count a connection's requests by how their client id compares with the first one."""
+    return {
+        **_counts(),
+        "any_header_v3": F.bool_or(has_header_v3()),
+        "asks_for_more_than_versions": F.bool_or(~is_api_versions()),
+    }
+
+
+def _counts() -> Aggregates:
+    """Return the aggregates that are columns of the table `connections` without change."""
+    is_same, is_other = F.col("client_id_is_same"), F.col("client_id_is_other")
+    return {
+        "client_id_same": requests_where(is_same),
+        "client_id_same_header_v3": requests_where(F.col("client_id_is_repeated")),
+        "client_id_null": requests_where(F.col("client_id_is_left_out")),
+        "client_id_null_older_header": requests_where(F.col("client_id_is_lost")),
+        "client_id_other": requests_where(is_other),
+        "other_client_ids": sorted_texts(F.when(is_other, F.col("client_id"))),
+        "client_id_redundant_bytes": F.sum(
+            F.when(is_same, F.octet_length(stated("client_id")) * F.col("requests")).otherwise(0)
+        ),
+    }
+
+
+def columns(settings: Settings) -> Columns:
+    """Return the columns of the group client_id of the table `connections`."""
+    judged = {
+        **{name: F.col(name) for name in _counts()},
+        "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,
+        "client_id_verdict": _verdict(),
+    }
+    return {"client_id": F.col("first.client_id"), **only_of_clients(judged)}
+
+
+def differs_for_certain() -> Column:
+    """Return whether a connection certainly changed its client id (KIP-1313).
+
+    If the log lacks the start and the first logged request has no id, an earlier request may have stated the id that
+    comes later. Two different ids are a change all the same.
+    """
+    is_certain = (F.col("start") == "observed") | (_first_stated() != "") | (F.size("other_client_ids") > 1)
+    return (F.col("client_id_other") > 0) & is_certain
+
+
+def _first_stated() -> Column:
+    return stated("first.client_id", "first.log_generation")
+
+
+def _verdict() -> Column:
+    is_hidden = (F.col("start") != "observed") & (_first_stated() == "")
+    return (
+        F.when(differs_for_certain(), "changed")
+        .when(is_hidden, "not_observed")
+        .when(_first_stated() == "", "none_sent")
+        .when(F.col("client_id_null_older_header") > 0, "lost_under_older_header")
+        .when(F.col("client_id_null") > 0, "sent_once")
+        .otherwise("unchanged")
+    )
 
 
 def _is_bound() -> Column:

@@ -2,15 +2,15 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import facts, predicates, rules
+from . import rules
 
 CONCERN = Concern(
     name="client_instance_id",
-    reads=Reads(made=predicates.reads),
-    earlier=predicates.earlier,
-    predicates=predicates.predicates,
-    aggregates=facts.aggregates,
-    columns=facts.columns,
+    reads=Reads(made=rules.reads),
+    earlier=rules.earlier,
+    predicates=rules.predicates,
+    aggregates=rules.aggregates,
+    columns=rules.columns,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,
 )

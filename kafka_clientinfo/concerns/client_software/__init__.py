@@ -2,20 +2,20 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import facts, predicates, rules
+from . import rules
 
 CONCERN = Concern(
     name="client_software",
     reads=Reads(
         looked_back_at=("sent_software_name", "sent_software_version"),
         carried=("client_software_version",),
-        made=predicates.reads,
+        made=rules.reads,
     ),
-    earlier=predicates.earlier,
-    predicates=predicates.predicates,
-    aggregates=facts.aggregates,
+    earlier=rules.earlier,
+    predicates=rules.predicates,
+    aggregates=rules.aggregates,
     after=("api_versions", "client_id", "client_behaviour", "client_releases"),
-    columns=facts.columns,
+    columns=rules.columns,
     request_rules=rules.REQUEST_RULES,
     connection_rules=rules.connection_rules,
 )

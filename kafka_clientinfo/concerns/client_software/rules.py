@@ -1,11 +1,24 @@
-"""The rules on software names and those of the policy; the rest of them is in schemas/rules/client_software.toml."""
+"""The software that clients state (KIP-511), how it changes, and the rules on it and those of the policy.
+
+Severities and advice of the rules are in schemas/rules/client_software.toml.
+"""
+
+from collections.abc import Mapping
 
 from ...config.settings import Settings
-from ...connections.concern import ConnectionRule, RequestRule
+from ...connections.boundaries import LookBack, last_before
+from ...connections.concern import Aggregates, Columns, ConnectionRule, RequestRule
 from ...connections.engine import Column, F
-from ...connections.texts import sentence, shown
-from .probable import contradicting_name
+from ...connections.facts import is_exempt
+from ...connections.judged import is_api_versions_success, requests_where
+from ...connections.request_columns import is_api_versions
+from ...connections.table import only_of_clients
+from ...connections.texts import body_text, sentence, shown, sorted_texts
+from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
+from . import probable
+from .policy import policy_verdicts
 
+_AS_AGGREGATED = ("software_valid_by_kip", "software_valid_by_broker", "software_resets", "software_changes")
 _POLICY_RULES = {
     "software_unknown": "policy_unknown_software",
     "software_not_allowed": "policy_software",
@@ -13,6 +26,175 @@ _POLICY_RULES = {
     "version_unreadable": "policy_version_unreadable",
     "client_id_not_allowed": "policy_client_id",
 }
+
+
+def reads() -> Columns:
+    """Read the software version that an ApiVersions request states."""
+    return {
+        "sent_software_version": F.when(is_api_versions(), body_text("request", "clientSoftwareVersion")),
+    }
+
+
+def earlier() -> Mapping[str, LookBack]:
+    """Take the software that the broker knew after the last accepted ApiVersions request before this one."""
+    return {"software_before": last_before(software_after(), is_api_versions_success())}
+
+
+def predicates() -> Columns:
+    """Judge an ApiVersions request: an invalid name or version, and how it changes the software that the broker knew.
+
+    2.4 accepts names without logging them, so a reset does no harm there, but a change of the name counts.
+    """
+    logged = F.when(
+        F.col("client_software_name").isNotNull(), _software("client_software_name", "client_software_version")
+    )
+    known = F.coalesce(logged, F.col("software_before"))
+    was_known = is_api_versions_success() & F.coalesce(known["name"] != UNKNOWN, F.lit(False))
+    becomes_known = F.coalesce(software_after()["name"] != UNKNOWN, F.lit(False))
+    return {
+        "software_name_is_invalid": _differs("sent_software_name", BROKER_PATTERN_SQL),
+        "software_version_is_invalid": _differs("sent_software_version", BROKER_PATTERN_SQL),
+        "software_is_invalid_by_kip": _differs("sent_software_name", KIP_PATTERN_SQL)
+        | _differs("sent_software_version", KIP_PATTERN_SQL),
+        "software_is_reset": was_known & ~can_name() & logged.isNotNull(),
+        "software_is_changed": was_known & becomes_known & (known != software_after()),
+        "known_software": F.when(was_known, known),
+    }
+
+
+def _differs(name: str, pattern: str) -> Column:
+    """Return whether a text was sent and does not match."""
+    return F.coalesce(~F.col(name).rlike(pattern), F.lit(False))
+
+
+def can_name() -> Column:
+    """Return whether an ApiVersions request has fields for a software name."""
+    return F.col("api_version") >= FIRST_VERSION_WITH_SOFTWARE
+
+
+def software_after() -> Column:
+    """Return the software that the broker knows after an accepted ApiVersions request; null for other requests.
+
+    From v3 on a request names the software; v0 to v2 reset it to unknown.
+    """
+    unknown = F.struct(F.lit(UNKNOWN).alias("name"), F.lit(UNKNOWN).alias("version"))
+    named = _software("sent_software_name", "sent_software_version")
+    return F.when(is_api_versions_success(), F.when(can_name(), named).otherwise(unknown))
+
+
+def _software(name: str, version: str) -> Column:
+    return F.struct(
+        F.coalesce(name, F.lit(UNKNOWN)).alias("name"), F.coalesce(version, F.lit(UNKNOWN)).alias("version")
+    )
+
+
+def aggregates() -> Aggregates:
+    """Collect what a connection's ApiVersions requests stated, and the software that the broker knew after them."""
+    accepted = software_after().isNotNull()
+    name_is_invalid, version_is_invalid = F.col("software_name_is_invalid"), F.col("software_version_is_invalid")
+    names_software = F.col("sent_software_name").isNotNull()
+    return {
+        # A forwarded request has the software of the client that sent it first.
+        "last": F.max(
+            F.when(
+                ~F.col("is_forwarded"),
+                F.struct(F.col("last_seq").alias("seq"), "client_software_name", "client_software_version"),
+            )
+        ),
+        "software_valid_by_kip": F.bool_and(F.when(names_software, ~F.col("software_is_invalid_by_kip"))),
+        "software_valid_by_broker": F.bool_and(F.when(names_software, ~(name_is_invalid | version_is_invalid))),
+        "invalid_names": sorted_texts(F.when(name_is_invalid, F.col("sent_software_name"))),
+        "invalid_versions": sorted_texts(F.when(version_is_invalid, F.col("sent_software_version"))),
+        "software_resets": requests_where(F.col("software_is_reset")),
+        "software_changes": requests_where(F.col("software_is_changed")),
+        "software_after": F.max_by(F.struct("seq", software_after().alias("software")), F.when(accepted, F.col("seq"))),
+        "accepted_software": F.max_by(software_after(), F.when(accepted & can_name(), F.col("seq"))),
+        "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
+        "refused_names": requests_where(
+            (F.col("error_code") == int(ErrorCode.INVALID_REQUEST)) & (name_is_invalid | version_is_invalid)
+        ),
+    }
+
+
+def columns(settings: Settings) -> Columns:
+    """Return the columns of the group client_software of the table `connections`."""
+    name = _at_end("client_software_name", "name")
+    version = _at_end("client_software_version", "version")
+    judged = {
+        **{name: F.col(name) for name in _AS_AGGREGATED},
+        "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
+        **probable.columns(name == UNKNOWN),
+        **_policy_columns(settings, name, version),
+    }
+    return {
+        "client_software_name": name,
+        "client_software_version": version,
+        "invalid_software_texts": F.array_sort(F.array_union("invalid_names", "invalid_versions")),
+        **only_of_clients(judged),
+    }
+
+
+def _at_end(logged: str, sent: str) -> Column:
+    """Return what the broker knows after the last request; a record logs what it knew before the request."""
+    ends_with_it = F.col("last.seq") == F.col("software_after.seq")
+    return F.coalesce(
+        F.when(F.col(f"last.{logged}").isNull(), F.col(f"accepted_software.{sent}")),
+        F.when(ends_with_it, F.col(f"software_after.software.{sent}")),
+        F.col(f"last.{logged}"),
+        F.lit(UNKNOWN),
+    )
+
+
+def _logs_names() -> Column:
+    """Return whether records show the software that the broker knows, as those of 2.5 and later do."""
+    return F.col("last.client_software_name").isNotNull()
+
+
+def _is_version_with_name_refused() -> Column:
+    """Return whether the broker refused a version of ApiVersions that has a name, so that the client could state none.
+
+    Brokers up to 2.3 accept no name. A client that is offered v3 or later and goes on without a name chose that itself.
+    The columns last_refused, attempts and accepted_attempts are aggregates of the concern api_versions.
+    """
+    error, highest = F.col("last_refused.error_code"), F.coalesce("last_refused.offered_max", F.lit(-1))
+    has_name = (error == int(ErrorCode.UNSUPPORTED_VERSION)) & (
+        F.col("last_refused.version") >= FIRST_VERSION_WITH_SOFTWARE
+    )
+    is_lasting = F.col("api_versions_outcome").isin("fell_back", "rejected_unsupported_version")
+    sent_others = F.col("requests") > F.size("attempts")
+    chose_none = (highest >= FIRST_VERSION_WITH_SOFTWARE) & (sent_others | (F.col("accepted_attempts") > 0))
+    return F.coalesce(is_lasting & has_name & ~chose_none, F.lit(False))
+
+
+def _reason_unknown() -> Column:
+    """Return why the broker knows no name. INVALID_REQUEST may be due to KIP-1313 and need not mean a bad name."""
+    outcome = F.col("api_versions_outcome")
+    is_hidden = (F.col("first.log_generation") == "request_header_struct") & ~_logs_names()
+    was_invalid = (F.col("last_api_versions_error") == int(ErrorCode.INVALID_REQUEST)) | (
+        outcome == "negotiated_after_invalid_request"
+    )
+    return (
+        F.when(F.col("software_resets") > 0, "reset_by_older_version")
+        .when(was_invalid, F.when(F.col("refused_names") > 0, "invalid_name").otherwise("invalid_request"))
+        .when((outcome == "rejected_unsupported_version") | _is_version_with_name_refused(), "version_rejected")
+        .when((outcome == "not_observed") & is_hidden, "not_logged")
+        .when(outcome.isin("not_sent", "not_observed"), outcome)
+        .when(F.col("software_after.software.name") == UNKNOWN, "version_without_name")
+        .otherwise("not_logged")
+    )
+
+
+def _policy_columns(settings: Settings, name: Column, version: Column) -> Columns:
+    """Return policy_verdicts, null on an exempt connection, and policy_verdict, the first of them or `allowed`."""
+    if not settings.policy.judges:
+        return {"policy_verdict": F.lit(None).cast("string")}
+    can_be_known = _logs_names() & ~_is_version_with_name_refused()
+    verdicts = policy_verdicts(settings.policy, name, version, F.coalesce("client_id", F.lit("")), can_be_known)
+    first = F.coalesce(F.get(verdicts, F.lit(0)), F.lit("allowed"))
+    return {
+        "policy_verdicts": F.when(~is_exempt(settings), verdicts),
+        "policy_verdict": F.when(is_exempt(settings), "exempt").otherwise(first),
+    }
 
 
 REQUEST_RULES = {
@@ -33,7 +215,7 @@ REQUEST_RULES = {
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Return the rules that judge a connection by the software at its end: how it behaves, and the policy."""
     software = sentence("software {client_software_name!r} {client_software_version!r}")
-    found = contradicting_name(F.col("client_software_name"), F.col("client_software_version"))
+    found = probable.contradicting_name(F.col("client_software_name"), F.col("client_software_version"))
     behaves = F.concat(F.lit(" behaves as "), shown(found), sentence(", beginning with {handshake!r}"))
     contradicted = ConnectionRule(found.isNotNull(), F.concat(software, behaves))
     return {"software_name_contradicted": contradicted, **_policy_rules(settings, software)}

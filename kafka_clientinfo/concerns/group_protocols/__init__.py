@@ -2,13 +2,13 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import connection_groups, group_member_parts, group_memberships, group_messages, predicates, rules
+from . import connection_groups, group_member_parts, group_memberships, group_messages, rules
 
 CONCERN = Concern(
     name="group_protocols",
-    reads=Reads(only_looked_back_at=("stated_member",), made=predicates.reads),
-    earlier=predicates.earlier,
-    predicates=predicates.predicates,
+    reads=Reads(only_looked_back_at=("stated_member",), made=rules.reads),
+    earlier=rules.earlier,
+    predicates=rules.predicates,
     request_rules=rules.REQUEST_RULES,
     finders=(rules.findings_name_mismatch,),
     transforms={

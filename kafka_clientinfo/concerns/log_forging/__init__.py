@@ -2,11 +2,11 @@
 
 from ...connections.concern import Concern
 from ...connections.request_columns import Reads
-from . import predicates, rules
+from . import rules
 
 CONCERN = Concern(
     name="log_forging",
     reads=Reads(carried=("forged_lines",)),
-    predicates=predicates.predicates,
+    predicates=rules.predicates,
     request_rules=rules.REQUEST_RULES,
 )

@@ -1,7 +1,13 @@
-"""The rule on forged log records; its severity and advice are in schemas/rules/log_forging.toml."""
+"""The rule on requests with the beginning of a log record inside a text; see schemas/rules/log_forging.toml."""
 
-from ...connections.concern import RequestRule
+from ...connections.concern import Columns, RequestRule
 from ...connections.engine import F
+
+
+def predicates() -> Columns:
+    """Judge a request by the number of forged lines in its texts."""
+    return {"forges_log_lines": F.coalesce(F.col("forged_lines") > 0, F.lit(False))}
+
 
 REQUEST_RULES = {
     "log_forging": RequestRule(

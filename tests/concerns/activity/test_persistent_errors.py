@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.concerns.activity.predicates import NOT_LEADER, PERSISTENT, WRONG_BROKER
+from kafka_clientinfo.concerns.activity.rules import NOT_LEADER, PERSISTENT, WRONG_BROKER
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.protocol import ErrorCode
 
