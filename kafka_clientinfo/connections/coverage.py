@@ -33,7 +33,7 @@ from typing import Any
 from ..config.settings import Settings
 from ..logs.broker_events import LOGGER_SET
 from ..tables.spec import EVIDENCE, MOST_DEBUG_RUNS
-from .engine import Column, DataFrame, F
+from .engine import DataFrame, F
 from .starts import (
     SECOND,
     Broker,
@@ -237,23 +237,15 @@ def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFram
     joined = requests.join(F.broadcast(log_positions), on="file_id", how="inner")
     reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
     part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
-    starts_before = F.col("starts_before_file") + _number_before(F.col("starts_in_file"), F.col("logged_at"))
-    located = joined.select(
-        *requests.columns, "broker_no", "file_no", starts_before.alias("starts_before"), part.alias("part")
-    )
-    return located.select(
+    starts_during = F.filter("starts_in_file", lambda start: start < F.col("logged_at"))
+    return joined.withColumn("part", part).select(
         *requests.columns,
         "broker_no",
         "file_no",
-        "starts_before",
+        (F.col("starts_before_file") + F.size(starts_during)).alias("starts_before"),
         F.when(F.col("carried.log_level") != "INFO", F.col("part.period")).alias("period"),
         F.col("part.coverage").alias("coverage"),
     )
-
-
-def _number_before(starts: Column, at: Column) -> Column:
-    """Count the starts before a time."""
-    return F.size(F.filter(starts, lambda start: start < at))
 
 
 def periods_of(files: Iterable[File], settings: Settings) -> dict[Broker, Periods]:

@@ -22,9 +22,11 @@ def example(column: str, log_zone: str) -> Column:
     Its grep is an extended regular expression for the request's time, in the log's zone, and its correlation id.
     """
     generation, number = F.col(f"{column}.log_generation"), F.col(f"{column}.correlation_id").cast("string")
-    begin = F.concat(time_pattern(F.col(f"{column}.logged_at"), log_zone), F.lit(r"\] [A-Z]+ Completed request:"))
+    local_time = F.date_format(F.from_utc_timestamp(F.col(f"{column}.logged_at"), log_zone), _LOCAL_TIME)
     grep = F.concat(
-        begin,
+        F.lit(r"^\["),
+        local_time,
+        F.lit(r"\] [A-Z]+ Completed request:"),
         F.when(generation == "json", F.concat(F.lit('.*"correlationId":'), number, F.lit(",")))
         .when(
             F.col(f"{column}.one_line") & (generation == "request_header_struct"),
@@ -40,8 +42,3 @@ def example(column: str, log_zone: str) -> Column:
         grep.alias("grep"),
     )
     return F.when(F.col(column).isNotNull(), filled)
-
-
-def time_pattern(at: Column, log_zone: str) -> Column:
-    """Return the beginning of an expression for grep: a record's time as the log writes it."""
-    return F.concat(F.lit(r"^\["), F.date_format(F.from_utc_timestamp(at, log_zone), _LOCAL_TIME))

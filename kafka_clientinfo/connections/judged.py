@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ErrorCode
-from ..protocol.primitives import ZERO_UUID
 from ..tables.spec import CONNECTION_ID_KEY
 from .boundaries import (
     ID_NUMBERS,
@@ -90,7 +89,9 @@ def judged_requests(
     narrow = _narrow(requests, reads)
     if before is not None and before.states is not None:
         narrow = narrow.unionByName(as_requests(before.states), allowMissingColumns=True)
-    earlier = {"answered_before": last_before(F.col("row_no"), is_api_versions_success(), _steps_back_to)}
+    # How many requests before this one the last accepted ApiVersions is.
+    answered_before = last_before(F.col("row_no"), is_api_versions_success(), lambda row_no: F.col("row_no") - row_no)
+    earlier = {"answered_before": answered_before}
     for concern in concerns:
         earlier |= concern.earlier()
     located = with_log_position(narrow, log_positions).drop("file_id")
@@ -126,11 +127,6 @@ def _narrow(requests: DataFrame, reads: Reads) -> DataFrame:
     )
     # A separate step: else Spark would parse each response once for every field in `_by_field`.
     return narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
-
-
-def _steps_back_to(row_no: Column) -> Column:
-    """Return how many requests before this one an earlier request of the connection is."""
-    return F.col("row_no") - row_no
 
 
 def _is_newest(*connection_id: str) -> Column:
@@ -231,8 +227,3 @@ def is_taken() -> Column:
 def is_api_versions_success() -> Column:
     """Return whether a judged request is ApiVersions and was accepted."""
     return is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(False))
-
-
-def has_instance_id() -> Column:
-    """Return whether a request carries a client instance id that is not zero (KIP-1313)."""
-    return F.coalesce(F.col("client_instance_id") != ZERO_UUID, F.lit(False))

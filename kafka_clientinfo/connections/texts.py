@@ -121,9 +121,9 @@ def any_of(conditions: Sequence[Column]) -> Column:
     return any_of(conditions[:middle]) | any_of(conditions[middle:])
 
 
-def shown(value: Column, length: int = 80) -> Column:
+def shown(value: Column) -> Column:
     """Quote a text for a message, cut and made `harmless`; null becomes 'null'."""
-    return F.concat(F.lit("'"), harmless(F.coalesce(value, F.lit("null")), length), F.lit("'"))
+    return F.concat(F.lit("'"), harmless(F.coalesce(value, F.lit("null")), 80), F.lit("'"))
 
 
 def sentence(template: str, **columns: Column) -> Column:

@@ -3,9 +3,7 @@
 from functools import reduce
 
 from ...config.settings import Settings
-from ...connections.buckets import MINUTE, bucket_number, bucket_start
 from ...connections.engine import Column, DataFrame, F
-from ...connections.sums import exact_sum, map_of
 from ...logs.generations.fields import Times
 from ...protocol import UNKNOWN
 from ...tables.latency import BOUNDS, NAMES
@@ -14,44 +12,46 @@ _CLIENT = ("cluster", "broker", "principal", "client_id", "client_software_name"
 _KEY = (*_CLIENT, "api_name", "bucket")
 TIMES = Times._fields
 _COUNTS = [f"n{number}" for number in range(len(NAMES))]
+_MINUTE = 60
 
 
 def transform(new_requests: DataFrame, settings: Settings) -> DataFrame:
     """Return one row per client, API and bucket; a null is a value of a key."""
-    seconds = settings.bucket_minutes * 60
-    by_part = _parts(new_requests, seconds).groupBy(*_KEY, "minute", "code").agg(
+    by_part = _parts(new_requests, settings.bucket_minutes).groupBy(*_KEY, "minute", "code").agg(
         F.count("is_answered").alias("requests"),
         F.max("is_answered").alias("is_answered"),
         *(F.sum((F.col("slot") == number).cast("bigint")).alias(name) for number, name in enumerate(_COUNTS)),
-        *(exact_sum(F.col(name)).alias(f"{name}_sum") for name in TIMES),
+        *(_exact_sum(F.col(name)).alias(f"{name}_sum") for name in TIMES),
         *(F.max(name).alias(f"{name}_max") for name in TIMES),
         F.sum((F.col("quota_delay_ms") > 0).cast("bigint")).alias("throttled"),
-        exact_sum(F.col("quota_delay_ms")).alias("throttled_ms"),
+        _exact_sum(F.col("quota_delay_ms")).alias("throttled_ms"),
         F.sum("number").alias("number"),
         F.max("ingested_at").alias("ingested_at"),
     )  # fmt: skip
     is_answered = F.max("is_answered") == 1
     return by_part.groupBy(*_KEY).agg(
         F.sum("requests").alias("requests"),
-        map_of("minute", "requests").alias("requests_by_minute"),
-        F.when(is_answered, map_of("code", "number")).alias("errors"),
+        _map_of("minute", "requests").alias("requests_by_minute"),
+        F.when(is_answered, _map_of("code", "number")).alias("errors"),
         F.when(is_answered, F.coalesce(F.sum("number"), F.lit(0))).alias("error_count"),
         F.struct(*(F.sum(count).alias(name) for count, name in zip(_COUNTS, NAMES, strict=True))).alias("latency"),
-        *(exact_sum(F.col(f"{name}_sum")).alias(f"{name}_sum") for name in TIMES),
+        *(_exact_sum(F.col(f"{name}_sum")).alias(f"{name}_sum") for name in TIMES),
         *(F.max(f"{name}_max").alias(f"{name}_max") for name in TIMES),
         F.sum("throttled").alias("throttled"),
-        exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
+        _exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
         F.max("ingested_at").alias("ingested_at"),
     )
 
 
-def _parts(new_requests: DataFrame, seconds: int) -> DataFrame:
+def _parts(new_requests: DataFrame, minutes: int) -> DataFrame:
     """Return one row per request, with its minute, and one per error code in its response, with code and number.
 
-    Both come from one look at the requests, which are many. Columns of the other kind are null.
+    Both come from one look at the requests, which are many. Columns of the other kind are null. A bucket has so many
+    `minutes`; buckets are counted from the epoch.
     """
     known = {name: F.coalesce(name, F.lit(UNKNOWN)) for name in ("client_software_name", "client_software_version")}
-    minute = bucket_number("logged_at", MINUTE) - bucket_number("logged_at", seconds) * (seconds // MINUTE)
+    bucket = _bucket_number(minutes * _MINUTE)
+    minute = _bucket_number(_MINUTE) - bucket * minutes
     of_itself = F.struct(F.lit(None).cast("int").alias("key"), F.lit(None).cast("bigint").alias("value"))
     parts = F.concat(F.array(of_itself), F.coalesce(F.map_entries("errors"), F.array()))
     exploded = (
@@ -69,7 +69,7 @@ def _parts(new_requests: DataFrame, seconds: int) -> DataFrame:
     return exploded.select(
         *_CLIENT,
         "api_name",
-        _bucket("logged_at", seconds).alias("bucket"),
+        F.timestamp_seconds(bucket * (minutes * _MINUTE)).alias("bucket"),
         *(F.when(F.col("part.key").isNull(), column).alias(name) for name, column in of_request.items()),
         F.col("part.key").alias("code"),
         F.col("part.value").alias("number"),
@@ -86,9 +86,10 @@ def _quota_delay() -> Column:
     return F.when(F.col("log_generation") == "json", F.col("throttle_time_ms"))
 
 
-def _bucket(name: str, seconds: int) -> Column:
-    """Return the start of the bucket that holds a time."""
-    return bucket_start(bucket_number(name, seconds), seconds)
+def _bucket_number(seconds: int) -> Column:
+    """Return the number of the bucket that holds a request; buckets are so many seconds long."""
+    # Arithmetic with seconds is exact for every length of a bucket and raises no ANSI errors, as dates might.
+    return F.floor(F.unix_seconds("logged_at") / seconds).cast("bigint")
 
 
 def _slot(milliseconds: Column) -> Column:
@@ -98,3 +99,18 @@ def _slot(milliseconds: Column) -> Column:
     return reduce(lambda cases, case: cases.when(milliseconds <= case[1], case[0]), others, begin).otherwise(
         len(BOUNDS)
     )
+
+
+def _exact_sum(milliseconds: Column) -> Column:
+    """Add up times in milliseconds, to the microsecond; null if there are none.
+
+    A sum of doubles would depend on the order.
+    """
+    micros = F.floor(milliseconds * 1000 + 0.5).cast("bigint")
+    return F.sum(micros) / 1000
+
+
+def _map_of(key: str, value: str) -> Column:
+    """Aggregate a group's rows with a key to a map; a key occurs once."""
+    entry = F.struct(key, F.col(value).cast("bigint"))
+    return F.map_from_entries(F.array_sort(F.collect_list(F.when(F.col(key).isNotNull(), entry))))

@@ -12,7 +12,7 @@ from ...connections.boundaries import LookBack, any_before, first_up_to_now, has
 from ...connections.concern import Aggregates, Columns, ConnectionRule, RequestRule
 from ...connections.engine import Column, F
 from ...connections.facts import is_client
-from ...connections.judged import has_instance_id, requests_where
+from ...connections.judged import requests_where
 from ...connections.request_columns import HEARTBEATS, is_api_versions
 from ...connections.table import only_of_clients
 from ...connections.texts import body_text, sentence, sorted_texts
@@ -41,7 +41,7 @@ def reads() -> Columns:
 
 def earlier() -> Mapping[str, LookBack]:
     """Look for an earlier request with header v3, and for the first id."""
-    own_id = F.when(has_instance_id(), F.col("client_instance_id"))
+    own_id = F.when(_has_instance_id(), F.col("client_instance_id"))
     return {
         "after_header_v3": any_before(has_header_v3()),
         "first_instance_id": first_up_to_now(own_id),
@@ -55,15 +55,20 @@ def predicates() -> Columns:
     """
     exempt = F.col("api_key") == int(ApiKey.SASL_HANDSHAKE)
     return {
-        "instance_id_is_zero": has_header_v3() & ~has_instance_id(),
+        "instance_id_is_zero": has_header_v3() & ~_has_instance_id(),
         "instance_id_is_missing": F.col("after_header_v3") & ~has_header_v3() & ~exempt,
-        "instance_id_is_different": has_instance_id() & (F.col("client_instance_id") != F.col("first_instance_id")),
+        "instance_id_is_different": _has_instance_id() & (F.col("client_instance_id") != F.col("first_instance_id")),
     }
 
 
 def is_telemetry() -> Column:
     """Return whether a request is one of the telemetry APIs (KIP-714)."""
     return F.col("api_key").isin(*map(int, _TELEMETRY))
+
+
+def _has_instance_id() -> Column:
+    """Return whether a request carries a client instance id that is not zero."""
+    return F.coalesce(F.col("client_instance_id") != ZERO_UUID, F.lit(False))
 
 
 def _id(text: Column) -> Column:

@@ -136,7 +136,7 @@ def is_not_in(name: Column, offer: Column) -> Column:
 
 
 def _listed(offer: Column) -> Column:
-    return F.array_join(F.slice(F.transform(offer, lambda name: shown(name)), 1, 5), ", ")
+    return F.array_join(F.slice(F.transform(offer, shown), 1, 5), ", ")
 
 
 def offered_names() -> Column:
