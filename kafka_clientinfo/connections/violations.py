@@ -29,8 +29,8 @@ from ..tables.spec import CONNECTION_KEY, table_spec
 from .concern import Concern, ConnectionRule, RequestRule
 from .engine import Column, DataFrame, F
 from .examples import example, source
-from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
+from .table import is_client
 from .texts import harmless, is_one_of, looked_up, sentence
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")

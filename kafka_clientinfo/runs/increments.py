@@ -33,10 +33,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE
-from ..connections.facts import is_of_a_broker, shown_as_brokers
 from ..connections.judged import NOTHING, JudgedBefore
 from ..connections.reports import Report
 from ..connections.starts import Broker, File
+from ..connections.table import is_of_a_broker, shown_as_brokers
 from ..connections.texts import of_same_keys
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY

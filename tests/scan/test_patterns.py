@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from kafka_clientinfo.connections import facts, texts
+from kafka_clientinfo.connections import table, texts
 from kafka_clientinfo.protocol import BROKER_PATTERN_SQL
 from kafka_clientinfo.scan.column import re2
 
@@ -28,13 +28,13 @@ from kafka_clientinfo.scan.column import re2
         (r"\Aa\z", "a\n", False),
         (r"\Aa\Z", "a\n", True),
         (r"\u0061", "a", True),
-        (facts.BROKER_CLIENT_ID, "broker-1-fetcher-0", True),
-        (facts.BROKER_CLIENT_ID, "broker-1-\u2028", False),
-        (facts.BROKER_CLIENT_ID, "ShareGroupDLQManager-client-12", True),
-        (facts.BROKER_CLIENT_ID, "42", False),
-        (facts.NODE_ID, "42", True),
-        (facts.NODE_ID, "42\n", False),
-        (facts.NODE_ID, "४२", False),
+        (table.BROKER_CLIENT_ID, "broker-1-fetcher-0", True),
+        (table.BROKER_CLIENT_ID, "broker-1-\u2028", False),
+        (table.BROKER_CLIENT_ID, "ShareGroupDLQManager-client-12", True),
+        (table.BROKER_CLIENT_ID, "42", False),
+        (table.NODE_ID, "42", True),
+        (table.NODE_ID, "42\n", False),
+        (table.NODE_ID, "४२", False),
         (BROKER_PATTERN_SQL, "apache-kafka-java", True),
         (BROKER_PATTERN_SQL, "-java", False),
     ],

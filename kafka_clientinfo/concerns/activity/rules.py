@@ -6,7 +6,7 @@ finds them: schemas/views/internal/findings_activity.sql.
 
 from ...connections.concern import Columns
 from ...connections.engine import DataFrame, F
-from ...connections.facts import is_client
+from ...connections.table import is_client
 from ...connections.texts import looked_up, sentence, sorted_texts
 from ...connections.violations import who_in
 from ...protocol import ErrorCode

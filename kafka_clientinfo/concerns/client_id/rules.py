@@ -7,10 +7,9 @@ from ...config.settings import Settings
 from ...connections.boundaries import has_header_v3
 from ...connections.concern import Aggregates, Columns, RequestRule
 from ...connections.engine import Column, F
-from ...connections.facts import has_broker_name, is_client
 from ...connections.judged import requests_where
 from ...connections.request_columns import is_api_versions
-from ...connections.table import only_of_clients
+from ...connections.table import has_broker_name, is_client, only_of_clients
 from ...connections.texts import sorted_texts
 
 _INSTANCE_ID_BYTES = 16

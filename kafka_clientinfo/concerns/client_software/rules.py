@@ -9,10 +9,9 @@ from ...config.settings import Settings
 from ...connections.boundaries import LookBack, last_before
 from ...connections.concern import Aggregates, Columns, ConnectionRule, RequestRule
 from ...connections.engine import Column, F
-from ...connections.facts import is_exempt
 from ...connections.judged import is_api_versions_success, requests_where
 from ...connections.request_columns import is_api_versions
-from ...connections.table import only_of_clients
+from ...connections.table import is_exempt, only_of_clients
 from ...connections.texts import body_text, sentence, shown, sorted_texts
 from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
 from . import probable

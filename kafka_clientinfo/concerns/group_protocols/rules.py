@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ...connections.boundaries import LookBack, last_before
 from ...connections.concern import Columns, RequestRule
 from ...connections.engine import Column, DataFrame, F
-from ...connections.facts import is_client
+from ...connections.table import is_client
 from ...connections.texts import body_text
 from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY

@@ -2,9 +2,8 @@
 
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
-from ...connections.facts import processor_text
 from ...connections.judged import is_api_versions_success, range_of, requests_where
-from ...connections.table import with_connection_columns
+from ...connections.table import processor_text, with_connection_columns
 from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY
 

@@ -2,7 +2,7 @@
 
 from ...config.settings import Settings
 from ...connections.engine import Column, DataFrame, F
-from ...connections.facts import is_client, is_exempt
+from ...connections.table import is_client, is_exempt
 from ...connections.texts import any_of, looked_up, sentence
 from ...connections.violations import who_in
 from ...tables.spec import CONNECTION_KEY

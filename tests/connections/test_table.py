@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.facts import shown_as_brokers
-from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.connections.table import connections, shown_as_brokers
 from tests.engines import collected, on
 from tests.frames import (
     api_versions,
