@@ -32,7 +32,7 @@ from operator import or_
 
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from .engine import Column, DataFrame, F, Window, WindowSpec
-from .request_columns import SHARED
+from .request_columns import COMPARED, WHO_FIELDS
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
@@ -40,7 +40,7 @@ _ID = ("broker_no", "connection_id")
 """Columns that identify a connection id, which other brokers may use too; numbers are compared faster than names."""
 STATED_SOFTWARE = "stated_software"
 """A field of `who`: the valid name that an ApiVersions request states. If accepted, the next record has it."""
-_COMPARED = (*SHARED.compared, "period", "starts_before", "who")
+_COMPARED = (*COMPARED, "period", "starts_before", "who")
 """Columns of the request before that are compared to find boundaries."""
 UNCHANGED = ("unchanged_connections", "unchanged_last_request_at")
 """Columns about the earlier connections of an id, if their requests are left out: how many they are, and the time of
@@ -267,7 +267,7 @@ def _up_to_now() -> WindowSpec:
 
 def _of_previous(name: str) -> Column:
     """Return a value of the request before, of the same connection id."""
-    return F.col(f"who_before.{name}" if name in (*SHARED.who, STATED_SOFTWARE) else f"{name}_before")
+    return F.col(f"who_before.{name}" if name in (*WHO_FIELDS, STATED_SOFTWARE) else f"{name}_before")
 
 
 def _differs(name: str) -> Column:

@@ -10,7 +10,7 @@ repeats the same fetches and heartbeats, so far fewer rows are judged, cached an
 `request_columns` says which columns a request carries until it is judged, and why.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..logs.apis import CONTROL_APIS
@@ -29,7 +29,7 @@ from .boundaries import (
 from .concern import Columns, Concern, reads_of
 from .coverage import with_log_position
 from .engine import Column, DataFrame, F, Window
-from .request_columns import ALONE, Reads, is_api_versions
+from .request_columns import ALONE, COMPARED, DIFFERING, WHO_FIELDS, Reads, is_api_versions
 
 _RANGE = ("apiKey", "minVersion", "maxVersion")
 
@@ -101,16 +101,16 @@ def judged_requests(
         "answer_seq": F.col("seq") - F.col("answered_before"),
     }
     placed = placed.withColumns(answered).drop("answered_before")
-    by_kind = _aggregated_by_kind(placed.drop("file_no", *reads.only_looked_back_at), reads.differing)
+    by_kind = _aggregated_by_kind(placed.drop("file_no", *reads.only_looked_back_at))
     if before is not None:
         by_kind = by_kind.withColumn("is_newest", _is_newest(*ID_NUMBERS, "connection_id"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
-    unpacked = by_kind.select(*own, *(f"who.{name}" for name in reads.who), "carried.*")
+    unpacked = by_kind.select(*own, *(f"who.{name}" for name in WHO_FIELDS), "carried.*")
     predicates = [column.alias(name) for concern in concerns for name, column in concern.predicates().items()]
     judged = unpacked.select("*", *predicates)
     if before is None or before.requests is None:
         return judged
-    return _merged(before.requests, judged, reads.differing)
+    return _merged(before.requests, judged)
 
 
 def _narrow(requests: DataFrame, reads: Reads) -> DataFrame:
@@ -118,12 +118,18 @@ def _narrow(requests: DataFrame, reads: Reads) -> DataFrame:
     made = reads.made()
     stated = made["sent_software_name"]
     stated_software = F.when(stated.rlike(BROKER_PATTERN_SQL), stated)
+    in_windows = dict.fromkeys((*COMPARED, *reads.looked_back_at, *reads.only_looked_back_at))
+    carried = [name for name in dict.fromkeys((*reads.carried, *made)) if name not in (*WHO_FIELDS, *in_windows)]
+
+    def read(names: Iterable[str]) -> list[Column]:
+        return [made[name].alias(name) if name in made else F.col(name) for name in names]
+
     narrow = requests.where(~F.col("is_duplicate")).select(
         "file_id",
-        *reads.in_windows(made),
-        F.struct(*reads.who, stated_software.alias(STATED_SOFTWARE)).alias("who"),
+        *read(in_windows),
+        F.struct(*WHO_FIELDS, stated_software.alias(STATED_SOFTWARE)).alias("who"),
         *(name for name in UNCHANGED if name in requests.columns),
-        F.struct(*reads.in_struct(made)).alias("carried"),
+        F.struct(*read(carried)).alias("carried"),
     )
     # A separate step: else Spark would parse each response once for every field in `_by_field`.
     return narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
@@ -134,7 +140,7 @@ def _is_newest(*connection_id: str) -> Column:
     return F.col("session_no") == F.max("session_no").over(Window.partitionBy(*connection_id))
 
 
-def _merged(before: DataFrame, judged: DataFrame, differing: Sequence[str]) -> DataFrame:
+def _merged(before: DataFrame, judged: DataFrame) -> DataFrame:
     """Return judged requests together with those that were judged before on the same connections."""
     nothing = F.lit(None).cast(judged.schema[STATE].dataType)
     rows = judged.drop("is_newest").unionByName(before.withColumn(STATE, nothing))
@@ -144,7 +150,7 @@ def _merged(before: DataFrame, judged: DataFrame, differing: Sequence[str]) -> D
         **_bounds("lowest_correlation_id", "highest_correlation_id", "earliest_at", "latest_at"),
     }
     # Rotated logs would otherwise give a connection new kinds with every file.
-    by_kind = _by_kind(rows, (*differing, "file_id"), totals)
+    by_kind = _by_kind(rows, (*DIFFERING, "file_id"), totals)
     return by_kind.withColumn("is_newest", _is_newest(*CONNECTION_ID_KEY)).select(*judged.columns)
 
 
@@ -157,14 +163,14 @@ def _bounds(lowest_id: str, highest_id: str, earliest: str, latest: str) -> Colu
     }
 
 
-def _aggregated_by_kind(requests: DataFrame, differing: Sequence[str]) -> DataFrame:
-    """Aggregate requests that are alike in all columns but `differing`, without a shuffle: they are in one partition."""
+def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
+    """Aggregate requests that are alike in all columns but `DIFFERING`, without a shuffle: they are in one partition."""
     totals = {
         "requests": F.count("*"),
         "last_seq": F.max("seq"),
         **_bounds("correlation_id", "correlation_id", "logged_at", "logged_at"),
     }
-    return _by_kind(requests, differing, totals)
+    return _by_kind(requests, DIFFERING, totals)
 
 
 def _by_kind(rows: DataFrame, differing: Sequence[str], totals: Columns) -> DataFrame:

@@ -1,18 +1,18 @@
 """The columns that requests carry from their records into the judgement, and why.
 
 Rows are narrow, because windows sort and copy them column by column, and texts cost the most. So a request carries only
-what is read: `SHARED`, and what concerns declare as their `reads`. How a column is carried depends on who reads it:
+what is read: `WHO_FIELDS`, `COMPARED` and `SHARED`, and what concerns declare as their `reads`. How a column is carried depends
+on who reads it:
 
-    in `Reads`          | who reads it                                          | carried as
-    --------------------|-------------------------------------------------------|----------------------------------------------
-    who                 | `boundaries` compares the text with the one before    | a field of the struct `who`, copied as a whole
-    compared            | `boundaries` compares the value with the one before   | a column, and another one named …_before
-    looked_back_at      | other windows, such as those of a concern's `earlier` | a column
-    only_looked_back_at | the same, and nothing after them                      | a column that is dropped after them
-    carried             | no window                                             | a field of the struct `carried`, as a whole
+    in                    | who reads it                                          | carried as
+    ----------------------|-------------------------------------------------------|--------------------------------------------
+    `WHO_FIELDS`          | `boundaries` compares the text with the one before    | a field of the struct `who`, as a whole
+    `COMPARED`            | `boundaries` compares the value with the one before   | a column, and another one named …_before
+    `looked_back_at`      | other windows, such as those of a concern's `earlier` | a column
+    `only_looked_back_at` | the same, and nothing after them                      | a column that is dropped after them
+    `carried`             | no window                                             | a field of the struct `carried`, as a whole
 
-Two more lists say how some columns are aggregated: `differing` and `of_first`. Concerns leave `who` and `compared`
-to `SHARED`, as `boundaries` compares nothing else.
+Two more lists say how some columns are aggregated: `DIFFERING` and `OF_FIRST`.
 
 Only the group APIs carry their bodies as text; from all others a concern makes the columns that it needs (`made`).
 """
@@ -44,42 +44,31 @@ WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
 ALONE = (ApiKey.API_VERSIONS, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP)
 """APIs with requests that stay rows of their own. Heartbeats are merged, because most repeat the one before."""
 
+WHO_FIELDS = ("principal", "client_id", "client_software_name")
+COMPARED = ("api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at")
+DIFFERING = ("logged_at", "correlation_id", "byte_offset")
+"""Columns in which requests of one kind differ (see `judged`); a row has those of the first request."""
+OF_FIRST = (
+    "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
+    "api_key", "header_version", "client_software_name", "log_generation", "log_level", "file_id", "byte_offset",
+)  # fmt: skip
+"""Columns that a connection has of its first request, in the struct `first`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
     """What is read from a request's record: names of columns of the table `requests`, or of columns that are made.
 
     Attributes:
-        who, compared, looked_back_at, only_looked_back_at, carried: see the module's table. Columns of `made` that are
-            in none of these lists are carried too.
-        differing: columns in which requests of one kind differ (see `judged`); a row has those of the first request.
-        of_first: columns that a connection has of its first request, in the struct `first`.
+        looked_back_at, only_looked_back_at, carried: see the module's table. Columns of `made` that are in none of its
+            lists are carried too.
         made: returns columns made from a row of `requests`, which replace columns of the same name.
     """
 
-    who: tuple[str, ...] = ()
-    compared: tuple[str, ...] = ()
     looked_back_at: tuple[str, ...] = ()
     only_looked_back_at: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
-    differing: tuple[str, ...] = ()
-    of_first: tuple[str, ...] = ()
     made: Callable[[], Mapping[str, Column]] = dict
-
-    def in_windows(self, made: Mapping[str, Column]) -> list[Column]:
-        """Return the columns that windows read one by one; `made` is the result of the function of that name."""
-        names = dict.fromkeys((*self.compared, *self.looked_back_at, *self.only_looked_back_at))
-        return [_column(name, made) for name in names]
-
-    def in_struct(self, made: Mapping[str, Column]) -> list[Column]:
-        """Return the columns that no window reads; `made` is the result of the function of that name."""
-        elsewhere = {*self.who, *self.compared, *self.looked_back_at, *self.only_looked_back_at}
-        names = dict.fromkeys((*self.carried, *made))
-        return [_column(name, made) for name in names if name not in elsewhere]
-
-
-def _column(name: str, made: Mapping[str, Column]) -> Column:
-    return made[name].alias(name) if name in made else F.col(name)
 
 
 def is_api_versions(key: str = "api_key") -> Column:
@@ -112,21 +101,12 @@ def _api_versions_error() -> Column:
 
 
 SHARED = Reads(
-    who=("principal", "client_id", "client_software_name"),
-    compared=(
-        "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at",
-    ),
     looked_back_at=("connection_id", "byte_offset", "client_instance_id", "api_ranges"),
     only_looked_back_at=("started_at",),
     carried=(
         "cluster", "broker", "file_id", "remote_host", "remote_port", "listener", "security_protocol", "api_name",
         "log_generation", "log_level", "replica_id",
     ),
-    differing=("logged_at", "correlation_id", "byte_offset"),
-    of_first=(
-        "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
-        "api_key", "header_version", "client_software_name", "log_generation", "log_level", "file_id", "byte_offset",
-    ),
     made=_made,
 )  # fmt: skip
-"""What boundaries, the connections' own columns and several concerns read."""
+"""What boundaries, the connections' own columns and several concerns read, besides `WHO_FIELDS` and `COMPARED`."""

@@ -3,7 +3,7 @@
 Columns that belong to no concern are made here: a connection's ends, its role, and whether the log shows its start.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from graphlib import TopologicalSorter
 
 from ..config.settings import Settings
@@ -12,10 +12,10 @@ from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from ..tables.spec import CONNECTION_KEY
 from .boundaries import IN_PERIOD
-from .concern import Aggregates, Columns, Concern, reads_of
+from .concern import Aggregates, Columns, Concern
 from .engine import Column, DataFrame, F
 from .examples import source
-from .request_columns import is_api_versions
+from .request_columns import OF_FIRST, is_api_versions
 from .texts import is_one_of
 
 _SENDERS = "AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager"
@@ -54,7 +54,7 @@ def connections(
     Returns:
         The columns of the table `connections`, and further columns that the concerns' rules and tables read.
     """
-    aggregates = dict(_aggregates(reads_of(concerns).of_first))
+    aggregates = dict(_aggregates())
     for concern in concerns:
         aggregates |= concern.aggregates()
     grouped = judged_requests.groupBy(*CONNECTION_KEY)
@@ -83,16 +83,13 @@ def _with_brokers_host(rows: DataFrame, broker_hosts: DataFrame) -> DataFrame:
     return joined.select(*rows.columns, F.col("its_host").isNotNull().alias("is_brokers_host"))
 
 
-def _aggregates(of_first: Iterable[str]) -> Aggregates:
-    """Return aggregates of a connection's requests: counts, its first request, and evidence of its role.
-
-    `of_first` are the names of the columns that the struct `first` has of the first request's record.
-    """
+def _aggregates() -> Aggregates:
+    """Return aggregates of a connection's requests: counts, its first request, and evidence of its role."""
     return {
         "session_no": F.max("session_no"),
         "last_request_at": F.max("latest_at"),
         "requests": F.sum("requests"),
-        "first": _first(F.struct(*of_first, "coverage", "heard_until", source().alias("source"))),
+        "first": _first(F.struct(*OF_FIRST, "coverage", "heard_until", source().alias("source"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
         "broker_requests": F.sum(F.when(is_of_a_broker(), F.col("requests")).otherwise(0)),

@@ -16,9 +16,9 @@ def transform(new_requests: DataFrame) -> DataFrame:
 
     A broker gives thousands of equal responses, so they are grouped before they are parsed.
     """
-    counted = new_requests.where(~F.col("is_duplicate") & is_api_versions_success())
+    is_counted = ~F.col("is_duplicate") & is_api_versions_success() & F.col("response").isNotNull()
     answers = (
-        counted.where(F.col("response").isNotNull())
+        new_requests.where(is_counted)
         .groupBy(*_BROKER, "response")
         .agg(
             F.min("logged_at").alias("first"),

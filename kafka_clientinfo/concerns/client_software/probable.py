@@ -23,15 +23,9 @@ def columns(is_unknown: Column) -> Columns:
     words = F.concat_ws(" ", "handshake", "first_work", "second_work")
     beginning = F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), words)).otherwise("")
     evidence = F.concat(F.lit("versions of its requests"), beginning)
+    software = F.when(is_unknown, _only_library())
     return {
         "candidate_software": F.when(is_unknown, F.col("fitting_software")),
-        **_columns(F.when(is_unknown, _only_library()), evidence),
-    }
-
-
-def _columns(software: Column, evidence: Column) -> Columns:
-    """Return the columns on a probable library, an entry of fitting_software; null if that is null."""
-    return {
         "probable_software_name": software["software_name"],
         **{f"probable_{bound}": software[bound] for bound in BOUNDS},
         "probable_basis": F.when(software.isNotNull(), F.lit(_OWN)),

@@ -18,7 +18,6 @@ from ...connections.table import with_connection_columns
 from ...connections.texts import (
     first_entries,
     first_entries_by,
-    flattened,
     looked_up,
     merged_texts,
     sorted_texts,
@@ -26,11 +25,16 @@ from ...connections.texts import (
     with_lists,
 )
 from ...protocol import ErrorCode
-from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_empty
+from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, stated_topics, unless_empty
 
 _MEMBERS = 1000
 _TOPICS = 100
 _MESSAGE = (*GROUP_KEY, "api_key", "api_name", "api_version", "sent_type")
+_COUNTS = (
+    "requests", "inconsistent_group_protocol", "undecoded_payloads", "protocol_name_mismatches", "mismatches_rejected",
+    "mismatches_taken",
+)  # fmt: skip
+"""Columns that are added up for a connection and group."""
 _SUBSCRIPTION = (
     "member_id", "protocol_name", "stated_at", "version", "topics", "owned_partitions", "generation_id", "rack_id",
     "user_data_bytes",
@@ -92,14 +96,9 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         F.min(F.when(mismatches, F.struct("seq", "logged_at", "source", "name_mismatch"))).alias("first_mismatch"),
         F.max(F.when(mismatches, F.col("logged_at"))).alias("last_mismatch_at"),
     )
-    return _by_connection_and_group(
-        by_version.withColumns(
-            {
-                "example": example("source", settings.log_zone),
-                "inconsistent_example": example("failure_source", settings.log_zone),
-            }
-        )
-    )
+    sources = {"example": "source", "inconsistent_example": "failure_source"}
+    examples = {name: example(column, settings.log_zone) for name, column in sources.items()}
+    return _by_connection_and_group(by_version.withColumns(examples))
 
 
 def _number(condition: Column) -> Column:
@@ -151,10 +150,9 @@ def _assignments(messages: DataFrame) -> DataFrame:
 
 def _by_connection_and_group(by_version: DataFrame) -> DataFrame:
     """Aggregate rows per API, version and stated protocol type to one per connection and group."""
-    kinds = {int(key): kind for key, kind in HEARTBEATS.items()}
     is_sent = F.coalesce(F.col("sent_type") == "connect", F.lit(False))
     is_connect = is_sent | F.array_contains("response_types", "connect")
-    kind = F.coalesce(looked_up(kinds, F.col("api_key")), F.when(is_connect, F.lit("connect")), F.lit("classic"))
+    kind = F.coalesce(looked_up(HEARTBEATS, F.col("api_key")), F.when(is_connect, F.lit("connect")), F.lit("classic"))
     of_type = F.when(
         F.col("sent_type").isNotNull(),
         F.struct(
@@ -170,14 +168,9 @@ def _by_connection_and_group(by_version: DataFrame) -> DataFrame:
     return by_version.groupBy(*GROUP_KEY).agg(
         sorted_texts(kind).alias("kinds"),
         F.bool_or(F.col("api_key") != DESCRIBE).alias("takes_part"),
-        *rolled_up(
-            sums=(
-                "requests", "inconsistent_group_protocol", "undecoded_payloads", "protocol_name_mismatches",
-                "mismatches_rejected", "mismatches_taken",
-            ),
-            firsts=("first_at", "inconsistent_first_at", "inconsistent_example", "first_mismatch"),
-            lasts=("last_at", "inconsistent_last_at", "last_mismatch_at"),
-        ),
+        *(F.sum(name).alias(name) for name in _COUNTS),
+        *(F.min(name).alias(name) for name in ("first_at", "inconsistent_first_at", "inconsistent_example", "first_mismatch")),
+        *(F.max(name).alias(name) for name in ("last_at", "inconsistent_last_at", "last_mismatch_at")),
         sorted_texts(F.col("sent_type")).alias("protocol_types_request"),
         merged_texts(F.col("response_types")).alias("protocol_types_response"),
         merged_texts(F.col("sent_names")).alias("protocol_names_request"),
@@ -237,12 +230,10 @@ def _of_consumers() -> Column:
 
 def _of_heartbeat() -> Column:
     """Return the subscription that a heartbeat states."""
-    of_streams = flattened(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
-    topics = F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
     return _subscription(
         member_id=F.col("sent.memberId"),
         stated_at=F.col("latest_at"),
-        topics=F.slice(F.array_sort(topics), 1, _TOPICS),
+        topics=F.slice(F.array_sort(stated_topics()), 1, _TOPICS),
         rack_id=F.col("sent.rackId"),
     )
 

@@ -17,9 +17,9 @@ such records are left out, as are copies of records and forwarded requests.
 
 from ...connections.engine import Column, DataFrame, F
 from ...connections.request_columns import HEARTBEATS
-from ...connections.texts import flattened, looked_up
+from ...connections.texts import flattened, looked_up, total
 from ...protocol import ApiKey, ErrorCode
-from .group_messages import JOIN, SYNC
+from .group_messages import JOIN, SYNC, stated_topics, unless_empty
 
 _LEAVE, _BEAT = int(ApiKey.LEAVE_GROUP), int(ApiKey.HEARTBEAT)
 _KEY = ("cluster", "broker", "group_id", "protocol", "member_id", "group_instance_id", "generation", "left_at")
@@ -75,14 +75,13 @@ def _messages(requests: DataFrame) -> DataFrame:
     is_taken = F.coalesce(error == int(ErrorCode.NONE), F.col("log_generation").isin(*_WITHOUT_ANSWERS))
     is_notified = F.col("api_key").isin(SYNC, _BEAT) & (error == int(ErrorCode.REBALANCE_IN_PROGRESS))
     is_given = (F.col("api_key") == JOIN) & (error == int(ErrorCode.MEMBER_ID_REQUIRED))
-    kinds = {int(key): kind for key, kind in HEARTBEATS.items()}
     chosen = requests.where(F.col("api_key").isin(*keys) & F.col("request").isNotNull() & is_counted)
     parsed = chosen.select(
         "cluster", "broker", "api_key", "logged_at", "started_at", "ingested_at", *_CLIENT,
         is_taken.alias("is_taken"),
         F.coalesce(is_notified, F.lit(False)).alias("is_notified"),
         F.coalesce(is_given, F.lit(False)).alias("is_given"),
-        F.coalesce(looked_up(kinds, F.col("api_key")), F.lit("classic")).alias("protocol"),
+        F.coalesce(looked_up(HEARTBEATS, F.col("api_key")), F.lit("classic")).alias("protocol"),
         F.from_json("request", _REQUEST).alias("sent"),
         F.from_json("response", _RESPONSE).alias("answer"),
         F.from_json(F.when(F.col("api_key") == JOIN, F.col("group_payloads")), _SUBSCRIPTIONS).alias("payloads"),
@@ -93,8 +92,8 @@ def _messages(requests: DataFrame) -> DataFrame:
 
 def _events(messages: DataFrame) -> DataFrame:
     """Return one row per message and member that it is about."""
-    own_id = F.coalesce(_unless_empty("sent.memberId"), _unless_empty("answer.memberId"))
-    own_instance = F.coalesce(_unless_empty("sent.groupInstanceId"), _unless_empty("sent.instanceId"))
+    own_id = F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))
+    own_instance = F.coalesce(unless_empty("sent.groupInstanceId"), unless_empty("sent.instanceId"))
     is_epoch = F.col("protocol") != "classic"
     has_left = is_epoch & (F.col("sent.memberEpoch") == -1)
     generation = (
@@ -125,7 +124,7 @@ def _events(messages: DataFrame) -> DataFrame:
     rows = messages.withColumn("event", F.explode(entries)).select(
         "cluster", "broker", F.col("sent.groupId").alias("group_id"), "protocol",
         F.coalesce("event.member_id", F.lit("")).alias("member_id"),
-        F.when(F.col("event.group_instance_id") != "", F.col("event.group_instance_id")).alias("group_instance_id"),
+        unless_empty("event.group_instance_id").alias("group_instance_id"),
         "event.generation", F.when(F.col("event.kind") == "left", F.col("logged_at")).alias("left_at"),
         "event.kind", F.coalesce("event.reason", F.lit("")).alias("reason"),
         "api_key", "logged_at", "started_at", "ingested_at", "is_taken", "is_notified", *_CLIENT, "sent", "answer", "payloads",
@@ -163,10 +162,6 @@ def _leaving() -> Column:
     return F.when(F.col("sent.memberId").isNotNull(), alone).otherwise(named)
 
 
-def _unless_empty(name: str) -> Column:
-    return F.when(F.col(name) != "", F.col(name))
-
-
 def _join() -> Column:
     """Return the column `joined` of a message that the coordinator answered with a new generation."""
     own = F.filter("payloads.subscriptions", lambda s: s["memberId"] == F.col("member_id"))
@@ -187,8 +182,7 @@ def _join() -> Column:
 
 
 def _number_of_partitions(owned: Column) -> Column:
-    sizes = F.transform(owned, lambda o: F.coalesce(F.size(o["partitions"]), F.lit(0)).cast("bigint"))
-    return F.aggregate(sizes, F.lit(0).cast("bigint"), lambda total, number: total + number)
+    return total(F.transform(owned, lambda o: F.coalesce(F.size(o["partitions"]), F.lit(0)).cast("bigint")))
 
 
 def _digest(texts: Column) -> Column:
@@ -200,11 +194,8 @@ def _digest(texts: Column) -> Column:
 
 def _stated() -> Column:
     """Return the subscription in a heartbeat of KIP-848; null if it states none, as most do."""
-    of_streams = flattened(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
-    topics = F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
-    regex = F.array(
-        F.concat(F.lit("regex "), F.when(F.col("sent.subscribedTopicRegex") != "", F.col("sent.subscribedTopicRegex")))
-    )
+    topics = stated_topics()
+    regex = F.array(F.concat(F.lit("regex "), unless_empty("sent.subscribedTopicRegex")))
     all_parts = F.array_compact(F.concat(F.coalesce(topics, F.array()), regex))
     states = topics.isNotNull() | F.col("sent.subscribedTopicRegex").isNotNull()
     stated = F.struct("logged_at", "started_at", _digest(all_parts).alias("topics"))

@@ -29,7 +29,12 @@ _LEAVE = "groupId string, memberId string, members array<struct<memberId:string>
 _NO_COORDINATOR = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
 )  # fmt: skip
-_EVENT = ("logged_at", "seq", "member_id", "state")
+_ONLY_OF_MESSAGES = {
+    "protocol_type": "string", "generation": "int", "session_timeout_ms": "int", "offered": "array<string>",
+    "rejected": "int", "taken": "int",
+    "source": "struct<logged_at:timestamp,correlation_id:int,log_generation:string,one_line:boolean>",
+}  # fmt: skip
+"""Columns of messages, with their types, which are null for a member that leaves."""
 _ONE = (*GROUP_KEY, "member_id", "protocol_type", "state", "stay", "minute")
 
 
@@ -70,7 +75,9 @@ def _events(of_members: DataFrame, judged_requests: DataFrame) -> DataFrame:
     member = F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))
     shown = of_members.select(
         *GROUP_KEY,
-        *(name for name in _EVENT if name != "member_id"),
+        "logged_at",
+        "seq",
+        "state",
         member.alias("member_id"),
         # SyncGroup states no type before v5, but the JoinGroup before it does.
         F.coalesce("sent_type", "joined.type").alias("protocol_type"),
@@ -81,28 +88,22 @@ def _events(of_members: DataFrame, judged_requests: DataFrame) -> DataFrame:
         F.col("is_taken").cast("int").alias("taken"),
         "source",
     )
-    return shown.where(F.col("state").isNotNull() & F.col("protocol_type").isNotNull()).unionByName(
-        _leaving(judged_requests, shown)
-    )
+    of_type = shown.where(F.col("state").isNotNull() & F.col("protocol_type").isNotNull())
+    return of_type.unionByName(_leaving(judged_requests))
 
 
-def _leaving(judged_requests: DataFrame, alike: DataFrame) -> DataFrame:
-    """Return one row per member that leaves, with the columns of `alike`; LeaveGroup may name several from v3 on."""
+def _leaving(judged_requests: DataFrame) -> DataFrame:
+    """Return one row per member that leaves; LeaveGroup may name several from v3 on."""
     was_taken = F.coalesce(F.col("error_code") == int(ErrorCode.NONE), ~is_rejected())
     leaves = judged_requests.where((F.col("api_key") == int(ApiKey.LEAVE_GROUP)) & was_taken).select(
         *CONNECTION_KEY, "logged_at", "seq", F.from_json("request", _LEAVE).alias("sent")
     )
     several = F.coalesce(F.transform("sent.members", lambda m: m["memberId"]), F.array())
     ids = F.filter(F.concat(several, F.array("sent.memberId")), lambda text: text.isNotNull() & (text != ""))
-    left = leaves.select(
+    return leaves.where(F.col("sent.groupId").isNotNull()).select(
         *CONNECTION_KEY, F.col("sent.groupId").alias("group_id"), "logged_at", "seq", F.explode(ids).alias("member_id"),
-        F.lit("left").alias("state"),
-    ).where(F.col("group_id").isNotNull())  # fmt: skip
-    types = {"protocol_type": "string", "generation": "int", "session_timeout_ms": "int", "offered": "array<string>",
-             "rejected": "int", "taken": "int",
-             "source": "struct<logged_at:timestamp,correlation_id:int,log_generation:string,one_line:boolean>"}  # fmt: skip
-    missing = [F.lit(None).cast(kind).alias(name) for name, kind in types.items()]
-    return left.select("*", *missing).select(*alike.columns)
+        F.lit("left").alias("state"), *(F.lit(None).cast(kind).alias(name) for name, kind in _ONLY_OF_MESSAGES.items()),
+    )  # fmt: skip
 
 
 def _entries(events: DataFrame, settings: Settings) -> DataFrame:

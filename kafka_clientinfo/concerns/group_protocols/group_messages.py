@@ -4,13 +4,11 @@ An older SyncGroup states neither the type of its assignments nor a protocol nam
 JoinGroup before it on the same connection, if it has the same member and generation.
 """
 
-from collections.abc import Sequence
-
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
 from ...connections.judged import is_rejected, is_taken
 from ...connections.request_columns import GROUP_APIS
-from ...connections.texts import sentence, shown
+from ...connections.texts import flattened, sentence, shown
 from ...protocol import ApiKey
 from ...tables.spec import CONNECTION_KEY
 
@@ -144,10 +142,10 @@ def offered_names() -> Column:
     return F.array_compact(F.transform("sent.protocols", lambda p: p["name"]))
 
 
-def rolled_up(*, sums: Sequence[str], firsts: Sequence[str], lasts: Sequence[str]) -> list[Column]:
-    """Aggregate columns of rows that are aggregates already, under their own names."""
-    kinds = ((F.sum, sums), (F.min, firsts), (F.max, lasts))
-    return [make(name).alias(name) for make, names in kinds for name in names]
+def stated_topics() -> Column:
+    """Return the topics to which a heartbeat subscribes, or which its topology reads; null if it states neither."""
+    of_streams = flattened(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
+    return F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
 
 
 def unless_empty(name: str) -> Column:
