@@ -25,7 +25,6 @@ _DECLARED = {
     "commands/test_answers.py": "commands/clients commands/connection commands/sql commands/summary commands/tables",
     "commands/test_messages.py": "questions/presenter",
     "concerns/activity/test_persistent_errors.py": "concerns/activity/rules",
-    "concerns/test_concerns.py": "connections/request_columns",
     "config/test_settings.py": "config/toml_files",
     "logs/test_framing.py": "logs/broker_records",
     "logs/test_wrappers.py": "logs/line_records",

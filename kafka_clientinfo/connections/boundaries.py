@@ -26,13 +26,12 @@ again, so there any higher correlation id shows that the connection stayed open.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
+from .concern import COMPARED, WHO_FIELDS, LookBack
 from .engine import Column, DataFrame, F, Window, WindowSpec
-from .request_columns import COMPARED, WHO_FIELDS
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
@@ -55,20 +54,6 @@ ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
-
-
-@dataclass(frozen=True)
-class LookBack:
-    """A value computed from a connection's earlier requests; made by `any_before`, `last_before` and `first_up_to_now`.
-
-    Attributes:
-        over_requests: returns the value, computed by windows over the requests of a connection id; its argument is the
-            value that a state stores, None if there are no states.
-        then: converts the value after the windows.
-    """
-
-    over_requests: Callable[[Column | None], Column]
-    then: Callable[[Column], Column] = lambda value: value
 
 
 def with_connection(

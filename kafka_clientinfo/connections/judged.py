@@ -7,7 +7,7 @@ expression.
 Requests of a connection that agree in everything that is judged are one row, a kind, with their number. Most of a log
 repeats the same fetches and heartbeats, so far fewer rows are judged, cached and aggregated.
 
-`request_columns` says which columns a request carries until it is judged, and why.
+`concern` says which columns a request carries until it is judged, and why.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,10 +26,9 @@ from .boundaries import (
     last_before,
     with_connection,
 )
-from .concern import Columns, Concern, reads_of
+from .concern import ALONE, COMPARED, DIFFERING, WHO_FIELDS, Columns, Concern, Reads, is_api_versions, reads_of
 from .coverage import with_log_position
 from .engine import Column, DataFrame, F, Window
-from .request_columns import ALONE, COMPARED, DIFFERING, WHO_FIELDS, Reads, is_api_versions
 
 _RANGE = ("apiKey", "minVersion", "maxVersion")
 

@@ -12,10 +12,9 @@ from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from ..tables.spec import CONNECTION_KEY
 from .boundaries import IN_PERIOD
-from .concern import Aggregates, Columns, Concern
+from .concern import OF_FIRST, Aggregates, Columns, Concern, is_api_versions
 from .engine import Column, DataFrame, F
 from .examples import source
-from .request_columns import OF_FIRST, is_api_versions
 from .texts import is_one_of
 
 _SENDERS = "AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager"

@@ -1,7 +1,6 @@
 """What clients do over time: how many requests, how long they take, with which errors."""
 
-from ...connections.concern import Concern
-from ...connections.request_columns import Reads
+from ...connections.concern import Concern, Reads
 from . import client_activity_parts, persistent_errors, rules
 
 CONCERN = Concern(

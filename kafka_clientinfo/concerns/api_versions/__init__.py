@@ -1,7 +1,6 @@
 """How clients negotiate API versions: the ApiVersions request (KIP-35) and its fallback (KIP-511)."""
 
-from ...connections.concern import Concern
-from ...connections.request_columns import Reads
+from ...connections.concern import Concern, Reads
 from . import broker_api_version_parts, rules
 
 CONCERN = Concern(

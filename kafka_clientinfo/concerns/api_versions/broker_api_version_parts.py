@@ -1,8 +1,8 @@
 """The table `broker_api_version_parts`: the ranges that brokers advertised in successful ApiVersions responses (KIP-35)."""
 
+from ...connections.concern import API_RANGES
 from ...connections.engine import DataFrame, F
 from ...connections.judged import is_api_versions_success
-from ...connections.request_columns import API_RANGES
 from ...connections.texts import looked_up
 from ...protocol import api_names
 

@@ -6,11 +6,10 @@ Severities and advice of the rules are in schemas/rules/api_versions.toml.
 from collections.abc import Mapping
 
 from ...config.settings import Settings
-from ...connections.boundaries import LookBack, any_before, last_before
-from ...connections.concern import Aggregates, Columns, RequestRule
+from ...connections.boundaries import any_before, last_before
+from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success, range_of, requests_where
-from ...connections.request_columns import is_api_versions
 from ...connections.table import is_client, is_watched, only_of_clients
 from ...connections.texts import body_text
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode

@@ -1,9 +1,8 @@
 """How a connection begins: what shows the library of a client whatever it calls itself, in words."""
 
 from ...config.settings import Settings
-from ...connections.concern import Aggregates, Columns
+from ...connections.concern import Aggregates, Columns, is_api_versions
 from ...connections.engine import Column, F
-from ...connections.request_columns import is_api_versions
 from ...logs.apis import SASL_APIS
 from ...protocol import ApiKey
 

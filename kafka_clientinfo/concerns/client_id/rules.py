@@ -5,10 +5,9 @@ Severities and advice of the rules are in schemas/rules/client_id.toml.
 
 from ...config.settings import Settings
 from ...connections.boundaries import has_header_v3
-from ...connections.concern import Aggregates, Columns, RequestRule
+from ...connections.concern import Aggregates, Columns, RequestRule, is_api_versions
 from ...connections.engine import Column, F
 from ...connections.judged import requests_where
-from ...connections.request_columns import is_api_versions
 from ...connections.table import has_broker_name, is_client, only_of_clients
 from ...connections.texts import sorted_texts
 

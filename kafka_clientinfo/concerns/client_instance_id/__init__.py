@@ -1,7 +1,6 @@
 """Client instance ids (KIP-1313): every request after the first one with header v3 must carry the same id."""
 
-from ...connections.concern import Concern
-from ...connections.request_columns import Reads
+from ...connections.concern import Concern, Reads
 from . import rules
 
 CONCERN = Concern(

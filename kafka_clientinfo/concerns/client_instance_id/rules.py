@@ -8,11 +8,18 @@ from functools import reduce
 from operator import or_
 
 from ...config.settings import Settings
-from ...connections.boundaries import LookBack, any_before, first_up_to_now, has_header_v3
-from ...connections.concern import Aggregates, Columns, ConnectionRule, RequestRule
+from ...connections.boundaries import any_before, first_up_to_now, has_header_v3
+from ...connections.concern import (
+    HEARTBEATS,
+    Aggregates,
+    Columns,
+    ConnectionRule,
+    LookBack,
+    RequestRule,
+    is_api_versions,
+)
 from ...connections.engine import Column, F
 from ...connections.judged import requests_where
-from ...connections.request_columns import HEARTBEATS, is_api_versions
 from ...connections.table import is_client, only_of_clients
 from ...connections.texts import body_text, sentence, sorted_texts
 from ...protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode

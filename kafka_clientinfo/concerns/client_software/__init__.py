@@ -1,7 +1,6 @@
 """The software that each connection states (KIP-511), the reason why it is unknown, and the policy for clients."""
 
-from ...connections.concern import Concern
-from ...connections.request_columns import Reads
+from ...connections.concern import Concern, Reads
 from . import rules
 
 CONCERN = Concern(

@@ -6,11 +6,10 @@ Severities and advice of the rules are in schemas/rules/client_software.toml.
 from collections.abc import Mapping
 
 from ...config.settings import Settings
-from ...connections.boundaries import LookBack, last_before
-from ...connections.concern import Aggregates, Columns, ConnectionRule, RequestRule
+from ...connections.boundaries import last_before
+from ...connections.concern import Aggregates, Columns, ConnectionRule, LookBack, RequestRule, is_api_versions
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success, requests_where
-from ...connections.request_columns import is_api_versions
 from ...connections.table import is_exempt, only_of_clients
 from ...connections.texts import body_text, sentence, shown, sorted_texts
 from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode

@@ -1,7 +1,6 @@
 """Group protocols (KIP-559): which group messages state their protocol type, and which types and names members use."""
 
-from ...connections.concern import Concern
-from ...connections.request_columns import Reads
+from ...connections.concern import Concern, Reads
 from . import connection_groups, group_member_parts, group_memberships, group_messages, rules
 
 CONCERN = Concern(

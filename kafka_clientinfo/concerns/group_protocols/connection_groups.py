@@ -11,9 +11,9 @@ A message is self-describing if it carries the protocol type, which is needed to
 """
 
 from ...config.settings import Settings
+from ...connections.concern import HEARTBEATS
 from ...connections.engine import Column, DataFrame, F
 from ...connections.examples import example
-from ...connections.request_columns import HEARTBEATS
 from ...connections.table import with_connection_columns
 from ...connections.texts import (
     first_entries,

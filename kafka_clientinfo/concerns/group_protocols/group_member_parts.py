@@ -15,8 +15,8 @@ Other answers change no membership. At INFO brokers log only deprecated versions
 such records are left out, as are copies of records and forwarded requests.
 """
 
+from ...connections.concern import HEARTBEATS
 from ...connections.engine import Column, DataFrame, F
-from ...connections.request_columns import HEARTBEATS
 from ...connections.texts import flattened, looked_up, total
 from ...protocol import ApiKey, ErrorCode
 from .group_messages import JOIN, SYNC, stated_topics, unless_empty

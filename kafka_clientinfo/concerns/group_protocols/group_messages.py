@@ -4,10 +4,10 @@ An older SyncGroup states neither the type of its assignments nor a protocol nam
 JoinGroup before it on the same connection, if it has the same member and generation.
 """
 
+from ...connections.concern import GROUP_APIS
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
 from ...connections.judged import is_rejected, is_taken
-from ...connections.request_columns import GROUP_APIS
 from ...connections.texts import flattened, sentence, shown
 from ...protocol import ApiKey
 from ...tables.spec import CONNECTION_KEY

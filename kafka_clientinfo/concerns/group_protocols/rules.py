@@ -5,8 +5,8 @@ Severities and advice of the rules are in schemas/rules/group_protocols.toml.
 
 from collections.abc import Mapping
 
-from ...connections.boundaries import LookBack, last_before
-from ...connections.concern import Columns, RequestRule
+from ...connections.boundaries import last_before
+from ...connections.concern import Columns, LookBack, RequestRule
 from ...connections.engine import Column, DataFrame, F
 from ...connections.table import is_client
 from ...connections.texts import body_text

@@ -1,7 +1,6 @@
 """Log records that clients forge inside the texts that they send."""
 
-from ...connections.concern import Concern
-from ...connections.request_columns import Reads
+from ...connections.concern import Concern, Reads
 from . import rules
 
 CONCERN = Concern(

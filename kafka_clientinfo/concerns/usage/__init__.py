@@ -1,7 +1,6 @@
 """The API versions that clients use (KIP-35)."""
 
-from ...connections.concern import Concern
-from ...connections.request_columns import Reads
+from ...connections.concern import Concern, Reads
 from . import api_usage, rules
 
 CONCERN = Concern(
