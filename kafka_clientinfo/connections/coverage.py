@@ -305,29 +305,27 @@ def _parts(run: Run, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple[
         yield ended + 1, None, nothing
 
 
-def log_coverage(periods: Mapping[Broker, Periods]) -> dict[Broker, dict[str, Any]]:
-    """Return, by broker, over which times its log shows what did not happen, as `ingested_files.log_coverage` has it.
+def _log_coverage(of_broker: Periods) -> dict[str, Any] | None:
+    """Return over which times a broker's log shows what did not happen, as `ingested_files.log_coverage` has it.
 
     covered_from and covered_until are those of the newest period, or None if the log does not hold every request, as at
     INFO, sampled or filtered. whole_periods are those in which the log holds every request for sure, in order.
     """
-    by_broker, names = {}, ("whole_from", "whole_until", "max_idle_ms")
-    for broker, its in periods.items():
-        if not its.runs:
-            continue
-        runs = [run for run in its.runs if run.shown["began_at"] is not None and run.may_cover]
-        newest = [run for run in runs if run.period == its.runs[-1].period]
-        whole = [
-            (min(run.shown["began_at"] for run in one), max(run.shown["ended_at"] for run in one), its.max_idle_ms)
-            for one in by_period(run for run in runs if run.is_complete)
-        ]
-        by_broker[broker] = {
-            "covered_from": newest[0].since if newest else None,
-            "covered_until": max(run.shown["ended_at"] for run in newest) if newest else None,
-            "starts": its.starts,
-            "whole_periods": [dict(zip(names, period, strict=True)) for period in sorted(whole)] or None,
-        }
-    return by_broker
+    if not of_broker.runs:
+        return None
+    runs = [run for run in of_broker.runs if run.shown["began_at"] is not None and run.may_cover]
+    newest = [run for run in runs if run.period == of_broker.runs[-1].period]
+    whole = sorted(
+        (min(run.shown["began_at"] for run in its), max(run.shown["ended_at"] for run in its))
+        for its in by_period(run for run in runs if run.is_complete)
+    )
+    idle = of_broker.max_idle_ms
+    return {
+        "covered_from": newest[0].since if newest else None,
+        "covered_until": max(run.shown["ended_at"] for run in newest) if newest else None,
+        "starts": of_broker.starts,
+        "whole_periods": [{"whole_from": a, "whole_until": b, "max_idle_ms": idle} for a, b in whole] or None,
+    }
 
 
 def with_log_coverage(files: Iterable[File], settings: Settings, read: Iterable[str]) -> dict[str, File]:
@@ -336,5 +334,5 @@ def with_log_coverage(files: Iterable[File], settings: Settings, read: Iterable[
     brokers = {name: (by_id[name]["cluster"], by_id[name]["broker"]) for name in read}
     wanted = set(brokers.values())
     of_these = [file for file in by_id.values() if (file["cluster"], file["broker"]) in wanted]
-    covered = log_coverage(periods_of(of_these, settings))
+    covered = {broker: _log_coverage(its) for broker, its in periods_of(of_these, settings).items()}
     return by_id | {name: {**by_id[name], "log_coverage": covered.get(its)} for name, its in brokers.items()}

@@ -22,6 +22,8 @@ def transform(judged_requests: DataFrame, connections: DataFrame) -> DataFrame:
     """
     used = _with_ranges(_by_answer(judged_requests))
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version")
+    is_outside, is_refused = _is_outside(), _is_refused_inside()
+    first_outside = F.struct("first_request.seq", "first_request.source", "low", "high")
     first_unsupported = F.struct("first_unsupported.seq", "first_unsupported.source", "low", "high")
     total = used.groupBy(*key).agg(
         F.array_max(F.collect_set("api_name")).alias("api_name"),
@@ -32,16 +34,14 @@ def transform(judged_requests: DataFrame, connections: DataFrame) -> DataFrame:
         F.bool_and("info_only").alias("info_only"),
         F.min("first_request").alias("first_request"),
         F.first("advertised").alias("advertised"),
-        F.sum(F.when(_is_outside(), F.col("requests"))).alias("requests_outside"),
-        F.min(F.when(_is_outside(), F.struct("first_request.seq", "first_request.source", "low", "high"))).alias(
-            "first_request_outside"
-        ),
-        F.min(F.when(_is_outside(), F.col("first_at"))).alias("first_at_outside"),
-        F.max(F.when(_is_outside(), F.col("last_at"))).alias("last_at_outside"),
-        F.sum(F.when(_is_refused_inside(), F.col("unsupported"))).alias("requests_unsupported"),
-        F.min(F.when(_is_refused_inside(), first_unsupported)).alias("first_request_unsupported"),
-        F.min(F.when(_is_refused_inside(), F.col("first_unsupported.source.logged_at"))).alias("first_at_unsupported"),
-        F.max(F.when(_is_refused_inside(), F.col("last_unsupported_at"))).alias("last_at_unsupported"),
+        F.sum(F.when(is_outside, F.col("requests"))).alias("requests_outside"),
+        F.min(F.when(is_outside, first_outside)).alias("first_request_outside"),
+        F.min(F.when(is_outside, F.col("first_at"))).alias("first_at_outside"),
+        F.max(F.when(is_outside, F.col("last_at"))).alias("last_at_outside"),
+        F.sum(F.when(is_refused, F.col("unsupported"))).alias("requests_unsupported"),
+        F.min(F.when(is_refused, first_unsupported)).alias("first_request_unsupported"),
+        F.min(F.when(is_refused, F.col("first_unsupported.source.logged_at"))).alias("first_at_unsupported"),
+        F.max(F.when(is_refused, F.col("last_unsupported_at"))).alias("last_at_unsupported"),
     )
     offered = total.withColumn("offered", range_of(F.col("advertised"), F.col("api_key")))
     usage = offered.select(
