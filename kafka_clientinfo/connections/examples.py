@@ -36,9 +36,5 @@ def example(column: str, log_zone: str) -> Column:
         .when(generation == "name_text", F.concat(F.lit(".*CorrelationId: ?"), number, F.lit(";")))
         .otherwise(F.lit("")),
     )
-    filled = F.struct(
-        F.col(f"{column}.logged_at").alias("logged_at"),
-        F.col(f"{column}.correlation_id").alias("correlation_id"),
-        grep.alias("grep"),
-    )
+    filled = F.struct(f"{column}.logged_at", f"{column}.correlation_id", grep.alias("grep"))
     return F.when(F.col(column).isNotNull(), filled)

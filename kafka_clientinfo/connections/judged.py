@@ -99,8 +99,8 @@ def judged_requests(
         "was_answered": F.col("answered_before").isNotNull(),
         "answer_seq": F.col("seq") - F.col("answered_before"),
     }
-    placed = placed.withColumns(answered).drop("answered_before")
-    by_kind = _aggregated_by_kind(placed.drop("file_no", *reads.only_looked_back_at))
+    placed = placed.withColumns(answered).drop("answered_before", "file_no", *reads.only_looked_back_at)
+    by_kind = _aggregated_by_kind(placed)
     if before is not None:
         by_kind = by_kind.withColumn("is_newest", _is_newest(*ID_NUMBERS, "connection_id"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]

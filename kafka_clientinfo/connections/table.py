@@ -84,6 +84,8 @@ def _with_brokers_host(rows: DataFrame, broker_hosts: DataFrame) -> DataFrame:
 
 def _aggregates() -> Aggregates:
     """Return aggregates of a connection's requests: counts, its first request, and evidence of its role."""
+    is_brokers = is_of_a_broker()
+    stated_client_id = F.when(F.col("client_id") != "", F.col("client_id"))
     return {
         "session_no": F.max("session_no"),
         "last_request_at": F.max("latest_at"),
@@ -91,14 +93,14 @@ def _aggregates() -> Aggregates:
         "first": _first(F.struct(*OF_FIRST, "coverage", "heard_until", source().alias("source"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
-        "broker_requests": F.sum(F.when(is_of_a_broker(), F.col("requests")).otherwise(0)),
-        "first_broker_request_at": F.min(F.when(is_of_a_broker(), F.col("earliest_at"))),
-        "last_broker_request_at": F.max(F.when(is_of_a_broker(), F.col("latest_at"))),
+        "broker_requests": F.sum(F.when(is_brokers, F.col("requests")).otherwise(0)),
+        "first_broker_request_at": F.min(F.when(is_brokers, F.col("earliest_at"))),
+        "last_broker_request_at": F.max(F.when(is_brokers, F.col("latest_at"))),
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
         "ids_rise": F.max("highest_correlation_id") > 0,
-        "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
+        "has_several_client_ids": F.min(stated_client_id) != F.max(stated_client_id),
         **{name: F.bool_or(name) for name in IN_PERIOD},
     }
 
@@ -170,10 +172,6 @@ def _is_inter_broker() -> Column:
     )
     by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
     return by_api | (verifies & has_broker_name(client_id))
-
-
-def _stated_client_id() -> Column:
-    return F.when(F.col("client_id") != "", F.col("client_id"))
 
 
 def _has_inter_broker_api() -> Column:

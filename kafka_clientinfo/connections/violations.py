@@ -78,8 +78,8 @@ def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:
         findings = findings.withColumn("example", example("source", settings.log_zone))
     columns = (*FINDING, *_OPTIONAL)
     types = {column.name: column.type for column in table_spec("connection_violations").columns} | {"binds": "boolean"}
-    missing = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in findings.columns]
-    return findings.select("*", *missing).select(*columns)
+    nulls = {name: F.lit(None).cast(types[name]).alias(name) for name in columns if name not in findings.columns}
+    return findings.select(*(nulls.get(name, name) for name in columns))
 
 
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:

@@ -42,7 +42,8 @@ def transform(judged_requests: DataFrame, settings: Settings) -> DataFrame:
         API's requests between the first and the last; first_at, last_at and source, of the first.
     """
     logged = judged_requests.where(F.col("log_level") != "INFO")
-    by_rule = logged.groupBy(*CONNECTION_KEY, "api_name", _rule().alias("rule")).agg(
+    rule = F.coalesce(looked_up(_RULE_OF, F.col("watched_error")), F.lit(_NONE))
+    by_rule = logged.groupBy(*CONNECTION_KEY, "api_name", rule.alias("rule")).agg(
         F.array_sort(F.collect_set("watched_error")).alias("codes"),
         F.sum("requests").alias("requests"),
         F.min("earliest_at").alias("first_at"),
@@ -61,10 +62,6 @@ def transform(judged_requests: DataFrame, settings: Settings) -> DataFrame:
     return judged.where(is_at_once | _persists(settings.policy.activity)).select(
         *CONNECTION_KEY, "api_name", "rule", "codes", "requests", "percent", "first_at", "last_at", "first.source"
     )
-
-
-def _rule() -> Column:
-    return F.coalesce(looked_up(_RULE_OF, F.col("watched_error")), F.lit(_NONE))
 
 
 def _is_covered() -> Column:

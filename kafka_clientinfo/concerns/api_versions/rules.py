@@ -24,8 +24,7 @@ def reads() -> Columns:
 
 def earlier() -> Mapping[str, LookBack]:
     """Take the results of the connection's earlier ApiVersions requests."""
-    refused = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
-    invalid = F.col("error_code") == int(ErrorCode.INVALID_REQUEST)
+    refused, invalid = (F.col("error_code") == code for code in (_UNSUPPORTED, _INVALID))
     was_judged = is_api_versions() & F.col("error_code").isNotNull()
     return {
         "last_api_versions_error": last_before(F.col("error_code"), was_judged),
@@ -36,7 +35,7 @@ def earlier() -> Mapping[str, LookBack]:
 
 def predicates() -> Columns:
     """Judge what a client does after a response that refuses its ApiVersions request (KIP-511)."""
-    falls_back = F.col("last_api_versions_error") == int(ErrorCode.UNSUPPORTED_VERSION)
+    falls_back = F.col("last_api_versions_error") == _UNSUPPORTED
     return {
         "went_on_after_invalid_request": F.col("had_invalid_request"),
         "falls_below_offer": is_api_versions_success()
@@ -48,7 +47,7 @@ def predicates() -> Columns:
 
 def _refuses_without_offer() -> Column:
     """Return whether a response with UNSUPPORTED_VERSION lacks the range of ApiVersions."""
-    refused = is_api_versions() & (F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION))
+    refused = is_api_versions() & (F.col("error_code") == _UNSUPPORTED)
     return refused & F.col("answered_error").isNotNull() & offered()["maxVersion"].isNull()
 
 
@@ -69,12 +68,13 @@ def aggregates() -> Aggregates:
 
     The latter are aggregates of their own and aren't searched in the list, because a client can make it any length.
     """
+    offer = offered()
     attempt = F.struct(
         "seq",
         F.col("api_version").alias("version"),
         "error_code",
-        offered()["minVersion"].alias("offered_min"),
-        offered()["maxVersion"].alias("offered_max"),
+        offer["minVersion"].alias("offered_min"),
+        offer["maxVersion"].alias("offered_max"),
     )
     # seq is the first field of an attempt, so min and max are the first one and the last.
     is_accepted = is_api_versions_success()
@@ -89,9 +89,10 @@ def aggregates() -> Aggregates:
 
 def columns(settings: Settings) -> Columns:
     """Return the columns of the group api_versions of the table `connections`."""
-    fell_back = _outcome() == "fell_back"
+    outcome = _outcome()
+    fell_back = outcome == "fell_back"
     judged = {
-        "api_versions_outcome": _outcome(),
+        "api_versions_outcome": outcome,
         "fallback_from": F.when(fell_back, F.col("last_refused.version")),
         "fallback_to": F.when(fell_back, F.col("first_accepted.version")),
         "fallback_kind": F.when(fell_back, _fallback_kind()),

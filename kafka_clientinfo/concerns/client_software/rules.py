@@ -52,14 +52,15 @@ def predicates() -> Columns:
     )
     known = F.coalesce(logged, F.col("software_before"))
     was_known = is_api_versions_success() & F.coalesce(known["name"] != UNKNOWN, F.lit(False))
-    becomes_known = F.coalesce(software_after()["name"] != UNKNOWN, F.lit(False))
+    after = software_after()
+    becomes_known = F.coalesce(after["name"] != UNKNOWN, F.lit(False))
     return {
         "software_name_is_invalid": _differs("sent_software_name", BROKER_PATTERN_SQL),
         "software_version_is_invalid": _differs("sent_software_version", BROKER_PATTERN_SQL),
         "software_is_invalid_by_kip": _differs("sent_software_name", KIP_PATTERN_SQL)
         | _differs("sent_software_version", KIP_PATTERN_SQL),
         "software_is_reset": was_known & ~can_name() & logged.isNotNull(),
-        "software_is_changed": was_known & becomes_known & (known != software_after()),
+        "software_is_changed": was_known & becomes_known & (known != after),
         "known_software": F.when(was_known, known),
     }
 
@@ -92,7 +93,8 @@ def _software(name: str, version: str) -> Column:
 
 def aggregates() -> Aggregates:
     """Collect what a connection's ApiVersions requests stated, and the software that the broker knew after them."""
-    accepted = software_after().isNotNull()
+    after = software_after()
+    accepted = after.isNotNull()
     name_is_invalid, version_is_invalid = F.col("software_name_is_invalid"), F.col("software_version_is_invalid")
     names_software = F.col("sent_software_name").isNotNull()
     return {
@@ -109,8 +111,8 @@ def aggregates() -> Aggregates:
         "invalid_versions": sorted_texts(F.when(version_is_invalid, F.col("sent_software_version"))),
         "software_resets": requests_where(F.col("software_is_reset")),
         "software_changes": requests_where(F.col("software_is_changed")),
-        "software_after": F.max_by(F.struct("seq", software_after().alias("software")), F.when(accepted, F.col("seq"))),
-        "accepted_software": F.max_by(software_after(), F.when(accepted & can_name(), F.col("seq"))),
+        "software_after": F.max_by(F.struct("seq", after.alias("software")), F.when(accepted, F.col("seq"))),
+        "accepted_software": F.max_by(after, F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
         "refused_names": requests_where(
             (F.col("error_code") == int(ErrorCode.INVALID_REQUEST)) & (name_is_invalid | version_is_invalid)
