@@ -14,9 +14,10 @@ from ...connections.concern import Aggregates, Columns, ConnectionRule, LookBack
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success, requests_where
 from ...connections.table import is_exempt, only_of_clients
-from ...connections.texts import any_of, body_text, looked_up, sentence, shown, sorted_texts
+from ...connections.texts import any_of, body_text, constant_map, looked_up, sentence, shown, sorted_texts
 from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
-from . import probable
+from ...releases.client_libraries import BINDINGS
+from ...releases.client_signatures import BOUNDS, libraries, number_of_words, words_by_library
 
 _AS_AGGREGATED = ("software_valid_by_kip", "software_valid_by_broker", "software_resets", "software_changes")
 _COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
@@ -127,7 +128,7 @@ def columns(settings: Settings) -> Columns:
     judged = {
         **{name: F.col(name) for name in _AS_AGGREGATED},
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
-        **probable.columns(name == UNKNOWN),
+        **_probable_columns(name == UNKNOWN),
         **_policy_columns(settings, name, version),
     }
     return {
@@ -201,6 +202,58 @@ def _policy_columns(settings: Settings, name: Column, version: Column) -> Column
     }
 
 
+def _probable_columns(is_unknown: Column) -> Columns:
+    """Return the columns on the probable library of connections without a name, by what each shows itself.
+
+    A library is named only if all releases that behave as the connection's client does are its own (see the concern
+    client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
+    negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
+
+    A connection that shows too little by itself has the library of its client's others of that day, if they agree and
+    if its own requests fit: the view `probable_connections` says that.
+    """
+    words = F.concat_ws(" ", "handshake", "first_work", "second_work")
+    beginning = F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), words)).otherwise("")
+    evidence = F.concat(F.lit("versions of its requests"), beginning)
+    software = F.when(is_unknown, _only_library())
+    return {
+        "candidate_software": F.when(is_unknown, F.col("fitting_software")),
+        "probable_software_name": software["software_name"],
+        **{f"probable_{bound}": software[bound] for bound in BOUNDS},
+        "probable_basis": F.when(software.isNotNull(), F.lit("connection")),
+        "probable_evidence": F.when(software.isNotNull(), evidence),
+    }
+
+
+def _only_library() -> Column:
+    """Return the library of all releases that fit; null if there are none, or those of several."""
+    return F.when(F.col("is_telling") & (F.size("fitting_software") == 1), F.get("fitting_software", F.lit(0)))
+
+
+def _library_of(stated_name: Column) -> Column:
+    """Return the library that states a name: the name, or the library of a binding that states its own."""
+    library = stated_name
+    for prefix, software in BINDINGS.items():
+        library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
+    return library
+
+
+def _contradicting_name(stated_name: Column, stated_version: Column) -> Column:
+    """Return the library as which a client behaves that states another one, which never sends what it sent.
+
+    Null if the stated release is not one of those that were there when libraries were measured: it may send anything.
+    """
+    library = _library_of(stated_name)
+    known = constant_map({f"{one.software} {release}": "known" for one in libraries() for release in one.known})
+    stated = F.concat_ws(" ", library, F.regexp_extract(stated_version, "^v?([0-9.]+)", 1))
+    masks = constant_map({software: " ".join(map(str, words)) for software, words in words_by_library().items()})
+    own = F.split(F.try_element_at(masks, library), " ").cast("array<bigint>")
+    may_be = F.lit(False)
+    for number in range(number_of_words()):
+        may_be = may_be | (F.col(f"possible_{number}").bitwiseAND(F.get(own, F.lit(number))) != 0)
+    return F.when(F.try_element_at(known, stated).isNotNull() & ~may_be, _only_library()["software_name"])
+
+
 def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Column, can_be_known: Column) -> Column:
     """Return every verdict of the policy on a client, the most important first; empty if the client is allowed.
 
@@ -258,7 +311,7 @@ REQUEST_RULES = {
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Return the rules that judge a connection by the software at its end: how it behaves, and the policy."""
     software = sentence("software {client_software_name!r} {client_software_version!r}")
-    found = probable.contradicting_name(F.col("client_software_name"), F.col("client_software_version"))
+    found = _contradicting_name(F.col("client_software_name"), F.col("client_software_version"))
     behaves = F.concat(F.lit(" behaves as "), shown(found), sentence(", beginning with {handshake!r}"))
     contradicted = ConnectionRule(found.isNotNull(), F.concat(software, behaves))
     return {"software_name_contradicted": contradicted, **_policy_rules(settings, software)}
