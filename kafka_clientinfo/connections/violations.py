@@ -93,6 +93,7 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     conditions = {name: rule.binds for name, rule in enabled.items() if rule.binds is not None}
     free = [F.when(~binds(), F.lit(name)) for name, binds in conditions.items()]
     several = [name for name, rule in enabled.items() if rule.takes_several]
+    is_of_either = F.col("is_shared") & is_one_of(F.col("violation.rule"), several)
     who = who_in(connections)
     of_connection = connections.select(
         *CONNECTION_KEY,
@@ -113,9 +114,7 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
             F.max("latest_at").alias("last_at"),
             F.min_by(F.struct("source", "violation.message"), "seq").alias("first"),
             F.bool_and(~F.array_contains("free", F.col("violation.rule"))).alias("binds"),
-            F.max(F.when(F.col("is_shared") & is_one_of(F.col("violation.rule"), several), F.lit("either"))).alias(
-                "blames"
-            ),
+            F.max(F.when(is_of_either, F.lit("either"))).alias("blames"),
         )
     )
     return counted.withColumns({"source": F.col("first.source"), "message": F.col("first.message")})

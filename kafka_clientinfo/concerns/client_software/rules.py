@@ -19,6 +19,7 @@ from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PAT
 from ...releases.client_libraries import BINDINGS
 from ...releases.client_signatures import BOUNDS, libraries, number_of_words, words_by_library
 
+_UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST)
 _AS_AGGREGATED = ("software_valid_by_kip", "software_valid_by_broker", "software_resets", "software_changes")
 _COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
 _LONGEST_VERSION = 64
@@ -115,9 +116,7 @@ def aggregates() -> Aggregates:
         "software_after": F.max_by(F.struct("seq", after.alias("software")), F.when(accepted, F.col("seq"))),
         "accepted_software": F.max_by(after, F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
-        "refused_names": requests_where(
-            (F.col("error_code") == int(ErrorCode.INVALID_REQUEST)) & (name_is_invalid | version_is_invalid)
-        ),
+        "refused_names": requests_where((F.col("error_code") == _INVALID) & (name_is_invalid | version_is_invalid)),
     }
 
 
@@ -162,9 +161,7 @@ def _is_version_with_name_refused() -> Column:
     The columns last_refused, attempts and accepted_attempts are aggregates of the concern api_versions.
     """
     error, highest = F.col("last_refused.error_code"), F.coalesce("last_refused.offered_max", F.lit(-1))
-    has_name = (error == int(ErrorCode.UNSUPPORTED_VERSION)) & (
-        F.col("last_refused.version") >= FIRST_VERSION_WITH_SOFTWARE
-    )
+    has_name = (error == _UNSUPPORTED) & (F.col("last_refused.version") >= FIRST_VERSION_WITH_SOFTWARE)
     is_lasting = F.col("api_versions_outcome").isin("fell_back", "rejected_unsupported_version")
     sent_others = F.col("requests") > F.size("attempts")
     chose_none = (highest >= FIRST_VERSION_WITH_SOFTWARE) & (sent_others | (F.col("accepted_attempts") > 0))
@@ -175,9 +172,7 @@ def _reason_unknown() -> Column:
     """Return why the broker knows no name. INVALID_REQUEST may be due to KIP-1313 and need not mean a bad name."""
     outcome = F.col("api_versions_outcome")
     is_hidden = (F.col("first.log_generation") == "request_header_struct") & ~_logs_names()
-    was_invalid = (F.col("last_api_versions_error") == int(ErrorCode.INVALID_REQUEST)) | (
-        outcome == "negotiated_after_invalid_request"
-    )
+    was_invalid = (F.col("last_api_versions_error") == _INVALID) | (outcome == "negotiated_after_invalid_request")
     return (
         F.when(F.col("software_resets") > 0, "reset_by_older_version")
         .when(was_invalid, F.when(F.col("refused_names") > 0, "invalid_name").otherwise("invalid_request"))
