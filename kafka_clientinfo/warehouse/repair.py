@@ -1,40 +1,17 @@
 """Repairs a warehouse as a run opens it: tables that are missing."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
-
-from pyspark.sql import SparkSession
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..errors import WarehouseError
 from ..spark.features import at_once
-from ..tables.spec import TableSpec
-from .address import Address
-from .state import State
 from .table_log import damage, has_empty_commit, is_made
 
-
-class Tables(Protocol):
-    """The parts of a warehouse that the repair uses."""
-
-    spark: SparkSession
-    address: Address
-    specs: Mapping[str, TableSpec]
-
-    @property
-    def state(self) -> State:
-        """The state as it is stored."""
-
-    def exists(self, name: str) -> bool:
-        """Return whether the table exists."""
-
-    def create_missing(self, names: Iterable[str]) -> None:
-        """Make tables that do not exist."""
-
-    def update_state(self, **changes: Any) -> None:
-        """Store changes of the state."""
+if TYPE_CHECKING:
+    from .warehouse import Warehouse
 
 
-def mend(tables: Tables) -> None:
+def mend(tables: "Warehouse") -> None:
     """Replace tables that are missing, and have the build fill them again.
 
     Raises:
@@ -49,7 +26,7 @@ def mend(tables: Tables) -> None:
     tables.create_missing(name for name in missing if not state.rows[name])  # the build makes those that it fills
 
 
-def refuse_lost(tables: Tables, rows: Mapping[str, int]) -> None:
+def refuse_lost(tables: "Warehouse", rows: Mapping[str, int]) -> None:
     """Refuse to go on if rows are lost that nothing can bring back.
 
     Args:
@@ -70,7 +47,7 @@ def refuse_lost(tables: Tables, rows: Mapping[str, int]) -> None:
             )
 
 
-def refuse_damaged(tables: Tables) -> None:
+def refuse_damaged(tables: "Warehouse") -> None:
     """Refuse tables on this machine with an empty file as a commit: Delta would skip the rows that it named.
 
     Raises:
