@@ -39,8 +39,6 @@ MOST_EVENTS = 1000
 _LONGEST = 64 << 10
 _LOGGER = rb" ?\((?:[\w.$]*\.)?%b\)(?: \[[^\r\n]{1,300}\])?\s*"
 _SERVER = rb"\[(?:Kafka Server |(?:Kafka|Broker|Controller)Server id=)(-?\d{1,9})\],? "
-
-
 _SETTINGS = rb"(?:\t[^\n]{0,9999}\n)+"
 _CONFIG = rb"(?:KafkaConfig|AbstractConfig)"
 

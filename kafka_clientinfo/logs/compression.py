@@ -82,13 +82,10 @@ _NOT_READ = {
 
 def is_compressed(beginning: bytes) -> bool:
     """Return whether a file's first `SNIFFED` bytes are those of compressed data, even in a format that is not read."""
+    if beginning.startswith((*_NOT_READ,)) or _is_skippable(beginning):
+        return True
     is_cut = len(beginning) > 1 and _is_cut(beginning)  # a single byte may be text
-    return (
-        _compression_of(beginning) is not None
-        or _is_skippable(beginning)
-        or is_cut
-        or beginning.startswith((*_NOT_READ,))
-    )
+    return is_cut or _compression_of(beginning) is not None
 
 
 def _compression_of(beginning: bytes) -> Compression | None:

@@ -84,10 +84,9 @@ class Kept:
         """Append bytes; `length` is their true length if some were dropped from them."""
         if not self.length:
             self._bytes = data  # most records are one line, which needs no copy
-        elif isinstance(self._bytes, bytearray):
-            self._bytes += data
         else:
-            self._bytes = bytearray(self._bytes)
+            if isinstance(self._bytes, bytes):
+                self._bytes = bytearray(self._bytes)
             self._bytes += data
         self.length += len(data) if length is None else length
         if len(self._bytes) > framing.MAX_RECORD:

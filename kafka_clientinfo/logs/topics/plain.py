@@ -28,7 +28,6 @@ _ANSWERED = b'{"topic'
 _LISTED = re.compile(rb'\{"errorCode":0,"name":"([^"]+)",(?:"topicId":"([^"]*)",)?(?:"isInternal":\w+,)?"partitions":')
 _ANSWERED_TOPIC = re.compile(rb'\{"topic(Id)?":"([^"]*)"')
 _LISTED_TOPIC = b'"partitions":'
-_NO_ID = NO_ID.encode()
 
 
 def json_record_mentions(
@@ -137,12 +136,10 @@ def _plain_metadata(data: bytes, at_response: int, end: int) -> Mentions | None:
     topics = _LISTED.findall(data, start, end)
     if data.count(_LISTED_TOPIC, start, end) != len(topics):
         return None
-    named = dict.fromkeys((name.decode("utf-8", "replace"), _id(topic_id)) for name, topic_id in topics)
+    named = dict.fromkeys(
+        (name.decode("utf-8", "replace"), _named(True, topic_id)[1] or None) for name, topic_id in topics
+    )
     return Mentions(None, named=tuple(named))
-
-
-def _id(text: bytes) -> str | None:
-    return None if not text or text == _NO_ID else text.decode("utf-8", "replace")
 
 
 def _partitions(numbers: list[bytes]) -> tuple[int, ...]:
