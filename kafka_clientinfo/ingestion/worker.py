@@ -41,14 +41,13 @@ from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, Reques
 from ..logs.server_log import FailedRequest
 from ..logs.unwrapping import splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
-from .broker_start import START_WINDOW, shows_broker_start
+from .broker_start import START_WINDOW, Restarts, shows_broker_start
 from .columnar import RequestRows
 from .debug_runs import DebugRuns, LoggedTimes, evidence, loggers_set
 from .discovery import framing_of, is_server_log
 from .omissions import Omissions
 from .planned import LOOKBACK, REPLACED, Split, sure_records
 from .repeated_hour import begins_with_second_reading
-from .restarts import Restarts
 from .storage import HeldFile
 from .topic_mentions import TopicCounts
 

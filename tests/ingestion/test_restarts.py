@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import restarts, worker
+from kafka_clientinfo.ingestion import broker_start, worker
 from tests.amounts import examples
 from tests.builders import NOON, api_key_struct_record, json_record, request_header_struct_record
 from tests.ingestion.splitting import Runs, read_in_splits
@@ -293,7 +293,7 @@ def test_however_a_log_is_cut_and_grows_it_shows_the_same(
 ) -> None:
     lines = list(Broker().does([step for life in lives for step in (("restart", 0), *FIRST, *life)]))
     log = b"".join(lines)
-    with patch.object(restarts, "LOOKBACK", lookback), patch.object(restarts, "RESTART_WINDOWS", (3, 8)):
+    with patch.object(broker_start, "LOOKBACK", lookback), patch.object(broker_start, "RESTART_WINDOWS", (3, 8)):
         whole = [shown(file) for file in Runs(path).read(log).files.values()]
         _, split, _ = read_in_splits(path, split_bytes, 4)
         assert [shown(split)] == whole
