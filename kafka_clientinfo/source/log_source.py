@@ -1,7 +1,10 @@
-"""The data source itself: a thin layer over planning and reading."""
+"""The data source itself, a thin layer over planning and reading: in a task, splits become batches of one table."""
 
+import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -9,9 +12,31 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from ..config.settings import Settings
+from ..errors import InputError
+from ..ingestion.arrow_schema import arrow_fields
 from ..ingestion.plan import make_plan
-from .options import Options, parse_options
-from .rows import Work, divided, read, splits_until, table_schema, warn
+from ..ingestion.planned import REPLACED, PlannedFile, Problem, Split, in_tasks, record_boundary, splits_of
+from ..ingestion.worker import SplitReader
+from ..printable import safe
+from .options import RECORDS, Options, parse_options
+
+_LOG = logging.getLogger("kafka_clientinfo.source")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a task reads.
+
+    Attributes:
+        splits: ranges of files.
+        options: the options of the reading.
+        at: the time of the reading, for `ingested_at`.
+    """
+
+    splits: tuple[Split, ...]
+    options: Options
+    at: datetime
 
 
 class KafkaRequestLog(DataSource):
@@ -82,3 +107,81 @@ class _FilteringReader(LogReader):
 
         for batch in super().read(partition):
             yield filtered(batch, self._filters)
+
+
+def table_schema(records: str) -> pa.Schema:
+    """Return the columns of a table as Arrow's, all nullable."""
+    return pa.schema(arrow_fields(records))
+
+
+def divided(splits: Sequence[Split], options: Options, tasks: int) -> list[Work]:
+    """Divide splits among tasks."""
+    now = datetime.now(UTC)
+    return [Work(own, options, now) for own in in_tasks(splits, tasks)]
+
+
+def splits_until(planned: PlannedFile, end: int | None, settings: Settings, tasks: int) -> list[Split]:
+    """Return the splits of a file's new bytes up to an offset; None reads to its end.
+
+    Each begins where no record goes on, as far as the bytes before it show: a task cannot know what the others find.
+    """
+    if planned.compressed:
+        return [Split(planned, planned.resume_at, end)]
+    starts: list[int] = []
+    for split in splits_of(planned, settings, tasks):
+        start = split.start if split.start == planned.resume_at else record_boundary(planned, split.start)
+        if start < (planned.end if end is None else end) and (not starts or start > starts[-1]):
+            starts.append(start)
+    return [Split(planned, start, stop) for start, stop in zip(starts, [*starts[1:], end], strict=True)]
+
+
+def warn(problems: Sequence[Problem]) -> None:
+    """Log the files that are not read; to the driver's log, as Spark takes no messages of a data source."""
+    for problem in problems:
+        _LOG.warning("%s is not read (%s): %s", safe(problem.path), problem.kind, safe(problem.detail))
+
+
+def read(work: Work) -> Iterator[pa.RecordBatch]:
+    """Read the splits of a task.
+
+    Raises:
+        InputError: a file was replaced since it was planned, and what was planned is not found under another name; the file
+            was cut inside a record, so that its rows would be wrong; or rows cannot be made.
+    """
+    for split in work.splits:
+        reader = yield from _rows(split, work)
+        if reader.error == REPLACED:
+            reader = yield from _rows(_found_again(split, work), work)
+        if reader.error == REPLACED:
+            raise InputError(f"{split.file.path}: {REPLACED}; read again")
+        if split.end is not None and reader.end > split.end:
+            raise InputError(
+                f"{split.file.path}: a record goes on after byte {split.end}, where another task began to read, as clients "
+                f"wrote text that looks like records; read with the option split_bytes above {split.file.end}"
+            )
+        if reader.error is not None:
+            _LOG.warning("%s: %s", safe(split.file.path), safe(reader.error))
+
+
+def _rows(split: Split, work: Work) -> Generator[pa.RecordBatch, None, SplitReader]:
+    """Yield the rows of a split; return its reader, which knows how the reading ended."""
+    schema = table_schema(work.options.records)
+    reader = SplitReader(split, work.options.settings.log_zone, reads_topics=False)
+    for kind, rows in reader.parts():
+        if kind == RECORDS[work.options.records]:
+            columns = {field.name: array for field, array in zip(rows.schema, rows.columns, strict=True)}
+            if "ingested_at" in schema.names:
+                columns["ingested_at"] = pa.repeat(pa.scalar(work.at, schema.field("ingested_at").type), len(rows))
+            yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    return reader
+
+
+def _found_again(split: Split, work: Work) -> Split:
+    """Return the split in the file that holds its log now: rotated logs have another name, or are compressed."""
+    row = split.file.ledger_row
+    ledger: Mapping[str, Mapping[str, Any]] = {split.file.file_id: row} if row else {}
+    plan = make_plan(work.options.files(), ledger, work.options.settings, 1)
+    for file in plan.files:
+        if file.file_id == split.file.file_id:
+            return split._replace(file=replace(file, is_over=split.file.is_over))
+    raise InputError(f"{split.file.path}: {REPLACED}, and its log is not found under another name; read again")

@@ -20,8 +20,8 @@ from ..errors import ConfigError, InputError
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, PlannedFile, Problem, Split, complete_until, record_boundary
 from ..logs.reader import record_start, resume_point
+from .log_source import Work, divided, read, splits_until, warn
 from .options import Options
-from .rows import Work, divided, read, splits_until, warn
 
 Positions = dict[str, dict[str, Any]]
 """Where each log was read to, by file_id."""

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from kafka_clientinfo.errors import ConfigError, InputError
 from kafka_clientinfo.ingestion import planned
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.source import rows as source_rows
-from kafka_clientinfo.source.log_source import LogReader
-from kafka_clientinfo.source.rows import divided, splits_until, table_schema
+from kafka_clientinfo.source import log_source
+from kafka_clientinfo.source.log_source import LogReader, divided, splits_until, table_schema
 from kafka_clientinfo.tables.spec import table_spec
 from tests.amounts import examples
 from tests.builders import TEXT_RECORDS, json_record
@@ -52,7 +51,7 @@ def test_tasks_that_know_nothing_of_each_other_read_the_rows_of_one(
         plan = make_plan(options.files(), {}, options.settings, 1)
         splits = [split for file in plan.files for split in splits_until(file, None, options.settings, 1 << 20)]
         works = divided(splits, options, 1 << 20)
-        found = without_time(row for work in works for batch in source_rows.read(work) for row in batch.to_pylist())
+        found = without_time(row for work in works for batch in log_source.read(work) for row in batch.to_pylist())
         assert found == read_all(path, split_bytes=str(1 << 40))
 
 
@@ -135,7 +134,7 @@ def test_options_are_read_whatever_their_case() -> None:
 
 
 def test_the_columns_are_those_of_the_table() -> None:
-    for records in source_rows.RECORDS:
+    for records in log_source.RECORDS:
         assert table_schema(records).names == list(table_spec(records).column_names)
 
 
