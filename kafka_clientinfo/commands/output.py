@@ -292,7 +292,12 @@ def write_private(path: Path, content: bytes, option: str) -> None:
         try:
             with open(descriptor, "wb") as file:
                 file.write(content)
-            _put_in_place(Path(name), path, content)
+            try:
+                Path(name).replace(path)
+            except OSError as error:
+                if error.errno not in _NO_RENAME:
+                    raise
+                _write(path, content)
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
@@ -301,17 +306,12 @@ def write_private(path: Path, content: bytes, option: str) -> None:
         ) from None
 
 
-def _put_in_place(part: Path, path: Path, content: bytes) -> None:
-    """Rename the file `part` to `path`, or write `path` in place if the file system cannot rename."""
-    try:
-        part.replace(path)
-    except OSError as error:
-        if error.errno not in _NO_RENAME:
-            raise
-        with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
-            with suppress(OSError):  # some mounts of buckets have no modes
-                os.fchmod(file.fileno(), 0o600)  # others may have had the right to read it
-            file.write(content)
+def _write(path: Path, content: bytes) -> None:
+    """Write a file in place, and take from others the right to read it if it existed."""
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
+        with suppress(OSError):  # some mounts of buckets have no modes
+            os.fchmod(file.fileno(), 0o600)
+        file.write(content)
 
 
 def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST, blocks: bool = True) -> str:
