@@ -24,7 +24,8 @@ def reads() -> Columns:
 
 def earlier() -> Mapping[str, LookBack]:
     """Take the results of the connection's earlier ApiVersions requests."""
-    refused, invalid = (F.col("error_code") == code for code in (_UNSUPPORTED, _INVALID))
+    refused = F.col("error_code") == _UNSUPPORTED
+    invalid = F.col("error_code") == _INVALID
     was_judged = is_api_versions() & F.col("error_code").isNotNull()
     return {
         "last_api_versions_error": last_before(F.col("error_code"), was_judged),
