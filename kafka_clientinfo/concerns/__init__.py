@@ -1,4 +1,4 @@
-"""The concerns: one package per subject on which connections are judged; see `connections.concern`."""
+"""The concerns: one module or package per subject on which connections are judged; see `connections.concern`."""
 
 import pkgutil
 from functools import lru_cache
@@ -9,6 +9,6 @@ from ..connections.concern import Concern
 
 @lru_cache(maxsize=1)
 def concerns() -> tuple[Concern, ...]:
-    """Return all concerns, sorted by name; every package in this folder declares one as `CONCERN`."""
-    packages = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
-    return tuple(import_module(f"{__name__}.{name}").CONCERN for name in packages)
+    """Return all concerns, sorted by name; each module and package in this folder declares one as `CONCERN`."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(import_module(f"{__name__}.{name}").CONCERN for name in names)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.concerns.client_software.rules import compared_versions, policy_verdicts
+from kafka_clientinfo.concerns.client_software import compared_versions, policy_verdicts
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.spark.arrow_rows import relation_of

@@ -3,13 +3,13 @@
 Severities and advice of the rules are in schemas/rules/client_id.toml.
 """
 
-from ...config.settings import Settings
-from ...connections.boundaries import has_header_v3
-from ...connections.concern import Aggregates, Columns, RequestRule, is_api_versions
-from ...connections.engine import Column, F
-from ...connections.judged import requests_where
-from ...connections.table import has_broker_name, is_client, only_of_clients
-from ...connections.texts import sorted_texts
+from ..config.settings import Settings
+from ..connections.boundaries import has_header_v3
+from ..connections.concern import Aggregates, Columns, Concern, RequestRule, is_api_versions
+from ..connections.engine import Column, F
+from ..connections.judged import requests_where
+from ..connections.table import has_broker_name, is_client, only_of_clients
+from ..connections.texts import sorted_texts
 
 _INSTANCE_ID_BYTES = 16
 
@@ -126,3 +126,12 @@ REQUEST_RULES = {
         "client_id_is_like_a_brokers", "client id {client_id!r} from {remote_host:an unknown host}", _shows_a_client
     ),
 }
+
+
+CONCERN = Concern(
+    name="client_id",
+    predicates=predicates,
+    aggregates=aggregates,
+    columns=columns,
+    request_rules=REQUEST_RULES,
+)

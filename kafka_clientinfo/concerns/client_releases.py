@@ -10,11 +10,11 @@ from functools import reduce
 from operator import or_
 from typing import TypeVar
 
-from ...config.settings import Settings
-from ...connections.concern import Aggregates, Columns
-from ...connections.engine import Column, F
-from ...connections.texts import constant_list, constant_map
-from ...releases.client_signatures import (
+from ..config.settings import Settings
+from ..connections.concern import Aggregates, Columns, Concern
+from ..connections.engine import Column, F
+from ..connections.texts import constant_list, constant_map
+from ..releases.client_signatures import (
     BOUNDS,
     GENERATIONS,
     WORD_BITS,
@@ -150,3 +150,11 @@ def _of_generation(generation: Column, tables: Mapping[str, _Table], constant: C
 
 def _text(words: Iterable[int]) -> str:
     return " ".join(map(str, words))
+
+
+CONCERN = Concern(
+    name="client_releases",
+    aggregates=aggregates,
+    after=("api_versions", "client_behaviour"),
+    columns=columns,
+)

@@ -7,23 +7,25 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
-from ...config.settings import Settings
-from ...connections.boundaries import any_before, first_up_to_now, has_header_v3
-from ...connections.concern import (
+from ..config.settings import Settings
+from ..connections.boundaries import any_before, first_up_to_now, has_header_v3
+from ..connections.concern import (
     HEARTBEATS,
     Aggregates,
     Columns,
+    Concern,
     ConnectionRule,
     LookBack,
+    Reads,
     RequestRule,
     is_api_versions,
 )
-from ...connections.engine import Column, F
-from ...connections.judged import requests_where
-from ...connections.table import is_client, only_of_clients
-from ...connections.texts import body_text, sentence, sorted_texts
-from ...protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
-from ...protocol.primitives import ZERO_UUID
+from ..connections.engine import Column, F
+from ..connections.judged import requests_where
+from ..connections.table import is_client, only_of_clients
+from ..connections.texts import body_text, sentence, sorted_texts
+from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
+from ..protocol.primitives import ZERO_UUID
 
 _TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 _HEX_UUID = r"\A[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}\z"
@@ -252,3 +254,15 @@ def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     telemetry = other_telemetry_id()
     message = sentence("client instance id {client_instance_id!r}, in telemetry {telemetry!r}", telemetry=telemetry)
     return {"telemetry_id_different": ConnectionRule(telemetry.isNotNull(), message)}
+
+
+CONCERN = Concern(
+    name="client_instance_id",
+    reads=Reads(made=reads),
+    earlier=earlier,
+    predicates=predicates,
+    aggregates=aggregates,
+    columns=columns,
+    request_rules=REQUEST_RULES,
+    connection_rules=connection_rules,
+)

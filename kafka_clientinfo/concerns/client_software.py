@@ -6,18 +6,27 @@ Severities and advice of the rules are in schemas/rules/client_software.toml.
 from collections.abc import Mapping
 from string import ascii_lowercase, ascii_uppercase
 
-from ...config.patterns import LONGEST_TEXT
-from ...config.policy import VERSION, Policy
-from ...config.settings import Settings
-from ...connections.boundaries import last_before
-from ...connections.concern import Aggregates, Columns, ConnectionRule, LookBack, RequestRule, is_api_versions
-from ...connections.engine import Column, F
-from ...connections.judged import is_api_versions_success, requests_where
-from ...connections.table import is_exempt, only_of_clients
-from ...connections.texts import any_of, body_text, constant_map, looked_up, sentence, shown, sorted_texts
-from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
-from ...releases.client_libraries import BINDINGS
-from ...releases.client_signatures import BOUNDS, libraries, number_of_words, words_by_library
+from ..config.patterns import LONGEST_TEXT
+from ..config.policy import VERSION, Policy
+from ..config.settings import Settings
+from ..connections.boundaries import last_before
+from ..connections.concern import (
+    Aggregates,
+    Columns,
+    Concern,
+    ConnectionRule,
+    LookBack,
+    Reads,
+    RequestRule,
+    is_api_versions,
+)
+from ..connections.engine import Column, F
+from ..connections.judged import is_api_versions_success, requests_where
+from ..connections.table import is_exempt, only_of_clients
+from ..connections.texts import any_of, body_text, constant_map, looked_up, sentence, shown, sorted_texts
+from ..protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
+from ..releases.client_libraries import BINDINGS
+from ..releases.client_signatures import BOUNDS, libraries, number_of_words, words_by_library
 
 _UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST)
 _AS_AGGREGATED = ("software_valid_by_kip", "software_valid_by_broker", "software_resets", "software_changes")
@@ -322,3 +331,20 @@ def _policy_rules(settings: Settings, software: Column) -> dict[str, ConnectionR
         )
         for verdict, rule in _POLICY_RULES.items()
     }
+
+
+CONCERN = Concern(
+    name="client_software",
+    reads=Reads(
+        looked_back_at=("sent_software_name", "sent_software_version"),
+        carried=("client_software_version",),
+        made=reads,
+    ),
+    earlier=earlier,
+    predicates=predicates,
+    aggregates=aggregates,
+    after=("api_versions", "client_id", "client_behaviour", "client_releases"),
+    columns=columns,
+    request_rules=REQUEST_RULES,
+    connection_rules=connection_rules,
+)

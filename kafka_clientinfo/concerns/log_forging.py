@@ -1,7 +1,7 @@
 """The rule on requests with the beginning of a log record inside a text; see schemas/rules/log_forging.toml."""
 
-from ...connections.concern import Columns, RequestRule
-from ...connections.engine import F
+from ..connections.concern import Columns, Concern, Reads, RequestRule
+from ..connections.engine import F
 
 
 def predicates() -> Columns:
@@ -18,3 +18,11 @@ REQUEST_RULES = {
         lambda: F.col("role") != "forwarding",
     )
 }
+
+
+CONCERN = Concern(
+    name="log_forging",
+    reads=Reads(carried=("forged_lines",)),
+    predicates=predicates,
+    request_rules=REQUEST_RULES,
+)

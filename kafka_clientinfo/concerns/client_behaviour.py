@@ -1,10 +1,10 @@
 """How a connection begins: what shows the library of a client whatever it calls itself, in words."""
 
-from ...config.settings import Settings
-from ...connections.concern import Aggregates, Columns, is_api_versions
-from ...connections.engine import Column, F
-from ...logs.apis import SASL_APIS
-from ...protocol import ApiKey
+from ..config.settings import Settings
+from ..connections.concern import Aggregates, Columns, Concern, is_api_versions
+from ..connections.engine import Column, F
+from ..logs.apis import SASL_APIS
+from ..protocol import ApiKey
 
 _EARLY = 16
 """How many of a connection's first requests count as its beginning."""
@@ -64,3 +64,11 @@ def _asked() -> Column:
 def _text(work: Column) -> Column:
     """Return the API and version of a request as one text; null if there is none."""
     return F.when(work.isNotNull(), F.concat_ws(" ", work["api"], work["version"].cast("string")))
+
+
+CONCERN = Concern(
+    name="client_behaviour",
+    aggregates=aggregates,
+    after=("api_versions",),
+    columns=columns,
+)
