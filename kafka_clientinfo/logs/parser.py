@@ -21,7 +21,7 @@ from .clock import LogClock
 from .connection import remote_end
 from .duplicates import RecentRequests
 from .framing import MAX_RECORD, RawRecord
-from .generations import json
+from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
 from .record_marks import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, PREFIX, TOTAL_TIME, prefix_of, strip_logger
@@ -35,7 +35,7 @@ from .request_event import (
     RequestEvent,
 )
 from .server_log import FailedRequest, failed_request
-from .tearing import TEXT_FORMS, holds_json_start
+from .tearing import holds_json_start
 from .topics.bodies import name_text_mentions, struct_mentions
 from .topics.mentions import NOTHING, Mentions
 from .topics.plain import json_record_mentions
@@ -45,7 +45,9 @@ Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 T = TypeVar("T")
 _GENERATIONS: tuple[tuple[bytes, Callable[[bytes], LoggedRequest]], ...] = (
     (b'{"', json.read),
-    *((begin, read) for begin, read, _ in TEXT_FORMS),
+    (b"RequestHeader(apiKey=", text.read_request_header_struct),
+    (b"{api_key=", text.read_api_key_struct),
+    (b"Name:", text.read_name_text),
 )
 _TRACED_LOGGER = re.compile(rb"[^\n]{0,2000}?\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\r?\n")
 """The line before a stack trace."""

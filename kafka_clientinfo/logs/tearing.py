@@ -70,7 +70,7 @@ _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E
 _TAIL_LINE = 8 << 10
 """Bytes; longer than principal, listener and software, which follow the times of a request in text."""
 _Read = Callable[[bytes], LoggedRequest]
-TEXT_FORMS: tuple[tuple[bytes, _Read, re.Pattern[bytes]], ...] = (
+_TEXT: tuple[tuple[bytes, _Read, re.Pattern[bytes]], ...] = (
     (
         b"RequestHeader(apiKey=",
         text.read_request_header_struct,
@@ -181,7 +181,7 @@ def is_whole(record: bytes) -> bool:
     message = message[prefix.end() + len(COMPLETED) :]
     if message.startswith(b'{"'):
         return b"\n" not in message and reads(json.read, message)
-    for begin, read, once in TEXT_FORMS:
+    for begin, read, once in _TEXT:
         if message.startswith(begin):
             is_one = len(_TAIL.findall(message)) == 1 and len(once.findall(message)) == 1
             return is_one and _is_closed(message, once) and reads(read, message)
