@@ -144,20 +144,20 @@ class FetchSessions:
         ended: list[SessionUse] = []
         if session.epoch <= 0:
             if session.named:
-                ended += self._end(session.named)
+                ended += self._close(session.named, is_over=True)
             if not session.goes_on:
                 return ended, False
-            ended += self._end(session.goes_on)
+            ended += self._close(session.goes_on, is_over=True)
             part = self._begin(session.goes_on, key, True, 0, at)
         elif session.goes_on not in ("", session.named):
-            return self._end(session.named), False
+            return self._close(session.named, is_over=True), False
         else:
             part, broken = self._part(session, key, at)
             ended += broken
         self._open.move_to_end(part.session)
         ended += self._note(part, at, session, uses)
         if not session.goes_on:  # refused, as the broker has dropped the session
-            ended += self._end(part.session)
+            ended += self._close(part.session, is_over=True)
         if len(self._open) > MOST_SESSIONS:
             ended += self._close(next(iter(self._open)))
         return ended, True
@@ -168,7 +168,7 @@ class FetchSessions:
         The arguments are those of `fetch`; returns uses that are counted now.
         """
         if session.epoch <= 0 or not session.goes_on:
-            return self._end(session.named)
+            return self._close(session.named, is_over=True)
         part, broken = self._part(session, key, at)
         part.last_epoch = session.epoch
         return broken
@@ -239,10 +239,6 @@ class FetchSessions:
         requests, known.since = fetches - known.since, None
         known.counted += requests
         return SessionUse(part.key, topic, requests, known.first_at, last_at) if requests else None
-
-    def _end(self, session: str) -> list[SessionUse]:
-        """End a session; a part that holds its beginning says nothing more of it."""
-        return self._close(session, is_over=True)
 
     def _close(self, session: str, is_over: bool = False, is_broken: bool = False) -> list[SessionUse]:
         """Close a part; without a need for other parts, it is counted at once and says nothing more of its session."""
