@@ -18,7 +18,8 @@ File = Mapping[str, Any]
 """A row of `ingested_files`."""
 
 _ALLOWED = timedelta(minutes=1)
-"""The most by which logs of one broker overlap: neighbouring records are out of order by less than a second."""
+"""The most by which logs of one broker overlap, less the steps back of their clocks: neighbouring records are out of
+order by less than a second."""
 _broker = itemgetter("cluster", "broker")
 
 
@@ -52,15 +53,11 @@ def _overlapping(files: Iterable[File]) -> list[File]:
     latest: File | None = None
     by_id: dict[str, File] = {}
     for file in files:
-        if latest is not None and _overlap(latest, file) > _ALLOWED:
-            by_id |= {latest["file_id"]: latest, file["file_id"]: file}
+        if latest is not None:
+            end = min(latest["last_logged_at"], file["last_logged_at"])
+            steps_back = max(latest["step_back_ms"] or 0, file["step_back_ms"] or 0)
+            if end - file["first_logged_at"] - timedelta(milliseconds=steps_back) > _ALLOWED:
+                by_id |= {latest["file_id"]: latest, file["file_id"]: file}
         if latest is None or file["last_logged_at"] > latest["last_logged_at"]:
             latest = file
     return list(by_id.values())
-
-
-def _overlap(before: File, after: File) -> timedelta:
-    """Return the time that two logs have in common, less the steps back of their clocks."""
-    end = min(before["last_logged_at"], after["last_logged_at"])
-    steps = max(before["step_back_ms"] or 0, after["step_back_ms"] or 0)
-    return end - after["first_logged_at"] - timedelta(milliseconds=steps)  # type: ignore[no-any-return]
