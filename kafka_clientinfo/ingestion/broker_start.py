@@ -95,7 +95,11 @@ def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
         is_among_first = all((_listener(event), before) in indexes for before in range(_index(event)))
         if event.connection_id in of_brokers and is_among_first and (_has_index(event) or _is_first(event)):
             return True
-    return _are_at_once([(event.logged_at, _listener(event)) for event in logged if _index(event) == 0])
+    first_of_processors = sorted((event.logged_at, _listener(event)) for event in logged if _index(event) == 0)
+    return any(
+        later - earlier <= _AT_ONCE and listener != other_listener
+        for (earlier, listener), (later, other_listener) in itertools.combinations(first_of_processors, 2)
+    )
 
 
 def shows_restart(first: Sequence[AnyRequest], before: Mapping[str, int]) -> bool:
@@ -205,14 +209,6 @@ def _index(event: AnyRequest) -> int:
     """Return the INDEX of a connection on its network processor; `_NO_INDEX` if none is logged."""
     index = _INDEX.search(event.connection_id) if _has_index(event) else None
     return int(index[1]) if index else _NO_INDEX
-
-
-def _are_at_once(openings: Iterable[tuple[int, str]]) -> bool:
-    """Return whether two listeners got a connection at about the same time."""
-    return any(
-        later - earlier <= _AT_ONCE and listener != other_listener
-        for (earlier, listener), (later, other_listener) in itertools.combinations(sorted(openings), 2)
-    )
 
 
 class Restarts:
