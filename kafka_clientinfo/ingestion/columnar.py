@@ -230,7 +230,11 @@ class RequestRows:
         columns = self._plain_columns() if self._count else {}
         if self._events:
             others = dict(zip(_TYPES, arrays_of(self._events, EVENT_SCHEMA), strict=True))
-            columns = _merged(columns, others) if columns else others
+            if columns:
+                both = {name: pa.concat_arrays([columns[name], others[name]]) for name in _TYPES}
+                order = pc.array_sort_indices(both["byte_offset"])
+                others = {name: column.take(order) for name, column in both.items()}
+            columns = others
         self._clear()
         columns["is_duplicate"] = self._duplicates.flags(columns)
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=EVENT_SCHEMA), mentions
@@ -274,12 +278,6 @@ def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]
     return {name: pa.array(column, _TYPES[name]).take(where) for name, column in zip(names, values, strict=True)}
 
 
-def _merged(left: Columns, right: Columns) -> Columns:
-    both = {name: pa.concat_arrays([left[name], right[name]]) for name in _TYPES}
-    order = pc.array_sort_indices(both["byte_offset"])
-    return {name: column.take(order) for name, column in both.items()}
-
-
 class BatchDuplicates:
     """Marks the duplicates in a file's batches, in order; it shares the record parser's recent requests.
 
@@ -309,7 +307,10 @@ class BatchDuplicates:
         """Return for each row whether it is a duplicate; all rows have a key. Empty if none is."""
         recent_prints = self._prints
         if recent_prints is None:
-            recent_prints = _prints(_columns_of(self._recent.keys()))
+            keys = self._recent.keys()
+            recent = {"connection_id": pa.array([key.connection_id for key in keys], pa.string())}
+            recent |= {name: pa.array([getattr(key, name) for key in keys], pa.float64()) for name in _NUMBERS}
+            recent_prints = _prints(recent)
         prints = np.concatenate((recent_prints, _prints(columns)))
         if len(np.unique(prints)) == len(prints):
             self._recent.add_distinct(_keys({name: column[-MEMORY:] for name, column in columns.items()}))
@@ -327,12 +328,6 @@ def _keys(columns: Columns) -> Iterator[tuple[DuplicateKey, float]]:
 def _list(column: pa.Array) -> list[Any]:
     values: list[Any] = column.to_pylist() if pa.types.is_string(column.type) else column.to_numpy().tolist()
     return values
-
-
-def _columns_of(keys: list[DuplicateKey]) -> Columns:
-    """Return the remembered keys as columns for `_prints`."""
-    texts = {"connection_id": pa.array([key.connection_id for key in keys], pa.string())}
-    return texts | {name: pa.array([getattr(key, name) for key in keys], pa.float64()) for name in _NUMBERS}
 
 
 def _prints(columns: Columns) -> Prints:
