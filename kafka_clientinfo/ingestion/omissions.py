@@ -65,7 +65,16 @@ class Omissions:
         Returns:
             For each request, whether it shows that requests are left out; and whether it shows that none are.
         """
-        rows, indexes = _counted(events)
+        columns = [
+            *map(events.column, _STEP),
+            pc.fill_null(pc.greater_equal(events["replica_id"], 0), False),
+            pc.fill_null(pc.equal(events["client_software_name"], _COUNTS_OVER_ALL), False),
+        ]
+        # Requests count if they were logged at DEBUG and sent on the connection itself.
+        counts = pc.and_(pc.not_equal(events["log_level"], "INFO"), pc.invert(events["is_forwarded"]))
+        indexes: _Numbers = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
+        rows = pa.Table.from_arrays(columns, schema=_SCHEMA)
+        rows = rows if len(indexes) == len(rows) else rows.filter(counts)
         before = len(self._rows)
         whole = pa.concat_tables([self._rows, rows])
         left_out, none = (np.zeros(len(events), dtype=np.bool_) for _ in range(2))
@@ -77,21 +86,6 @@ class Omissions:
         last_block = int(np.searchsorted(offsets, offsets[-1] // BLOCK * BLOCK))  # it may go on
         self._rows = whole.slice(last_block)
         return left_out, none
-
-
-def _counted(events: pa.RecordBatch) -> tuple[pa.Table, _Numbers]:
-    """Return the requests that count (at DEBUG, and sent on the connection itself), and their indexes."""
-    rows = pa.Table.from_arrays(
-        [
-            *map(events.column, _STEP),
-            pc.fill_null(pc.greater_equal(events["replica_id"], 0), False),
-            pc.fill_null(pc.equal(events["client_software_name"], _COUNTS_OVER_ALL), False),
-        ],
-        schema=_SCHEMA,
-    )
-    counts = pc.and_(pc.not_equal(events["log_level"], "INFO"), pc.invert(events["is_forwarded"]))
-    indexes: _Numbers = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
-    return rows if len(indexes) == len(rows) else rows.filter(counts), indexes
 
 
 def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
