@@ -126,25 +126,22 @@ class SplitReader:
             InputError: an unexpected error, with file and offset.
         """
         try:
-            yield from self._parts()
+            try:
+                with self.file.open() as raw:
+                    yield from self._read(HeldFile(raw, self.file.size, self.on_read, self.file.alignment))
+            except CorruptFile as error:
+                self.pending = max(0, error.offset - self.end)
+                self._stopped(f"{error} after byte {error.offset} of its content")
+            except _ReplacedError:
+                self.error = REPLACED
+            except OSError as error:
+                self.pending, self.waiting = 0, None
+                self._stopped(f"cannot be read on: {error.strerror or error}")
+            yield from self.flush()
+            yield from self.mentions()
         except Exception as error:
             position = f"{self.file.path}: cannot be read after byte {self.end}"
             raise InputError(f"{position}: {type(error).__name__}: {error}") from error
-
-    def _parts(self) -> Iterator[Part]:
-        try:
-            with self.file.open() as raw:
-                yield from self._read(HeldFile(raw, self.file.size, self.on_read, self.file.alignment))
-        except CorruptFile as error:
-            self.pending = max(0, error.offset - self.end)
-            self._stopped(f"{error} after byte {error.offset} of its content")
-        except _ReplacedError:
-            self.error = REPLACED
-        except OSError as error:
-            self.pending, self.waiting = 0, None
-            self._stopped(f"cannot be read on: {error.strerror or error}")
-        yield from self.flush()
-        yield from self.mentions()
 
     def _read(self, file: HeldFile) -> Iterator[Part]:
         self._check_identity(file)
