@@ -74,14 +74,8 @@ class Tables(Protocol):
 
     root: str
 
-    def exists(self, name: str) -> bool:
-        """Return whether the table exists."""
-
     def state(self) -> State | None:
         """Return the state of the warehouse; None if there is no warehouse. Raises what `state_of` raises."""
-
-    def size(self, name: str) -> TableSize:
-        """Return the size of a table that exists."""
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Answer SQL; a table that does not exist has no rows.
@@ -93,6 +87,12 @@ class Tables(Protocol):
 
 class StoredTables(Tables, Protocol):
     """Tables that are stored as Delta, with their layout."""
+
+    def exists(self, name: str) -> bool:
+        """Return whether the table exists."""
+
+    def size(self, name: str) -> TableSize:
+        """Return the size of a table that exists."""
 
     def layout(self, name: str) -> TableLayout | None:
         """Return the columns, constraints and properties of a table; None if it does not exist."""
