@@ -15,7 +15,7 @@ from pyspark.sql import Row
 from kafka_clientinfo.connections.engine import running_on
 from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS
 from kafka_clientinfo.scan.dataframe import SparkSession
-from kafka_clientinfo.scan.derive import DUCKDB
+from kafka_clientinfo.scan.memory import DUCKDB
 
 _numbers = count()
 

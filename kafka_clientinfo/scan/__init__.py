@@ -1,6 +1,6 @@
 """The steps of a build on DuckDB: the same rules as on Spark, without a JVM.
 
-The rules are functions in `connections` and `concerns` over columns and relations. `derive` runs them on `column`,
+The rules are functions in `connections` and `concerns` over columns and relations. `memory` runs them on `column`,
 `functions` and `dataframe` in place of `pyspark.sql` (see `connections.engine`). Then the same functions return DuckDB's
 SQL, and no rule is written twice. If a function works differently on DuckDB, the one here makes up for it.
 

@@ -28,14 +28,18 @@ class SparkSession:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
 
-    def relation(self, rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
-        """Make a relation of rows with these columns in Spark's DDL; times become those without a zone."""
-        name = f"rows{next(_numbers)}"
+    def create(self, name: str, rows: Sequence[Sequence[Any]], ddl: str) -> None:
+        """Create or replace a table of rows with these columns in Spark's DDL; times become those without a zone."""
         kinds = ((column, kind.removesuffix(" NOT NULL")) for column, kind in split_fields(ddl))
         items = ", ".join(f"CAST({quoted_name(c)} AS {duckdb_type(kind)}) AS {quoted_name(c)}" for c, kind in kinds)
         self.connection.register("given", arrow_table(rows, ddl))
-        self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {items} FROM given")
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {items} FROM given")
         self.connection.unregister("given")
+
+    def relation(self, rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
+        """Make a relation of rows; see `create`."""
+        name = f"rows{next(_numbers)}"
+        self.create(name, rows, ddl)
         return self.table(name)
 
     def table(self, name: str) -> "DataFrame":

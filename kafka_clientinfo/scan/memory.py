@@ -1,33 +1,34 @@
-"""The tables of a build in memory: requests as they are read, and the tables derived from them."""
+"""The tables of a build in memory: requests as they are read, and the tables that the rules derive from them on DuckDB."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from contextlib import suppress
+from graphlib import TopologicalSorter
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..config.settings import Settings
-from ..connections.coverage import with_log_coverage
-from ..ingestion.arrow_schema import FAILED_TYPE, MENTION_TYPE, REQUEST_TYPE, Part
+from ..connections.coverage import periods_of, with_log_coverage
+from ..connections.engine import Engine, running_on
+from ..ingestion.arrow_schema import Part
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
-from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, bind, in_utc
+from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, bind, in_utc
 from ..runs.reference_tables import ROWS
-from ..spark.arrow_rows import TIMESTAMP, arrow_table
+from ..runs.steps import needed, steps
 from ..tables.dialects import duckdb_macros
 from ..tables.spec import table_spec
-from ..tables.types import duckdb_type, quoted_text
-from .derive import derive
+from ..tables.types import quoted_name, quoted_text
+from ..tables.views import DUCKDB as DUCKDB_SQL
+from ..tables.views import ViewSettings, definition, definitions, stored_tables
+from . import functions
+from .column import Window
+from .dataframe import SparkSession
 
-_TABLES = {
-    "request": ("requests", REQUEST_TYPE),
-    "failed": ("failed_requests", FAILED_TYPE),
-    "mention": ("topic_mentions", MENTION_TYPE),
-}
-"""The table for each kind of rows, and the type of its rows."""
-
-_NEVER = "TIMESTAMP '1970-01-01'"
+DUCKDB = Engine(functions, Window)
+_TABLES = {"request": "requests", "failed": "failed_requests", "mention": "topic_mentions"}
+"""The table for each kind of rows."""
+_INGESTED_AT = "TIMESTAMP '1970-01-01'"
 
 
 class MemoryTables:
@@ -41,35 +42,30 @@ class MemoryTables:
     def __init__(self, settings: Settings, scratch: str = "") -> None:
         self._settings = settings
         self._database = duckdb.connect()
+        self._session = SparkSession(self._database)
         own = (f"temp_directory = {quoted_text(scratch)}", "preserve_insertion_order = false")
         for setting in (*DUCKDB_SETTINGS, *own):
             self._database.execute(f"SET {setting}")
         for macro in duckdb_macros(settings.log_zone):
             self._database.execute(macro)
-        for name, kind in _TABLES.values():
-            self._take(pa.schema(list(kind)).empty_table(), f"CREATE TABLE {name} AS", _without_zones(name, kind))
-        for name, rows in ROWS.items():
-            spec = table_spec(name)
-            self._take(arrow_table(rows(), spec.ddl), f"CREATE TABLE {name} AS", "*")
+        for name, rows in {**dict.fromkeys(_TABLES.values(), list), **ROWS}.items():
+            self._session.create(name, rows(), table_spec(name).ddl)
         self.set_files([])
 
     def add(self, part: Part) -> None:
         """Append rows to their table; rejected records are dropped."""
         if part.kind in _TABLES:
-            name, kind = _TABLES[part.kind]
-            self._take(pa.Table.from_batches([part.rows]), f"INSERT INTO {name}", _without_zones(name, kind))
+            self._database.register("arrived", pa.Table.from_batches([part.rows]))
+            items = f"*, {_INGESTED_AT} AS ingested_at"
+            self._database.execute(f"INSERT INTO {_TABLES[part.kind]} BY NAME SELECT {items} FROM arrived")
+            self._database.unregister("arrived")
 
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replace the table ingested_files, and correct times in a repeated hour, for which all files are needed."""
-        columns = [column for column in table_spec("ingested_files").columns if "map" not in column.type]
+        spec = table_spec("ingested_files")
         files = self._set_right(rows)
         self._files = list(with_log_coverage(files.values(), self._settings, files).values())
-        values = [[row[column.name] for column in columns] for row in self._files]
-        items = ", ".join(
-            f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"' for column in columns
-        )
-        files = arrow_table(values, ", ".join(f"{column.name} {column.type}" for column in columns))
-        self._take(files, "CREATE OR REPLACE TABLE ingested_files AS", items)
+        self._session.create(spec.name, [[row[name] for name in spec.column_names] for row in self._files], spec.ddl)
 
     def _set_right(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
         """Correct times that were read as the wrong one of a repeated hour; return the rows of all files by file_id."""
@@ -81,26 +77,35 @@ class MemoryTables:
             files[move.file_id] = moved_row(files[move.file_id], move)
         return files
 
-    def _take(self, rows: pa.Table, statement: str, items: str) -> None:
-        self._database.register("arrived", rows)
-        self._database.execute(f"{statement} SELECT {items} FROM arrived")
-        self._database.unregister("arrived")
-
     def derive(self, wanted: Iterable[str] | None = None) -> None:
-        """Create the derived tables of the requests that were added; see `derive.derive`."""
-        derive(self._database, self._files, self._settings, wanted)
+        """Create the derived tables of the requests that were added, and all views over tables that are there.
 
-    def exists(self, name: str) -> bool:
-        """Return whether the table exists."""
-        found = "SELECT 1 FROM information_schema.tables WHERE table_name = ?"
-        return bool(self._database.execute(found, [name]).fetchall())
+        `wanted` are the names of the tables and views to make, besides what they need; None for all.
+        """
+        session, by_name = self._session, steps()
+        with running_on(DUCKDB):
+            relations: dict[str, Any] = {
+                "requests": session.table("requests"),
+                "new_requests": session.table("requests"),
+                "periods": periods_of(self._files, self._settings),
+                "relation": session.relation,
+                "judged_before": None,
+                "stored_broker_hosts": None,
+                "settings": self._settings,
+            }
+            tables = by_name if wanted is None else {table for name in wanted for table in stored_tables(name)}
+            for name in TopologicalSorter(needed(by_name.keys() & tables)).static_order():
+                relation: Any = by_name[name].make(relations)  # a `dataframe.DataFrame`
+                self._database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")
+                relations[name] = session.table(name)
+        given = ViewSettings.of(self._settings)
+        for name in definitions():
+            with suppress(duckdb.CatalogException):
+                query = definition(name, DUCKDB_SQL, given, quoted_name)
+                self._database.execute(f"CREATE OR REPLACE TEMP VIEW {quoted_name(name)} AS {query}")
 
     def state(self) -> None:
         """Return None: tables in memory have no warehouse with a state."""
-
-    def size(self, name: str) -> TableSize:
-        """Return the number of rows of a table that exists; it has no files."""
-        return TableSize(self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0], 0, 0)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Run SQL with tables and parameters in braces, as `queries.Tables` does."""
@@ -108,20 +113,3 @@ class MemoryTables:
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])
-
-    def save(self, name: str, path: Path) -> None:
-        """Write all columns of a table to a Parquet file, with times in UTC."""
-        rows = self._database.sql(f"SELECT * FROM {name}").to_arrow_table()
-        kinds = [pa.field(f.name, TIMESTAMP if pa.types.is_timestamp(f.type) else f.type) for f in rows.schema]
-        pq.write_table(rows.cast(pa.schema(kinds)), path)
-
-
-def _without_zones(name: str, kind: pa.StructType) -> str:
-    """Return the SELECT list for rows of a table that were read: times without a zone, and a constant ingested_at."""
-    read = {field.name for field in kind}
-    times = (
-        f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"'
-        for column in table_spec(name).columns
-        if "timestamp" in column.type and column.name in read
-    )
-    return f"* REPLACE ({', '.join(times)}), {_NEVER} AS ingested_at"

@@ -14,7 +14,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.runs import steps
 from kafka_clientinfo.runs.reference_tables import ROWS
 from kafka_clientinfo.scan import MemoryTables
-from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.spark.arrow_rows import TIMESTAMP, relation_of
 from kafka_clientinfo.tables.spec import table_spec, view_specs
 from kafka_clientinfo.tables.views import SPARK, ViewSettings, definition, definitions
 from tests.equality import OF_READING
@@ -48,6 +48,13 @@ def in_arrow(tables: MemoryTables, name: str) -> pa.Table:
     """Take a table, in the declared columns."""
     columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns)
     return tables._database.sql(f"SELECT {columns} FROM {name}").to_arrow_table()
+
+
+def save(tables: MemoryTables, name: str, path: Path) -> None:
+    """Write all columns of a table to a Parquet file, with times in UTC."""
+    rows = tables._database.sql(f"SELECT * FROM {name}").to_arrow_table()
+    kinds = [pa.field(f.name, TIMESTAMP if pa.types.is_timestamp(f.type) else f.type) for f in rows.schema]
+    pq.write_table(rows.cast(pa.schema(kinds)), path)
 
 
 def assert_same(found: pa.Table, expected: pa.Table, name: str) -> None:

@@ -276,6 +276,7 @@ def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "compressed": False,
                 "first_record_offset": 0,
                 "pending_bytes": 0,
+                "ignored": None,
             }
             | {"resume_hash": "", "requests": len(times), "rejected": 0, "first_logged_at": times[0], "damage": None}
             | {"last_logged_at": list(accumulate(times, max))[-1], "step_back_ms": step_back_ms(times), "batch_id": "1"}

@@ -13,7 +13,7 @@ from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.runs import steps
 from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.scan.dataframe import SparkSession
-from kafka_clientinfo.scan.derive import DUCKDB
+from kafka_clientinfo.scan.memory import DUCKDB
 from kafka_clientinfo.tables.spec import table_specs
 from tests.concerns.cases import with_needed
 from tests.frames import judge_requests, request

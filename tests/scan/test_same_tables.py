@@ -13,7 +13,7 @@ from kafka_clientinfo.ingestion.arrow_schema import Part
 from kafka_clientinfo.scan import MemoryTables
 from tests.frames import as_stored, frame
 
-from .comparing import DERIVED, assert_same, by_spark, in_arrow
+from .comparing import DERIVED, assert_same, by_spark, in_arrow, save
 from .golden import GOLDEN, SETTINGS, altered, described, in_memory, log_of, read_samples
 
 
@@ -60,7 +60,7 @@ def test_the_tables_of_altered_and_made_requests_are_the_same(
     relations: dict[str, Any] = {"settings": settings}
     stored = ("requests", "failed_requests", "topic_mentions")
     for name in stored:
-        made.save(name, tmp_path / f"{name}.parquet")
+        save(made, name, tmp_path / f"{name}.parquet")
         relations[name] = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
     for name in stored:  # DuckDB's times have no zone
         relations[name] = as_stored(relations[name], name)

@@ -18,7 +18,7 @@ from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.releases.client_signatures import GENERATIONS
 from kafka_clientinfo.scan.dataframe import SparkSession
-from kafka_clientinfo.scan.derive import DUCKDB
+from kafka_clientinfo.scan.memory import DUCKDB
 from tests.scanned import scanned
 
 from . import fleet
