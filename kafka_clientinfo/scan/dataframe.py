@@ -4,12 +4,12 @@ A relation is the SQL after FROM with the names of its columns, and the statemen
 computes nothing until the rows are queried. A statement that several others read is planned and computed once.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import count as numbers
-from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -19,14 +19,16 @@ from ..tables.types import duckdb_type, quoted_name, split_fields
 from .column import Column, Scope, named
 
 _numbers: Iterator[int] = numbers()
+_NAME = re.compile(r"\b_q\d+\b")
+"""The name of a statement."""
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "full_outer": "FULL JOIN", "left_semi": "SEMI JOIN"}
 
 
+@dataclass(frozen=True)
 class SparkSession:
     """A connection to DuckDB, with the methods of a relation's `sparkSession` that the rules use."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection = connection
+    connection: duckdb.DuckDBPyConnection
 
     def create(self, name: str, rows: Sequence[Sequence[Any]], ddl: str) -> None:
         """Create or replace a table of rows with these columns in Spark's DDL; times become those without a zone."""
@@ -50,75 +52,53 @@ class SparkSession:
         return [row[0] for row in self.connection.execute(f"DESCRIBE {statement}").fetchall()]
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A statement, with the names of the statements that it reads, repeated for each reading."""
-
-    sql: str
-    reads: tuple[str, ...]
-
-
-_NO_STATEMENTS: Mapping[str, Statement] = MappingProxyType({})
-
-
+@dataclass(frozen=True, eq=False)
 class DataFrame:
     """A relation.
 
-    Args:
-        session: the connection to DuckDB.
+    Attributes:
+        sparkSession: the connection to DuckDB.
         source: the SQL after FROM.
         columns: the names of its columns.
         scope: the aliases of relations in `source`.
-        reads: the names of the statements that `source` reads.
-        statements: these by name, and those that they read, each after those that it reads itself.
+        statements: by name, those that `source` reads, and those that they read, each after those that it reads itself.
     """
 
-    def __init__(
-        self,
-        session: SparkSession,
-        source: str,
-        columns: Iterable[str],
-        scope: Scope = frozenset(),
-        reads: tuple[str, ...] = (),
-        statements: Mapping[str, Statement] = _NO_STATEMENTS,
-    ) -> None:
-        self.sparkSession = session
-        self.columns = list(columns)
-        self._source = source
-        self._scope = scope
-        self._reads = reads
-        self._statements = statements
+    sparkSession: SparkSession  # noqa: N815
+    source: str
+    columns: list[str]
+    scope: Scope = frozenset()
+    statements: Mapping[str, str] = field(default_factory=dict)
 
     def sql(self) -> str:
         """Return the statement that selects its rows."""
-        return self._sql(f"SELECT * FROM {self._source}")
+        return self._sql(f"SELECT * FROM {self.source}")
 
     def _sql(self, statement: str) -> str:
         """Return a statement about `source` with those that it reads."""
-        reads = Counter([*self._reads, *(name for made in self._statements.values() for name in made.reads)])
+        reads = Counter(_NAME.findall(" ".join([statement, *self.statements.values()])))
         tables = (
-            f"{name} AS {'' if reads[name] > 1 else 'NOT '}MATERIALIZED ({made.sql})"
-            for name, made in self._statements.items()
+            f"{name} AS {'' if reads[name] > 1 else 'NOT '}MATERIALIZED ({sql})"
+            for name, sql in self.statements.items()
         )
-        return f"WITH {', '.join(tables)} {statement}" if self._statements else statement
+        return f"WITH {', '.join(tables)} {statement}" if self.statements else statement
 
-    def _made(self, statement: str, columns: Iterable[str], *others: "DataFrame") -> "DataFrame":
+    def _made(self, statement: str, columns: list[str], *others: "DataFrame") -> "DataFrame":
         """Return the relation of a statement that reads this relation and others."""
         name = f"_q{next(_numbers)}"
-        reads = sum((other._reads for other in others), self._reads)
-        statements = self._with_statements(*others) | {name: Statement(statement, reads)}
-        return DataFrame(self.sparkSession, name, columns, frozenset(), (name,), statements)
+        statements = self._with_statements(*others) | {name: statement}
+        return DataFrame(self.sparkSession, name, columns, statements=statements)
 
-    def _with_statements(self, *others: "DataFrame") -> dict[str, Statement]:
-        return reduce(lambda known, other: known | dict(other._statements), others, dict(self._statements))
+    def _with_statements(self, *others: "DataFrame") -> dict[str, str]:
+        return reduce(lambda known, other: known | dict(other.statements), others, dict(self.statements))
 
     def alias(self, name: str) -> "DataFrame":
-        made = self._made(f"SELECT * FROM {self._source}", self.columns) if self._scope else self
-        source = f"{made._source} AS {quoted_name(name)}"
-        return DataFrame(self.sparkSession, source, self.columns, frozenset({name}), made._reads, made._statements)
+        made = self._made(f"SELECT * FROM {self.source}", self.columns) if self.scope else self
+        source = f"{made.source} AS {quoted_name(name)}"
+        return DataFrame(self.sparkSession, source, self.columns, frozenset({name}), made.statements)
 
     def _item(self, column: Column, name: str) -> str:
-        return f"{column.render(self._scope)} AS {quoted_name(name)}"
+        return f"{column.render(self.scope)} AS {quoted_name(name)}"
 
     def select(self, *columns: "Column | str") -> "DataFrame":
         """Select columns by path, expressions, `*`, or all fields of a struct (`name.*`)."""
@@ -127,16 +107,16 @@ class DataFrame:
         for column in columns:
             if isinstance(column, str) and column.endswith("*"):
                 items.append(column)
-                fields_of = f"SELECT {column} FROM {self._source}"
+                fields_of = f"SELECT {column} FROM {self.source}"
                 names += self.columns if column == "*" else self.sparkSession.columns_of(self._sql(fields_of))
             else:
                 expression = named(column)
                 names.append(expression.name or f"_c{len(names)}")
                 items.append(self._item(expression, names[-1]))
-        return self._made(f"SELECT {', '.join(items)} FROM {self._source}", names)
+        return self._made(f"SELECT {', '.join(items)} FROM {self.source}", names)
 
     def where(self, condition: Column) -> "DataFrame":
-        return self._made(f"SELECT * FROM {self._source} WHERE {condition.render(self._scope)}", self.columns)
+        return self._made(f"SELECT * FROM {self.source} WHERE {condition.render(self.scope)}", self.columns)
 
     def withColumns(self, columns: Mapping[str, Column]) -> "DataFrame":  # noqa: N802
         own = [columns[name].alias(name) if name in columns else named_as_is(name) for name in self.columns]
@@ -149,10 +129,10 @@ class DataFrame:
         return self.select(*(named_as_is(name) for name in self.columns if name not in names))
 
     def distinct(self) -> "DataFrame":
-        return self._made(f"SELECT DISTINCT * FROM {self._source}", self.columns)
+        return self._made(f"SELECT DISTINCT * FROM {self.source}", self.columns)
 
     def unionByName(self, other: "DataFrame") -> "DataFrame":  # noqa: N802
-        union = f"SELECT * FROM {self._source} UNION ALL BY NAME SELECT * FROM {other._source}"
+        union = f"SELECT * FROM {self.source} UNION ALL BY NAME SELECT * FROM {other.source}"
         return self._made(union, self.columns, other)
 
     def join(self, other: "DataFrame", on: "Sequence[str | Column] | str", how: str) -> "DataFrame":
@@ -164,11 +144,11 @@ class DataFrame:
             names = [*self.columns, *(name for name in rest if name not in keys)]
             using = ", ".join(quoted_name(str(key)) for key in keys)
             return self._made(f"SELECT * FROM {text} USING ({using})", names, other)
-        scope = self._scope | other._scope
+        scope = self.scope | other.scope
         condition = reduce(lambda left, right: left & right, (key for key in keys if isinstance(key, Column)))
         names = [*self.columns, *rest]
-        source, statements = f"{text} ON {condition.render(scope)}", self._with_statements(other)
-        return DataFrame(self.sparkSession, source, names, scope, (*self._reads, *other._reads), statements)
+        source = f"{text} ON {condition.render(scope)}"
+        return DataFrame(self.sparkSession, source, names, scope, self._with_statements(other))
 
     def groupBy(self, *keys: "Column | str") -> "Grouped":  # noqa: N802
         return Grouped(self, [named(key) for key in keys])
@@ -180,19 +160,19 @@ def named_as_is(name: str) -> Column:
 
 
 def _as_side(relation: DataFrame) -> str:
-    return relation._source if relation._scope else f"{relation._source} AS _q{next(_numbers)}"
+    return relation.source if relation.scope else f"{relation.source} AS _q{next(_numbers)}"
 
 
+@dataclass(frozen=True)
 class Grouped:
     """A relation grouped by some columns."""
 
-    def __init__(self, relation: DataFrame, keys: Sequence[Column]) -> None:
-        self._relation = relation
-        self._keys = keys
+    relation: DataFrame
+    keys: Sequence[Column]
 
     def agg(self, *aggregates: Column) -> DataFrame:
-        by = ", ".join(str(position) for position in range(1, len(self._keys) + 1))
-        relation, columns = self._relation, [*self._keys, *aggregates]
+        by = ", ".join(str(position) for position in range(1, len(self.keys) + 1))
+        relation, columns = self.relation, [*self.keys, *aggregates]
         items = ", ".join(relation._item(column, column.name) for column in columns)
-        grouped = f"SELECT {items} FROM {relation._source}" + (f" GROUP BY {by}" if by else "")
+        grouped = f"SELECT {items} FROM {relation.source}" + (f" GROUP BY {by}" if by else "")
         return relation._made(grouped, [column.name for column in columns])
