@@ -5,7 +5,8 @@ relation has that alias, and else a column with a struct.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..tables.types import duckdb_type, quoted_name, quoted_text
@@ -15,28 +16,28 @@ Scope = frozenset[str]
 Render = Callable[[Scope], str]
 
 
-def _method(template: str) -> "Callable[..., Column]":
-    """Return a method that fills a template with the column and the method's arguments."""
-    return lambda self, *others: call(template, self, *map(literal, others))
+def method(template: str) -> "Callable[..., Column]":
+    """Return a method, or a function, of a column, or its name, and of constants; it fills a template with them."""
+    return lambda first, *others: call(template, named(first), *map(literal, others))
 
 
 def _infix(word: str) -> "Callable[..., Column]":
-    return _method(f"({{}} {word} {{}})")
+    return method(f"({{}} {word} {{}})")
 
 
+@dataclass(eq=False)
 class Column:
     """An expression.
 
-    Args:
+    Attributes:
         render: returns its SQL.
         name: the name of its column; empty if it has none.
         cases: the branches of a `when` without `otherwise`, to which more can be added.
     """
 
-    def __init__(self, render: Render, name: str = "", cases: tuple["Case", ...] = ()) -> None:
-        self.render = render
-        self.name = name
-        self.cases = cases
+    render: Render
+    name: str = ""
+    cases: tuple["Case", ...] = ()
 
     def alias(self, name: str) -> "Column":
         return Column(self.render, name)
@@ -65,9 +66,9 @@ class Column:
     def rlike(self, pattern: str) -> "Column":
         return call("regexp_matches({}, {})", self, literal(re2(pattern)))
 
-    between = _method("({} BETWEEN {} AND {})")
-    startswith, contains = _method("starts_with({}, {})"), _method("contains({}, {})")
-    isNull, isNotNull = _method("({} IS NULL)"), _method("({} IS NOT NULL)")  # noqa: N815
+    between = method("({} BETWEEN {} AND {})")
+    startswith, contains = method("starts_with({}, {})"), method("contains({}, {})")
+    isNull, isNotNull = method("({} IS NULL)"), method("({} IS NOT NULL)")  # noqa: N815
     eqNullSafe = _infix("IS NOT DISTINCT FROM")  # noqa: N815
 
     def __getitem__(self, key: Any) -> "Column":
@@ -80,8 +81,8 @@ class Column:
     __lt__, __le__, __gt__, __ge__ = map(_infix, ("<", "<=", ">", ">="))
     __and__, __or__ = _infix("AND"), _infix("OR")
     __add__, __sub__, __mul__, __truediv__ = map(_infix, "+-*/")
-    __rsub__, __rmul__ = _method("({1} - {0})"), _method("({1} * {0})")
-    __invert__, __neg__ = _method("(NOT {})"), _method("(- {})")
+    __rsub__, __rmul__ = method("({1} - {0})"), method("({1} * {0})")
+    __invert__, __neg__ = method("(NOT {})"), method("(- {})")
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
@@ -172,31 +173,29 @@ def re2(pattern: str) -> str:
     return translated
 
 
+@dataclass(frozen=True, eq=False)
 class WindowSpec:
     """The window of a window function: partition, order, and the SQL of its frame, or an empty text for the default."""
 
-    def __init__(self, parts: Iterable["Column | str"], order: Iterable["Column | str"] = (), frame: str = "") -> None:
-        self._parts = [named(part) for part in parts]
-        self._order = [named(column) for column in order]
-        self._frame = frame
+    parts: Sequence[Column]
+    order: Sequence[Column] = ()
+    frame: str = ""
 
     def orderBy(self, *order: "Column | str") -> "WindowSpec":  # noqa: N802
         """Order its rows, nulls first."""
-        return WindowSpec(self._parts, order, self._frame)
+        return replace(self, order=list(map(named, order)))
 
     def rowsBetween(self, first: int, last: int) -> "WindowSpec":  # noqa: N802
-        return WindowSpec(self._parts, self._order, f"ROWS BETWEEN {_bound(first)} AND {_bound(last)}")
+        return replace(self, frame=f"ROWS BETWEEN {_bound(first)} AND {_bound(last)}")
 
     def render(self, scope: Scope) -> str:
-        text = f"PARTITION BY {', '.join(part.render(scope) for part in self._parts)}"
-        if self._order:
-            text += " ORDER BY " + ", ".join(f"{column.render(scope)} ASC NULLS FIRST" for column in self._order)
-        return f"{text} {self._frame}".rstrip()
+        text = f"PARTITION BY {', '.join(part.render(scope) for part in self.parts)}"
+        if self.order:
+            text += " ORDER BY " + ", ".join(f"{column.render(scope)} ASC NULLS FIRST" for column in self.order)
+        return f"{text} {self.frame}".rstrip()
 
 
 def _bound(offset: int) -> str:
-    if offset == Window.currentRow:
-        return "CURRENT ROW"
     return "UNBOUNDED PRECEDING" if offset == Window.unboundedPreceding else f"{-offset} PRECEDING"
 
 
@@ -208,4 +207,4 @@ class Window:
 
     @staticmethod
     def partitionBy(*parts: Column | str) -> WindowSpec:  # noqa: N802
-        return WindowSpec(parts)
+        return WindowSpec(list(map(named, parts)))

@@ -10,7 +10,7 @@ from itertools import count as numbers
 from typing import Any
 
 from ..tables.types import quoted_name, quoted_text
-from .column import Column, Scope, WindowSpec, call, cased, literal, named, path, re2
+from .column import Column, Scope, WindowSpec, call, cased, literal, method, named, path, re2
 from .json_kinds import read_json
 
 ColumnOrName = Column | str
@@ -44,24 +44,18 @@ def _simple(template: str) -> Callable[..., Column]:
     return lambda *arguments: call(template, *map(named, arguments))
 
 
-def _of_first(template: str) -> Callable[..., Column]:
-    """Return a function of a column, or its name, and of constants."""
-    return lambda first, *others: call(template, named(first), *map(literal, others))
-
-
 def _listing(begin: str, between: str = ", ", end: str = ")") -> Callable[..., Column]:
     """Return a function of any number of columns."""
     return lambda *arguments: call(begin + between.join("{}" for _ in arguments) + end, *map(named, arguments))
 
 
-coalesce, greatest, least = (_listing(f"{name}(") for name in ("coalesce", "greatest", "least"))
-length, rtrim = (_simple(f"{name}({{}})") for name in ("length", "rtrim"))
+coalesce, greatest = _listing("coalesce("), _listing("greatest(")
+length, rtrim = _simple("length({})"), _simple("rtrim({})")
 octet_length = _simple("strlen({})")
 md5 = _simple("md5({})")
 xxhash64 = _listing("hash(")  # other numbers than Spark's, which no table holds
-hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
-bin = _simple("bin({})")  # noqa: A001
-base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")
+hex, bin = _simple("hex({})"), _simple("bin({})")  # noqa: A001
+unbase64 = _simple("from_base64({})")
 floor = _simple("CAST(floor({}) AS BIGINT)")
 unix_micros = _simple("epoch_us({})")
 unix_seconds = _simple("CAST(floor(epoch_us({}) / 1000000) AS BIGINT)")
@@ -74,7 +68,6 @@ sort_array = _simple("list_sort({}, 'ASC', 'NULLS FIRST')")
 array_union = _simple("list_distinct(list_concat({}, {}))")
 explode = _simple("unnest({})")
 row_number = _simple("row_number()")
-dense_rank = _simple("dense_rank()")
 bool_or, bool_and = _simple("bool_or({})"), _simple("bool_and({})")
 bit_and = _simple("bit_and({})")
 min, max = _simple("min({})"), _simple("max({})")  # noqa: A001
@@ -138,11 +131,6 @@ def struct(*fields: ColumnOrName) -> Column:
     return Column(render)
 
 
-def make_dt_interval(*, secs: Column) -> Column:
-    """Make an interval."""
-    return call("to_microseconds(CAST({} * 1000000 AS BIGINT))", secs)
-
-
 def create_map(*pairs: ColumnOrName) -> Column:
     """Make a map of alternating keys and values; DuckDB refuses duplicate keys."""
     return call("map({}, {})", array(*pairs[::2]), array(*pairs[1::2]))
@@ -158,11 +146,11 @@ def array_compact(values: ColumnOrName) -> Column:
     return filter(values, lambda item: item.isNotNull())
 
 
-substring, translate = _of_first("substring({}, {}, {})"), _of_first("translate({}, {}, {})")
-split = _of_first("string_split_regex({}, {})")
-array_contains, array_join = _of_first("list_contains({}, {})"), _of_first("array_to_string({}, {})")
-element_at = _of_first("({}[{}])")
-get = _of_first("({}[CAST({} AS BIGINT) + 1])")
+substring, translate = method("substring({}, {}, {})"), method("translate({}, {}, {})")
+split = method("string_split_regex({}, {})")
+array_contains, array_join = method("list_contains({}, {})"), method("array_to_string({}, {})")
+element_at = method("({}[{}])")
+get = method("({}[CAST({} AS BIGINT) + 1])")
 """Returns an element of a list; indexes start at 0, and the result is null after the last element."""
 try_element_at = _simple("map_extract_value({}, {})")
 map_keys, map_values = _simple("map_keys({})"), _simple("map_values({})")
@@ -238,12 +226,6 @@ def sum(column: ColumnOrName) -> Column:  # noqa: A001
 def count(column: ColumnOrName) -> Column:
     """Count rows, or rows in which a column is not null."""
     return call("count(*)") if isinstance(column, str) and column == "*" else call("count({})", named(column))
-
-
-def count_distinct(*columns: ColumnOrName) -> Column:
-    """Count the distinct combinations of columns without nulls."""
-    none_null = _listing("(", " IS NOT NULL AND ", " IS NOT NULL)")(*columns)
-    return call("count(DISTINCT {}) FILTER (WHERE {})", _listing("(")(*columns), none_null)
 
 
 def _at_an_end(name: str) -> Callable[..., Column]:
