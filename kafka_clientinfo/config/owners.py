@@ -36,7 +36,7 @@ class OwnerRule:
 
     owner: Owner
     patterns: Mapping[str, tuple[str, ...]]
-    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    networks: tuple[IPv4Network | IPv6Network, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,8 @@ class Owners:
 
 
 def _fits(rule: OwnerRule, texts: Mapping[str, Sequence[str]]) -> bool:
-    for kind in KINDS:
+    for kind, patterns in rule.patterns.items():
         networks = rule.networks if kind == "hosts" else ()
-        patterns = rule.patterns[kind]
         if (patterns or networks) and not any(
             _matches(patterns, text) or _is_within(networks, text) for text in texts[kind]
         ):
@@ -109,9 +108,7 @@ def load_owners(path: str) -> Owners:
 def parse_owners(text: str, source: str) -> Owners:
     """Parse owners from the text of their TOML file; see `load_owners`."""
     data = parsed(text, source)
-    unknown = sorted(set(data) - {"owners"})
-    if unknown:
-        raise ConfigError(f"{source}: unknown property {unknown[0]!r}; begin each rule with [[owners]]")
+    check_names(data, ("owners",), source, fix="begin each rule with [[owners]]")
     entries = data.get("owners")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries) or not entries:
         raise ConfigError(f"{source}: there are no rules; begin each with [[owners]]")

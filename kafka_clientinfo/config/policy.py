@@ -135,9 +135,7 @@ def _software(data: Mapping[str, Any], source: str) -> tuple[tuple[str, str | No
     for name in sorted(data):
         where = f"software.{name}"
         entry = _table(data, name, source, "software.")
-        unknown = sorted(set(entry) - {"minimum"})
-        if unknown:
-            raise ConfigError(f"{source}: {where}: unknown property {unknown[0]!r}; known is minimum")
+        check_names(entry, ("minimum",), f"{source}: {where}", fix="known is minimum")
         minimum = entry.get("minimum")
         if minimum is not None and (not isinstance(minimum, str) or re.match(VERSION, minimum) is None):
             raise ConfigError(f'{source}: {where}: minimum is {shown(minimum)}; give a version such as "3.0.0"')

@@ -33,14 +33,17 @@ def parsed(text: str, source: str) -> dict[str, Any]:
         raise ConfigError(f"{source}: not valid TOML: {error}") from None
 
 
-def check_names(data: Mapping[str, Any], known: Iterable[str], where: str, kind: str = "property") -> None:
-    """Check that a table has only known names.
+def check_names(
+    data: Mapping[str, Any], known: Iterable[str], where: str, kind: str = "property", fix: str = ""
+) -> None:
+    """Check that a table has only known names; the error gives these, or `fix`.
 
     Raises:
         ConfigError: it has another one.
     """
     if unknown := sorted(set(data) - set(known)):
-        raise ConfigError(f"{where}: unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")
+        fix = fix or f"known are {', '.join(known)}"
+        raise ConfigError(f"{where}: unknown {kind} {unknown[0]!r}; {fix}")
 
 
 def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
