@@ -31,7 +31,6 @@ _DECLARED = {
     "protocol/test_codec.py": "protocol/decoder protocol/encoder",
     "questions/test_topics.py": "commands/topics",
     "report/test_report.py": "commands/report",
-    "tables/test_views.py": "runs/reference_tables",
     "test_by_name.py": "commands/build commands/ingest",
     "test_packaging.py": "commands/prepare",
     "warehouse/test_warehouse.py": "warehouse/commit",

@@ -19,7 +19,10 @@ from ..ingestion.planned import Problem
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..questions.spark_tables import store_views
+from ..spark.arrow_rows import relation_of
+from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
+from ..tables.spec import table_spec
 from ..tables.types import sql_time
 from ..tables.views import ViewSettings
 from ..warehouse.address import address_in
@@ -32,7 +35,7 @@ from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, nothing_yet
-from .reference_tables import write_reference_tables
+from .steps import ROWS
 
 if TYPE_CHECKING:
     from ..questions.duckdb_tables import LocalTables
@@ -181,7 +184,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         derivation = Derivation(lake, settings, made_with, until, newest, files, ingested.requests_since(until))
         derivation.run(report.stage)
         with report.stage("reference tables"):
-            write_reference_tables(lake, __version__)
+            _write_reference_tables(lake)
         lake.create_missing(lake.specs)
         report.tables = lake.rows(_counter(lake))
         of_views = ViewSettings.of(settings)
@@ -191,6 +194,17 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
             failed |= store_views(lake, settings.stored_views)
         report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
     return report
+
+
+def _write_reference_tables(lake: Warehouse) -> None:
+    """Write the tables that are missing, or were written by another release of the package."""
+    built_with = (lake.state.built_with or "").partition(" ")[0]
+
+    def write(name: str) -> None:
+        if built_with != __version__ or not lake.exists(name):
+            lake.overwrite(name, relation_of(lake.spark, ROWS[name](), table_spec(name).ddl), __version__)
+
+    at_once(write, ROWS)
 
 
 def _local(lake: Warehouse) -> "LocalTables | None":

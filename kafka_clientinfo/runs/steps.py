@@ -7,7 +7,7 @@ as its `write_mode` says.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,8 @@ from ..connections.judged import judged_requests
 from ..connections.table import connections
 from ..connections.violations import violations
 from ..errors import UnknownRelationError
+from ..releases.broker_releases import kafka_release_versions, kafka_releases
+from ..releases.client_libraries import client_library_versions
 from ..tables.spec import table_specs
 
 GIVEN_RELATIONS = frozenset(
@@ -26,6 +28,13 @@ GIVEN_RELATIONS = frozenset(
 )
 """What no step makes: relations, and `judged_before`, a `JudgedBefore` or None; `periods`, what
 `coverage.periods_of` returns; and `relation`, a function that makes a relation of rows and their DDL."""
+
+ROWS: Mapping[str, Callable[[], Sequence[tuple[Any, ...]]]] = {
+    "client_library_versions": client_library_versions,
+    "kafka_release_versions": kafka_release_versions,
+    "kafka_releases": kafka_releases,
+}
+"""Functions that return the rows of each reference table."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from ..connections.engine import Engine, running_on
 from ..ingestion.arrow_schema import Part
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, bind, in_utc
-from ..runs.reference_tables import ROWS
-from ..runs.steps import needed, steps
+from ..runs.steps import ROWS, needed, steps
 from ..tables.dialects import duckdb_macros
 from ..tables.spec import table_spec
 from ..tables.types import quoted_name, quoted_text

@@ -43,7 +43,11 @@ def written_rows(spark: SparkSession, table: str, folder: Path | None, metadata:
     return None if number is None else int(number)
 
 
-def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
-    """Return the newest version of a table; with `folder`, where no other run writes, read it from the names of files."""
+def snapshot(spark: SparkSession, table: str, folder: Path | None) -> DataFrame:
+    """Return a table as it is now; later writes do not change the result.
+
+    With `folder`, where no other run writes, the newest version is read from the names of files.
+    """
     files = [] if folder is None else table_log.newest_first(folder)
-    return int(files[0].stem if files else history(spark, table, 1)[0]["version"])
+    version = int(files[0].stem if files else history(spark, table, 1)[0]["version"])
+    return spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}")

@@ -23,7 +23,7 @@ from ..tables.types import sql_time
 from . import ddl
 from .address import Address
 from .claims import Claims
-from .commit import latest_version, write
+from .commit import snapshot, write
 from .replacement import REPLACE, merge, with_tombstones
 from .stores import remove_half_made, unless_not_made
 from .table_log import is_made
@@ -70,8 +70,7 @@ class JudgedTable:
             # Delta says of a missing path that it is no table when asked for a history, as of a folder of other files.
             if self._folder is None and ddl.detail(self.spark, self._table) is None:
                 return None
-            version = latest_version(self.spark, self._table, self._folder)
-            return self.spark.sql(f"SELECT * FROM {self._table} VERSION AS OF {version}")
+            return snapshot(self.spark, self._table, self._folder)
 
         return unless_not_made(self.address, JUDGED, load)
 

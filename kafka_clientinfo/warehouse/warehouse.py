@@ -21,7 +21,7 @@ from ..tables.views import SPARK, ViewSettings, definition, is_view, not_a_table
 from . import ddl, replacement
 from .address import address_in
 from .claims import CLAIM, Claims, last_metadata
-from .commit import latest_version, write, written_rows
+from .commit import snapshot, write, written_rows
 from .creation import close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
 from .repair import mend, refuse_damaged
@@ -197,8 +197,7 @@ class Warehouse:
         """Return the table as it is now; later writes do not change the result."""
         if not self.exists(name):
             return self.read(name)
-        version = latest_version(self.spark, self.table(name), self.folder(name))
-        return self.spark.sql(f"SELECT * FROM {self.table(name)} VERSION AS OF {version}")
+        return snapshot(self.spark, self.table(name), self.folder(name))
 
     def count(self, name: str) -> int:
         """Return the number of rows in the table; Delta knows it without reading them."""

@@ -14,7 +14,7 @@ from kafka_clientinfo.questions.impact import Impact, impact
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.releases import broker_releases
 from kafka_clientinfo.releases.broker_releases import VERDICTS
-from kafka_clientinfo.runs.reference_tables import ROWS
+from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.tables.spec import CLIENT, table_spec
 from tests.commands.fleet_on_disk import fleet, use
 from tests.frames import at

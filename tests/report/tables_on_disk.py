@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.spark_tables import SparkTables
-from kafka_clientinfo.runs.reference_tables import ROWS
+from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.tables.spec import table_specs, view_specs
 from kafka_clientinfo.tables.views import is_view
 from kafka_clientinfo.warehouse.state import LEDGER, State

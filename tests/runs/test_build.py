@@ -76,7 +76,7 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     sizes: list[int] = []
     covered: list[Any] = []
     monkeypatch.setattr(pipeline, "cover_again", lambda lake, files, settings: covered.append(files))
-    monkeypatch.setattr(pipeline, "write_reference_tables", lambda lake, release: None)
+    monkeypatch.setattr(pipeline, "_write_reference_tables", lambda lake: None)
     monkeypatch.setattr(pipeline, "Derivation", derivation)
     monkeypatch.setattr(pipeline, "sized", lambda spark, size: sizes.append(size) or nullcontext())
     monkeypatch.setattr(pipeline, "SMALL_BYTES", 70 * REQUEST_BYTES)
@@ -120,7 +120,7 @@ def failing_views(done: list[Any]) -> dict[str, Any]:
         "cover_again": lambda lake, files, settings: None,
         "Derivation": lambda *of_build: SimpleNamespace(run=lambda stage: done.append("tables")),
         "sized": lambda spark, size: nullcontext(),
-        "write_reference_tables": lambda lake, release: done.append("reference tables"),
+        "_write_reference_tables": lambda lake: done.append("reference tables"),
         "make_views": make,
         "local_tables": lambda root: SimpleNamespace(write_views=write),
         "store_views": store,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.runs import steps
-from kafka_clientinfo.runs.reference_tables import ROWS
+from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.spark.arrow_rows import TIMESTAMP, relation_of
 from kafka_clientinfo.tables.spec import table_spec, view_specs
