@@ -9,9 +9,8 @@ from inspect import signature
 from itertools import count as numbers
 from typing import Any
 
-from ..tables.types import quoted_name, quoted_text
+from ..tables.types import duckdb_type, quoted_name, quoted_text, split_field, split_fields, split_type
 from .column import Column, Scope, WindowSpec, call, cased, literal, method, named, path, re2
-from .json_kinds import read_json
 
 ColumnOrName = Column | str
 _lambda_numbers: Iterator[int] = numbers()
@@ -99,8 +98,75 @@ def _json(text: ColumnOrName) -> Column:
 
 
 def from_json(text: ColumnOrName, schema: str) -> Column:
-    """Read JSON as a struct; a value of another type is null, see `read_json`."""
-    return read_json(_json(text), schema)
+    """Read JSON as a struct with the fields `name type, …`; a value of another kind than its type is null."""
+    source, fields = _json(text), ",".join(f"{name}:{kind}" for name, kind in split_fields(schema))
+    structure = '"' + _structure(f"struct<{fields}>").replace('"', '\\"') + '"'  # a JSON text, which holds the type
+    # A lambda over a list of one element serves as a variable, so that the JSON is read only once.
+    read = array(call("json_transform({}, {})", source, literal(structure)))
+    return call("({})[1]", transform(read, lambda whole: _converted(f"struct<{fields}>", whole, source, "$")))
+
+
+_WHOLE = ("int", "bigint")
+_NO_STRUCTS = "['ARRAY', 'BOOLEAN', 'BIGINT', 'UBIGINT', 'HUGEINT', 'UHUGEINT', 'DOUBLE', 'VARCHAR']"
+"""DuckDB's names of the kinds of JSON that are neither an object nor null."""
+_kind_of = method("json_type({}, {})")
+"""Returns the kind of JSON at a path, or those of all elements at `[*]`."""
+
+
+def _structure(type_: str) -> str:
+    """Return a type for `json_transform`, with JSON in place of whole numbers."""
+    word, parts = split_type(type_)
+    if word in _WHOLE:
+        return "JSON"
+    if word == "array":
+        return f"{_structure(parts[0])}[]"
+    if word == "struct":
+        fields = map(split_field, parts)
+        return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {_structure(field)}" for name, field in fields))
+    return duckdb_type(type_)
+
+
+def _converted(type_: str, value: Column, source: Column, at: str | None) -> Column:
+    """Convert a part of the result of `json_transform` to its type, as Spark does.
+
+    DuckDB by itself converts what it can: true, 1.5 and "7" to whole numbers, and a number in a list of structs to a
+    struct. Clients and damaged logs decide what JSON holds, so both engines must agree:
+
+        type          | rule
+        --------------|------------------------------------------------------------------------------------------
+        whole number  | read as JSON, which still shows quotes and fractions, and converted afterwards
+        list          | null if one of its elements is of another kind
+        struct        | null if the JSON has no object there
+
+    Lists of structs inside lists, and values inside maps, aren't checked: only this package writes JSON nested so deeply.
+
+    Args:
+        type_: the type, in Spark's words.
+        value: the part.
+        source: the JSON text.
+        at: the value's path in the JSON; None inside lists.
+    """
+    word, parts = split_type(type_)
+    if word in _WHOLE:
+        digits = value.cast("string")
+        return call(
+            f"TRY_CAST({{}} AS {duckdb_type(type_)})",
+            when(method("regexp_full_match({}, {})")(digits, "-?[0-9]+"), digits),
+        )
+    if word == "struct":
+        paths = ((name, kind, None if at is None else f"{at}.{name}") for name, kind in map(split_field, parts))
+        fields = (_converted(kind, value[name], source, inner).alias(name) for name, kind, inner in paths)
+        is_object = value.isNotNull() if at in (None, "$") else _kind_of(source, at) == "OBJECT"
+        return when(is_object, struct(*fields))
+    if word != "array":
+        return value
+    kind, _ = split_type(parts[0])
+    items = value if kind == "string" else transform(value, lambda item: _converted(parts[0], item, source, None))
+    if kind in _WHOLE:
+        return when(size(array_compact(items)) == size(array_compact(value)), items)
+    if at is None or kind != "struct":
+        return items
+    return when(call(f"(NOT list_has_any({{}}, {_NO_STRUCTS}))", _kind_of(source, f"{at}[*]")), items)
 
 
 def get_json_object(text: ColumnOrName, at: str) -> Column:

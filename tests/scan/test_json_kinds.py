@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.logs.json_bodies import json_body
-from kafka_clientinfo.scan.column import path
-from kafka_clientinfo.scan.json_kinds import read_json
+from kafka_clientinfo.scan.functions import from_json
 from tests.any_value import changed, odd_values, paths, value_at, written_json
 from tests.odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
 
@@ -26,7 +25,7 @@ NUMBERS = {"7": 7, "-0": 0, "true": None, "1.5": None, "7.0": None, "1e2": None,
 
 
 def by_duckdb(texts: list[str]) -> list[Any]:
-    read = read_json(path("body"), SCHEMA).render(frozenset())
+    read = from_json("body", SCHEMA).render(frozenset())
     return [row[0] for row in duckdb.execute(f"SELECT {read} FROM (SELECT unnest(?) AS body)", [texts]).fetchall()]
 
 
