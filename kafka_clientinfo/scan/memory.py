@@ -27,7 +27,6 @@ from .dataframe import SparkSession
 DUCKDB = Engine(functions, Window)
 _TABLES = {"request": "requests", "failed": "failed_requests", "mention": "topic_mentions"}
 """The table for each kind of rows."""
-_INGESTED_AT = "TIMESTAMP '1970-01-01'"
 
 
 class MemoryTables:
@@ -55,8 +54,8 @@ class MemoryTables:
         """Append rows to their table; rejected records are dropped."""
         if part.kind in _TABLES:
             self._database.register("arrived", pa.Table.from_batches([part.rows]))
-            items = f"*, {_INGESTED_AT} AS ingested_at"
-            self._database.execute(f"INSERT INTO {_TABLES[part.kind]} BY NAME SELECT {items} FROM arrived")
+            rows = "SELECT *, TIMESTAMP '1970-01-01' AS ingested_at FROM arrived"
+            self._database.execute(f"INSERT INTO {_TABLES[part.kind]} BY NAME {rows}")
             self._database.unregister("arrived")
 
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
