@@ -6,7 +6,6 @@ not compared with NOT NULL and CHECK: Delta refuses rows that break one, and ref
 check of the layout finds tables that do not declare them.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -162,31 +161,23 @@ def _placed(source: str) -> str:
 def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, Any]], state: State) -> Check:
     """Compare each file's rows with the ledger; if retention may have deleted rows of a file, only the sum over files."""
     findings: list[dict[str, Any]] = []
-    declared_of_lacking, rows_of_lacking = Counter[str](), Counter[str]()
+    sums: list[dict[str, Any]] = []
     for source in SOURCES:
+        declared_of_lacking = rows_of_lacking = 0
         for file in files:
             declared = counted_rows(file)[source]
             rows = stored.get((source, file["file_id"]), {"within": 0})["within"]
             may_lack = _may_lack(file, source, state)
             if rows > declared or (rows < declared and not may_lack):
-                findings.append(
-                    {
-                        "source": source,
-                        "file_id": file["file_id"],
-                        "path": file["path"],
-                        "declared": declared,
-                        "rows": rows,
-                    }
-                )
+                named = {name: file[name] for name in ("file_id", "path")}
+                findings.append({"source": source, **named, "declared": declared, "rows": rows})
             if may_lack:
-                declared_of_lacking[source] += declared
-                rows_of_lacking[source] += rows
-    for source in SOURCES:
-        declared, rows = declared_of_lacking[source], rows_of_lacking[source]
-        left = declared - state.deleted.get(source, 0)
-        if (declared or rows) and left != rows:
-            findings.append({"source": source, "file_id": None, "path": None, "declared": left, "rows": rows})
-    return check("rows of files", findings)
+                declared_of_lacking += declared
+                rows_of_lacking += rows
+        left = declared_of_lacking - state.deleted.get(source, 0)
+        if (declared_of_lacking or rows_of_lacking) and left != rows_of_lacking:
+            sums.append({"source": source, "file_id": None, "path": None, "declared": left, "rows": rows_of_lacking})
+    return check("rows of files", [*findings, *sums])
 
 
 def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
