@@ -14,7 +14,7 @@ from ..tables.spec import CLIENT
 from .filters import Scope
 from .impact import judged
 from .presenter import counted
-from .queries import Rows, same
+from .queries import Rows, grouped, same
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
@@ -137,11 +137,8 @@ def topics_of_clients(scope: Scope, most: int = 0) -> dict[tuple[Any, ...], list
         f"SELECT *, row_number() OVER (PARTITION BY {', '.join(CLIENT)} ORDER BY name) AS number FROM ({used}) AS u"
     )
     few = f" WHERE number <= {most}" if most else ""
-    rows = scope.tables.query(f"SELECT {', '.join(CLIENT)}, name FROM ({numbered}) AS n{few} ORDER BY name")
-    by_client: dict[tuple[Any, ...], list[str]] = {}
-    for *client, topic in rows:
-        by_client.setdefault(tuple(client), []).append(topic)
-    return by_client
+    rows = scope.tables.query(f"SELECT {', '.join(CLIENT)}, name FROM ({numbered}) AS n{few} ORDER BY name").dicts()
+    return {client: [row["name"] for row in own] for client, own in grouped(rows, CLIENT).items()}
 
 
 def losses(scope: Scope, target: str) -> Rows:
