@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import UNKNOWN
-from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED, release_numbers
+from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED
 from ..tables.spec import ADVICE, CLIENT
 
 FEW_HOSTS = 3
@@ -133,8 +133,15 @@ def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
 
 def _is_before(release: str, other: str) -> bool:
     """Return whether a release is older than another; names that are no numbers are never older."""
-    numbers = re.findall(r"[0-9]{1,6}", release.partition("-")[0])
-    return bool(numbers) and tuple(map(int, numbers)) < release_numbers(other)
+    return () != version_numbers(release) < version_numbers(other)
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a release, without zeros at the end, by which releases sort: 2.0 is 2.0.0, and before 2.0.1."""
+    numbers = [int(number) for number in re.findall(r"[0-9]{1,6}", version.partition("-")[0])]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def held_down_by(use: Mapping[str, Any]) -> str:

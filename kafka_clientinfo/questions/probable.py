@@ -12,7 +12,6 @@ that of `upgrade_impact` for a client with a known release, made for all release
 What a client states is never replaced: these are columns of their own, and only clients without a name have them.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from ..protocol import UNKNOWN
 from ..releases.broker_releases import REFUSED, TOO_OLD, releases
 from ..releases.client_libraries import LibraryRelease, library_of_behaviour
 from ..tables.spec import ADVICE, CLIENT
+from .presenter import version_numbers
 from .queries import grouped
 
 if TYPE_CHECKING:
@@ -71,14 +71,6 @@ def without_a_name(scope: "Scope") -> tuple[int, int]:
         "SELECT count(*), count(probable_software_name) FROM {probable_connections} AS c"
     )
     return unnamed, probable
-
-
-def version_numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a release, without zeros at the end, by which releases sort: 2.0 is 2.0.0, and before 2.0.1."""
-    numbers = [int(number) for number in re.findall(r"[0-9]{1,6}", version.partition("-")[0])]
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers)
 
 
 def _of_ids(client_ids: Collection[str | None]) -> tuple[str, dict[str, str]]:

@@ -13,8 +13,8 @@ from kafka_clientinfo.questions import probable
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import Impact, impact
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.questions.presenter import advice
-from kafka_clientinfo.questions.probable import add_probable, version_numbers, without_a_name
+from kafka_clientinfo.questions.presenter import advice, version_numbers
+from kafka_clientinfo.questions.probable import add_probable, without_a_name
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.releases.client_libraries import library_of_behaviour
