@@ -2,9 +2,9 @@
 
 import argparse
 
-from ..questions.absence import nobody
 from ..questions.filters import add_filters
 from ..questions.topics import topics_of_clients
+from ..questions.trust import nobody
 from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
 from .output import add_formats, ask, is_text, limit_of, limits, show

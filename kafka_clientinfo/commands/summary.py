@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Mapping
 
 from ..printable import safe
-from ..questions.absence import nobody
 from ..questions.filters import Scope, add_filters
+from ..questions.trust import nobody
 from ..tables.spec import table_specs
 from ..warehouse.state import require_state
 from .context import Context, add_warehouse

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .absence import nobody
 from .filters import Scope
+from .presenter import counted
 from .queries import same
+from .trust import nobody
 
 CLIENT_KEY = ("cluster", "principal", "client_id")
 """The columns of a client here. Software is none of them: a broker learns it from the first ApiVersions, which comes
@@ -66,8 +67,7 @@ class Timeline:
     def words(self) -> str:
         """How long a step lasts, such as `10 minutes`."""
         length, unit = next(pair for pair in _UNITS if self.minutes % pair[0] == 0)
-        number = self.minutes // length
-        return f"{number:,} {unit}{'' if number == 1 else 's'}"
+        return counted(self.minutes // length, unit)
 
 
 @dataclass(frozen=True)
@@ -218,14 +218,11 @@ def nothing(scope: Scope, top: str) -> str:
 
 def whole_buckets(scope: Scope) -> str | None:
     """Return a sentence on the buckets that an answer is about, if --since or --until does not stand between two."""
-    length, filters = timedelta(minutes=scope.bucket_minutes), scope.filters
-    epoch = datetime.fromtimestamp(0, UTC)
-    times = [time for time in (filters.since, filters.until) if time is not None]
-    if all((time - epoch) % length == timedelta() for time in times):
+    length, filters, epoch = timedelta(minutes=scope.bucket_minutes), scope.filters, datetime.fromtimestamp(0, UTC)
+    since = None if filters.since is None else epoch + (filters.since - epoch) // length * length
+    until = None if filters.until is None else epoch - (epoch - filters.until) // length * length  # rounded up
+    if (since, until) == (filters.since, filters.until):
         return None
-    since, until = (None if time is None else time - (time - epoch) % length for time in (filters.since, filters.until))
-    if until is not None and filters.until is not None and filters.until != until:
-        until += length
     begin = "" if since is None else f" from {since:%Y-%m-%d %H:%M}"
     end = "" if until is None else f" to {until:%Y-%m-%d %H:%M}"
     return f"The figures are those of whole buckets of {scope.bucket_minutes:,} minutes:{begin}{end} UTC."

@@ -7,11 +7,10 @@ from typing import Any
 from ..errors import WarehouseError
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
-from .absence import nobody
 from .filters import Scope
 from .probable import add_probable
 from .queries import Rows
-from .trust import info_logs, names_of, of_cluster
+from .trust import info_logs, names_of, nobody, of_cluster
 
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)

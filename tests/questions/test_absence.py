@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.questions.absence import asked
 from kafka_clientinfo.questions.filters import Filters
+from kafka_clientinfo.questions.trust import asked
 
 
 @pytest.mark.parametrize(
