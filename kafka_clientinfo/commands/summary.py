@@ -73,7 +73,7 @@ def execute(context: Context) -> None:
         owned = Ownership(owners, scope).clients("Clients by owner", limit)
         parts = [owned] if arguments.by else [*parts, owned]
     if not clusters.rows:
-        parts = [part for part in parts if part.name == "tables"]
+        parts = parts if arguments.by else [tables]
         notes = [f"{nobody(scope, 'No connection')}.", *notes]
     show(arguments, parts, [*notes, *(limits(arguments, scope) if clusters.rows else [])])
 

@@ -97,6 +97,11 @@ def test_an_owners_clients_were_seen_from_the_first_connection_to_the_last_reque
     assert figures(rows, "first_seen", "last_seen") == {PAYMENTS: seen}
 
 
+def test_nobody_by_owner_is_an_empty_array(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--owners", owners, "--by", "owner", "--since", "2030-01-01")
+    assert [asked(capsys, warehouse, name, *given) for name in ("summary", "clients")] == [[], []]
+
+
 def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
     names = (*WORST_FIRST, "refused_requests")
     found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner")

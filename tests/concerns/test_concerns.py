@@ -27,11 +27,9 @@ BY_NAME = {concern.name: concern for concern in concerns()}
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_concern_declares_what_its_modules_hold(name: str) -> None:
-    of_concern = package(name)
-    modules = {
-        one.name: importlib.import_module(f"{of_concern.__name__}.{one.name}")
-        for one in pkgutil.iter_modules(of_concern.__path__)
-    }
+    of_concern = module(name)
+    inner = [one.name for one in pkgutil.iter_modules(getattr(of_concern, "__path__", ()))]
+    modules = {one: importlib.import_module(f"{of_concern.__name__}.{one}") for one in inner} or {"rules": of_concern}
     concern = of_concern.CONCERN
     assert isinstance(concern, Concern)
     assert concern.name == name
@@ -48,14 +46,15 @@ def test_a_concern_makes_rules_of_its_own_file(spark: Any, name: str) -> None:
 
 def test_every_rule_is_made_by_its_concern_or_by_a_view() -> None:
     """Where a rule is made, its name stands as a literal."""
-    sources = {name: Path(str(package(name).__file__)).parent.glob("*.py") for name in BY_NAME}
+    files = {name: Path(str(module(name).__file__)) for name in BY_NAME}
+    sources = {name: file.parent.glob("*.py") if file.stem == "__init__" else [file] for name, file in files.items()}
     by_concern = {name: rules_in(file.read_text("utf-8") for file in files) for name, files in sources.items()}
     by_views = rules_in(query for name, query in definitions().items() if name.startswith("findings_"))
     assert {name: made - rules_of(name) for name, made in by_concern.items()} == {name: set() for name in BY_NAME}
     assert by_views.union(*by_concern.values()) == set(rules())
 
 
-def package(name: str) -> ModuleType:
+def module(name: str) -> ModuleType:
     return importlib.import_module(f"kafka_clientinfo.concerns.{name}")
 
 
