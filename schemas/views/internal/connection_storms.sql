@@ -9,8 +9,9 @@
 --                                                   | only after connections.max.idle.ms
 --     the log ends, or leaves out requests          | silence counts only in periods that hold every request
 --     a log that holds handshakes only              | it has no connection that goes on after its handshake
+WITH
 -- Minutes with many connections, of which nearly all are short.
-WITH full_minutes AS (
+full_minutes AS (
     SELECT cluster, broker, listener, principal, client_id, client_software_name, client_software_version, remote_host, minute
     FROM {opened_connections}
     GROUP BY ALL
@@ -51,6 +52,7 @@ uses AS (
         SELECT *, api_name NOT IN ('API_VERSIONS', 'SASL_HANDSHAKE', 'SASL_AUTHENTICATE', 'METADATA', 'FIND_COORDINATOR',
                                    'INIT_PRODUCER_ID', 'GET_TELEMETRY_SUBSCRIPTIONS', 'PUSH_TELEMETRY') AS is_work
         FROM {api_usage}
+        -- Without this condition DuckDB adds up all of api_usage before it joins.
         WHERE coalesce(remote_host, '') IN (SELECT coalesce(remote_host, '') FROM full_minutes)
     ) AS u
     JOIN short AS s
