@@ -40,7 +40,7 @@ def at_once(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathF
     log = root / "b" / "kafka-request.log"
     log.parent.mkdir()
     log.write_bytes(b"".join(records))
-    pipeline.run(spark, [str(log)], str(root / "lake"))
+    pipeline.run(spark, str(log), root / "lake")  # one log, not the sequence of its characters
     return root / "lake"
 
 

@@ -24,13 +24,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_LOG, Framing
 from ..logs.recognition import LogContent, content_of
 from .storage import StoredFile, files_below, kind_of, local_file, local_path, locate, shown_uri
 
+Logs = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""LOGS: files, folders, globs or URIs; one alone, or several."""
 LOG_NAMES = "kafka-request.log*"
 SERVER_LOG_NAMES = "server.log*"
 _LIVE_SERVER_LOG = "server.log"
@@ -92,7 +94,21 @@ def framing_of(file: StoredFile) -> Framing:
     return SERVER_LOG if file.name == _LIVE_SERVER_LOG else ENDED_SERVER_LOG
 
 
-def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
+def listed_logs(logs: Logs) -> list[str]:
+    """Return LOGS as a list of texts; a text or path alone is one of them, not a sequence of characters.
+
+    Raises:
+        InputError: an item is neither a text nor a path.
+    """
+    items: Iterable[Any] = [logs] if isinstance(logs, (str, bytes, os.PathLike)) else logs
+    listed = [os.fspath(item) if isinstance(item, os.PathLike) else item for item in items]
+    for item in listed:
+        if not isinstance(item, str):
+            raise InputError(f"LOGS hold {item!r}, of type {type(item).__name__}; give paths or URIs, as texts")
+    return listed
+
+
+def find_logs(logs: Logs, layout: str = "auto") -> list[StoredFile]:
     """Return the files that LOGS names: files, folders (every request log below), globs; paths or URIs.
 
     Files that are recognised by their content have the layout of the setting `log_layout`.
@@ -106,7 +122,7 @@ def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
     return found.files
 
 
-def delivered_logs(logs: Sequence[str], layout: str = "auto") -> Delivered:
+def delivered_logs(logs: Logs, layout: str = "auto") -> Delivered:
     """Return what `find_logs` does, and apart from it the folders without any file; hidden and empty ones do not count.
 
     Raises:
@@ -114,7 +130,7 @@ def delivered_logs(logs: Sequence[str], layout: str = "auto") -> Delivered:
     """
     files_by_identity: dict[tuple[str, str], StoredFile] = {}
     empty: list[str] = []
-    for item in logs:
+    for item in listed_logs(logs):
         try:
             files = _logs_of(item, layout)
         except OSError as error:

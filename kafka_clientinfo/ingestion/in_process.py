@@ -20,7 +20,7 @@ from ..logs.compression import SNIFFED
 from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
 from .arrow_schema import Part
-from .discovery import find_logs, with_server_logs
+from .discovery import Logs, find_logs, listed_logs, with_server_logs
 from .plan import make_plan
 from .planned import PlannedFile, Problem, Split, is_incomplete
 from .split_statistics import file_report, file_row
@@ -144,7 +144,7 @@ class Reading:
 
     def __init__(
         self,
-        logs: Sequence[str],
+        logs: Logs,
         settings: Settings,
         with_servers: bool,
         waiting: Callable[[], None] = lambda: None,
@@ -158,7 +158,7 @@ class Reading:
         self._reader: SplitReader | None = None
         self._stream: Stream | None = None
         self._beginning: FileHead | None = None
-        self._work = self._planned(logs, with_servers, waiting)
+        self._work = self._planned(listed_logs(logs), with_servers, waiting)
 
     def _planned(self, logs: Sequence[str], with_servers: bool, waiting: Callable[[], None]) -> list[Split]:
         if NAME not in logs:

@@ -153,13 +153,13 @@ class Content:
 
 
 @contextmanager
-def opened(file: Path | LogFile) -> Iterator[Content]:
+def opened(file: str | Path | LogFile) -> Iterator[Content]:
     """Open a file.
 
     Raises:
         OSError: if it cannot be opened.
     """
-    if isinstance(file, Path):
+    if isinstance(file, (str, Path)):
         with open_regular(file) as raw:
             yield Content(raw, None)
     else:

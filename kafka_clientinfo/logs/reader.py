@@ -70,7 +70,7 @@ class FileHead:
 
 
 def read_blocks(
-    file: Path | LogFile, start: int = 0, end: int | None = None, first: int | None = None
+    file: str | Path | LogFile, start: int = 0, end: int | None = None, first: int | None = None
 ) -> Iterator[bytes]:
     """Yield blocks of decompressed bytes from `start` up to `end` (the end of the file if None).
 
@@ -121,7 +121,7 @@ def without_filler(blocks: Iterator[bytes]) -> tuple[int, Iterator[bytes]]:
 
 
 def head(
-    file: Path | LogFile,
+    file: str | Path | LogFile,
     framing: Framing = REQUEST_LOG,
     layout: Layout | None = None,
     name: str = "auto",
@@ -234,7 +234,7 @@ class ResumePoint(NamedTuple):
     has_more: bool
 
 
-def resume_point(file: Path | LogFile, offset: int, first_offset: int = 0) -> ResumePoint:
+def resume_point(file: str | Path | LogFile, offset: int, first_offset: int = 0) -> ResumePoint:
     """Read the bytes around the offset at which an earlier read ended; `first_offset` is that of the first record.
 
     Raises:
@@ -254,7 +254,7 @@ def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def readable_bytes(file: Path | LogFile) -> tuple[int, str | None]:
+def readable_bytes(file: str | Path | LogFile) -> tuple[int, str | None]:
     """Return the number of readable decompressed bytes, and the damage after them, or None if there is none.
 
     Raises:
@@ -270,7 +270,7 @@ def readable_bytes(file: Path | LogFile) -> tuple[int, str | None]:
 
 
 def range_records(
-    file: Path | LogFile, start: int, end: int | None, framing: Framing = REQUEST_LOG, layout: Layout = KAFKA
+    file: str | Path | LogFile, start: int, end: int | None, framing: Framing = REQUEST_LOG, layout: Layout = KAFKA
 ) -> Iterator[RawRecord]:
     """Yield the records that begin in [start, end); the last one is read to its end.
 
@@ -287,7 +287,7 @@ def range_records(
         yield record
 
 
-def record_start(file: Path | LogFile, near: int, json_requests: bool) -> int | None:
+def record_start(file: str | Path | LogFile, near: int, json_requests: bool) -> int | None:
     """Return the first position at or after `near` of a plain file where a record starts; None if none is found.
 
         the position follows                          | it is the start of a record

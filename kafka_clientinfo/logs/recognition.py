@@ -32,7 +32,7 @@ _LONGEST = 2 * max(map(len, _WORDS))
 _FIRST_BYTES = 4096
 
 
-def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> LogContent:
+def content_of(file: str | Path | LogFile, name: str = "auto", latest: datetime | None = None) -> LogContent:
     """Return what the beginning of a file holds; `name` and `latest` are those of `layouts.detect`.
 
     Returns:

@@ -8,6 +8,7 @@ is derived again, so the result does not rest on the code that made the tables. 
 
 from collections.abc import Iterator
 from functools import reduce
+from os import PathLike
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,12 +17,13 @@ from pyspark.sql import functions as F
 from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
+from ..warehouse.address import root_of
 from ..warehouse.warehouse import Warehouse
 from .checks import CHECKS, LAYOUT, LISTED, Check, beside_a_run, check, quick_checks
 from .spark_tables import SparkTables
 
 
-def verify(spark: SparkSession, warehouse: str) -> list[Check]:
+def verify(spark: SparkSession, warehouse: str | PathLike[str]) -> list[Check]:
     """Check a warehouse.
 
     Args:
@@ -35,7 +37,8 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
     Raises:
         WarehouseError: there is no warehouse, or it does not fit this release.
     """
-    return beside_a_run(warehouse, lambda: _verify(spark, warehouse))
+    root = root_of(warehouse)
+    return beside_a_run(root, lambda: _verify(spark, root))
 
 
 def _verify(spark: SparkSession, warehouse: str) -> list[Check]:

@@ -5,6 +5,7 @@ requests. Each step can be run alone and again: ingest first removes what a fail
 last; build starts at a watermark, and moves it last.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from .. import __version__
 from ..config.settings import Settings
-from ..ingestion.discovery import is_empty_folder
+from ..ingestion.discovery import Logs, is_empty_folder, listed_logs
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Problem
 from ..questions.opening import local_tables
@@ -25,7 +26,7 @@ from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.spec import table_spec
 from ..tables.types import sql_time
 from ..tables.views import ViewSettings
-from ..warehouse.address import address_in
+from ..warehouse.address import address_in, root_of
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import Build
 from ..warehouse.opening import opened
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 def run(
     spark: SparkSession,
-    logs: Sequence[str],
-    warehouse: str,
+    logs: Logs,
+    warehouse: str | os.PathLike[str],
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> RunReport:
@@ -52,7 +53,7 @@ def run(
 
     Args:
         spark: a session with Delta.
-        logs: files, folders or globs.
+        logs: files, folders, globs or URIs; one alone, or several.
         warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: defaults when None.
         progress: called with the name of each stage as it begins.
@@ -61,7 +62,12 @@ def run(
         InputError: `logs` names nothing.
         WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
-    settings, report = settings or Settings(), RunReport(progress)
+    settings, report, logs, warehouse = (
+        settings or Settings(),
+        RunReport(progress),
+        listed_logs(logs),
+        root_of(warehouse),
+    )
     if _is_too_early(spark, logs, warehouse, settings, report):
         return report
     with opened(spark, warehouse, settings, report) as lake:
@@ -74,13 +80,18 @@ def run(
 
 def ingest(
     spark: SparkSession,
-    logs: Sequence[str],
-    warehouse: str,
+    logs: Logs,
+    warehouse: str | os.PathLike[str],
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
-    settings, report = settings or Settings(), RunReport(progress)
+    settings, report, logs, warehouse = (
+        settings or Settings(),
+        RunReport(progress),
+        listed_logs(logs),
+        root_of(warehouse),
+    )
     if _is_too_early(spark, logs, warehouse, settings, report):
         return report
     with opened(spark, warehouse, settings, report) as lake:
@@ -90,13 +101,13 @@ def ingest(
 
 def build(
     spark: SparkSession,
-    warehouse: str,
+    warehouse: str | os.PathLike[str],
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> RunReport:
     """Derive all other tables for the connection ids that have new requests; see `run`."""
     settings, report = settings or Settings(), RunReport(progress)
-    with opened(spark, warehouse, settings, report) as lake:
+    with opened(spark, root_of(warehouse), settings, report) as lake:
         return _build(lake, Ingested(files_read(lake)), settings, report)
 
 

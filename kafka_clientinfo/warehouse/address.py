@@ -79,6 +79,11 @@ class Address:
         return f"{self.root}{'.' if self.is_schema else '/'}{name}"
 
 
+def root_of(warehouse: str | os.PathLike[str]) -> str:
+    """Return the text for a warehouse that may be given as a path, which always means a folder."""
+    return warehouse if isinstance(warehouse, str) else os.path.abspath(warehouse)
+
+
 def address_of(text: str, conf: Conf | None = None) -> Address:
     """Return the address that a text means.
 

@@ -9,6 +9,7 @@ clusters) merges small files into large ones; vacuum deletes files that no table
 
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
+from os import PathLike
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
@@ -19,7 +20,7 @@ from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
 from ..tables.dialects import spark_literal
 from . import ddl
-from .address import address_in
+from .address import address_in, root_of
 from .forgetting import remove_cluster
 from .judged_table import JUDGED
 from .opening import opened
@@ -57,7 +58,7 @@ class MaintenanceReport(Stages):
 
 def maintain(
     spark: SparkSession,
-    warehouse: str,
+    warehouse: str | PathLike[str],
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
@@ -75,6 +76,7 @@ def maintain(
     """
     settings = settings or Settings()
     _check_hours(spark, settings.vacuum_hours)
+    warehouse = root_of(warehouse)
     require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
     report = MaintenanceReport(progress)
     with opened(spark, warehouse, settings, report) as tables:
@@ -116,7 +118,7 @@ class ForgetReport(Stages):
 
 def forget(
     spark: SparkSession,
-    warehouse: str,
+    warehouse: str | PathLike[str],
     cluster: str,
     settings: Settings | None = None,
     progress: Progress | None = None,
@@ -135,6 +137,7 @@ def forget(
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
     settings = settings or Settings()
+    warehouse = root_of(warehouse)
     require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
     report = ForgetReport(progress, cluster)
     with opened(spark, warehouse, settings, report) as tables, report.stage("delete"):

@@ -7,6 +7,7 @@ write is one commit and returns the number of its rows, so that few tables have 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from os import PathLike
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -19,7 +20,7 @@ from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
 from ..tables.views import SPARK, ViewSettings, definition, is_view, not_a_table
 from . import ddl, replacement
-from .address import address_in
+from .address import address_in, root_of
 from .claims import CLAIM, Claims, last_metadata
 from .commit import snapshot, write, written_rows
 from .creation import close_folder, make_schema, make_table
@@ -56,14 +57,14 @@ class Warehouse:
     def __init__(
         self,
         spark: SparkSession,
-        root: str,
+        root: str | PathLike[str],
         locked: bool = False,
         specs: Mapping[str, TableSpec] | None = None,
         private: bool = True,
     ) -> None:
         self.spark = spark
         self.locked = locked
-        self.address = address_in(spark, str(root))
+        self.address = address_in(spark, root_of(root))
         self.specs = table_specs() if specs is None else specs
         self.one_file = False
         self._private = private

@@ -16,6 +16,7 @@ from kafka_clientinfo.ingestion.discovery import (
     find_logs,
     is_empty_folder,
     is_server_log,
+    listed_logs,
     matches,
     with_server_logs,
 )
@@ -35,6 +36,20 @@ def logs(tmp_path: Path) -> Path:
         save(tmp_path / name, LOG)
     save(tmp_path / "b1" / "server.log", LOG)
     return tmp_path
+
+
+def test_one_log_may_be_given_alone_and_a_path_as_a_path(logs: Path) -> None:
+    """A text is a sequence of texts too, and its first character is often the root of the file system."""
+    log = logs / "b1" / "kafka-request.log"
+    for given in (str(log), log, [log], (item for item in [str(log)])):
+        assert [file.path for file in find_logs(given)] == [str(log)]
+    assert listed_logs([log, "s3://logs/a"]) == [str(log), "s3://logs/a"]
+
+
+@pytest.mark.parametrize(("logs_given", "shown"), [(b"/logs", "b'/logs', of type bytes"), ([3], "3, of type int")])
+def test_what_is_no_path_is_refused_by_its_type(logs_given: object, shown: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"LOGS hold {shown}; give paths or URIs, as texts")):
+        find_logs(logs_given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.re
 def test_it_reads_the_same_records_from_a_compressed_file(save: Save, generation: str) -> None:
     data = EXCERPTS[generation]
     assert list(range_records(save(gzip.compress(data)), 0, None)) == records(data)
+    assert list(range_records(str(save(data)), 0, None)) == records(data)
     middle = records(data)[3].offset
     assert list(range_records(save(gzip.compress(data)), middle, None)) == records(data)[3:]
 
