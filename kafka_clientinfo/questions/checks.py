@@ -26,7 +26,7 @@ _BUILD_ANEW = "the build is not of these requests: delete the table connections 
 LAYOUT = "layout"
 """The check without which no other can be made, as tables and columns may be missing."""
 CHECKS = {
-    LAYOUT: ("tables, columns and constraints are as declared; no deletion vectors", _RESTORE),
+    LAYOUT: ("tables, columns, constraints and clustering are as declared; no deletion vectors", _RESTORE),
     "records of files": (
         "records = requests + rejected + all of ignored",
         f"{LEDGER} was altered: restore it, or build a new warehouse from the logs",

@@ -6,6 +6,7 @@ only the columns and row groups that a query needs; it may open no file outside 
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ..tables.views import DUCKDB, ViewSettings, definition, definitions, is_vie
 from ..warehouse.address import Address
 from ..warehouse.state import LEDGER, State, state_of
 from ..warehouse.table_layout import TableLayout, check_readable, stored_layout
-from ..warehouse.table_log import damage, is_made
+from ..warehouse.table_log import clustering, damage, is_made
 from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, bind, in_utc
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -48,10 +49,15 @@ class LocalTables:
         return is_view(name)
 
     def state(self) -> State | None:
-        layout = self.layout(LEDGER)
+        layout = self._layout(LEDGER)
         return None if layout is None else state_of(layout.properties, Address(self.root))
 
     def layout(self, name: str) -> TableLayout | None:
+        layout = self._layout(name)
+        return None if layout is None else replace(layout, clustering=clustering(self.folder / name))
+
+    def _layout(self, name: str) -> TableLayout | None:
+        """Return the layout of a table, without its clustering, which may take all of its log to know."""
         if not self.exists(name):
             return None
         table = self._table(name)
@@ -164,7 +170,7 @@ class LocalTables:
     def _rows_of(self, spec: TableSpec, base: str) -> str:
         """Return a query for the rows of a table; `base` is the path of the warehouse's folder in it."""
         nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
-        layout, folder = self.layout(spec.name), self.folder / spec.name
+        layout, folder = self._layout(spec.name), self.folder / spec.name
         if layout is None:
             return f"SELECT {nothing} WHERE false"
         table = self._table(spec.name)

@@ -19,16 +19,19 @@ def write(
     The writer's options are `userMetadata` and, in a claim, `txnVersion`. An overwrite replaces the rows for which the
     condition `where` is true, or all; the new rows must meet it too.
     """
+    # An overwrite of all rows drops the table's clustering, unless this option calls it one of some rows.
+    every = {"replaceWhere": "true"}
     if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
-        # An overwrite of a path without a condition drops the table's clustering.
-        chosen = {} if mode == "append" else {"replaceWhere": where or "true"}
+        chosen = {} if mode == "append" else every if where is None else {"replaceWhere": where}
         rows.write.format("delta").mode(mode).options(**options, **chosen).save(address.location(name))
         return
     by_name = rows.writeTo(address.table(name)).options(**options)
     if mode == "append":
         by_name.append()
+    elif where is None:
+        by_name.options(**every).overwrite(F.lit(True))
     else:
-        by_name.overwrite(F.lit(True) if where is None else F.expr(where))
+        by_name.overwrite(F.expr(where))
 
 
 def written_rows(spark: SparkSession, table: str, folder: Path | None, metadata: str | None) -> int | None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,20 +28,30 @@ class StoredColumn:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The layout of a stored table: its columns by name, and its properties, which include CHECK constraints."""
+    """The layout of a stored table.
+
+    Attributes:
+        columns: its columns by name.
+        properties: its properties, which include CHECK constraints.
+        clustering: the columns of its liquid clustering; None if they are not known.
+    """
 
     columns: Mapping[str, StoredColumn]
     properties: Mapping[str, str]
+    clustering: tuple[str, ...] | None = None
 
 
 def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
     """Return the layout of the table with this name in SQL; None if there is none."""
     stored = detail(spark, table)
-    return None if stored is None else TableLayout(columns_of(spark.read.table(table)), dict(stored["properties"]))
+    if stored is None:
+        return None
+    clustering = tuple(stored["clusteringColumns"] or ()) if "clusteringColumns" in stored else None
+    return TableLayout(columns_of(spark.read.table(table)), dict(stored["properties"]), clustering)
 
 
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
-    """Return the layout from a table's log: the schema as JSON, and the properties."""
+    """Return the layout from a table's log, without clustering: the schema as JSON, and the properties."""
     columns = {
         field["name"]: StoredColumn(_without_blanks(_spark_type(field["type"])))
         for field in json.loads(schema)["fields"]
@@ -95,11 +105,17 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
     if layout is None:
         return ["is missing"]
     vectors = layout.properties.get(DELETION_VECTORS)
+    is_clustered = layout.clustering in (None, spec.cluster_by)
     return [
         *_unlike_columns(spec, layout),
         *_unlike_checks(spec, layout),
+        *([] if is_clustered else [f"is clustered by {_named(layout.clustering)}, not by {_named(spec.cluster_by)}"]),
         *([] if vectors == "false" else [f"property {DELETION_VECTORS} is {vectors}, not false"]),
     ]
+
+
+def _named(columns: Sequence[str] | None) -> str:
+    return ", ".join(columns or ()) or "nothing"
 
 
 def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:

@@ -109,6 +109,19 @@ def properties(folder: Path) -> dict[str, str] | None:
     return None
 
 
+def clustering(folder: Path) -> tuple[str, ...] | None:
+    """Return the columns of a table's liquid clustering; None if the commits that are left do not name them."""
+    for commit in newest_first(folder):
+        for one in _actions(commit.read_bytes()):
+            domain = (one or {}).get("domainMetadata") or {}
+            if domain.get("domain") == _CLUSTERING:
+                stored = json.loads(domain["configuration"] or "{}") if not domain.get("removed") else {}
+                return tuple(".".join(path) for path in stored.get("clusteringColumns", ()))
+        if commit.name == _FIRST:
+            return ()
+    return None
+
+
 def commits(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield operation, its metrics, and userMetadata of a table's commits, the newest first; None for what one does not say."""
     for commit in newest_first(folder):

@@ -160,7 +160,7 @@ def test_no_warehouse_is_no_sound_one(spark: Any, tmp_path: Path) -> None:
 
 
 SAID = """\
-FAILED  layout                   1  tables, columns and constraints are as declared; no deletion vectors
+FAILED  layout                   1  tables, columns, constraints and clustering are as declared; no deletion vectors
 FAILED  records of files         1  records = requests + rejected + all of ignored
 FAILED  rows of files            1  requests, rejected_records and failed_requests hold what ingested_files counts, less what retention deleted
 FAILED  offsets in files         1  no row lies beyond the bytes that were read of its file

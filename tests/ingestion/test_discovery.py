@@ -41,8 +41,8 @@ def logs(tmp_path: Path) -> Path:
 def test_one_log_may_be_given_alone_and_a_path_as_a_path(logs: Path) -> None:
     """A text is a sequence of texts too, and its first character is often the root of the file system."""
     log = logs / "b1" / "kafka-request.log"
-    for given in (str(log), log, [log], (item for item in [str(log)])):
-        assert [file.path for file in find_logs(given)] == [str(log)]
+    for one in (str(log), log, [log], (item for item in [str(log)])):
+        assert [file.path for file in find_logs(one)] == [str(log)]
     assert listed_logs([log, "s3://logs/a"]) == [str(log), "s3://logs/a"]
 
 

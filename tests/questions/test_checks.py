@@ -18,7 +18,13 @@ from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS, Rows, bind, in_u
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.ddl import CHECK, DELETION_VECTORS
 from kafka_clientinfo.warehouse.state import SOURCES, State
-from kafka_clientinfo.warehouse.table_layout import StoredColumn, TableLayout, check_readable, stored_layout
+from kafka_clientinfo.warehouse.table_layout import (
+    StoredColumn,
+    TableLayout,
+    check_readable,
+    differences,
+    stored_layout,
+)
 
 ALL_FILES, NO_FILE = datetime(2100, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)
 """An instant after every file begins, and one before."""
@@ -351,6 +357,23 @@ def test_types_of_deltas_log_are_compared_in_the_words_of_spark() -> None:
     types["nested"] = "array<map<bigint,struct<integer:int,long:bigint>>>"
     found = stored_layout(json.dumps({"fields": fields}), {"a": "b", "c": None})
     assert found == TableLayout({name: StoredColumn(text) for name, text in types.items()}, {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("clustering", "says"),
+    [
+        (None, []),  # not known, as the commits are gone that named them
+        (("cluster", "rule", "connection_id"), []),
+        ((), ["is clustered by nothing, not by cluster, rule, connection_id"]),
+        (("rule", "cluster"), ["is clustered by rule, cluster, not by cluster, rule, connection_id"]),
+    ],
+)
+def test_clustering_is_compared(clustering: tuple[str, ...] | None, says: list[str]) -> None:
+    spec = table_specs()["connection_violations"]
+    columns = {one.name: StoredColumn("".join(one.type.split())) for one in spec.columns}
+    checks_of_it = {f"delta.constraints.{name}": text for name, text in spec.constraints.items()}
+    properties = {"delta.enableDeletionVectors": "false", **checks_of_it}
+    assert differences(spec, TableLayout(columns, properties, clustering)) == says
 
 
 def test_a_table_of_another_release_is_refused_with_its_first_differences() -> None:

@@ -1,13 +1,23 @@
 """Logs of tables as files: which make a table, which hold rows, and which are damaged."""
 
+import json
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import pytest
 
 from kafka_clientinfo.warehouse import table_log
 
 from .delta_logs import ADD, CLUSTERED, CLUSTERING, CRC, PLAIN, PROTOCOL, SCHEMA, TABLE, commit, named, save
+
+REMOVED = {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}", "removed": True}}
+
+
+def clustered_by(*columns: str) -> dict[str, Any]:
+    stored = json.dumps({"clusteringColumns": [[column] for column in columns]})
+    return {"domainMetadata": {"domain": "delta.clustering", "configuration": stored, "removed": False}}
+
 
 MADE: dict[str, tuple[dict[str, bytes], bool, bool]] = {
     "nothing": ({}, False, False),
@@ -69,6 +79,22 @@ def test_commits_are_read_from_the_newest_on(tmp_path: Path) -> None:
     folder = save(tmp_path / "t", {named(0): commit({"commitInfo": {}}), named(1): commit({"commitInfo": info}, ADD)})
     nothing = dict.fromkeys(("operation", "userMetadata", "operationMetrics"))
     assert list(table_log.commits(folder)) == [{key: info[key] for key in nothing}, nothing]
+
+
+@pytest.mark.parametrize(
+    ("files", "columns"),
+    [
+        ({named(0): commit(*TABLE)}, ()),
+        ({named(0): commit(*TABLE, clustered_by("a", "b")), named(1): commit(ADD)}, ("a", "b")),
+        ({named(0): commit(*TABLE, clustered_by("a")), named(1): commit(clustered_by())}, ()),
+        ({named(0): commit(*TABLE, clustered_by("a")), named(1): commit(REMOVED)}, ()),
+        ({named(7, ".checkpoint.parquet"): b"", named(8): commit(ADD)}, None),
+    ],
+)
+def test_the_newest_commit_with_clustering_has_it(
+    tmp_path: Path, files: dict[str, bytes], columns: tuple[str, ...] | None
+) -> None:
+    assert table_log.clustering(save(tmp_path / "t", files)) == columns
 
 
 def test_the_newest_commit_with_properties_has_them(tmp_path: Path) -> None:

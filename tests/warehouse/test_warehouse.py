@@ -59,13 +59,21 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert operations == ["WRITE", "CREATE TABLE AS SELECT"]
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_table_stays_clustered_when_it_is_written_again(spark: Any, plain: Warehouse, mode: str) -> None:
-    for batch in ("1", "2", "3"):
-        getattr(plain, mode)("facts", facts(spark, fact("x")), batch)
-        detail = ddl.detail(spark, plain.table("facts"))
-        assert detail is not None
-        assert list(detail["clusteringColumns"]) == ["cluster", "broker", "connection_id"]
+@pytest.mark.parametrize("addressed", ["by path", "by name"])
+def test_a_table_stays_clustered_however_it_is_written_again(
+    spark: Any, tmp_path: Path, schema: str, addressed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An overwrite of the whole table drops the clustering, and says nothing, as do the rows."""
+    lake = Warehouse(spark, str(tmp_path) if addressed == "by path" else schema, False, SPECS)
+    lake.open()
+    rows, ids = facts(spark, fact("x")), touched(spark, None, "x")
+    lake.append("facts", rows, "1")
+    lake.overwrite("facts", rows, "2")
+    lake.overwrite("facts", rows, "3", "connection_id = 'x'")
+    for size in (HUGE, NOTHING):
+        monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", size)
+        lake.replace_connections("facts", rows, ids, lambda: None, "4")
+    assert differences(lake.spec("facts"), layout_of(spark, lake.table("facts"))) == []
 
 
 @pytest.mark.classic("its JVM tells")
