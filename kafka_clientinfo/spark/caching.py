@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from .features import conf_value
+from .features import conf_value, is_one_process
 
 _PERSISTED: WeakKeyDictionary[DataFrame, DataFrame] = WeakKeyDictionary()
 """The persisted rows of each relation that reads them as an RDD."""
@@ -39,7 +39,7 @@ def cached_in_memory(rows: DataFrame) -> DataFrame | None:
 
 def is_on_one_machine(spark: SparkSession) -> bool:
     """Return whether the session is on one machine, where cached rows are never computed again."""
-    return (conf_value(spark, "spark.master") or "").startswith("local")
+    return is_one_process(conf_value(spark, "spark.master"))
 
 
 def _checkpoint(rows: DataFrame) -> DataFrame:

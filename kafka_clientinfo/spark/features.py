@@ -4,6 +4,7 @@ Spark Connect has no `sparkContext`; serverless compute also refuses to read or 
 module that a run uses asks a session for any of this.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,6 +28,11 @@ def conf_value(spark: "SparkSession", key: str, default: str | None = None) -> s
         return spark.conf.get(key, default)
     except Exception:
         return default
+
+
+def is_one_process(master: str | None) -> bool:
+    """Return whether a master runs driver and executors in one process; `local-cluster[2,1,1024]` starts processes."""
+    return re.fullmatch(r"local(\[.*\])?", master or "") is not None
 
 
 def given_conf(spark: "SparkSession") -> dict[str, str]:

@@ -30,6 +30,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
+from .features import is_one_process
 from .java import Java, end_jvm
 
 CACHE = "KAFKA_CLIENTINFO_CACHE"
@@ -144,7 +145,7 @@ def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
 
 def is_local(conf: Mapping[str, str]) -> bool:
     """Return whether driver and workers are one JVM."""
-    return conf.get("spark.master", "local[*]").startswith("local")
+    return is_one_process(conf.get("spark.master", "local[*]"))
 
 
 def _resolve(conf: Mapping[str, str], log: Log) -> list[Path]:

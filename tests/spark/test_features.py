@@ -32,6 +32,22 @@ class Conf:
             raise RuntimeError(f"[CONFIG_NOT_AVAILABLE] {key}")
 
 
+@pytest.mark.parametrize(
+    ("master", "is_one"),
+    [
+        ("local", True),
+        ("local[2]", True),
+        ("local[*, 3]", True),
+        ("local-cluster[2,1,1024]", False),
+        ("spark://local:7077", False),
+        (None, False),
+    ],
+)
+def test_a_local_cluster_is_no_single_process(master: str | None, is_one: bool) -> None:
+    """Rows that are checkpointed in one of its executors are lost with it."""
+    assert features.is_one_process(master) == is_one
+
+
 class Session:
     """A session without a driver's JVM."""
 
