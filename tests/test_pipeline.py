@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import shutil
 from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,6 +16,8 @@ from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.spark.caching import cached_in_memory
+from kafka_clientinfo.spark.features import conf_value
+from kafka_clientinfo.spark.session_conf import set_where_allowed
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse import retention
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -26,6 +27,8 @@ from .equality import assert_same_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
+CALLERS = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": "7"}
+"""The caller's conf."""
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +37,27 @@ def records() -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def at_once(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def seen_by_the_caller() -> list[dict[str, str | None]]:
+    """The caller's conf at each stage of the run, and after it."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def at_once(
+    spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFactory, seen_by_the_caller: list[Any]
+) -> Path:
     """The tables of one run over everything."""
     root = tmp_path_factory.mktemp("at-once")
     log = root / "b" / "kafka-request.log"
     log.parent.mkdir()
     log.write_bytes(b"".join(records))
-    pipeline.run(spark, str(log), root / "lake")  # one log, not the sequence of its characters
+
+    def note(stage: str = "") -> None:
+        seen_by_the_caller.append({key: conf_value(spark, key) for key in CALLERS})
+
+    with set_where_allowed(spark, CALLERS):
+        pipeline.run(spark, str(log), root / "lake", progress=note)  # one log, not the sequence of its characters
+        note()
     return root / "lake"
 
 
@@ -232,14 +249,11 @@ def test_logs_that_are_not_there_are_named(spark: Any, tmp_path: Path) -> None:
         pipeline.run(spark, [str(tmp_path / "nowhere")], str(tmp_path / "lake"))
 
 
-def test_the_callers_time_zone_comes_back(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
-    shutil.copytree(sample_warehouse, tmp_path / "lake")
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    try:
-        pipeline.build(spark, str(tmp_path / "lake"))
-        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
+@pytest.mark.classic("a session of Spark Connect has no other beside it")
+def test_a_run_changes_nothing_in_the_callers_session(at_once: Path, seen_by_the_caller: list[Any]) -> None:
+    """Not even while it is at work, as other threads may use the session."""
+    assert len(seen_by_the_caller) > 10
+    assert [conf for conf in seen_by_the_caller if conf != CALLERS] == []
 
 
 @pytest.mark.oracle

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..spark.features import at_once
-from ..spark.session_conf import REQUEST_BYTES, sized
+from ..spark.session_conf import REQUEST_BYTES, own_session, sized
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from ..warehouse.address import root_of
 from ..warehouse.warehouse import Warehouse
@@ -38,7 +38,7 @@ def verify(spark: SparkSession, warehouse: str | PathLike[str]) -> list[Check]:
         WarehouseError: there is no warehouse, or it does not fit this release.
     """
     root = root_of(warehouse)
-    return beside_a_run(root, lambda: _verify(spark, root))
+    return beside_a_run(root, lambda: _verify(own_session(spark), root))
 
 
 def _verify(spark: SparkSession, warehouse: str) -> list[Check]:

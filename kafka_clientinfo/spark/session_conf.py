@@ -1,4 +1,4 @@
-"""Chooses Spark's conf by the bytes that a run has planned, and restores the caller's conf afterwards.
+"""Chooses Spark's conf by the bytes that a run has planned, in a session of the run's own.
 
 A small run spends its time on planning, compiling and starting tasks, not on rows: it plans once, interprets, and has
 as few tasks as possible. Interpreted projections are slow per row, above all Delta's statistics of many columns, so
@@ -6,8 +6,8 @@ larger runs compile (500,000 rows of 36 columns: 8.7 s compiled, 88 s interprete
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import contextmanager, suppress
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
@@ -63,6 +63,32 @@ def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
     }
 
 
+_ALLOWED: WeakKeyDictionary[SparkSession, dict[tuple[str, str], bool]] = WeakKeyDictionary()
+"""Per session, whether it lets an entry have a value."""
+
+
+def own_session(spark: SparkSession) -> SparkSession:
+    """Return a session with the caller's conf and catalog, of which the caller's other threads see nothing.
+
+    It is the caller's own where there is no other: a session of Spark Connect is that of one client, and before Spark 4
+    a conf cannot be listed. Its entries are put back then, when a run ends.
+    """
+    if not isinstance(spark, SparkSession):
+        return spark
+    try:
+        given, catalog = spark.conf.getAll, spark.catalog.currentCatalog()
+        own = spark.newSession()
+        if own.catalog.currentCatalog() != catalog:
+            own.catalog.setCurrentCatalog(catalog)
+    except Exception:
+        return spark
+    for key, value in given.items():
+        if conf_value(own, key) != value:
+            with suppress(Exception):  # static, or of no effect
+                own.conf.set(key, value)
+    return own
+
+
 @contextmanager
 def sized(spark: SparkSession, planned_bytes: int) -> Iterator[None]:
     """Set up the session for work on so many bytes, with UTC as its zone; restore the caller's conf afterwards."""
@@ -78,17 +104,17 @@ def set_where_allowed(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[
         yield
 
 
-@lru_cache(maxsize=256)
 def may_set(spark: SparkSession, key: str, value: str) -> bool:
     """Return whether the session lets an entry be set, tried once per session and value; serverless refuses most.
 
     `isModifiable` can't say: entries that the session's Spark does not know, such as Delta's, count as not modifiable.
     """
-    try:
-        with set_for(spark, {key: value}):
-            return True
-    except Exception:
-        return False
+    answers = _ALLOWED.setdefault(spark, {})
+    if (key, value) not in answers:
+        answers[key, value] = False
+        with suppress(Exception), set_for(spark, {key: value}):
+            answers[key, value] = True
+    return answers[key, value]
 
 
 @contextmanager
