@@ -11,6 +11,7 @@ started. All connections are newer than the launch. A process that is launched a
 it failed, or somebody launched a second one by mistake. A broker that was killed logs no shutdown.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, groupby
@@ -100,20 +101,23 @@ def shown_restarts(files: Collection[File]) -> list[Start]:
     another broker's, which kept running.
     """
     restarts = []
+    by_beginning = in_order(files)
+    begun = [file["first_logged_at"] for file in by_beginning]
+    latest_ends = list(accumulate((file["last_logged_at"] for file in by_beginning), max))
     for file in files:
         shown: dict[datetime, datetime] = {}
         for event in events([file], RESTARTED):
             shown[event["at"]] = max(shown.get(event["at"], event["ingested_at"]), event["ingested_at"])
         for at, shown_at in shown.items():
-            others = [other for other in files if other["file_id"] != file["file_id"] and _goes_on(other, at)]
+            others = []
+            place = bisect_left(begun, at) - 1
+            while place >= 0 and latest_ends[place] > at:
+                if (other := by_beginning[place])["file_id"] != file["file_id"] and other["last_logged_at"] > at:
+                    others.append(other)
+                place -= 1
             read_at = max([shown_at, *(other["ingested_at"] for other in others)])
             restarts.append(Start(at, not others, read_at))
     return restarts
-
-
-def _goes_on(file: File, at: datetime) -> bool:
-    """Return whether a file has requests before and after a time."""
-    return file["first_logged_at"] is not None and file["first_logged_at"] < at < file["last_logged_at"]
 
 
 def certain_starts(files: Collection[File]) -> list[datetime]:
