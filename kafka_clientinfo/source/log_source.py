@@ -1,7 +1,6 @@
 """The data source itself, a thin layer over planning and reading: in a task, splits become batches of one table."""
 
 import logging
-import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,14 +12,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from ..config.settings import Settings
-from ..errors import InputError
+from ..errors import ConfigError, InputError
 from ..ingestion.arrow_schema import arrow_fields
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import REPLACED, PlannedFile, Problem, Split, in_tasks, record_boundary, splits_of
+from ..ingestion.split_statistics import file_row
 from ..ingestion.worker import SplitReader
 from ..printable import safe
 from .options import RECORDS, Options, parse_options
 
+_SMALL_TASK_BYTES = 16 << 20
+_MOST_SMALL_TASKS = 64
 _LOG = logging.getLogger("kafka_clientinfo.source")
 
 
@@ -48,22 +50,31 @@ class KafkaRequestLog(DataSource):
         return "kafka_request_log"
 
     def schema(self) -> StructType:
-        """Return the columns of the table that the option `records` names; raises ConfigError for a wrong option."""
-        return from_arrow_schema(table_schema(self._parsed().records))
+        """Return all columns that the option `records` has; raises ConfigError for a wrong option."""
+        return from_arrow_schema(row_schema(parse_options(dict(self.options))))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of what the logs hold now."""
-        options = self._parsed()
+        """Return a reader of what the logs hold now, with the columns of a schema; raises ConfigError for another one."""
+        options = self._parsed(schema)
         return _FilteringReader(options) if options.push_down else LogReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Return a reader of what the logs hold and will hold."""
+        """Return a reader of what the logs hold and will hold; raises ConfigError as `reader` does."""
         from .stream import LogStream
 
-        return LogStream(self._parsed())
+        return LogStream(self._parsed(schema))
 
-    def _parsed(self) -> Options:
-        return parse_options(dict(self.options))
+    def _parsed(self, schema: StructType) -> Options:
+        types = {field.name: field.dataType for field in self.schema().fields}
+        for field in schema.fields:
+            if field.name not in types:
+                raise ConfigError(f"the schema has the column {field.name!r}; give some of {', '.join(types)}")
+            if field.dataType != types[field.name]:
+                raise ConfigError(
+                    f"the schema gives {field.name} the type {field.dataType.simpleString()}; give "
+                    f"{types[field.name].simpleString()}, and cast the rows that are read"
+                )
+        return replace(parse_options(dict(self.options)), columns=tuple(schema.names))
 
 
 class LogReader(DataSourceReader):
@@ -74,11 +85,13 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Plan the reading; raises InputError if the logs name nothing."""
-        settings, tasks = self._options.settings, os.cpu_count() or 1
-        plan = make_plan(self._options.files(), {}, settings, 1)
+        plan = make_plan(self._options.files(), {}, self._options.settings, 1)
         warn(plan.problems)
-        tasks = max(tasks, -(-plan.size // settings.split_bytes))
-        splits = [split for file in plan.files for split in splits_until(file, None, settings, tasks)]
+        tasks, settings = tasks_for(plan.size, self._options)
+        if self._options.records == "ingested_files":  # a row counts all of its file, so a task reads all of it
+            splits = [Split(file, file.resume_at, None) for file in plan.files]
+        else:
+            splits = [split for file in plan.files for split in splits_until(file, None, settings, tasks)]
         return [InputPartition(work) for work in divided(splits, self._options, tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -98,7 +111,7 @@ class _FilteringReader(LogReader):
         """Take the filters that can be applied here, and return the others (Spark 4.1)."""
         from .filters import supported
 
-        self._filters = list(supported(filters, table_schema(self._options.records)))
+        self._filters = list(supported(filters, row_schema(self._options)))
         return [one for one in filters if not any(one is taken for taken in self._filters)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -109,9 +122,25 @@ class _FilteringReader(LogReader):
             yield filtered(batch, self._filters)
 
 
-def table_schema(records: str) -> pa.Schema:
-    """Return the columns of a table as Arrow's, all nullable."""
-    return pa.schema(arrow_fields(records))
+def row_schema(options: Options) -> pa.Schema:
+    """Return the columns of the rows as Arrow's, all nullable: those of the table, and where they were read."""
+    of_table = arrow_fields(options.records)
+    of_file = arrow_fields("ingested_files", ("cluster", "broker", "path"))
+    every = {field.name: field for field in [*of_table, *of_file]}
+    return pa.schema([every[name] for name in (every if options.columns is None else options.columns)])
+
+
+def tasks_for(size: int, options: Options) -> tuple[int, Settings]:
+    """Return the number of tasks for so many bytes, and settings with which they can be cut into as many.
+
+    A task knows nothing of the cluster. So unless the option `numPartitions` says how many, the bytes do: few are read in
+    tasks of half a second, many in tasks of `split_bytes`.
+    """
+    settings = options.settings
+    if options.partitions is None:
+        return max(-(-size // settings.split_bytes), min(_MOST_SMALL_TASKS, -(-size // _SMALL_TASK_BYTES)), 1), settings
+    split_bytes = min(settings.split_bytes, max(-(-size // options.partitions), 1))
+    return options.partitions, replace(settings, split_bytes=split_bytes)
 
 
 def divided(splits: Sequence[Split], options: Options, tasks: int) -> list[Work]:
@@ -165,14 +194,18 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
 
 def _rows(split: Split, work: Work) -> Generator[pa.RecordBatch, None, SplitReader]:
     """Yield the rows of a split; return its reader, which knows how the reading ended."""
-    schema = table_schema(work.options.records)
+    schema = row_schema(work.options)
     reader = SplitReader(split, work.options.settings.log_zone, reads_topics=False)
+    known = {**split.file.where, "ingested_at": work.at}
     for kind, rows in reader.parts():
         if kind == RECORDS[work.options.records]:
             columns = {field.name: array for field, array in zip(rows.schema, rows.columns, strict=True)}
-            if "ingested_at" in schema.names:
-                columns["ingested_at"] = pa.repeat(pa.scalar(work.at, schema.field("ingested_at").type), len(rows))
+            for name in known.keys() & set(schema.names) - columns.keys():
+                columns[name] = pa.repeat(pa.scalar(known[name], schema.field(name).type), len(rows))
             yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    if work.options.records == "ingested_files" and reader.error != REPLACED:
+        row = file_row(split.file, reader.statistics().rows.to_pylist(), "", work.at)
+        yield pa.RecordBatch.from_pylist([row], schema=schema)
     return reader
 
 

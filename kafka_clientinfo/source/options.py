@@ -10,11 +10,17 @@ from ..errors import ConfigError
 from ..ingestion.discovery import delivered_logs, with_server_logs
 from ..ingestion.storage import StoredFile
 
-RECORDS = {"requests": "request", "rejected_records": "rejected", "failed_requests": "failed"}
+RECORDS = {
+    "requests": "request",
+    "rejected_records": "rejected",
+    "failed_requests": "failed",
+    "ingested_files": "file",
+}
 """The kinds of rows that may be read, each a table of a warehouse, with their names in `arrow_schema.SCHEMA`."""
 _SETTINGS = ("cluster", "broker_pattern", "log_zone", "log_layout", "split_bytes")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_OWN = ("path", "paths", "records", "conf", "maxBytesPerTrigger", "failOnDataLoss", "pushDownPredicate")
+_OWN = ("path", "paths", "records", "conf", "maxBytesPerTrigger", "failOnDataLoss", "pushDownPredicate",
+    "numPartitions")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -23,11 +29,13 @@ class Options:
 
     Attributes:
         logs: files, folders, globs or URIs.
-        records: `requests`, `rejected_records` or `failed_requests`.
+        records: a name of `RECORDS`.
         settings: the settings of the reading.
         max_bytes: bytes of log per batch of a stream, at most; None for no bound.
         fail_on_data_loss: whether a stream fails if bytes of a log that it had planned to read are gone.
         push_down: whether to filter rows before Spark gets them.
+        partitions: the number of tasks; None chooses it by the bytes.
+        columns: the columns to return; None for all.
     """
 
     logs: tuple[str, ...]
@@ -36,6 +44,8 @@ class Options:
     max_bytes: int | None = None
     fail_on_data_loss: bool = True
     push_down: bool = False
+    partitions: int | None = None
+    columns: tuple[str, ...] | None = None
 
     def files(self) -> list[StoredFile]:
         """Return the files that the logs name now; none if nothing has been delivered yet.
@@ -44,7 +54,7 @@ class Options:
             InputError: the logs name nothing, or a folder in which there are files but no log.
         """
         found = delivered_logs(self.logs, self.settings.log_layout).files
-        return with_server_logs(found) if self.records == "failed_requests" else found
+        return with_server_logs(found) if self.records in ("failed_requests", "ingested_files") else found
 
 
 def parse_options(given: Mapping[str, str]) -> Options:
@@ -68,6 +78,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         _bytes(by_name.get("maxbytespertrigger")),
         _flag("failOnDataLoss", by_name.get("failondataloss", "true")),
         _flag("pushDownPredicate", by_name.get("pushdownpredicate", "false")),
+        _number("numPartitions", by_name.get("numpartitions")),
     )
 
 
@@ -86,6 +97,14 @@ def _bytes(text: str | None) -> int | None:
     if given is None or not int(given[1]):
         raise ConfigError(f"maxBytesPerTrigger is {text!r}; give a number of bytes, as 67108864 or 64m")
     return int(given[1]) * _UNITS[given[2]]
+
+
+def _number(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch("[1-9][0-9]{0,8}", text.strip()):
+        raise ConfigError(f"{name} is {text!r}; give a number from 1 on")
+    return int(text)
 
 
 def _flag(name: str, text: str) -> bool:

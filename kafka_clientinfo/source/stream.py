@@ -5,7 +5,6 @@ hash of the bytes before that. So a log is read on under another name, and compr
 every batch, so they forget a log some time after it is gone.
 """
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +19,7 @@ from ..errors import ConfigError, InputError
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, PlannedFile, Problem, Split, complete_until, record_boundary
 from ..logs.reader import record_start, resume_point
-from .log_source import Work, divided, read, splits_until, warn
+from .log_source import Work, divided, read, splits_until, tasks_for, warn
 from .options import Options
 
 Positions = dict[str, dict[str, Any]]
@@ -43,6 +42,10 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
             raise ConfigError(
                 f"maxBytesPerTrigger needs Spark 4.2 or later, and this is {_SPARK}: before that, Spark does not say up to "
                 "where a batch may read; leave the option out, and a batch reads all that is there"
+            )
+        if options.records == "ingested_files":
+            raise ConfigError(
+                "a stream has no ingested_files, as each row counts all of its file; read them as a batch"
             )
         self._options = options
         self._known: Positions = {}
@@ -119,10 +122,11 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         }
         if any(self._resumes_at(name) != _read_until(before, name) for name in grown):
             self._plan(before)
-        tasks, splits = os.cpu_count() or 1, list[Split]()
+        new_bytes = sum(until - _read_until(before, name) for name, until in grown.items())
+        (tasks, settings), splits = tasks_for(new_bytes, self._options), list[Split]()
         for name, until in grown.items():
             if self._resumes_at(name) == _read_until(before, name):
-                splits += splits_until(self._planned[name], until, self._options.settings, tasks)
+                splits += splits_until(self._planned[name], until, settings, tasks)
             elif self._options.fail_on_data_loss:
                 raise InputError(
                     f"{after[name]['path']}: bytes {_read_until(before, name)} to {until} of this log were to be read, and "

@@ -17,9 +17,9 @@ def options_of(path: Path, **given: str) -> Any:
 
 
 def without_time(rows: Iterable[dict[str, Any]]) -> Rows:
-    """Rows in the order of their logs, without the time at which they were read."""
-    kept = [{name: value for name, value in row.items() if name != "ingested_at"} for row in rows]
-    return sorted(kept, key=lambda row: (row["file_id"], row["byte_offset"]))
+    """Rows in the order of their logs, without the time at which they were read, and the name that the log then had."""
+    kept = [{name: value for name, value in row.items() if name not in ("ingested_at", "path")} for row in rows]
+    return sorted(kept, key=lambda row: (row["file_id"], row.get("byte_offset", 0)))
 
 
 def read_all(path: Path, **given: str) -> Rows:

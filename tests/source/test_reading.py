@@ -17,7 +17,8 @@ from kafka_clientinfo.errors import ConfigError, InputError
 from kafka_clientinfo.ingestion import planned
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.source import log_source
-from kafka_clientinfo.source.log_source import LogReader, divided, splits_until, table_schema
+from kafka_clientinfo.source.log_source import LogReader, divided, row_schema, splits_until, tasks_for
+from kafka_clientinfo.source.stream import LogStream
 from kafka_clientinfo.tables.spec import table_spec
 from tests.amounts import examples
 from tests.builders import TEXT_RECORDS, json_record
@@ -25,6 +26,7 @@ from tests.ingestion.splitting import read_in_splits
 from tests.ingestion.test_splits import CLIENT_IDS, FORGED_JSON, RECORDS, downgraded, log_of
 from tests.source.reading import options_of, read_all, without_time
 
+BROKEN = b'[2026-11-21 12:00:00,000] DEBUG Completed request:{"isForwarded":tru} (kafka.request.logger)\n'
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -115,6 +117,7 @@ def test_files_that_are_not_read_are_named_without_what_a_terminal_would_act_on(
         ({"path": "x", "maxBytesPerTrigger": "many"}, "maxBytesPerTrigger is 'many'; give a number of bytes"),
         ({"path": "x", "maxBytesPerTrigger": "0"}, "maxBytesPerTrigger is '0'; give a number of bytes"),
         ({"path": "x", "failOnDataLoss": "no"}, "failOnDataLoss is 'no'; give true or false"),
+        ({"path": "x", "numPartitions": "0"}, "numPartitions is '0'; give a number from 1 on"),
     ],
 )
 def test_wrong_options_are_refused(given_options: dict[str, str], message: str) -> None:
@@ -133,9 +136,62 @@ def test_options_are_read_whatever_their_case() -> None:
     assert (options.logs, options.settings.cluster, options.max_bytes) == (("a", "b"), "orders", 64 << 20)
 
 
-def test_the_columns_are_those_of_the_table() -> None:
+def test_the_columns_are_those_of_the_table_and_where_the_row_was_read(tmp_path: Path) -> None:
     for records in log_source.RECORDS:
-        assert table_schema(records).names == list(table_spec(records).column_names)
+        columns = table_spec(records).column_names
+        more = [name for name in ("cluster", "broker", "path") if name not in columns]
+        assert row_schema(options_of(tmp_path, records=records)).names == [*columns, *more]
+    path = a_log(tmp_path / "b" / "kafka-request.log", json_record(), BROKEN)
+    for records in ("requests", "rejected_records", "ingested_files"):
+        reader = LogReader(options_of(path, records=records, cluster="orders"))
+        rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+        assert [(row["cluster"], row["broker"], row["path"]) for row in rows] == [("orders", "b", str(path))], records
+
+
+@pytest.mark.parametrize(
+    ("size", "given_tasks", "tasks", "split_bytes"),
+    [
+        (0, None, 1, 128 << 20),
+        (20 << 20, None, 2, 128 << 20),
+        (10 << 30, None, 80, 128 << 20),
+        (2 << 30, None, 64, 128 << 20),
+        (20 << 20, "7", 7, (20 << 20) // 7 + 1),
+        (10 << 30, "7", 7, 128 << 20),
+        (0, "7", 7, 1),
+    ],
+)
+def test_tasks_are_as_many_as_are_asked_for_or_as_the_bytes_are_worth(
+    tmp_path: Path, size: int, given_tasks: str | None, tasks: int, split_bytes: int
+) -> None:
+    """Whatever the machine of the driver is."""
+    options = options_of(tmp_path, **({} if given_tasks is None else {"numPartitions": given_tasks}))
+    found, settings = tasks_for(size, options)
+    assert (found, settings.split_bytes) == (tasks, split_bytes)
+
+
+def test_a_log_is_cut_for_as_many_tasks_as_are_asked_for(tmp_path: Path) -> None:
+    path = a_log(tmp_path / "b" / "kafka-request.log", *(json_record(correlation_id=number) for number in range(40)))
+    assert len(LogReader(options_of(path)).partitions()) == 1
+    assert len(LogReader(options_of(path, numPartitions="4")).partitions()) == 4
+    assert read_all(path, numPartitions="4") == read_all(path)
+
+
+def test_a_row_of_a_file_counts_all_of_it_in_however_many_tasks(tmp_path: Path) -> None:
+    """With the hashes and times that a run stores, so that it may read on from there."""
+    log = [json_record(correlation_id=number) for number in range(40)]
+    a_log(tmp_path / "b" / "kafka-request.log", *log)
+    few = [json_record(correlation_id=number, client_id="c") for number in range(5)]
+    a_log(tmp_path / "c" / "kafka-request.log", *few)
+    rows = read_all(tmp_path, records="ingested_files", numPartitions="4")
+    assert sorted((row["broker"], row["records"], row["requests"], row["bytes_ingested"]) for row in rows) == [
+        ("b", 40, 40, len(b"".join(log))),
+        ("c", 5, 5, len(b"".join(few))),
+    ]
+
+
+def test_a_stream_of_files_is_refused_as_no_batch_has_all_of_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a stream has no ingested_files"):
+        LogStream(options_of(tmp_path, records="ingested_files"))
 
 
 def test_spark_before_data_sources_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
