@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tarfile
 from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.errors import InputError, WarehouseError
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.questions.checks import quick_checks
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.spark.caching import cached_in_memory
@@ -20,6 +22,7 @@ from kafka_clientinfo.spark.features import conf_value
 from kafka_clientinfo.spark.session_conf import set_where_allowed
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .acceptance import assert_accepted, needs_checker, shared
@@ -254,6 +257,27 @@ def test_a_run_changes_nothing_in_the_callers_session(at_once: Path, seen_by_the
     """Not even while it is at work, as other threads may use the session."""
     assert len(seen_by_the_caller) > 10
     assert [conf for conf in seen_by_the_caller if conf != CALLERS] == []
+
+
+def test_a_warehouse_of_the_release_before_is_read_on_with_the_tables_of_this_one(
+    spark: Any, at_once: Path, records: list[bytes], tmp_path: Path
+) -> None:
+    """It was made of the first 300 records of the log, with 23 tables."""
+    with tarfile.open(ROOT / "tests" / "warehouse" / "earlier" / "format_2.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    with pytest.raises(
+        WarehouseError, match="was made by an earlier release; `kafka-clientinfo run` with its logs brings"
+    ):
+        LocalTables(tmp_path / "lake").state()
+    log = tmp_path / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    log.write_bytes(b"".join(records))
+    report = pipeline.run(spark, log, tmp_path / "lake")
+    assert report.files[0]["requests"] < len(records) - 250
+    assert_same_tables(spark, tmp_path / "lake", at_once)
+    checks = quick_checks(LocalTables(tmp_path / "lake"), str(tmp_path / "lake"))
+    assert [check for check in checks if not check.ok] == []
+    assert {path.name for path in (tmp_path / "lake").iterdir() if path.is_dir()} == {*table_specs(), JUDGED}
 
 
 @pytest.mark.oracle

@@ -179,8 +179,11 @@ class LocalTables:
         paths = table.get_add_actions().column("path").to_pylist()
         if not paths:
             return f"SELECT {nothing} WHERE false"
+        stored = {name: f'"{name}"' for name in layout.columns}
         columns = ", ".join(
-            f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
+            f'CAST({stored.get(c.name, "NULL")} AS {duckdb_type(c.type)}) AS "{c.name}"'
+            if "timestamp" in c.type or c.name not in stored
+            else stored[c.name]
             for c in spec.columns
         )  # a file's writer decides whether a time has a zone
         files = ", ".join(quoted_text(f"{base}/{spec.name}/{path}") for path in paths)

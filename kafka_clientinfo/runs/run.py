@@ -31,7 +31,7 @@ from ..warehouse.creation import make_views
 from ..warehouse.judged_table import Build
 from ..warehouse.opening import opened
 from ..warehouse.progress import Progress
-from ..warehouse.state import LEDGER, State, read_state
+from ..warehouse.state import LEDGER, EarlierReleaseError, State, read_state
 from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
@@ -126,7 +126,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
         if tables is None or state is None:
             return None if tables is None else _first_report(inputs, settings)
         ledger = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
-    except (UnreadableTableError, OSError):  # a table is damaged, or another run is writing it
+    except (UnreadableTableError, EarlierReleaseError, OSError):  # damaged, to be changed first, or just being written
         return None
     is_broken = not all(map(tables.exists, state.rows))
     if is_broken or state.is_deleting:

@@ -39,7 +39,7 @@ AT_WORK = "a run is at work on it; ask again when that has ended"
 """The message for a warehouse that lacks something while a run may be making it."""
 PROPERTY = "kafka_clientinfo.state"
 FORMAT = 3
-"""Format of the warehouses that this release makes and reads."""
+"""Format of the warehouses that this release makes and reads; a run brings the one before to it (`migration`)."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class State:
 
     Attributes:
         format: layout of the warehouse.
+        declared: the declarations that its tables follow (`migration.declared_by`); None if they were not compared.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
         built_with: the release and the settings of that build.
         view_settings: the settings of that build on which views depend (`ViewSettings.as_dict`); None before it.
@@ -59,6 +60,7 @@ class State:
     """
 
     format: int = FORMAT
+    declared: str | None = None
     built_until: datetime | None = None
     built_with: str | None = None
     view_settings: Mapping[str, Any] | None = None
@@ -79,18 +81,24 @@ class State:
         return {PROPERTY: json.dumps(asdict(self), sort_keys=True, default=time_text)}
 
 
-def read_state(spark: "SparkSession", address: Address, folder: Path | None = None) -> State | None:
+class EarlierReleaseError(WarehouseError):
+    """A warehouse has the format of an earlier release; a run brings it to this one."""
+
+
+def read_state(
+    spark: "SparkSession", address: Address, folder: Path | None = None, oldest: int = FORMAT
+) -> State | None:
     """Return the state of a warehouse; None if there is none yet.
 
     With the `folder` of its table `ingested_files`, it is read there: Spark takes seconds for the first table that it reads.
 
     Raises:
-        WarehouseError: the warehouse has another format.
+        WarehouseError: the warehouse has another format, newer than this release's or before `oldest`.
     """
     from .stores import unless_not_made  # imports pyarrow, which commands without a session do not need
 
     stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER), folder))
-    return None if stored is None else state_of(stored, address)
+    return None if stored is None else state_of(stored, address, oldest)
 
 
 def require_state(state: State | None, root: str) -> State:
@@ -125,7 +133,7 @@ def unless_at_work(root: str, advice: str) -> str:
     return f" yet: {AT_WORK}" if is_at_work(root) else advice
 
 
-def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
+def state_of(stored_properties: Mapping[str, str], address: Address, oldest: int = FORMAT) -> State:
     """Return the state from the properties of the table `ingested_files`; raises what `read_state` raises."""
     text = stored_properties.get(PROPERTY)
     another = "another schema" if address.is_schema else "another folder"
@@ -136,14 +144,21 @@ def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
         )
     try:
         stored = json.loads(text)
-        is_newer = stored["format"] > FORMAT
-        if stored["format"] == FORMAT:
+        is_newer, can_follow = stored["format"] > FORMAT, stored["format"] == FORMAT - 1
+        if oldest <= stored["format"] <= FORMAT:
+            if can_follow:  # it had fields that this release has not
+                stored = {name: value for name, value in stored.items() if name in State.__dataclass_fields__}
             return State(**stored | {name: _time(stored.get(name)) for name in ("built_until", "retained_from")})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
             f"{address.location(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
             f"build it anew into {another}"
         ) from None
+    if can_follow:
+        raise EarlierReleaseError(
+            f"{address.root} was made by an earlier release; `kafka-clientinfo run` with its logs brings it to this one, "
+            "which takes as long as a first run without the reading"
+        )
     which = "a newer" if is_newer else "an earlier"
     raise WarehouseError(f"{address.root} was made by {which} release; use that one, or build it anew into {another}")
 

@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import WarehouseError
-from ..tables.spec import TableSpec
+from ..tables.spec import Column, TableSpec
 from .ddl import CHECK, DELETION_VECTORS, detail
 
 if TYPE_CHECKING:
@@ -76,15 +76,28 @@ def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
 
 
 def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str]:
-    """Return why rows with these columns cannot be read as the declared table, one sentence per reason."""
+    """Return why rows with these columns cannot be read as the declared table, one sentence per reason.
+
+    A column that may be null and is not there is null: an earlier release did not have it.
+    """
+    required = [column for column in spec.columns if column.required or column.name in columns]
+    return _unlike(required, columns)
+
+
+def _unlike(declared: Iterable[Column], columns: Mapping[str, StoredColumn]) -> list[str]:
     sentences = []
-    for column in spec.columns:
-        stored, declared = columns.get(column.name), _without_blanks(column.type)
+    for column in declared:
+        stored, kind = columns.get(column.name), _without_blanks(column.type)
         if stored is None:
             sentences.append(f"column {column.name} is missing")
-        elif stored.type != declared:
-            sentences.append(f"column {column.name} has type {stored.type}, not {declared}")
+        elif stored.type != kind:
+            sentences.append(f"column {column.name} has type {stored.type}, not {kind}")
     return sentences
+
+
+def nulls_for(spec: TableSpec, names: Collection[str]) -> list[str]:
+    """Return SQL for the declared columns that a table with columns of these names lacks."""
+    return [f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in spec.columns if column.name not in names]
 
 
 def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], location: str) -> None:
@@ -96,7 +109,8 @@ def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], locatio
     if unlike := unreadable(spec, columns):
         raise WarehouseError(
             f"{location} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
-            f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew in another place"
+            f"{'; …' if len(unlike) > _NAMED else ''}; `kafka-clientinfo run` brings tables of an earlier release to this one; restore it if "
+            "somebody altered it"
         )
 
 
@@ -108,7 +122,7 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
     is_clustered = layout.clustering in (None, spec.cluster_by)
     return [
         *_unlike_columns(spec, layout),
-        *_unlike_checks(spec, layout),
+        *unlike_checks(spec, layout).values(),
         *([] if is_clustered else [f"is clustered by {_named(layout.clustering)}, not by {_named(spec.cluster_by)}"]),
         *([] if vectors == "false" else [f"property {DELETION_VECTORS} is {vectors}, not false"]),
     ]
@@ -120,18 +134,24 @@ def _named(columns: Sequence[str] | None) -> str:
 
 def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:
     undeclared = [name for name in layout.columns if name not in spec.column_names]
-    return unreadable(spec, layout.columns) + [f"column {name} is not declared" for name in undeclared]
+    return _unlike(spec.columns, layout.columns) + [f"column {name} is not declared" for name in undeclared]
 
 
-def _unlike_checks(spec: TableSpec, layout: TableLayout) -> list[str]:
+def has_other_rows(spec: TableSpec, layout: TableLayout) -> bool:
+    """Return whether a table was declared for other rows: with other columns or checks."""
+    return bool(_unlike_columns(spec, layout) or unlike_checks(spec, layout))
+
+
+def unlike_checks(spec: TableSpec, layout: TableLayout) -> dict[str, str]:
+    """Return how the CHECK constraints of a table differ from those declared, by their names."""
     declared = spec.constraints
     stored = {key.removeprefix(CHECK): text for key, text in layout.properties.items() if key.startswith(CHECK)}
-    sentences = [f"check {name} is missing" for name in declared if name not in stored]
-    sentences += [f"check {name} is not declared" for name in stored if name not in declared]
+    sentences = {name: f"check {name} is missing" for name in declared if name not in stored}
+    sentences |= {name: f"check {name} is not declared" for name in stored if name not in declared}
     # Delta stores a check that is added later with blanks between its words.
     both = [name for name in declared if name in stored]
     changed = [name for name in both if _without_blanks(declared[name]) != _without_blanks(stored[name])]
-    return sentences + [f"check {name} reads {stored[name]!r}, not {declared[name]!r}" for name in changed]
+    return sentences | {name: f"check {name} reads {stored[name]!r}, not {declared[name]!r}" for name in changed}
 
 
 def _without_blanks(text: str) -> str:

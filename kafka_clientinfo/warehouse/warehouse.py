@@ -25,11 +25,12 @@ from .claims import CLAIM, Claims, last_metadata
 from .commit import snapshot, write, written_rows
 from .creation import close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
+from .migration import declared_by, migrate
 from .repair import mend, refuse_damaged
 from .staging import Staging
-from .state import LEDGER, State, read_state
+from .state import FORMAT, LEDGER, State, read_state
 from .stores import remove_half_made, unless_not_made
-from .table_layout import StoredColumn, check_readable, columns_of
+from .table_layout import StoredColumn, check_readable, columns_of, nulls_for
 from .table_log import is_made
 
 _FIRST_BATCH = "kafka_clientinfo.first_batch"
@@ -111,13 +112,18 @@ class Warehouse:
             self._make(LEDGER)
         self._claims.note_version()
         if self.is_new:
-            self._state = State()
+            self._state = self._new_state
             return self._state
-        self._state = read_state(self.spark, self.address, self.folder(LEDGER))
+        self._state = read_state(self.spark, self.address, self.folder(LEDGER), oldest=FORMAT - 1)
         if self._state is not None:
             self._existing.add(LEDGER)
+            migrate(self)
             mend(self)
         return self.state
+
+    @property
+    def _new_state(self) -> State:
+        return State(declared=declared_by(self.specs))
 
     @property
     def is_new(self) -> bool:
@@ -129,7 +135,7 @@ class Warehouse:
     def state(self) -> State:
         """The state as this run has read and changed it."""
         if self._state is None:
-            self._state = read_state(self.spark, self.address, self.folder(LEDGER)) or State()
+            self._state = read_state(self.spark, self.address, self.folder(LEDGER)) or self._new_state
         return self._state
 
     def update_state(self, **changes: Any) -> None:
@@ -178,10 +184,10 @@ class Warehouse:
 
     def read(self, name: str) -> DataFrame:
         """Return the table or view as it is now; a table that does not exist has no rows."""
-        if is_view(name):
+        rows = None if is_view(name) else self._load(self.spec(name))
+        if rows is None or nulls_for(self.spec(name), rows.columns):
             return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
-        rows = self._load(self.spec(name))
-        return self.spark.sql(ddl.no_rows(self.spec(name))) if rows is None else rows
+        return rows
 
     def relation(self, name: str) -> str:
         """Return SQL for the rows of a table or view as they are now.
@@ -191,8 +197,11 @@ class Warehouse:
         """
         if is_view(name):
             return f"(\n{definition(name, SPARK, ViewSettings.stored(self.state.view_settings), self.relation)}\n)"
-        self.read(name)
-        return self.table(name) if self.exists(name) else f"({ddl.no_rows(self.spec(name))})"
+        spec, rows = self.spec(name), self._load(self.spec(name))
+        if rows is None:
+            return f"({ddl.no_rows(spec)})"
+        nulls = nulls_for(spec, rows.columns)
+        return f"(SELECT {', '.join(['*', *nulls])} FROM {self.table(name)})" if nulls else self.table(name)
 
     def read_snapshot(self, name: str) -> DataFrame:
         """Return the table as it is now; later writes do not change the result."""
@@ -346,7 +355,7 @@ class Warehouse:
             folder = self.folder(name)  # on this machine; no other run makes it
             if folder is not None and folder.exists():
                 remove_half_made(self.address.location(name))
-            properties = (self._state or State()).properties if name == LEDGER else {}
+            properties = (self._state or self._new_state).properties if name == LEDGER else {}
             if rows is None:
                 make_table(self.spark, self.address, spec, properties, self._private)
             else:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,16 @@ import pytest
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import ddl, state
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.state import FORMAT, PROPERTY, State, counted_rows, read_state, state_of
+from kafka_clientinfo.warehouse.migration import declared_by
+from kafka_clientinfo.warehouse.state import (
+    FORMAT,
+    PROPERTY,
+    EarlierReleaseError,
+    State,
+    counted_rows,
+    read_state,
+    state_of,
+)
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.amounts import one_in
 
@@ -55,6 +65,15 @@ def test_times_are_read_as_earlier_releases_wrote_them(text: str) -> None:
     assert state_of(stored, Address("/w")).built_until == AT
 
 
+def test_a_run_reads_the_state_of_the_format_before_and_others_say_what_a_run_does() -> None:
+    stored = {PROPERTY: json.dumps({"format": FORMAT - 1, "rows": {"a": 1}, "bucket_minutes": 60})}
+    assert state_of(stored, Address("/w"), FORMAT - 1) == State(format=FORMAT - 1, rows={"a": 1})
+    with pytest.raises(
+        EarlierReleaseError, match="/w was made by an earlier release; `kafka-clientinfo run` with its logs"
+    ):
+        state_of(stored, Address("/w"))
+
+
 @pytest.mark.parametrize(("ignored", "failed"), [(None, 0), ({"server_log": 5}, 0), ({"failed_request": 3}, 3)])
 def test_failed_requests_are_counted_among_what_is_ignored(ignored: dict[str, int] | None, failed: int) -> None:
     counts = counted_rows({"requests": 1, "rejected": 2, "ignored": ignored})
@@ -70,8 +89,8 @@ def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Wareh
         **{name: getattr(FULL, name) for name in ("built_until", "built_with", "view_settings", "deleting", "deleted")}
     )
     lake.update_state(rows=FULL.rows, retained_from=FULL.retained_from)
-    assert lake.state == FULL
-    assert Warehouse(spark, lake.root, True, SPECS).state == FULL
+    assert lake.state == replace(FULL, declared=declared_by(SPECS))
+    assert Warehouse(spark, lake.root, True, SPECS).state == lake.state
     operations = [row["operation"] for row in ddl.history(spark, lake.table("ingested_files"))]
     assert operations == ["SET TBLPROPERTIES", "SET TBLPROPERTIES", "CREATE TABLE"]
 
@@ -93,7 +112,7 @@ def test_writes_of_the_table_keep_it(spark: Any, lake: Warehouse) -> None:
             (f'{{"format": {FORMAT + 1}, "more": 1}}', "made by a newer release"),
             ("{", "unreadable"),
             (f'{{"format": {FORMAT}, "other": 1}}', "unreadable"),
-            (f'{{"format": {FORMAT - 1}}}', "made by an earlier release"),
+            (f'{{"format": {FORMAT - 2}}}', "made by an earlier release"),
         ],
     ),
 )
@@ -116,7 +135,7 @@ def test_a_warehouse_of_another_format_is_refused(spark: Any, lake: Warehouse, t
     [
         (None, "has no property kafka_clientinfo.state, so that this package, or this release of it, did not make it; name {}, "),
         (f'{{"format": {FORMAT + 1}, "more": 1}}', " was made by a newer release; use that one, or build it anew into {}"),
-        (f'{{"format": {FORMAT - 1}}}', " was made by an earlier release; use that one, or build it anew into {}"),
+        (f'{{"format": {FORMAT - 2}}}', " was made by an earlier release; use that one, or build it anew into {}"),
         ('{"other": 1}', "state is unreadable ('format'); restore the table, or build it anew into {}"),
     ],
 )  # fmt: skip

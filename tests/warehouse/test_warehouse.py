@@ -15,6 +15,7 @@ from kafka_clientinfo.spark.session import _without_processes
 from kafka_clientinfo.tables.dialects import spark_literal
 from kafka_clientinfo.tables.spec import table_specs, view_specs
 from kafka_clientinfo.warehouse import ddl
+from kafka_clientinfo.warehouse.migration import declared_by
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -267,7 +268,7 @@ def test_a_table_with_rows_that_is_gone_beside_an_empty_one_is_built_anew(spark:
 
 
 def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
-    assert plain.open() == State()
+    assert plain.open() == State(declared=declared_by(SPECS))
     assert not Path(plain.root).exists()
 
 
@@ -289,9 +290,12 @@ def test_tables_with_raw_bytes_are_their_owners(spark: Any, tmp_path: Path, priv
     [
         (
             "1 AS id",
-            "column file_id is missing; column ingested_at is missing; restore it, or build the warehouse anew",
+            "column file_id is missing; `kafka-clientinfo run` brings tables of an earlier release to this one; restore it",
         ),
-        ("'x' AS file_id, 1 AS ingested_at", "column ingested_at has type int, not timestamp; restore it"),
+        (
+            "'x' AS file_id, 1 AS ingested_at",
+            "column ingested_at has type int, not timestamp; `kafka-clientinfo run` brings",
+        ),
     ],
 )
 def test_a_table_of_another_layout_is_not_read(spark: Any, tmp_path: Path, columns: str, says: str) -> None:

@@ -1,0 +1,120 @@
+"""Brings the tables of a warehouse that an earlier release made to the declarations of this one, when a run opens it.
+
+    difference of a stored table                      | what is done
+    --------------------------------------------------|---------------------------------------------------------------
+    columns that it lacks and that may be null;       | columns and checks are added, others' checks dropped; the
+    checks; clustering                                | clustering is declared again, and `maintain` clusters the files
+    any other, if its rows can be derived again       | it is removed, and the build makes it
+    any other                                         | the warehouse is refused, and nothing is changed
+    it is no table of this release, but was derived   | it is removed; a view may have its name
+
+Rows of requests that retention has deleted cannot be derived again. The state is written last, so that after a kill the
+next run looks at all tables again.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ..errors import WarehouseError
+from ..spark.features import at_once
+from ..tables.dialects import spark_literal
+from ..tables.spec import TableSpec
+from . import ddl
+from .state import FORMAT, State
+from .stores import folder_names, remove_folder, unless_not_made
+from .table_layout import TableLayout, differences, has_other_rows, layout_of, unlike_checks, unreadable
+
+if TYPE_CHECKING:
+    from .warehouse import Warehouse
+
+
+def declared_by(specs: Mapping[str, TableSpec]) -> str:
+    """Return a hash of declarations. The state keeps it, so that tables are compared with them once per release."""
+    return hashlib.sha256(repr(sorted(specs.items())).encode()).hexdigest()[:16]
+
+
+def migrate(tables: "Warehouse") -> None:
+    """Change tables that an earlier release made as this one declares them.
+
+    Raises:
+        WarehouseError: a table has to stay as it is; nothing was changed.
+    """
+    specs, state = tables.specs, tables.state
+    declared = declared_by(specs)
+    if (state.format, state.declared) == (FORMAT, declared):
+        return
+    layouts = dict(zip(specs, at_once(lambda name: _layout(tables, name), specs), strict=True))
+    unlike = {name: layout for name, layout in layouts.items() if layout and differences(specs[name], layout)}
+    is_complete = state.retained_from is None
+    of_others = [name for name, layout in unlike.items() if has_other_rows(specs[name], layout)]
+    anew = [name for name in of_others if specs[name].derived and is_complete]
+    gone = [name for name in state.rows if name not in specs]
+    for name in sorted(unlike.keys() - set(anew)):
+        if reasons := unreadable(specs[name], unlike[name].columns):
+            raise _refused(tables, f"{tables.address.location(name)} cannot become its table {name}: {reasons[0]}")
+    _refuse_unfinished(tables, state, bool(gone))
+    tables._existing.update(unlike)  # a claim makes tables that do not exist, and cannot read these yet
+    tables.claim()
+    tables._existing.difference_update(anew)
+    if anew or gone:
+        tables.update_state(built_until=None)
+    for name in (name for name in unlike if name not in anew):
+        for statement in _additions(specs[name], unlike[name], tables.table(name)):
+            tables.spark.sql(statement)
+    for name in [*anew, *gone]:
+        _remove(tables, name)
+    rows = {name: number for name, number in state.rows.items() if name in specs and name not in anew}
+    tables.update_state(format=FORMAT, declared=declared, rows=rows)
+
+
+def _layout(tables: "Warehouse", name: str) -> TableLayout | None:
+    return unless_not_made(tables.address, name, lambda: layout_of(tables.spark, tables.table(name)))
+
+
+def _remove(tables: "Warehouse", name: str) -> None:
+    """Remove a derived table; raise WarehouseError if it is still there."""
+    location = tables.address.location(name)
+    if tables.address.is_schema:
+        tables.spark.sql(f"DROP TABLE IF EXISTS {tables.table(name)}")
+        return
+    remove_folder(location)
+    if folder_names(location):
+        raise WarehouseError(
+            f"{location} is of an earlier release and cannot be removed from here; remove it, and run again"
+        )
+
+
+def _additions(spec: TableSpec, layout: TableLayout, table: str) -> Iterator[str]:
+    """Yield the statements after which a stored table is as declared; those that add columns come first."""
+    before = "FIRST"
+    for column in spec.columns:
+        if column.name not in layout.columns:
+            added = f"`{column.name}` {column.type} COMMENT {spark_literal(column.comment)} {before}"
+            yield f"ALTER TABLE {table} ADD COLUMNS ({added})"
+        before = f"AFTER `{column.name}`"
+    stored = {key.removeprefix(ddl.CHECK) for key in layout.properties if key.startswith(ddl.CHECK)}
+    unlike = unlike_checks(spec, layout)
+    yield from (f"ALTER TABLE {table} DROP CONSTRAINT {name}" for name in unlike if name in stored)
+    checks = spec.constraints
+    yield from (
+        f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({checks[name]})" for name in unlike if name in checks
+    )
+    if layout.clustering != spec.cluster_by:
+        yield f"ALTER TABLE {table} CLUSTER BY ({', '.join(spec.cluster_by)})"
+    if layout.properties.get(ddl.DELETION_VECTORS) != "false":
+        yield f"ALTER TABLE {table} SET TBLPROPERTIES {ddl.properties_list({ddl.DELETION_VECTORS: 'false'})}"
+
+
+def _refuse_unfinished(tables: "Warehouse", state: State, has_gone: bool) -> None:
+    if state.format < FORMAT and state.is_deleting:
+        raise _refused(tables, "a deletion is under way, which that release has to end first")
+    if state.retained_from is not None and has_gone:
+        raise _refused(tables, "its retention has deleted requests, of which this release would derive other tables")
+
+
+def _refused(tables: "Warehouse", why: str) -> WarehouseError:
+    return WarehouseError(
+        f"{tables.root} was made by an earlier release, and {why}; read it with that release, and build another "
+        "warehouse with this one"
+    )

@@ -1,0 +1,169 @@
+"""Tables that an earlier release made are brought to the declarations of this one when a run opens them, or refused whole."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.tables.spec import Column, TableSpec
+from kafka_clientinfo.warehouse import ddl, migration
+from kafka_clientinfo.warehouse.migration import declared_by
+from kafka_clientinfo.warehouse.state import LEDGER
+from kafka_clientinfo.warehouse.table_layout import differences, layout_of
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+from .tiny import AT, SPECS, fact, facts
+
+Specs = dict[str, TableSpec]
+NOTE = Column("note", "string", 'What was noted; it\'s "new"')
+COUNT = Column("number", "bigint", "Counted", required=True)
+
+
+def with_columns(name: str, *columns: Column, at: int = 1) -> Specs:
+    known = SPECS[name].columns
+    return {**SPECS, name: replace(SPECS[name], columns=(*known[:at], *columns, *known[at:]))}
+
+
+def with_types(name: str, kind: str) -> Specs:
+    last = replace(SPECS[name].columns[-1], type=kind)
+    return {**SPECS, name: replace(SPECS[name], columns=(*SPECS[name].columns[:-1], last))}
+
+
+def of_release(spark: Any, root: str, specs: Specs) -> Warehouse:
+    lake = Warehouse(spark, root, True, specs)
+    lake.open()
+    return lake
+
+
+def filled(spark: Any, root: str) -> Warehouse:
+    lake = of_release(spark, root, SPECS)
+    lake.create_missing([LEDGER])
+    lake.append("facts", facts(spark, fact("x")), "1")
+    lake.append("events", spark.sql("SELECT 'f' AS file_id"), "1")
+    lake.append(
+        "sums",
+        spark.sql(f"SELECT 'a' AS name, 'l' AS label, 1L AS answers, timestamp'{AT:%Y-%m-%d}' AS last_seen"),
+        "1",
+    )
+    lake.update_state(built_until=AT, rows={**lake.rows(), "ingested_files": 0})
+    return lake
+
+
+@pytest.fixture(scope="module")
+def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("earlier") / "lake"
+    filled(spark, str(root))
+    return root
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path) -> str:
+    return str(shutil.copytree(made, tmp_path / "lake"))
+
+
+def unlike(spark: Any, lake: Warehouse) -> dict[str, list[str]]:
+    found = {name: differences(spec, layout_of(spark, lake.table(name))) for name, spec in lake.specs.items()}
+    return {name: texts for name, texts in found.items() if texts}
+
+
+@pytest.mark.parametrize("addressed", ["by path", pytest.param("by name", marks=pytest.mark.long)])
+def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
+    spark: Any, root: str, schema: str, addressed: str
+) -> None:
+    if addressed == "by name":
+        root = schema
+    before = filled(spark, root) if addressed == "by name" else Warehouse(spark, root, True, SPECS)
+    spark.sql(f"ALTER TABLE {before.table('sums')} CLUSTER BY NONE")
+    specs = with_columns("events", NOTE, at=0) | {"facts": with_columns("facts", COUNT)["facts"]}
+    specs["events"] = replace(specs["events"], checks=(("named", "file_id <> ''"),))
+
+    reading = Warehouse(spark, root, True, specs)
+    assert [tuple(row) for row in reading.read("events").collect()] == [("f", None)], "read as it is, before any run"
+    lake = of_release(spark, root, specs)
+    lake.create_missing(specs)
+    assert unlike(spark, lake) == {}
+    assert [tuple(row) for row in lake.read("events").collect()] == [(None, "f")], "in the declared order"
+    assert {field.name: field.metadata["comment"] for field in lake.read("events").schema}["note"] == NOTE.comment
+    assert (lake.count("facts"), lake.count("sums")) == (0, 1)
+    assert (lake.state.built_until, lake.state.rows.get("facts"), lake.state.rows["sums"]) == (None, None, 1)
+    versions = [ddl.history(spark, lake.table(name), 1)[0]["version"] for name in specs]
+    of_release(spark, root, specs)
+    assert [ddl.history(spark, lake.table(name), 1)[0]["version"] for name in specs] == versions, "once per release"
+
+
+@pytest.mark.parametrize(
+    ("specs", "is_retained", "why"),
+    [
+        (with_columns("events", COUNT), False, "events cannot become its table events: column number is missing"),
+        pytest.param(
+            *(with_types("events", "int"), False, "column file_id has type string, not int"), marks=pytest.mark.long
+        ),
+        (with_types("facts", "string"), True, "column names has type array<string>, not string"),
+        ({name: spec for name, spec in SPECS.items() if name != "sums"}, True, "retention has deleted requests"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    spark: Any, root: str, specs: Specs, is_retained: bool, why: str
+) -> None:
+    before = Warehouse(spark, root, True, SPECS)
+    if is_retained:
+        before.update_state(retained_from=AT)
+    specs = {name: replace(spec, cluster_by=("file_id",)) if name == LEDGER else spec for name, spec in specs.items()}
+    versions = [ddl.history(spark, before.table(name), 1)[0]["version"] for name in SPECS]
+    with pytest.raises(WarehouseError, match=f"made by an earlier release, and .*{why}.*; read it with that release"):
+        of_release(spark, root, specs)
+    assert [ddl.history(spark, before.table(name), 1)[0]["version"] for name in SPECS] == versions
+
+
+def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root: str) -> None:
+    Warehouse(spark, root, True, SPECS).update_state(retained_from=AT)
+    lake = of_release(spark, root, with_columns("facts", NOTE, at=7))
+    assert unlike(spark, lake) == {}
+    assert [row["note"] for row in lake.read("facts").collect()] == [None]
+
+
+def test_a_derived_table_that_is_none_any_more_is_removed(spark: Any, root: str) -> None:
+    lake = of_release(spark, root, {name: spec for name, spec in SPECS.items() if name != "sums"})
+    assert "sums" not in lake.state.rows
+    assert not Warehouse(spark, root, True, SPECS).exists("sums")
+
+
+class KilledError(Exception):
+    """The end of a process."""
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(0, marks=pytest.mark.long), pytest.param(1, marks=pytest.mark.long), 2, 3]
+)
+def test_a_migration_that_was_killed_is_taken_up_again(
+    spark: Any, root: str, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Warehouse(spark, root, True, SPECS)
+    specs = with_columns("events", NOTE) | {"facts": with_columns("facts", COUNT)["facts"]}
+    steps = count()
+
+    def until_killed(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*given: Any, **named: Any) -> Any:
+            is_step = bool(named) or str(given[-1]).startswith(("ALTER", root))
+            if is_step and next(steps) == step:
+                raise KilledError
+            return call(*given, **named)
+
+        return called
+
+    lake = Warehouse(spark, root, True, specs)
+    with monkeypatch.context() as killed:
+        killed.setattr(type(spark), "sql", until_killed(type(spark).sql))
+        killed.setattr(lake, "update_state", until_killed(lake.update_state))
+        killed.setattr(migration, "remove_folder", until_killed(migration.remove_folder))
+        with pytest.raises(KilledError):
+            lake.open()
+    assert before.state.declared != declared_by(specs)
+    again = of_release(spark, root, specs)
+    again.create_missing(specs)
+    assert (unlike(spark, again), again.state.built_until) == ({}, None)
