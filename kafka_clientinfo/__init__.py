@@ -29,6 +29,7 @@ from .errors import (
 if TYPE_CHECKING:
     from .questions.checks import Check
     from .questions.verification import verify
+    from .runs.composed import derive, sessions
     from .runs.ingest import RunReport
     from .runs.run import build, ingest, run
     from .spark.session import local_session
@@ -52,18 +53,21 @@ __all__ = [
     "Warehouse",
     "WarehouseError",
     "build",
+    "derive",
     "forget",
     "ingest",
     "load_settings",
     "local_session",
     "maintain",
     "run",
+    "sessions",
     "verify",
 ]
 
 _WITH_SPARK = {
     "questions.checks": ("Check",),
     "questions.verification": ("verify",),
+    "runs.composed": ("derive", "sessions"),
     "runs.ingest": ("RunReport",),
     "runs.run": ("build", "ingest", "run"),
     "spark.session": ("local_session",),

@@ -33,6 +33,7 @@ _DECLARED = {
     "report/test_report.py": "commands/report",
     "test_by_name.py": "commands/build commands/ingest",
     "test_packaging.py": "commands/prepare",
+    "test_pipeline.py": "runs/bronze runs/composed",
     "warehouse/test_warehouse.py": "warehouse/commit",
 }
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import kafka_clientinfo
 from kafka_clientinfo import cli
-from kafka_clientinfo.errors import InputError, WarehouseError
+from kafka_clientinfo.errors import ConfigError, InputError, WarehouseError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.questions.checks import quick_checks
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
@@ -22,11 +23,12 @@ from kafka_clientinfo.spark.features import conf_value
 from kafka_clientinfo.spark.session_conf import set_where_allowed
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse.ddl import no_rows
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .acceptance import assert_accepted, needs_checker, shared
-from .equality import assert_same_tables
+from .equality import COMPARED, assert_same_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
@@ -278,6 +280,75 @@ def test_a_warehouse_of_the_release_before_is_read_on_with_the_tables_of_this_on
     checks = quick_checks(LocalTables(tmp_path / "lake"), str(tmp_path / "lake"))
     assert [check for check in checks if not check.ok] == []
     assert {path.name for path in (tmp_path / "lake").iterdir() if path.is_dir()} == {*table_specs(), JUDGED}
+
+
+def rows_of(relation: Any) -> list[str]:
+    return sorted(str(sorted(row.asDict(recursive=True).items(), key=str)) for row in relation.collect())
+
+
+@pytest.mark.parametrize("is_known", [pytest.param(True, marks=pytest.mark.long), False])
+def test_requests_alone_give_the_rows_of_a_run(spark: Any, at_once: Path, is_known: bool) -> None:
+    """Where the files are not given, they are inferred of the requests."""
+    stored = Warehouse(spark, at_once)
+    files = stored.read("ingested_files") if is_known else None
+    names = ["connections", "api_usage", "connection_violations"]
+    for name, rows in kafka_clientinfo.derive(stored.read("requests"), names, files).items():
+        assert rows.columns == list(table_specs()[name].column_names)
+        assert rows_of(rows) == rows_of(stored.read(name)), name
+
+
+@pytest.mark.long
+def test_views_of_requests_alone_are_those_of_a_run(spark: Any, at_once: Path) -> None:
+    names = ["violations", "client_inventory", "group_protocols", "upgrade_impact"]
+    stored = Warehouse(spark, at_once)
+    for name, rows in kafka_clientinfo.derive(stored.read("requests"), names).items():
+        assert rows_of(rows) == rows_of(stored.read(name)), name
+    transformed = stored.read("requests").transform(kafka_clientinfo.sessions())
+    assert rows_of(transformed) == rows_of(stored.read("connections"))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("topic_usage", "topic_usage needs topic_mentions, which only the reading of logs makes"),
+        ("requests", "'requests' is not derived of requests"),
+        ("sessions", "'sessions' is not derived of requests; give views, or some of api_usage, "),
+    ],
+)
+def test_what_requests_do_not_hold_is_named(spark: Any, name: str, says: str) -> None:
+    requests = spark.sql(no_rows(table_specs()["requests"]))
+    with pytest.raises(ConfigError, match=says):
+        kafka_clientinfo.derive(requests, [name])
+    with pytest.raises(ConfigError, match="the requests have no column connection_id; give rows as the data source"):
+        kafka_clientinfo.derive(requests.drop("connection_id"), ["connections"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_table_of_requests_fills_a_warehouse_as_its_log_does(
+    spark: Any, at_once: Path, tmp_path: Path, steps: int
+) -> None:
+    requests, bronze = Warehouse(spark, at_once).read("requests"), str(tmp_path / "bronze")
+    last = requests.agg({"byte_offset": "max"}).first()[0]
+    for step in range(1, steps + 1):
+        ends = f"byte_offset * {steps} > {last * (step - 1) - (step == 1)} AND byte_offset * {steps} <= {last * step}"
+        requests.where(ends).write.format("delta").mode("append").save(bronze)
+        report = kafka_clientinfo.build(spark, tmp_path / "lake", requests=f"delta.`{bronze}`")
+        assert report.tables["requests"] == spark.read.format("delta").load(bronze).count()
+    names = [name for name in COMPARED if "topic" not in name]
+    assert_same_tables(spark, tmp_path / "lake", at_once, names)
+    checks = quick_checks(LocalTables(tmp_path / "lake"), str(tmp_path / "lake"))
+    assert [check for check in checks if not check.ok] == []
+    assert kafka_clientinfo.build(spark, tmp_path / "lake", requests=f"delta.`{bronze}`").files == []
+    with pytest.raises(ConfigError, match="the warehouse was filled from a table of requests; go on with that"):
+        pipeline.run(spark, at_once.parent / "b", tmp_path / "lake")
+
+
+def test_a_warehouse_of_logs_takes_no_table_of_requests(spark: Any, at_once: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the warehouse was filled from logs; go on with that"):
+        kafka_clientinfo.build(spark, at_once, requests=f"delta.`{at_once / 'requests'}`")
+    with pytest.raises(InputError, match=r"the table of requests no\.where cannot be read"):
+        kafka_clientinfo.build(spark, tmp_path / "lake", requests="no.where")
 
 
 @pytest.mark.oracle

@@ -222,7 +222,10 @@ class Reading:
     @property
     def reports(self) -> list[dict[str, Any]]:
         """The reports of the files, as `run` has them."""
-        return [file_report(file, row) for (file, _), row in zip(self._so_far(), self.files, strict=True)]
+        return [
+            file_report(row, file.ledger_row, file.resume_at)
+            for (file, _), row in zip(self._so_far(), self.files, strict=True)
+        ]
 
     def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:
         if self._reader is None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, distinct_events
 from .debug_runs import joined, read_at
@@ -53,7 +53,20 @@ def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> l
     return [rotated_file(file.path) for file in files if file.file_id in replaced]
 
 
-def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:
+class CountedFile(Protocol):
+    """What `file_row` needs to know of a file."""
+
+    @property
+    def file_id(self) -> str: ...
+
+    @property
+    def where(self) -> Mapping[str, Any]: ...
+
+    @property
+    def ledger_row(self) -> Mapping[str, Any] | None: ...
+
+
+def file_row(file: CountedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:
     """Return a file's row of ingested_files, from its row before and the new statistics.
 
     `damage` is the reason why it could not be read to its end.
@@ -136,15 +149,13 @@ def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:
     return [split[name] for split in statistics if split.get(name)]
 
 
-def file_report(file: PlannedFile, row: Statistics) -> dict[str, Any]:
-    """Return what this run read of a file, for the report."""
-    before: Statistics = file.ledger_row or {}
+def file_report(row: Statistics, ledger_row: Statistics | None, from_offset: int) -> dict[str, Any]:
+    """Return what this run read of a file from an offset on, for the report, by its rows after the run and before it."""
+    before: Statistics = ledger_row or {}
     ignored_before = dict(before.get("ignored") or {})
     return {
-        "path": file.path,
-        "broker": file.broker,
-        "file_id": file.file_id,
-        "from_offset": file.resume_at,
+        **{name: row[name] for name in ("path", "broker", "file_id")},
+        "from_offset": from_offset,
         "to_offset": row["bytes_ingested"],
         **{name: row[name] - before.get(name, 0) for name in ("records", "requests", "rejected")},
         "ignored": {kind: count - ignored_before.get(kind, 0) for kind, count in row["ignored"].items()},

@@ -41,13 +41,12 @@ from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, Reques
 from ..logs.server_log import FailedRequest
 from ..logs.unwrapping import splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
-from .broker_start import START_WINDOW, Restarts, shows_broker_start
+from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
-from .debug_runs import DebugRuns, LoggedTimes, evidence, loggers_set
 from .discovery import framing_of, is_server_log
-from .omissions import Omissions
 from .planned import LOOKBACK, REPLACED, Split, sure_records
 from .repeated_hour import begins_with_second_reading
+from .request_statistics import RequestStatistics
 from .storage import HeldFile
 from .topic_mentions import TopicCounts
 
@@ -105,10 +104,7 @@ class SplitReader:
         self.pending = 0
         self.waiting: RawRecord | None = None
         self.tail = Tail()
-        self.times = LoggedTimes()
-        self.debug_runs = DebugRuns()
-        self.omissions = Omissions()
-        self.restarts = Restarts(split.start)
+        self.shown = RequestStatistics(split.start)
         self.zone = zone
         self.first_requests: list[RequestEvent] = []
         before = int((split.file.ledger_row or {}).get("requests", 0))
@@ -117,7 +113,6 @@ class SplitReader:
         self.misread_at: int | None = None
         self.shown_at: int | None = None
         self.events: list[BrokerEvent] = []
-        self.loggers_set: list[BrokerEvent] = []
 
     def parts(self) -> Iterator[Part]:
         """Yield the rows; after that `statistics` counts all of them.
@@ -205,8 +200,7 @@ class SplitReader:
                 self.tail = Tail()
             if requests:
                 events = pa.RecordBatch.from_arrays(arrays_of(requests, EVENT_SCHEMA), schema=EVENT_SCHEMA)
-                self.restarts.note(events)
-                self.omissions.note(events)
+                self.shown.look_back(events)
 
     def _read_beginning_again(self, file: HeldFile) -> None:
         """Parse the first requests of the file that an earlier run has read: all first requests are judged together."""
@@ -324,10 +318,7 @@ class SplitReader:
         if len(self.requests):
             events, mentions = self.requests.events()
             self.topics.note(events, mentions)
-            self.times.note(events["logged_at"])
-            self.debug_runs.note(events, evidence(events, self.omissions))
-            self.restarts.note(events)
-            self.loggers_set += loggers_set(events)
+            self.shown.note(events)
             yield part("request", [*(pa.repeat(value, len(events)) for value in self._file_key), *events.columns])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
@@ -348,8 +339,7 @@ class SplitReader:
         window = max(0, min(RESUME_WINDOW, self.end - self.split.file.first_offset))
         # If nothing was read up to the resume offset, the old hash stays.
         resume_hash = self.tail.hash(window) if self.tail.records or not self.split.start else None
-        shown = [*self.loggers_set[:MOST_EVENTS], *self.restarts.events(is_end)]
-        events = [*distinct_events(self.events, attrgetter("kind", "value")), *shown]
+        events = [*distinct_events(self.events, attrgetter("kind", "value")), *self.shown.shown(is_end)]
         row = (
             self.split.file.file_id,
             self.split.start,
@@ -361,12 +351,7 @@ class SplitReader:
             self.rejected_read,
             list(self.ignored.items()),
             self.topics.row_count,
-            self.times.first,
-            self.times.earliest,
-            self.times.latest,
-            -(-self.times.step_back // 1000),
-            self.debug_runs.info_requests,
-            self.debug_runs.runs(),
+            *self.shown.of_times().values(),
             shows_broker_start(self.first_requests) if self.start_window > 0 else None,
             [(*event, None) for event in events],
             self.error,

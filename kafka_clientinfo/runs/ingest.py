@@ -16,12 +16,13 @@ from pyspark.sql import functions as F
 from ..config.settings import Settings
 from ..connections.coverage import with_log_coverage
 from ..connections.starts import Broker
+from ..errors import ConfigError
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.debug_runs import is_blind, may_hide_silences
 from ..ingestion.discovery import Delivered, delivered_logs, with_server_logs
 from ..ingestion.overlaps import overlaps
 from ..ingestion.plan import make_plan
-from ..ingestion.planned import Plan, PlannedFile, Problem
+from ..ingestion.planned import Plan, Problem
 from ..ingestion.reading_progress import watched
 from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..ingestion.split_statistics import (
@@ -44,6 +45,9 @@ from ..warehouse.repair import refuse_lost
 from ..warehouse.staging import cache
 from ..warehouse.state import APPENDED, FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
+
+OF_TABLE = "table "
+"""The beginning of the batch ids of rows that come from a table of requests, not from logs."""
 
 
 @dataclass
@@ -117,6 +121,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
         start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
         ledger = files_read(lake)
+        refuse_other_source(ledger.values(), is_table=False)
         plan = make_plan(found.files, ledger, settings, cores(lake.spark), lake.state.retained_from)
     report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
     packed = {row["file_id"]: row for row in plan.packed}
@@ -125,14 +130,14 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
         if plan.files:
             with report.stage("recover"):
                 lake.claim()
-                _remove_leftovers(lake, ledger)
+                remove_leftovers(lake, ledger)
                 for file in plan.files:
                     if file.was_damaged:
                         lake.delete("rejected_records", _from(file.file_id, file.resume_at))
             return _read(lake, plan, ledger, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
-                _store(lake, {**ledger, **packed}, packed, "packed")
+                store(lake, {**ledger, **packed}, packed, "packed")
     return Ingested({**ledger, **packed})
 
 
@@ -171,7 +176,7 @@ def _stored_rows(lake: Warehouse) -> list[dict[str, Any]]:
     return [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
 
 
-def _remove_leftovers(lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]]) -> None:
+def remove_leftovers(lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]]) -> None:
     """Delete rows that a failed run appended without committing their files."""
     last = lake.last_batch("requests")
     if last in {row["batch_id"] for row in ledger.values()} or (last is None and not ledger):
@@ -192,7 +197,7 @@ def _from(file_id: str, offset: int) -> str:
 def _read(
     lake: Warehouse, plan: Plan, ledger: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
 ) -> Ingested:
-    now = _after(datetime.now(UTC), ledger.values())
+    now = after(datetime.now(UTC), ledger.values())
     with report.stage("read and parse"):
         parsed, statistics = _parsed(lake, plan, settings, report)
         if wrong := files_cut_inside_records(statistics):
@@ -221,18 +226,18 @@ def _read(
             resumed = [split for split in statistics if split["file_id"] in ledger]
             moved = _move(lake, by_id, resumed, settings.log_zone, plan.batch_id)
             gap = timedelta(milliseconds=settings.coverage_gap_ms)
-            if moved or any(_shows_more(file, row, gap) for file, row in zip(files, rows, strict=True)):
+            if moved or any(shows_more(file.ledger_row, row, gap) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
             changed = dict.fromkeys([*(row["file_id"] for row in [*rows, *plan.packed]), *moved])
             by_id = with_log_coverage(by_id.values(), settings, changed)
             rows = [by_id[file.file_id] for file in files]
-            _store(lake, by_id, changed, plan.batch_id)  # from here on the rows count
+            store(lake, by_id, changed, plan.batch_id)  # from here on the rows count
     except BaseException:
         release(parsed)
         raise
     report.problems += rotated(plan.files, statistics)
     report.problems += overlaps(by_id.values(), settings.log_zone, [file.file_id for file in files])
-    report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
+    report.files = [file_report(row, file.ledger_row, file.resume_at) for file, row in zip(files, rows, strict=True)]
     if moved or not is_on_one_machine(lake.spark):
         release(parsed)
         return Ingested(by_id, ledger)
@@ -248,7 +253,7 @@ def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], setting
     names = [name for name, row in files.items() if row["ingested_at"] == newest[row["cluster"], row["broker"]]]
     covered = with_log_coverage(files.values(), settings, names)
     if changed := [name for name in names if covered[name] != files[name]]:
-        _store(lake, {**files, **covered}, changed, "coverage")
+        store(lake, {**files, **covered}, changed, "coverage")
 
 
 def _move(
@@ -282,7 +287,7 @@ def _parsed(
         return parsed, statistics_of(parsed)
 
 
-def _store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iterable[str], batch_id: str) -> None:
+def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iterable[str], batch_id: str) -> None:
     """Store the rows of changed files in the ledger, in one commit.
 
     A small ledger is written whole from memory, as Spark need not read it then.
@@ -304,13 +309,12 @@ def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
     return relation_of(spark, [tuple(row[name] for name in spec.column_names) for row in rows], spec.ddl)
 
 
-def _shows_more(file: PlannedFile, row: Mapping[str, Any], gap: timedelta) -> bool:
+def shows_more(before: Mapping[str, Any] | None, row: Mapping[str, Any], gap: timedelta) -> bool:
     """Return whether new bytes show facts about bytes that were read before, so that earlier results must be rebuilt.
 
     These facts are: whether the file begins with its broker's start; that a restart was none; that silences are left
     out, as there are too many; and that some of these may be gaps of the log.
     """
-    before = file.ledger_row
     if before is None:
         return False
     hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(before.get("debug_runs"))
@@ -324,7 +328,18 @@ def _shows_more(file: PlannedFile, row: Mapping[str, Any], gap: timedelta) -> bo
     )
 
 
-def _after(now: datetime, rows: Iterable[Mapping[str, Any]]) -> datetime:
+def refuse_other_source(files: Iterable[Mapping[str, Any]], is_table: bool) -> None:
+    """Refuse to add logs to what came from a table of requests, or the other way round: their offsets do not fit.
+
+    Raises:
+        ConfigError: the ledger's rows are of the other source.
+    """
+    if any(row["batch_id"].startswith(OF_TABLE) != is_table for row in files):
+        filled = "logs" if is_table else "a table of requests"
+        raise ConfigError(f"the warehouse was filled from {filled}; go on with that, or name another warehouse")
+
+
+def after(now: datetime, rows: Iterable[Mapping[str, Any]]) -> datetime:
     """Return a time of ingestion later than all earlier ones, whatever the clock says."""
     latest = max((row["ingested_at"] for row in rows), default=None)
     return now if latest is None else max(now, latest + timedelta(microseconds=1))

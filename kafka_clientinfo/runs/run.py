@@ -34,6 +34,7 @@ from ..warehouse.progress import Progress
 from ..warehouse.state import LEDGER, EarlierReleaseError, State, read_state
 from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
+from .bronze import take_requests
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, nothing_yet
 from .steps import ROWS
@@ -104,11 +105,27 @@ def build(
     warehouse: str | os.PathLike[str],
     settings: Settings | None = None,
     progress: Progress | None = None,
+    requests: str | None = None,
 ) -> RunReport:
-    """Derive all other tables for the connection ids that have new requests; see `run`."""
+    """Derive all other tables for the connection ids that have new requests; see `run`.
+
+    Args:
+        spark: a session with Delta.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
+        settings: defaults when None.
+        progress: called with the name of each stage as it begins.
+        requests: the name of a table of requests, such as `main.bronze.requests` or delta.`/path`, as a stream of the data
+            source kafka_request_log writes it: its new rows are taken over first. A warehouse is filled from logs or from
+            one such table.
+
+    Raises:
+        InputError: that table cannot be read, or lacks columns.
+        ConfigError: the warehouse was filled from logs.
+    """
     settings, report = settings or Settings(), RunReport(progress)
     with opened(spark, root_of(warehouse), settings, report) as lake:
-        return _build(lake, Ingested(files_read(lake)), settings, report)
+        ingested = Ingested(files_read(lake)) if requests is None else take_requests(requests, lake, settings, report)
+        return _build(lake, ingested, settings, report)
 
 
 def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import columnar, worker
+from kafka_clientinfo.ingestion import columnar, request_statistics, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
 from kafka_clientinfo.ingestion.debug_runs import LoggedTimes
 from kafka_clientinfo.ingestion.worker import read_splits
@@ -252,7 +252,7 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
 
 def test_of_many_requests_that_set_loggers_the_first_are_kept(path: Path) -> None:
     alter = {"api": "INCREMENTAL_ALTER_CONFIGS", "version": 1, "response": logger_answer(8), "total": 0.0}
-    with patch.object(worker, "MOST_EVENTS", 2):
+    with patch.object(request_statistics, "MOST_EVENTS", 2):
         split, _ = read(path, b"".join(json_record(at=second / 10, **alter) for second in range(4)))
     assert [event["at"] for event in split["broker_events"]] == [NOON, NOON + timedelta(seconds=0.1)]
 

@@ -123,7 +123,7 @@ def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
         "release": release,
         "F": literal,
         "readable_rows": lambda rows, statistics: rows,
-        "_remove_leftovers": lambda lake, ledger: lake.note("leftovers"),
+        "remove_leftovers": lambda lake, ledger: lake.note("leftovers"),
         "_files": lambda spark, rows: list(rows),
         "files_read": lambda lake: dict(lake.files),
         "sized": lambda spark, size: nullcontext(),

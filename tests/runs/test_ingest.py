@@ -76,7 +76,7 @@ def deletions(lake: SimpleNamespace, batches: list[str]) -> list[tuple[str, str]
     """Return what is deleted of the tables before a run; the ledger has files of some batches."""
     deleted: list[tuple[str, str]] = []
     lake.delete = lambda name, condition: deleted.append((name, condition))
-    ingest._remove_leftovers(lake, {batch: {"batch_id": batch} for batch in batches})  # type: ignore[arg-type]
+    ingest.remove_leftovers(lake, {batch: {"batch_id": batch} for batch in batches})  # type: ignore[arg-type]
     return sorted(deleted)
 
 
@@ -109,7 +109,7 @@ def test_after_a_run_that_committed_nothing_is_looked_for(last: str | None, batc
 def test_a_later_run_has_a_later_time_of_ingestion(known: list[int], seconds: int) -> None:
     rows = [{"ingested_at": NOW + timedelta(seconds=second)} for second in known]
     is_above = timedelta(microseconds=1) * (max(known, default=-1) >= 0)
-    assert ingest._after(NOW, rows) == NOW + timedelta(seconds=seconds) + is_above
+    assert ingest.after(NOW, rows) == NOW + timedelta(seconds=seconds) + is_above
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_later_run_has_a_later_time_of_ingestion(known: list[int], seconds: in
 def test_a_brokers_start_that_shows_only_now_is_noticed(known: bool | None, now: bool, expected: bool) -> None:
     """Also one that is contradicted only now."""
     file: Any = SimpleNamespace(ledger_row=None if known is None else {"covers_broker_start": known, "debug_runs": []})
-    assert ingest._shows_more(file, {"covers_broker_start": now, "debug_runs": []}, GAP) == expected
+    assert ingest.shows_more(file.ledger_row, {"covers_broker_start": now, "debug_runs": []}, GAP) == expected
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_restart_that_was_none_is_noticed(known: list[int], now: list[int], ex
         return {"covers_broker_start": False, "debug_runs": [], "broker_events": events}
 
     file: Any = SimpleNamespace(ledger_row=row(known))
-    assert ingest._shows_more(file, row(now), GAP) == expected
+    assert ingest.shows_more(file.ledger_row, row(now), GAP) == expected
 
 
 def silences(*seconds: float) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def silences(*seconds: float) -> dict[str, Any]:
     ids=["full now", "full before", "not full", "only gaps now", "not only gaps", "just only gaps", "only gaps before"],
 )
 def test_silences_that_are_left_out_only_now_are_noticed(known: list[float], now: list[float], expected: bool) -> None:
-    assert ingest._shows_more(SimpleNamespace(ledger_row=silences(*known)), silences(*now), GAP) == expected
+    assert ingest.shows_more(silences(*known), silences(*now), GAP) == expected
 
 
 @pytest.mark.parametrize(("size", "one_file"), [(0, True), (5, True), (6, False)])
@@ -165,7 +165,7 @@ def test_a_session_is_set_up_for_what_is_planned(
     done: list[Any] = []
     plan = SimpleNamespace(size=size, files=(), packed=(), unchanged=("a",), problems=("b",))
     lake: Any = SimpleNamespace(spark="spark", state=State(retained_from=NOW))
-    known = {"f": {"file_id": "f"}}
+    known = {"f": {"file_id": "f", "batch_id": "b"}}
     monkeypatch.setattr(ingest, "SMALL_BYTES", 5)
     monkeypatch.setattr(ingest, "log_files", lambda logs, settings: Delivered(logs, []))
     monkeypatch.setattr(ingest, "is_on_one_machine", lambda spark: is_here)

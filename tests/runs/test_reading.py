@@ -115,7 +115,7 @@ def test_what_new_bytes_show_of_old_ones_is_noted_before_they_count(
     lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", json_record())
     lake.read_logs(log, settings=SETTINGS)
     save(log, json_record() * 2)
-    monkeypatch.setattr(ingest, "_shows_more", lambda file, row, gap: gap == timedelta(minutes=5))
+    monkeypatch.setattr(ingest, "shows_more", lambda before, row, gap: gap == timedelta(minutes=5))
     lake.read_logs(log, settings=Settings(coverage_gap_ms=300_000))
     assert lake.done == [*BEGUN, ("append", "requests", 1), UNBUILT, WRITTEN]
 

@@ -1,0 +1,107 @@
+"""The first step of a run on somebody's own table of requests, as a stream of the data source writes it.
+
+Each row that is new in it is stored in the warehouse, too: retention there is the warehouse's own. What is new is told by
+the ledger, as for logs. What a file's requests show together is found by all of its rows, so a file that grows is read
+again, in the columns that this needs. Topics, rejected records and what server.log says are not in such a table.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..config.settings import Settings
+from ..connections.coverage import with_log_coverage
+from ..errors import InputError
+from ..ingestion.split_statistics import file_report
+from ..ingestion.stored_requests import files_of, with_times_of
+from ..spark.arrow_rows import collect, relation_of
+from ..spark.failures import failure_message
+from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
+from ..tables.spec import table_spec
+from ..warehouse.state import LEDGER
+from ..warehouse.warehouse import Warehouse
+from .ingest import (
+    OF_TABLE,
+    Ingested,
+    RunReport,
+    after,
+    files_read,
+    refuse_other_source,
+    remove_leftovers,
+    shows_more,
+    store,
+)
+
+_REACHED = "file_id string, first_new bigint, last_new bigint"
+
+
+def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
+    """Store the rows of a table of requests that are new, and the files that they belong to.
+
+    Raises:
+        InputError: the table cannot be read, or lacks columns of `requests`.
+        ConfigError: the warehouse was filled from logs.
+    """
+    with sized(lake.spark, 0), report.stage("plan"):
+        ledger = files_read(lake)
+        refuse_other_source(ledger.values(), is_table=True)
+        rows = _requests(lake, table)
+        reached = {name: int(row["bytes_ingested"]) for name, row in ledger.items()}
+        last = collect(rows.groupBy("file_id").agg(F.max("byte_offset"), F.count("*")))
+        grown = [(name, reached.get(name, 0), offset) for name, offset, _ in last if offset >= reached.get(name, 0)]
+        number = sum(count for name, _, count in last if name in {name for name, *_ in grown})
+    if not grown:
+        return Ingested(ledger)
+    with sized(lake.spark, number * REQUEST_BYTES):
+        lake.one_file = number * REQUEST_BYTES <= SMALL_BYTES
+        with report.stage("recover"):
+            lake.claim()
+            remove_leftovers(lake, ledger)
+        bounds = F.broadcast(relation_of(lake.spark, grown, _REACHED))
+        its = rows.join(bounds, on="file_id", how="inner").where("byte_offset <= last_new")  # a stream may write on
+        return _stored(lake, its, ledger, settings, report)
+
+
+def _requests(lake: Warehouse, table: str) -> DataFrame:
+    try:
+        rows = lake.spark.read.table(table)
+        names = rows.columns
+    except Exception as error:
+        raise InputError(f"the table of requests {table} cannot be read: {failure_message(error, table)}") from error
+    lacking = [name for name in table_spec("requests").column_names if name not in names]
+    if lacking:
+        raise InputError(
+            f"{table} has no column {', '.join(lacking[:3])}; give a table of rows as the data source kafka_request_log has them"
+        )
+    return rows
+
+
+def _stored(
+    lake: Warehouse, rows: DataFrame, ledger: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
+) -> Ingested:
+    batch_id, now = f"{OF_TABLE}{uuid4().hex}", after(datetime.now(UTC), ledger.values())
+    with report.stage("read and parse"):
+        files = [with_times_of(row, ledger.get(row["file_id"])) for row in files_of(rows, batch_id, now)]
+    befores = [ledger.get(row["file_id"]) for row in files]
+    new = sum(
+        row["requests"] - (before["requests"] if before else 0) for row, before in zip(files, befores, strict=True)
+    )
+    with report.stage("requests"):
+        fresh = rows.where("byte_offset >= first_new").withColumn("ingested_at", F.lit(now))
+        lake.append("requests", fresh.select(*table_spec("requests").column_names), batch_id, new)
+    with report.stage(LEDGER):
+        gap = timedelta(milliseconds=settings.coverage_gap_ms)
+        if any(shows_more(before, row, gap) for row, before in zip(files, befores, strict=True)):
+            lake.update_state(built_until=None)
+        names = [row["file_id"] for row in files]
+        by_id = with_log_coverage({**ledger, **{row["file_id"]: row for row in files}}.values(), settings, names)
+        store(lake, by_id, names, batch_id)
+    report.files = [
+        file_report(by_id[name], before, before["bytes_ingested"] if before else 0)
+        for name, before in zip(names, befores, strict=True)
+    ]
+    return Ingested(by_id, ledger)

@@ -1,0 +1,174 @@
+"""The rules without a warehouse: tables and views derived of any relation of requests, such as one's own bronze table."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from graphlib import TopologicalSorter
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..config.settings import Settings
+from ..connections.coverage import periods_of, with_log_coverage
+from ..errors import ConfigError
+from ..ingestion.stored_requests import files_of
+from ..spark.arrow_rows import collect, relation_of
+from ..spark.caching import cached_in_memory
+from ..spark.session_conf import REQUEST_BYTES, set_for, sized
+from ..tables.spec import table_spec
+from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, stored_tables, words
+from ..warehouse.ddl import no_rows
+from ..warehouse.state import LEDGER
+from .steps import ROWS, needed, steps
+
+_OF_LOGS = ("topic_mentions", "rejected_records")
+"""Tables that only the reading of logs can fill: requests do not hold what they are made of."""
+_UTC = {"spark.sql.session.timeZone": "UTC"}
+"""The zone in which times become texts and days; a plan has it from its analysis on."""
+
+
+def sessions(settings: Settings | None = None, files: DataFrame | None = None) -> Callable[[DataFrame], DataFrame]:
+    """Return a transform of requests to the rows of `connections`: `requests.transform(sessions())`.
+
+    Args:
+        settings: as for `derive`.
+        files: as for `derive`.
+    """
+    return lambda requests: derive(requests, ["connections"], files, settings)["connections"]
+
+
+def derive(
+    requests: DataFrame,
+    names: Iterable[str],
+    files: DataFrame | None = None,
+    settings: Settings | None = None,
+    failed_requests: DataFrame | None = None,
+) -> dict[str, DataFrame]:
+    """Derive tables and views of requests, as `run` does; nothing is stored.
+
+    What several of them need is computed at once, and cached until nothing refers to it. Meanwhile the session's conf is
+    that of a run: its rows are the caller's, so it cannot be another session.
+
+    Args:
+        requests: rows of the table `requests`, as the data source `kafka_request_log` gives them; all of each connection
+            id. Other columns, as `path`, do no harm.
+        names: tables and views, as `connections` and `violations`.
+        files: rows of `ingested_files` for these requests; None infers them of the requests. Then the broker's own log is
+            not known: its starts, unless requests show them, and its limit for idle connections.
+        settings: of the rules; defaults when None.
+        failed_requests: rows of `failed_requests`, for `violations` and `persistent_errors`; none when None.
+
+    Returns:
+        A relation per name, with the columns of docs/reference/tables.md.
+
+    Raises:
+        ConfigError: a name is none of a derived table or view, or needs what only logs hold; requests lack columns; or
+            the session can cache nothing.
+    """
+    names, spark, settings = list(names), requests.sparkSession, settings or Settings()
+    _check(names, requests)
+    with set_for(spark, _UTC):
+        rows = (
+            files_of(requests)
+            if files is None
+            else [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
+        )
+    with sized(spark, sum(row["requests"] for row in rows) * REQUEST_BYTES):
+        by_id = with_log_coverage(rows, settings, [row["file_id"] for row in rows])
+        spec = table_spec(LEDGER)
+        ledger = [[row.get(name) for name in spec.column_names] for row in by_id.values()]
+        given = {
+            LEDGER: relation_of(spark, ledger, spec.ddl),
+            "requests": requests,
+            "failed_requests": failed_requests or spark.sql(no_rows(table_spec("failed_requests"))),
+        }
+        tables = [table for name in names for table in stored_tables(name)]
+        read = {*tables} if any(map(is_view, names)) else set()
+        made = _made(spark, requests, tables, read, by_id.values(), settings)
+        made |= {name: relation_of(spark, ROWS[name](), table_spec(name).ddl) for name in ROWS if name in tables}
+        return _answers(names, {**given, **made}, settings)
+
+
+def _check(names: Iterable[str], requests: DataFrame) -> None:
+    for name in names:
+        tables = stored_tables(name)
+        if not tables or name in ("requests", LEDGER, *_OF_LOGS):
+            derived = sorted(one for one in steps() if one != "log_positions")
+            raise ConfigError(f"{name!r} is not derived of requests; give views, or some of {', '.join(derived)}")
+        if unread := sorted(set(tables) & set(_OF_LOGS)):
+            raise ConfigError(f"{name} needs {unread[0]}, which only the reading of logs makes; use `run` on the logs")
+    lacking = [column for column in table_spec("requests").column_names if column not in requests.columns]
+    if lacking:
+        raise ConfigError(
+            f"the requests have no column {', '.join(lacking[:3])}; give rows as the data source kafka_request_log has them"
+        )
+
+
+def _made(
+    spark: SparkSession,
+    requests: DataFrame,
+    tables: Iterable[str],
+    read: Collection[str],
+    files: Iterable[Mapping[str, Any]],
+    settings: Settings,
+) -> dict[str, Any]:
+    """Return the relations of the steps that make tables, and of the steps before them.
+
+    Those that other steps need or that are `read` by views are cached, so that their plans end there.
+    """
+    relations: dict[str, Any] = {
+        "requests": requests,
+        "new_requests": requests,
+        "periods": periods_of(files, settings),
+        "relation": partial(relation_of, spark),
+        "judged_before": None,
+        "stored_broker_hosts": None,
+        "settings": settings,
+    }
+    needs = needed(steps().keys() & set(tables))
+    for name in TopologicalSorter(needs).static_order():
+        made = steps()[name].make(relations)
+        is_read = name in read or any(name in others for others in needs.values())
+        relations[name] = _cached(made) if is_read and name != "log_positions" else made
+    return {name: relations[name] for name in needs}
+
+
+def _cached(rows: DataFrame) -> DataFrame:
+    cached = cached_in_memory(rows)
+    if cached is None:  # to plan all steps at once would make plans of millions of nodes
+        raise ConfigError("this session can cache no rows (serverless compute); use `build` with a warehouse there")
+    return cached
+
+
+def _answers(names: Iterable[str], tables: Mapping[str, DataFrame], settings: Settings) -> dict[str, DataFrame]:
+    """Return tables in their declared columns, and views; a view or a part of one that several read is cached, too."""
+    spark = tables["requests"].sparkSession
+    found: dict[str, DataFrame] = {}
+    named: dict[str, str] = {}
+    parts = [name for name in definitions() if name in _read_by(names)]
+    readers = Counter(other for part in parts for other in words(definitions()[part]))
+
+    def relation(name: str) -> str:
+        if name not in named:
+            named[name] = f"kafka_clientinfo_{uuid4().hex}"
+            (found.get(name) or tables[name]).createOrReplaceTempView(named[name])
+        return named[name]
+
+    for name in parts:  # each after those that it reads
+        rows = spark.sql(definition(name, SPARK, ViewSettings.of(settings), relation))
+        found[name] = _cached(rows) if readers[name] > 1 else rows
+    if isinstance(spark, SparkSession):  # a plan of Spark Connect is analysed later, and needs the names then
+        for view in named.values():
+            spark.catalog.dropTempView(view)
+    return {name: found[name] if is_view(name) else _declared(name, tables[name]) for name in names}
+
+
+def _read_by(names: Iterable[str]) -> set[str]:
+    """Return the views among these names, and all views and parts of views that they read."""
+    views = {name for name in names if is_view(name)}
+    return views.union(*(_read_by(words(definitions()[name])) for name in views))
+
+
+def _declared(name: str, rows: DataFrame) -> DataFrame:
+    return rows.selectExpr(*(f"CAST(`{one.name}` AS {one.type}) AS `{one.name}`" for one in table_spec(name).columns))
