@@ -141,6 +141,18 @@ def test_duckdb_has_all_tables_and_views_by_the_file_that_a_run_writes(
             assert found == tables.query(statement.format(f"({asked}) AS asked")).rows, name
 
 
+@pytest.mark.classic("its JVM shows the plan")
+def test_an_hour_of_a_client_is_read_from_few_files(engines: tuple[SparkTables, LocalTables]) -> None:
+    """The filters come before the joins, so that Delta skips files by their statistics."""
+    an_hour = "logged_at >= '2026-11-21 02:00:00' AND logged_at < '2026-11-21 03:00:00' AND client_id = 'x'"
+    rows: Any = engines[0].relation("requests_of_connections").where(an_hour)
+    plan = rows._jdf.queryExecution().optimizedPlan().toString()
+    (of_requests,) = re.findall(r"Filter (.*client_id.*)\n.*Relation \[", plan)
+    assert of_requests.count("logged_at") >= 2
+    assert {"logged_at", "client_id", "cluster"} <= set(table_specs()["requests"].statistics)
+    assert table_specs()["requests"].cluster_by[0] == "logged_at"
+
+
 def test_each_request_has_the_connection_that_counts_it(sample_warehouse: Path) -> None:
     """Also where a connection id is used again, and where a log has a request twice."""
     tables = local_tables(str(sample_warehouse))
