@@ -11,9 +11,10 @@ STARTS_A_JVM = {"commands/prepare.py", *(f"spark/{name}.py" for name in ("sessio
 """Modules that start and end a local session."""
 ALLOWED = {
     "spark/features.py": {"sparkContext", "_accumulatorServer"},
+    "spark/session_conf.py": {"newSession"},
     "spark/caching.py": {"localCheckpoint", "persist", "unpersist", "_jdf", "_jsparkSession"},
 }
-"""What the two modules may use that find out what a session can."""
+"""What the modules may use that find out what a session can."""
 CLASSIC = {
     "sparkContext",
     "_sc",

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import ddl, warehouse
+from kafka_clientinfo.warehouse.migration import declared_by
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -160,21 +161,22 @@ def test_before_anything_is_read_the_newest_version_is_noted(
     """So that a claim fails if another run has committed after this one has read the state."""
     state = State(built_with="1")
     monkeypatch.setattr(warehouse, "refuse_damaged", lambda lake: done.append("damage"))
-    monkeypatch.setattr(warehouse, "read_state", lambda spark, address, folder: done.append("state") or state)
+    monkeypatch.setattr(warehouse, "read_state", lambda *given, oldest: done.append("state") or state)
+    monkeypatch.setattr(warehouse, "migrate", lambda lake: done.append("migrated"))
     monkeypatch.setattr(warehouse, "mend", lambda lake: done.append("mend"))
     lake = lake_of(tmp_path, done)
     monkeypatch.setattr(lake, "_make", lambda name: done.append(name))
     assert lake.open() == state
-    assert done == ["damage", LEDGER, "noted", "state", "mend"]
+    assert done == ["damage", LEDGER, "noted", "state", "migrated", "mend"]
     done.clear()
     locked = lake_of(tmp_path, done, locked=True)
     monkeypatch.setattr(locked, "_make", None)
-    assert locked.open() == State()
+    assert locked.open() == State(declared=declared_by(locked.specs))
     assert done == ["damage", "noted"]
     save(tmp_path / LEDGER, {named(0): commit(*TABLE)})
     done.clear()
     assert locked.open() == state
-    assert done == ["damage", "noted", "state", "mend"]
+    assert done == ["damage", "noted", "state", "migrated", "mend"]
 
 
 def test_a_state_is_stored_only_by_the_run_that_holds_the_claim(
