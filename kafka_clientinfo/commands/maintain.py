@@ -29,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="delete requests of connections that ended N days ago; 0: none",
     )
     parser.add_argument(
+        "--keep-connections-days",
+        type=_number_of("days, or 0 to keep all connections"),
+        metavar="N",
+        help="delete also connections that ended N days ago, and what was counted of them; 0: none",
+    )
+    parser.add_argument(
         "--vacuum-hours",
         type=_number_of("hours"),
         metavar="H",
@@ -50,7 +56,8 @@ def _number_of(what: str) -> Callable[[str], int]:
 
 def execute(context: Context) -> None:
     arguments = context.arguments
-    settings = context.settings(retention_days=arguments.retention_days, vacuum_hours=arguments.vacuum_hours)
+    names = ("retention_days", "keep_connections_days", "vacuum_hours")
+    settings = context.settings(**{name: getattr(arguments, name) for name in names})
     spark = context.session(settings)
     from ..warehouse.maintenance import maintain
 
@@ -70,5 +77,7 @@ def as_text(report: "MaintenanceReport") -> str:
     )  # fmt: skip
     rows = [tuple(table[name] or ("-" if name in _DELETED else 0) for name in names) for table in report.tables]
     deleted = f"requests of connections that ended before {report.retained_from} are deleted"
+    if report.connections_from is not None:
+        deleted += f", as are connections that ended before {report.connections_from}"
     first = f"Retention: {'all requests are kept' if report.retained_from is None else deleted}."
     return "\n".join([first, text_tables.columns(header, rows)])

@@ -63,6 +63,8 @@ class Settings:
         lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
         split_bytes: the least bytes of plain log text per task; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.
+        keep_connections_days: `maintain` deletes connections that ended so many days ago, and what was counted of them, if
+            their requests are deleted; 0 keeps them all.
         vacuum_hours: `maintain` deletes files that no table has used for so many hours.
         stored_views: names of views that every run also stores as Delta tables, whole, for readers that run no view.
         spark: conf of the local Spark session, used only if no session is given.
@@ -85,6 +87,7 @@ class Settings:
     lock_wait_seconds: int = field(default=600, metadata={"range": (0, _TEN_YEARS * 86_400)})
     split_bytes: int = field(default=128 << 20, metadata={"range": (1, 1 << 40)})
     retention_days: int = field(default=0, metadata={"range": (0, 100 * 365)})
+    keep_connections_days: int = field(default=0, metadata={"range": (0, 100 * 365)})
     vacuum_hours: int = field(default=168, metadata={"range": (0, 100 * 365 * 24)})
     stored_views: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -96,6 +99,11 @@ class Settings:
         for name, (low, high) in _RANGES.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {shown(getattr(self, name))}; give a number from {low} to {high}")
+        if self.keep_connections_days and not 0 < self.retention_days <= self.keep_connections_days:
+            raise ConfigError(
+                f"keep_connections_days is {self.keep_connections_days} and retention_days {self.retention_days}; give "
+                "retention_days from 1 to keep_connections_days, as connections go after their requests"
+            )
         check_layout(self.log_layout)
         try:
             ZoneInfo(self.log_zone)

@@ -20,7 +20,8 @@ _NOBODY = "No connection of a client is in what was asked for, so that this is n
 
 def limits_of_logs(scope: Scope) -> list[str]:
     """Return what the logs of a warehouse do not show of the clients in scope; nothing if they show all of them whole."""
-    found = [sentence for sentence in (unseen_starts(scope), info_logs(of_cluster(scope))) if sentence is not None]
+    sentences = (unseen_starts(scope), info_logs(of_cluster(scope)), deleted_connections(scope))
+    found = [sentence for sentence in sentences if sentence is not None]
     return [*found, "By broker: the view what_the_log_shows."] if found and _NOBODY not in found else found
 
 
@@ -55,6 +56,14 @@ def info_logs(scope: Scope) -> str | None:
         f"Brokers that log at INFO: {names_of(brokers)}. There only requests with deprecated versions are logged: whoever "
         "is named is certain, but clients that are fine are not counted."
     )
+
+
+def deleted_connections(scope: Scope) -> str | None:
+    """Return a sentence on the connections that `maintain` has deleted; None if it has kept all."""
+    state = scope.tables.state()
+    if state is None or state.connections_from is None:
+        return None
+    return f"Connections that ended before {state.connections_from:%Y-%m-%d} UTC are deleted (keep_connections_days)."
 
 
 def of_cluster(scope: Scope) -> Scope:

@@ -25,7 +25,7 @@ from .forgetting import remove_cluster
 from .judged_table import JUDGED
 from .opening import opened
 from .progress import Progress, Stages
-from .retention import retain
+from .retention import retain, retain_connections
 from .state import read_state, require_state, time_text
 from .warehouse import Warehouse
 
@@ -44,6 +44,7 @@ class MaintenanceReport(Stages):
 
     Attributes:
         retained_from: requests of connections that ended before this instant are deleted; None if all are kept.
+        connections_from: connections that ended before this instant are deleted, too; None if all are kept.
         deleted: rows that retention deleted now, per table.
         tables: per table: name, files and bytes before and after, rows_deleted, vacuumed_files and vacuumed_bytes.
         seconds: time per stage.
@@ -51,6 +52,7 @@ class MaintenanceReport(Stages):
 
     progress: InitVar[Progress | None] = None
     retained_from: str | None = None
+    connections_from: str | None = None
     deleted: dict[str, int] = field(default_factory=dict)
     tables: list[dict[str, Any]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -67,7 +69,7 @@ def maintain(
     Args:
         spark: a session with Delta.
         warehouse: folder or URI of the Delta tables, or catalog.schema.
-        settings: `retention_days` (0 keeps everything), `vacuum_hours` and `lock_wait_seconds` are used.
+        settings: `retention_days` (0 keeps everything), `keep_connections_days`, `vacuum_hours` and `lock_wait_seconds` are used.
         progress: called with the name of each stage as it begins.
 
     Raises:
@@ -89,6 +91,8 @@ def maintain(
             if settings.retention_days:
                 with report.stage("retention"):
                     report.deleted = retain(tables, settings.retention_days, datetime.now(UTC))
+                    if settings.keep_connections_days:
+                        report.deleted |= retain_connections(tables, settings.keep_connections_days, datetime.now(UTC))
             for name in names:
                 with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)
@@ -97,6 +101,7 @@ def maintain(
         patience = timedelta(hours=0 if tables.locked else settings.vacuum_hours)
         tables.staging.remove_leftovers(datetime.now(UTC) - patience)
         report.retained_from = time_text(tables.state.retained_from)
+        report.connections_from = time_text(tables.state.connections_from)
     return report
 
 

@@ -1,8 +1,8 @@
 """Retention: requests and rejected records older than a number of days are deleted; rows derived from them stay.
 
-One instant decides for the whole warehouse. A request is deleted if it was logged before the instant and does not
+One instant decides for all requests. A request is deleted if it was logged before the instant and does not
 belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
-not at all. Derived rows stay for ever, and a build keeps the rows of connections that ended before the instant, as
+not at all. Derived rows stay, until `retain_connections` deletes them by an earlier instant, and a build keeps the rows of connections that ended before the instant, as
 their requests are gone. This works only if all of these requests are gone, so a run reads no log with new records that
 begin before the instant (`ingestion.plan`, problem `late`).
 
@@ -29,12 +29,14 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..spark.caching import release
-from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
+from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, FILE_ORDER
 from .staging import cache
 from .state import EXPIRING, LEDGER, time_text
 from .warehouse import Warehouse
 
 _ROW = ("file_id", "byte_offset")
+_OF_CONNECTIONS = ("connection_violations", "connection_groups", "api_usage")
+"""The tables whose rows belong to connections."""
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
@@ -63,6 +65,42 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     if tables.state.retained_from is not None:
         tables.judged.forget(tables.state.retained_from)
     return counts
+
+
+def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
+    """Delete connections that ended before a day, `days` days ago, and what was counted of that time.
+
+    Only connections go of which retention has deleted the requests, as no run computes these again. Each step deletes
+    what is left, so a run that is killed is followed by one that goes on. Ranges of APIs, names of topics and failed requests stay.
+
+    Returns:
+        Rows deleted per table.
+    """
+    until = tables.state.retained_from
+    if until is None:
+        return {}
+    instant = min(now.astimezone(UTC) - timedelta(days=days), until).replace(hour=0, minute=0, second=0, microsecond=0)
+    instant = max(instant, tables.state.connections_from or instant)
+    tables.update_state(connections_from=instant)
+    at = F.lit(instant)
+    ended = tables.read("connections").where(F.col("last_request_at") < at).select(*CONNECTION_KEY)
+    sessions = tables.read("topic_mentions").where("session IS NOT NULL").groupBy("cluster", "broker", "session")
+    over = sessions.agg(F.max("last_at").alias("last")).where(F.col("last") < at).drop("last")
+    keys = {name: cache(rows, tables.staging) for name, rows in (("connections", ended), ("topic_mentions", over))}
+    before = f"timestamp '{time_text(instant)}'"
+    try:
+        deleted = {
+            name: tables.delete_rows(name, keys["connections"], f"t.opened_at < {before}")
+            for name in (*_OF_CONNECTIONS, "connections")  # the connections last: no row names one that is gone
+        }
+        deleted["client_activity_parts"] = tables.delete("client_activity_parts", f"bucket < {before}")
+        deleted["group_member_parts"] = tables.delete("group_member_parts", f"last_seen_at < {before}")
+        used = tables.delete("topic_mentions", f"kind = 'use' AND day < date({before})")
+        deleted["topic_mentions"] = used + tables.delete_rows("topic_mentions", keys["topic_mentions"])
+    finally:
+        release(*keys.values())
+    tables.update_state(rows=tables.rows())
+    return deleted
 
 
 def finish_deletion(tables: Warehouse) -> None:

@@ -38,6 +38,8 @@ If damage ended the reading, one rejected record stands for the rest of the file
 AT_WORK = "a run is at work on it; ask again when that has ended"
 """The message for a warehouse that lacks something while a run may be making it."""
 PROPERTY = "kafka_clientinfo.state"
+_TIMES = ("built_until", "retained_from", "connections_from")
+"""Fields of the state that are times."""
 FORMAT = 3
 """Format of the warehouses that this release makes and reads; a run brings the one before to it (`migration`)."""
 
@@ -53,6 +55,7 @@ class State:
         built_with: the release and the settings of that build.
         view_settings: the settings of that build on which views depend (`ViewSettings.as_dict`); None before it.
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
+        connections_from: connections that ended before this instant are deleted, too; None if none were.
         deleting: per table, all rows of the deletion that is under way; None if none is.
         forgetting: the cluster that is being removed; None if none is.
         deleted: rows that retention has deleted, per table.
@@ -65,6 +68,7 @@ class State:
     built_with: str | None = None
     view_settings: Mapping[str, Any] | None = None
     retained_from: datetime | None = None
+    connections_from: datetime | None = None
     deleting: Mapping[str, int] | None = None
     forgetting: str | None = None
     deleted: Mapping[str, int] = field(default_factory=dict)
@@ -148,7 +152,7 @@ def state_of(stored_properties: Mapping[str, str], address: Address, oldest: int
         if oldest <= stored["format"] <= FORMAT:
             if can_follow:  # it had fields that this release has not
                 stored = {name: value for name, value in stored.items() if name in State.__dataclass_fields__}
-            return State(**stored | {name: _time(stored.get(name)) for name in ("built_until", "retained_from")})
+            return State(**stored | {name: _time(stored.get(name)) for name in _TIMES})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
             f"{address.location(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "

@@ -97,12 +97,14 @@ def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
         ("lock_wait_seconds", 0, 315_360_000),
         ("split_bytes", 1, 1 << 40),
         ("retention_days", 0, 36_500),
+        ("keep_connections_days", 0, 36_500),
         ("vacuum_hours", 0, 876_000),
     ],
 )
 def test_a_number_may_be_the_lowest_or_the_highest(name: str, low: int, high: int) -> None:
     for value in (low, high):
-        assert getattr(load_settings(**{name: value}), name) == value
+        before = {"retention_days": 1} if name == "keep_connections_days" else {}
+        assert getattr(load_settings(**{**before, name: value}), name) == value
     for value in (low - 1, high + 1):
         with pytest.raises(ConfigError, match=f"arguments: {name} is {value}; give a number from {low} to {high}$"):
             load_settings(**{name: value})
