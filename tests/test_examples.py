@@ -237,6 +237,7 @@ def test_the_container_runs_as_a_user_without_rights_and_holds_the_archive_of_cl
     assert 'ENTRYPOINT ["kafka-clientinfo"]' in last
 
 
+@pytest.mark.long
 @pytest.mark.classic("it starts a stream with a checkpoint on this machine")
 def test_the_bronze_stream_goes_on_where_it_ended(spark: Any, tmp_path: Path, capsys: Any) -> None:
     pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4")

@@ -35,7 +35,10 @@ def comparable(rows: Any) -> Any:
     return rows.select(columns).orderBy("file_id", *(name for name in ("byte_offset",) if name in kept))
 
 
-@pytest.mark.parametrize("records", ["requests", "rejected_records", "failed_requests", "ingested_files"])
+@pytest.mark.parametrize(
+    "records",
+    ["requests", pytest.param("rejected_records", marks=pytest.mark.long), "failed_requests", "ingested_files"],
+)
 def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: Path, records: str) -> None:
     stored = Warehouse(spark, str(sample_warehouse)).read(records)
     read = source.option("records", records).load(str(ROOT / "sample_logs")).select(stored.columns)

@@ -111,15 +111,10 @@ def test_a_forgotten_cluster_leaves_all_tables_and_no_other_row_does(lake: Wareh
     assert_gone(lake)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "call"),
-    [
-        ("delete", 3),
-        *(
-            pytest.param(method, call, marks=pytest.mark.long)
-            for method, call in (("delete", 1), ("delete", 2), ("delete_rows", 1), ("delete", 4), ("update_state", 2))
-        ),
-    ],
+    [("delete", 1), ("delete", 2), ("delete", 3), ("delete_rows", 1), ("delete", 4), ("update_state", 2)],
 )
 def test_a_killed_removal_is_finished_by_the_next_run(
     lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int

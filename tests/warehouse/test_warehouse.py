@@ -60,7 +60,7 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert operations == ["WRITE", "CREATE TABLE AS SELECT"]
 
 
-@pytest.mark.parametrize("addressed", ["by path", "by name"])
+@pytest.mark.parametrize("addressed", [pytest.param("by path", marks=pytest.mark.long), "by name"])
 def test_a_table_stays_clustered_however_it_is_written_again(
     spark: Any, tmp_path: Path, schema: str, addressed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
