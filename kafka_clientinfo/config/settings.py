@@ -94,6 +94,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check every value; raise ConfigError with what was found and what to do."""
+        for name in ("controller_listeners", "stored_views"):
+            if isinstance(one := getattr(self, name), str):  # a text alone is one name, not its characters
+                object.__setattr__(self, name, (one,))
         if not self.cluster.strip():
             raise ConfigError(f"cluster is {self.cluster!r}; give the cluster a name")
         for name, (low, high) in _RANGES.items():

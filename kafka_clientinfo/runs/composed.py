@@ -35,12 +35,12 @@ def sessions(settings: Settings | None = None, files: DataFrame | None = None) -
         settings: as for `derive`.
         files: as for `derive`.
     """
-    return lambda requests: derive(requests, ["connections"], files, settings)["connections"]
+    return lambda requests: derive(requests, "connections", files, settings)["connections"]
 
 
 def derive(
     requests: DataFrame,
-    names: Iterable[str],
+    names: str | Iterable[str],
     files: DataFrame | None = None,
     settings: Settings | None = None,
     failed_requests: DataFrame | None = None,
@@ -53,7 +53,7 @@ def derive(
     Args:
         requests: rows of the table `requests`, as the data source `kafka_request_log` gives them; all of each connection
             id. Other columns, as `path`, do no harm.
-        names: tables and views, as `connections` and `violations`.
+        names: tables and views, as `connections` and `violations`; one alone, or several.
         files: rows of `ingested_files` for these requests; None infers them of the requests. Then the broker's own log is
             not known: its starts, unless requests show them, and its limit for idle connections.
         settings: of the rules; defaults when None.
@@ -66,7 +66,8 @@ def derive(
         ConfigError: a name is none of a derived table or view, or needs what only logs hold; requests lack columns; or
             the session can cache nothing.
     """
-    names, spark, settings = list(names), requests.sparkSession, settings or Settings()
+    names = [names] if isinstance(names, str) else list(names)
+    spark, settings = requests.sparkSession, settings or Settings()
     _check(names, requests)
     with set_for(spark, _UTC):
         rows = (

@@ -115,8 +115,8 @@ def build(
         settings: defaults when None.
         progress: called with the name of each stage as it begins.
         requests: the name of a table of requests, such as `main.bronze.requests` or delta.`/path`, as a stream of the data
-            source kafka_request_log writes it: its new rows are taken over first. A warehouse is filled from logs or from
-            one such table.
+            source kafka_request_log writes it, but no temporary view: its new rows are taken over first. A warehouse is
+            filled from logs or from one such table.
 
     Raises:
         InputError: that table cannot be read, or lacks columns.

@@ -57,7 +57,7 @@ def migrate(tables: "Warehouse") -> None:
     tables._existing.update(unlike)  # a claim makes tables that do not exist, and cannot read these yet
     tables.claim()
     tables._existing.difference_update(anew)
-    if anew or gone:
+    if of_others or gone:
         tables.update_state(built_until=None)
     for name in (name for name in unlike if name not in anew):
         for statement in _additions(specs[name], unlike[name], tables.table(name)):

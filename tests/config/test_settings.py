@@ -110,6 +110,11 @@ def test_a_number_may_be_the_lowest_or_the_highest(name: str, low: int, high: in
             load_settings(**{name: value})
 
 
+def test_a_name_alone_is_one_name_and_not_its_characters() -> None:
+    found = Settings(controller_listeners="CTL", stored_views="upgrade_impact")  # type: ignore[arg-type]
+    assert (found.controller_listeners, found.stored_views) == (("CTL",), ("upgrade_impact",))
+
+
 def test_every_layout_that_may_be_named_is_known_to_the_reader() -> None:
     assert {detect(b"", name).name for name in LOG_LAYOUTS if name != "auto"} == {*LOG_LAYOUTS} - {"auto"}
     assert {*STARTS} <= {*LOG_LAYOUTS}

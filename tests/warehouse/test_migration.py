@@ -128,6 +128,7 @@ def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root:
     lake = of_release(spark, root, with_columns("facts", NOTE, at=7))
     assert unlike(spark, lake) == {}
     assert [row["note"] for row in lake.read("facts").collect()] == [None]
+    assert lake.state.built_until is None, "what can be derived gets the column's values"
 
 
 def test_a_derived_table_that_is_none_any_more_is_removed(spark: Any, root: str) -> None:
