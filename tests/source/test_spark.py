@@ -1,5 +1,6 @@
 """The data source in Spark: found by its name, with the rows of a run's tables, and as a stream into a table."""
 
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ import pytest
 from chispa.dataframe_comparer import assert_df_equality
 from pyspark.sql import functions as F
 
+import kafka_clientinfo
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.equality import COMPARED, assert_same_tables
 from tests.source.test_stream import Folder
 
 pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4")
@@ -150,3 +153,17 @@ def test_a_bound_divides_what_is_there_into_batches(spark: Any, source: Any, tmp
     stream.run(maxBytesPerTrigger="1")
     assert len([path for path in (stream.checkpoint / "commits").iterdir() if path.name.isdecimal()]) > 1
     assert spark.read.format("delta").load(str(stream.table)).count() == 6
+
+
+@pytest.mark.long
+def test_the_table_of_a_stream_fills_a_warehouse_as_its_logs_do(spark: Any, source: Any, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    for name in ("kafka-2.4.1", "kafka-3.9.1-node3"):
+        shutil.copytree(ROOT / "sample_logs" / name, logs / name)
+    stream = Stream(spark, logs, tmp_path / "bronze")
+    stream.run()
+    report = kafka_clientinfo.build(spark, tmp_path / "lake", requests=f"delta.`{stream.table}`")
+    assert {file["path"] for file in report.files} == set(map(str, logs.rglob("kafka-request.log*")))
+    kafka_clientinfo.run(spark, logs, tmp_path / "of_logs", kafka_clientinfo.load_settings(cluster="c"))
+    names = [name for name in COMPARED if "topic" not in name]
+    assert_same_tables(spark, tmp_path / "lake", tmp_path / "of_logs", names)
