@@ -109,7 +109,7 @@ def shown_restarts(files: Collection[File]) -> list[Start]:
         for event in events([file], RESTARTED):
             shown[event["at"]] = max(shown.get(event["at"], event["ingested_at"]), event["ingested_at"])
         for at, shown_at in shown.items():
-            others = []
+            others = []  # looked for backwards, as long as any file so far goes on after the restart
             place = bisect_left(begun, at) - 1
             while place >= 0 and latest_ends[place] > at:
                 if (other := by_beginning[place])["file_id"] != file["file_id"] and other["last_logged_at"] > at:

@@ -17,29 +17,19 @@ from ..logs.apis import LOGGER_API
 from ..logs.request_event import RequestEvent
 from ..spark.arrow_rows import collect
 from ..tables.spec import EVIDENCE
-from .arrow_schema import EVENT_SCHEMA, FILE_TYPE, arrays_of
+from .arrow_schema import EVENT_SCHEMA, FILE_TYPE, arrays_of, arrow_fields
 from .broker_start import START_WINDOW, shows_broker_start
 from .request_statistics import RequestStatistics
 from .split_statistics import file_row
 
-_READ = [
-    "byte_offset",
-    "logged_at",
-    "started_at",
-    "connection_id",
-    "listener",
-    "security_protocol",
-    "api_key",
-    "api_version",
-    "correlation_id",
-    "client_software_name",
-    "is_forwarded",
-    "replica_id",
-    "log_generation",
-    "log_level",
-]
+_READ = (
+    *("byte_offset", "logged_at", "started_at", "connection_id", "listener", "security_protocol", "correlation_id"),
+    *("api_key", "api_version", "client_software_name", "is_forwarded", "replica_id", "log_generation", "log_level"),
+)
 """The columns that statistics read, besides the response to a request that sets loggers."""
-_INPUT = pa.schema([pa.field("file_id", pa.string()), *map(EVENT_SCHEMA.field, (*_READ, "response"))])
+_OF_FILE = pa.schema(arrow_fields("ingested_files", ("file_id", "cluster", "broker", "path", "ingested_at")))
+_INPUT = pa.schema([*_OF_FILE, *map(EVENT_SCHEMA.field, (*_READ, "response"))])
+_OUTPUT = pa.schema([*FILE_TYPE, *(field for field in _OF_FILE if field.name != "file_id")])
 
 
 class StoredFile(NamedTuple):
@@ -65,25 +55,22 @@ def files_of(requests: DataFrame, batch_id: str = "", at: datetime | None = None
         at: the time of ingestion; None for that of the file's last request.
 
     Returns:
-        The rows; damage, rejected and ignored records, and what
-        server.log says, are not known, and bytes_ingested is an offset after which no request begins.
+        The rows. Damage, rejected and ignored records, and what server.log says, are not known; bytes_ingested is an offset
+        after which no request begins.
     """
-    path = F.first("path", ignorenulls=True) if "path" in requests.columns else F.lit("")
-    files = requests.groupBy("file_id").agg(
-        F.first("cluster"), F.first("broker"), path, F.max("ingested_at"), F.min("byte_offset")
-    )
-    where = {row[0]: row[1:] for row in collect(files)}
+    path = F.col("path") if "path" in requests.columns else F.lit("")
     setting = F.when(F.col("api_key") == LOGGER_API, F.col("response"))
-    narrow = requests.select("file_id", *_READ, setting.alias("response"))
+    of_file = ("file_id", "cluster", "broker", path.alias("path"), "ingested_at")
+    narrow = requests.select(*of_file, *_READ, setting.alias("response"))
     ordered = narrow.repartition("file_id").sortWithinPartitions("file_id", "byte_offset")
-    counted = ordered.mapInArrow(_counted, from_arrow_schema(pa.schema(list(FILE_TYPE))))
+    counted = ordered.mapInArrow(_counted, from_arrow_schema(_OUTPUT))
     rows = []
     for values in collect(counted):
-        statistics = dict(zip(counted.columns, values, strict=True))
-        cluster, broker, its_path, ingested_at, first_offset = where[statistics["file_id"]]
-        place = {"path": its_path or "", "cluster": cluster, "broker": broker, "compressed": False, "size_on_disk": 0}
-        file = StoredFile(statistics["file_id"], {**place, "first_record_offset": first_offset})
-        rows.append(file_row(file, [statistics], batch_id, at or ingested_at or datetime.now(UTC)))
+        shown = dict(zip(counted.columns, values, strict=True))
+        where = {"path": shown["path"] or "", "cluster": shown["cluster"], "broker": shown["broker"]}
+        where |= {"compressed": False, "size_on_disk": 0, "first_record_offset": shown["start_offset"]}
+        file = StoredFile(shown["file_id"], where)
+        rows.append(file_row(file, [shown], batch_id, at or shown["ingested_at"] or datetime.now(UTC)))
     return rows
 
 
@@ -104,25 +91,29 @@ def with_times_of(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> d
 
 
 def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the statistics of each file whose requests come one after the other, as rows of `FILE_TYPE`."""
-    schema = pa.schema(list(FILE_TYPE))
+    """Yield a row of `_OUTPUT` for each file; its requests come one after the other."""
     for file_id, its_batches in _by_file(batches):
-        statistics, first, number, last = RequestStatistics(0), list[RequestEvent](), 0, 0
-        for events in its_batches:
+        statistics, first, number, begin, end = RequestStatistics(0), list[RequestEvent](), 0, None, 0
+        row: dict[str, Any] = dict.fromkeys(_OUTPUT.names)
+        for own in its_batches:
+            events = _events(own)
             statistics.note(events)
             if number < START_WINDOW:
-                first += _events(events.slice(0, START_WINDOW - number))
-            number, last = number + len(events), events["byte_offset"][-1].as_py()
-        row: dict[str, Any] = dict.fromkeys(schema.names)
-        row |= {"file_id": file_id, "start_offset": 0, "end_offset": last + 1, "pending_bytes": 0, "resume_hash": ""}
-        row |= {"records": number, "requests": number, "rejected": 0, "ignored": [], "mentions": 0}
+                first += _as_parsed(events.slice(0, START_WINDOW - number))
+            offsets = events["byte_offset"]
+            begin = offsets[0].as_py() if begin is None else begin
+            number, end = number + len(events), offsets[-1].as_py() + 1
+            row |= {name: own[name][-1].as_py() for name in _OF_FILE.names}
+        row |= {"start_offset": begin, "end_offset": end, "pending_bytes": 0, "resume_hash": "", "mentions": 0}
+        row |= {"records": number, "requests": number, "rejected": 0, "ignored": []}
         row |= {**statistics.of_times(), "covers_broker_start": shows_broker_start(first)}
-        row["broker_events"] = [(*event, None) for event in statistics.shown(True)]
-        yield pa.RecordBatch.from_arrays(arrays_of([[row[name] for name in schema.names]], list(schema)), schema=schema)
+        row |= {"file_id": file_id, "broker_events": [(*event, None) for event in statistics.shown(True)]}
+        arrays = arrays_of([[row[name] for name in _OUTPUT.names]], list(_OUTPUT))
+        yield pa.RecordBatch.from_arrays(arrays, schema=_OUTPUT)
 
 
 def _by_file(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-    """Yield each file's id and its requests as batches of `EVENT_SCHEMA`; consume these before the next file."""
+    """Yield each file's id and its rows of `_INPUT`; consume these before the next file."""
     waiting = (piece for batch in batches if len(batch) for piece in _pieces(batch))
     piece = next(waiting, None)
 
@@ -137,20 +128,23 @@ def _by_file(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Divide rows of `_INPUT` by file; the columns that nothing reads are null."""
-    rows = pa.RecordBatch.from_arrays(
-        [column.cast(field.type) for column, field in zip(batch.columns, _INPUT, strict=True)], schema=_INPUT
-    )
+    """Divide rows of `_INPUT` by file."""
+    columns = [column.cast(field.type) for column, field in zip(batch.columns, _INPUT, strict=True)]
+    rows = pa.RecordBatch.from_arrays(columns, schema=_INPUT)
     runs = pc.run_end_encode(rows["file_id"])
     begin = 0
     for end, file_id in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
-        own = rows.slice(begin, end - begin)
-        arrays = [own[f.name] if f.name in _INPUT.names else pa.nulls(len(own), f.type) for f in EVENT_SCHEMA]
-        yield file_id, pa.RecordBatch.from_arrays(arrays, schema=EVENT_SCHEMA)
+        yield file_id, rows.slice(begin, end - begin)
         begin = end
 
 
-def _events(rows: pa.RecordBatch) -> list[RequestEvent]:
-    """Return rows as events, with their times in microseconds."""
-    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in rows.columns]
+def _events(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows of `_INPUT` as rows of `EVENT_SCHEMA`; the columns that nothing reads are null."""
+    arrays = [rows[f.name] if f.name in _INPUT.names else pa.nulls(len(rows), f.type) for f in EVENT_SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=EVENT_SCHEMA)
+
+
+def _as_parsed(events: pa.RecordBatch) -> list[RequestEvent]:
+    """Return rows of `EVENT_SCHEMA` as the parser makes them, with their times in microseconds."""
+    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in events.columns]
     return [RequestEvent(*values) for values in zip(*(column.to_pylist() for column in plain), strict=True)]

@@ -1,7 +1,7 @@
 """The first step of a run on somebody's own table of requests, as a stream of the data source writes it.
 
-Each row that is new in it is stored in the warehouse, too: retention there is the warehouse's own. What is new is told by
-the ledger, as for logs. What a file's requests show together is found by all of its rows, so a file that grows is read
+Each row that is new in it is stored in the warehouse, too: retention there is the warehouse's own. The ledger
+shows what is new, as for logs. What a file's requests show together is found by all of its rows, so a file that grows is read
 again, in the columns that this needs. Topics, rejected records and what server.log says are not in such a table.
 """
 
@@ -53,7 +53,7 @@ def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunRe
         reached = {name: int(row["bytes_ingested"]) for name, row in ledger.items()}
         last = collect(rows.groupBy("file_id").agg(F.max("byte_offset"), F.count("*")))
         grown = [(name, reached.get(name, 0), offset) for name, offset, _ in last if offset >= reached.get(name, 0)]
-        number = sum(count for name, _, count in last if name in {name for name, *_ in grown})
+        number = sum(count for name, offset, count in last if offset >= reached.get(name, 0))
     if not grown:
         return Ingested(ledger)
     with sized(lake.spark, number * REQUEST_BYTES):

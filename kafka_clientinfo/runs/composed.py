@@ -19,6 +19,7 @@ from ..spark.session_conf import REQUEST_BYTES, set_for, sized
 from ..tables.spec import table_spec
 from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, stored_tables, words
 from ..warehouse.ddl import no_rows
+from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
 from .steps import ROWS, needed, steps
 
@@ -79,10 +80,11 @@ def derive(
         by_id = with_log_coverage(rows, settings, [row["file_id"] for row in rows])
         spec = table_spec(LEDGER)
         ledger = [[row.get(name) for name in spec.column_names] for row in by_id.values()]
+        no_failed = spark.sql(no_rows(table_spec("failed_requests")))
         given = {
             LEDGER: relation_of(spark, ledger, spec.ddl),
             "requests": requests,
-            "failed_requests": failed_requests or spark.sql(no_rows(table_spec("failed_requests"))),
+            "failed_requests": no_failed if failed_requests is None else failed_requests,
         }
         tables = [table for name in names for table in stored_tables(name)]
         read = {*tables} if any(map(is_view, names)) else set()
@@ -153,7 +155,7 @@ def _answers(names: Iterable[str], tables: Mapping[str, DataFrame], settings: Se
     def relation(name: str) -> str:
         if name not in named:
             named[name] = f"kafka_clientinfo_{uuid4().hex}"
-            (found.get(name) or tables[name]).createOrReplaceTempView(named[name])
+            (found[name] if name in found else tables[name]).createOrReplaceTempView(named[name])
         return named[name]
 
     for name in parts:  # each after those that it reads
@@ -162,14 +164,10 @@ def _answers(names: Iterable[str], tables: Mapping[str, DataFrame], settings: Se
     if isinstance(spark, SparkSession):  # a plan of Spark Connect is analysed later, and needs the names then
         for view in named.values():
             spark.catalog.dropTempView(view)
-    return {name: found[name] if is_view(name) else _declared(name, tables[name]) for name in names}
+    return {name: found[name] if is_view(name) else shaped(tables[name], table_spec(name)) for name in names}
 
 
 def _read_by(names: Iterable[str]) -> set[str]:
     """Return the views among these names, and all views and parts of views that they read."""
     views = {name for name in names if is_view(name)}
     return views.union(*(_read_by(words(definitions()[name])) for name in views))
-
-
-def _declared(name: str, rows: DataFrame) -> DataFrame:
-    return rows.selectExpr(*(f"CAST(`{one.name}` AS {one.type}) AS `{one.name}`" for one in table_spec(name).columns))

@@ -63,12 +63,8 @@ def run(
         InputError: `logs` names nothing.
         WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
-    settings, report, logs, warehouse = (
-        settings or Settings(),
-        RunReport(progress),
-        listed_logs(logs),
-        root_of(warehouse),
-    )
+    settings, report = settings or Settings(), RunReport(progress)
+    logs, warehouse = listed_logs(logs), root_of(warehouse)
     if _is_too_early(spark, logs, warehouse, settings, report):
         return report
     with opened(spark, warehouse, settings, report) as lake:
@@ -87,12 +83,8 @@ def ingest(
     progress: Progress | None = None,
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
-    settings, report, logs, warehouse = (
-        settings or Settings(),
-        RunReport(progress),
-        listed_logs(logs),
-        root_of(warehouse),
-    )
+    settings, report = settings or Settings(), RunReport(progress)
+    logs, warehouse = listed_logs(logs), root_of(warehouse)
     if _is_too_early(spark, logs, warehouse, settings, report):
         return report
     with opened(spark, warehouse, settings, report) as lake:

@@ -19,8 +19,16 @@ RECORDS = {
 """The kinds of rows that may be read, each a table of a warehouse, with their names in `arrow_schema.SCHEMA`."""
 _SETTINGS = ("cluster", "broker_pattern", "log_zone", "log_layout", "split_bytes")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_OWN = ("path", "paths", "records", "conf", "maxBytesPerTrigger", "failOnDataLoss", "pushDownPredicate",
-    "numPartitions")  # fmt: skip
+_OWN = [
+    "path",
+    "paths",
+    "records",
+    "conf",
+    "maxBytesPerTrigger",
+    "failOnDataLoss",
+    "pushDownPredicate",
+    "numPartitions",
+]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from .warehouse import Warehouse
 
 _ROW = ("file_id", "byte_offset")
 _OF_CONNECTIONS = ("connection_violations", "connection_groups", "api_usage")
-"""The tables whose rows belong to connections."""
+"""The tables with rows of connections."""
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:

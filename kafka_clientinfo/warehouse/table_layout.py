@@ -123,12 +123,16 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
     return [
         *_unlike_columns(spec, layout),
         *unlike_checks(spec, layout).values(),
-        *([] if is_clustered else [f"is clustered by {_named(layout.clustering)}, not by {_named(spec.cluster_by)}"]),
+        *(
+            []
+            if is_clustered
+            else [f"is clustered by {_column_names(layout.clustering)}, not by {_column_names(spec.cluster_by)}"]
+        ),
         *([] if vectors == "false" else [f"property {DELETION_VECTORS} is {vectors}, not false"]),
     ]
 
 
-def _named(columns: Sequence[str] | None) -> str:
+def _column_names(columns: Sequence[str] | None) -> str:
     return ", ".join(columns or ()) or "nothing"
 
 

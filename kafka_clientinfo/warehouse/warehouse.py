@@ -7,7 +7,6 @@ write is one commit and returns the number of its rows, so that few tables have 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from os import PathLike
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -58,7 +57,7 @@ class Warehouse:
     def __init__(
         self,
         spark: SparkSession,
-        root: str | PathLike[str],
+        root: str | Path,
         locked: bool = False,
         specs: Mapping[str, TableSpec] | None = None,
         private: bool = True,
@@ -73,6 +72,7 @@ class Warehouse:
         self._claims = Claims(spark, self.address, locked)
         self.judged = JudgedTable(spark, self.address, self._claims, self.folder(JUDGED))
         self._claiming = Lock()
+        self._new_state = State(declared=declared_by(self.specs))
         self._state: State | None = None
         self._rows: dict[str, int | None] = {}  # per table that this run has written; None if not known
         self._existing: set[str] = set()
@@ -122,10 +122,6 @@ class Warehouse:
         return self.state
 
     @property
-    def _new_state(self) -> State:
-        return State(declared=declared_by(self.specs))
-
-    @property
     def is_new(self) -> bool:
         """Whether nothing was ever ingested; this looks into the local folder only, and is False if unsure."""
         folder = self.folder(LEDGER)
@@ -146,13 +142,10 @@ class Warehouse:
         """
         self.claim()
         self._claims.check()
-        changed = replace(self.state, **changes)
-        is_stored = changed == self._state
-        self._state = changed
-        if not self.exists(LEDGER):
-            return  # the write that makes it stores the state
-        if not is_stored:
-            ddl.set_properties(self.spark, self.table(LEDGER), changed.properties)
+        before = self.state
+        self._state = replace(before, **changes)
+        if self._state != before and self.exists(LEDGER):  # else the write that makes it stores the state
+            ddl.set_properties(self.spark, self.table(LEDGER), self._state.properties)
 
     def claim(self) -> None:
         """Keep other runs from committing from here on; does nothing if a lock is held.
@@ -176,18 +169,19 @@ class Warehouse:
         spec = self.spec(name)
         if name not in self._existing:
             folder = self.folder(name)
-            is_there = is_made(folder) if folder is not None else self._load(spec) is not None
-            if not is_there:
-                return False
-            self._existing.add(name)
-        return True
+            if self._load(spec) is not None if folder is None else is_made(folder):
+                self._existing.add(name)
+        return name in self._existing
 
     def read(self, name: str) -> DataFrame:
         """Return the table or view as it is now; a table that does not exist has no rows."""
-        rows = None if is_view(name) else self._load(self.spec(name))
-        if rows is None or nulls_for(self.spec(name), rows.columns):
+        if is_view(name):
             return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
-        return rows
+        spec, rows = self.spec(name), self._load(self.spec(name))
+        if rows is None:
+            return self.spark.sql(ddl.no_rows(spec))
+        nulls = nulls_for(spec, rows.columns)
+        return rows.selectExpr("*", *nulls) if nulls else rows
 
     def relation(self, name: str) -> str:
         """Return SQL for the rows of a table or view as they are now.
@@ -316,9 +310,6 @@ class Warehouse:
 
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows that meet a condition in SQL; return their number."""
-        self.claim()
-        if not self.exists(name):
-            return 0
         return self._command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
 
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
@@ -326,9 +317,6 @@ class Warehouse:
 
         All these rows meet `bound`, a condition in SQL on `t` that lets Delta skip files by their statistics.
         """
-        self.claim()
-        if not self.exists(name):
-            return 0
         with ddl.named_view(self.spark, keys) as view:
             merge = replacement.merge(self.table(name), view, (), keys.columns, replacement.DELETE, bound)
             return self._command(name, merge)
@@ -386,7 +374,6 @@ class Warehouse:
         return written_rows(self.spark, self.table(name), self.folder(name), batch_id)
 
     def _merge(self, name: str, changes: DataFrame, clauses: str, bound: str = "true") -> None:
-        self.claim()
         spec = self.spec(name)
         with ddl.named_view(self.spark, changes) as view:
             merge = replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound)
@@ -394,7 +381,10 @@ class Warehouse:
         self._check_ledger(name)
 
     def _command(self, name: str, statement: str) -> int:
-        """Run a MERGE or DELETE; return the number of rows that it affected."""
+        """Run a MERGE or DELETE; return the number of rows that it affected, none if there is no table."""
+        self.claim()
+        if not self.exists(name):
+            return 0
         with self._claims.command(name):
             row = self.spark.sql(statement).first()
         self._rows[name] = None

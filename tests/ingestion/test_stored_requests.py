@@ -16,12 +16,20 @@ from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.ingestion.stored_requests import _INPUT, _counted, with_times_of
 from kafka_clientinfo.ingestion.worker import SplitReader
+from kafka_clientinfo.spark.arrow_rows import TIMESTAMP
 from tests.amounts import examples
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NAMES = ("kafka-0.10.0.1", "kafka-2.5.1-sasl", "kafka-3.9.1-node2", "kafka-3.9.1-node3", "kip-1313-made")
-OF_BYTES = {"end_offset", "resume_hash", "records", "rejected", "ignored", "mentions", "pending_bytes"}
+OF_BYTES = {"start_offset", "end_offset", "resume_hash", "records", "rejected", "ignored", "mentions", "pending_bytes"}
 FIRST, SECOND = (datetime(2026, 11, day, tzinfo=UTC) for day in (1, 2))
+
+
+def as_stored(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
+    of_file = {"path": pa.repeat(path, len(rows)), "ingested_at": pa.repeat(pa.scalar(FIRST, TIMESTAMP), len(rows))}
+    return pa.RecordBatch.from_arrays(
+        [of_file[name] if name in of_file else rows[name] for name in _INPUT.names], schema=_INPUT
+    )
 
 
 @lru_cache
@@ -31,7 +39,7 @@ def read() -> tuple[pa.Table, dict[str, dict[str, Any]]]:
     rows, statistics = [], {}
     for file in sorted(plan.files, key=lambda file: file.file_id):
         reader = SplitReader(Split(file, 0, None), "UTC", reads_topics=False)
-        rows += [part.rows.select(_INPUT.names) for part in reader.parts() if part.kind == "request"]
+        rows += [as_stored(part.rows, file.path) for part in reader.parts() if part.kind == "request"]
         statistics[file.file_id] = reader.statistics().rows.to_pylist()[0]
     return pa.Table.from_batches(rows), statistics
 
@@ -48,6 +56,8 @@ def test_statistics_follow_from_stored_requests_in_batches_of_any_size(size: int
         same = [field.name for field in FILE_TYPE if field.name not in OF_BYTES]
         assert {name: row[name] for name in same} == {name: expected[row["file_id"]][name] for name in same}
         assert row["records"] == row["requests"] == expected[row["file_id"]]["requests"]
+        assert (row["ingested_at"], row["cluster"]) == (FIRST, "default")
+        assert row["path"].endswith(f"{row['broker']}/{Path(row['path']).name}")
 
 
 def test_without_requests_there_is_no_file() -> None:

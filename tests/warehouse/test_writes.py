@@ -129,11 +129,12 @@ def test_connections_of_a_large_table_are_replaced_by_a_numbered_command(done: l
     assert done == ["claimed", "numbered facts", "MERGE", "over"]
     assert bounds == [1]
     done.clear()
-    assert lake.delete("facts", "true") == lake.delete_rows("facts", SimpleNamespace(columns=["names"])) == 3  # type: ignore[arg-type]
+    keys: Any = SimpleNamespace(columns=["names"])
+    assert lake.delete("facts", "true") == lake.delete_rows("facts", keys) == 3
     assert done == [part for kind in ("DELETE", "MERGE") for part in ("claimed", "numbered facts", kind, "over")]
     done.clear()
     lake.exists = lambda name: False  # type: ignore[method-assign]
-    assert lake.delete("facts", "true") == lake.delete_rows("facts", rows) == 0  # type: ignore[arg-type]
+    assert lake.delete("facts", "true") == lake.delete_rows("facts", keys) == 0
     assert done == ["claimed", "claimed"]  # also where nothing is deleted now: another run may be about to write it
 
 

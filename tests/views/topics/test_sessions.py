@@ -62,7 +62,9 @@ def known(found: Counter[Any]) -> Counter[Any]:
     return Counter({key: number for key, number in found.items() if key[1] is not None})
 
 
-LAW = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = settings(
+    max_examples=examples(120, share=8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @LAW
