@@ -123,7 +123,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     context = Context(arguments, spark)
     try:
         _check(arguments)
-        code: int = COMMANDS[arguments.command].execute(context) or DONE
+        with context.showing_progress():
+            code: int = COMMANDS[arguments.command].execute(context) or DONE
         context.forget_spark_log()
         return code
     except (Exception, KeyboardInterrupt) as error:

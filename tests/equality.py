@@ -15,11 +15,11 @@ from kafka_clientinfo.tables.spec import relation_specs
 from kafka_clientinfo.tables.types import quoted_name
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-OF_READING = ("path", "batch_id", "ingested_at")
+OF_READING = ("path", "batch_id", "ingested_at", "run")
 """Columns that say how and when logs were read, and not what they hold."""
 NOT_COMPARED = (*OF_READING, "file_id", "byte_offset", "compressed", "size_on_disk", "resume_hash")
 """Columns that differ also if the same log is read in other files."""
-_OF_PARTS = ("ingested_files", "topic_mentions")
+_OF_PARTS = ("ingested_files", "topic_mentions", "runs")
 COMPARED = [name for name in relation_specs() if name not in _OF_PARTS and not name.endswith("_parts")]
 """Tables and views; a table that sums up what a run read depends on the parts in which it was read, its view does not."""
 ACCOUNT = (

@@ -16,7 +16,7 @@ from kafka_clientinfo.connections.judged import JudgedBefore, judged_requests
 from kafka_clientinfo.ingestion.debug_runs import joined
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.tables.spec import RUN, table_spec
 from tests.engines import SparkSession, collected, on
 
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
@@ -155,8 +155,9 @@ def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
 
 
 def as_stored(relation: Any, table: str) -> Any:
-    """What a table holds of a relation: the declared columns, in their declared types."""
-    return relation.select(*(F.col(column.name).cast(column.type) for column in table_spec(table).columns))
+    """What a table holds of a relation: the declared columns, in their declared types, but for the run that stored it."""
+    columns = [column for column in table_spec(table).columns if column.name != RUN]
+    return relation.select(*(F.col(column.name).cast(column.type) for column in columns))
 
 
 def assert_table(found: Any, session: Any, table: str, expected: list[dict[str, Any]]) -> None:
@@ -164,15 +165,14 @@ def assert_table(found: Any, session: Any, table: str, expected: list[dict[str, 
     key = table_spec(table).key
     if isinstance(session, SparkSession):
         with on(session):
-            rows = collected(as_stored(found, table))
-        wanted = collected(frame(session, table, expected))
+            rows, wanted = (collected(as_stored(one, table)) for one in (found, frame(session, table, expected)))
         assert sorted(rows, key=lambda row: repr([row[name] for name in key])) == sorted(
             wanted, key=lambda row: repr([row[name] for name in key])
         )
         return
     assert_df_equality(
         as_stored(found, table),
-        frame(session, table, expected),
+        as_stored(frame(session, table, expected), table),
         ignore_nullable=True,
         ignore_metadata=True,
         transforms=[

@@ -23,6 +23,7 @@ from . import mounting
 from .equality import assert_same_tables
 from .mounting import python_that_mounts
 from .soak.processes import Job
+from .stages import at_stages
 from .test_crashes import assert_each_once
 
 pytestmark = pytest.mark.oracle
@@ -129,8 +130,8 @@ def test_logs_are_read_and_a_warehouse_is_kept_there(mounted: Mounted, spark: An
                     pipeline.ingest(spark, [str(log)], str(lake))
 
             grow(total - 100)
-            with pytest.raises(WarehouseError, match="another run has written to"):
-                pipeline.run(spark, [str(log)], str(lake), progress=other_run)
+            with at_stages(other_run), pytest.raises(WarehouseError, match="another run has written to"):
+                pipeline.run(spark, [str(log)], str(lake))
             assert meanwhile, stage
             assert_each_once(spark, lake)
         done = maintain(spark, str(lake))

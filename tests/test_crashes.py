@@ -19,12 +19,14 @@ from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.runs.ingest import RunReport
+from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse import opening
 from kafka_clientinfo.warehouse.locks import JVM_LOCK_NAME, exclusive
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .equality import assert_same_tables
+from .stages import at_stages
 
 pytestmark = pytest.mark.soak
 
@@ -32,12 +34,12 @@ SAMPLES = Path(__file__).resolve().parent.parent / "sample_logs"
 REAL = SAMPLES / "kafka-2.7.2" / "kafka-request.log.gz"
 SERVER_LOG = SAMPLES / "kafka-4.4.0" / "server.log.gz"
 
-_READING = ("prepare", "plan", "recover", "read and parse", "requests", "rejected_records", "failed_requests")
+_READING = ("prepare", "plan", "read and parse", "requests", "rejected_records", "failed_requests")
 _MENDED_EVERY = 4
 """Broken runs before one that goes to its end, where every place is tried: what they leave adds up."""
 
 
-class PowerFailure(Exception):
+class PowerFailure(BaseException):
     """Nobody catches it."""
 
 
@@ -46,7 +48,7 @@ def stages() -> list[str]:
     return [*_READING, "ingested_files", "increment", *sorted(derivation.steps())]
 
 
-Break = Callable[[pytest.MonkeyPatch], pipeline.Progress | None]
+Break = Callable[[pytest.MonkeyPatch], Callable[[str], None] | None]
 
 
 def before(stage: str) -> Break:
@@ -71,16 +73,16 @@ def after(table: str) -> Break:
             super().overwrite(name, *rest)
             self._fail(name)
 
-        def update_state(self, **changes: Any) -> None:
-            super().update_state(**changes)
-            self._fail("state")
+        def commit(self, *rest: Any) -> None:
+            super().commit(*rest)
+            self._fail("runs")
 
         def _fail(self, name: str) -> None:
             if name == table:
                 raise PowerFailure(name)
 
     def install(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(retention, "Warehouse", Torn)
+        patch.setattr(opening, "Warehouse", Torn)
 
     return install
 
@@ -119,8 +121,8 @@ def run(spark: Any, log: GrowingLog, lake: Path) -> RunReport:
 
 
 def broken_run(spark: Any, log: GrowingLog, lake: Path, patch: pytest.MonkeyPatch, broken: Break) -> None:
-    with patch.context() as undone, pytest.raises(PowerFailure):
-        pipeline.run(spark, [str(log.path)], str(lake), progress=broken(undone))
+    with patch.context() as undone, at_stages(broken(undone) or str), pytest.raises(PowerFailure):
+        pipeline.run(spark, [str(log.path)], str(lake))
 
 
 def assert_each_once(spark: Any, lake: Path) -> None:
@@ -144,7 +146,7 @@ def assert_as_if_nothing_had_happened(spark: Any, log: GrowingLog, lake: Path, f
     "breaks",
     [
         [after("requests"), after("connections"), before("ingested_files")],
-        [after("ingested_files"), before("violations"), after("state")],
+        [after("ingested_files"), before("connection_violations"), after("runs")],
     ],
     ids=["first", "second"],
 )
@@ -168,9 +170,9 @@ def places_before() -> dict[str, Break]:
 
 
 def places_after() -> dict[str, Break]:
-    """After every table that each run writes, and after the state, which is written in the end."""
-    tables = [name for name in table_specs() if name != "failed_requests"]
-    return {f"after {name}": after(name) for name in [*tables, "state"]}
+    """After every table that each run writes; `runs` comes last."""
+    first = ("failed_requests", *ROWS)
+    return {f"after {name}": after(name) for name in table_specs() if name not in first}
 
 
 @pytest.mark.parametrize("every_place", [places_before, places_after])

@@ -29,6 +29,7 @@ from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .acceptance import assert_accepted, needs_checker, shared
 from .equality import COMPARED, assert_same_tables
+from .stages import at_stages
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
@@ -60,8 +61,8 @@ def at_once(
     def note(stage: str = "") -> None:
         seen_by_the_caller.append({key: conf_value(spark, key) for key in CALLERS})
 
-    with set_where_allowed(spark, CALLERS):
-        pipeline.run(spark, str(log), root / "lake", progress=note)  # one log, not the sequence of its characters
+    with set_where_allowed(spark, CALLERS), at_stages(note):
+        pipeline.run(spark, str(log), root / "lake")  # one log, not the sequence of its characters
         note()
     return root / "lake"
 

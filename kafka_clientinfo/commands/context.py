@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import Event
@@ -18,6 +20,7 @@ from ..tables.types import sql_time
 from ..tables.views import ViewSettings, stored_tables
 from ..warehouse.address import address_before, address_in
 from ..warehouse.locks import is_at_work
+from ..warehouse.progress import log, say
 from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
 from . import text_tables
 
@@ -136,8 +139,7 @@ class Context:
         """Return the session of this call: the given one, one on the Spark Connect server, or a new local one."""
         if self._spark is None:
             url = self._server
-            if self.progress is not None:
-                self.progress("starting Spark" if url is None else "connecting to Spark")
+            say("starting Spark" if url is None else "connecting to Spark")
             if url is None:
                 from ..spark.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
                 from ..spark.session_files import to_be_fetched
@@ -165,6 +167,21 @@ class Context:
         """Remove the log of the session, after the command succeeded."""
         if self.spark_log is not None:
             self.spark_log.unlink(missing_ok=True)
+
+    @contextmanager
+    def showing_progress(self) -> Iterator[None]:
+        """Show on the terminal what is logged of the progress of the block."""
+        if self.progress is None:
+            yield
+            return
+        level = log.level
+        log.addHandler(self.progress)
+        log.setLevel(logging.DEBUG)
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+            log.removeHandler(self.progress)
 
     def end_progress(self) -> None:
         """Clear the terminal's line that shows the progress."""

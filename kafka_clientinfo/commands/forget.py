@@ -22,7 +22,7 @@ def execute(context: Context) -> None:
     spark = context.session(settings)
     from ..warehouse.maintenance import forget
 
-    report = forget(spark, context.warehouse, cluster, settings, context.progress)
+    report = forget(spark, context.warehouse, cluster, settings)
     rows = [(name, number) for name, number in report.deleted.items() if number]
     text = (
         f"Rows of {safe(cluster)} that were deleted:\n{text_tables.columns(('table', 'rows'), rows)}\n"

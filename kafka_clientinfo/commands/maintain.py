@@ -61,7 +61,7 @@ def execute(context: Context) -> None:
     spark = context.session(settings)
     from ..warehouse.maintenance import maintain
 
-    report = maintain(spark, context.warehouse, settings, context.progress)
+    report = maintain(spark, context.warehouse, settings)
     context.show_report(report, lambda: as_text(report))
 
 

@@ -66,7 +66,7 @@ def execute(context: Context) -> int:
     if report is None:
         spark = context.session(settings)
         started = time.monotonic()
-        report = getattr(pipeline, name)(spark, *inputs, context.warehouse, settings, context.progress, **of_table)
+        report = getattr(pipeline, name)(spark, *inputs, context.warehouse, settings, **of_table)
     elapsed = time.monotonic() - started
     context.show_report(report, lambda: _as_text(report, elapsed, context))
     return int(is_incomplete(report.problems, report.files))

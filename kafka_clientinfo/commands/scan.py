@@ -5,6 +5,7 @@ The same rules as those of a run make the tables, in memory (see `kafka_clientin
 """
 
 import argparse
+import logging
 import shutil
 import signal
 import sys
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..config.owners import Owners
@@ -27,6 +29,7 @@ from ..questions.impact import Impact, clients_by_verdict, impact
 from ..questions.presenter import counted
 from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
+from ..warehouse.progress import log, say
 from . import activity, text_tables, upgrade
 from .context import WOULD_BREAK, Context, add_settings
 from .output import Table, add_formats, as_text, ask, folded, is_text, limit_of, show
@@ -137,7 +140,7 @@ class _Scan:
 
     def __init__(self, context: Context, settings: Settings, tables: "MemoryTables") -> None:
         self._arguments = context.arguments
-        self._progress = None if context.arguments.follow else context.progress
+        self._context, self._shows = context, not context.arguments.follow
         self._tables = tables
         self._started = time.monotonic()
         self._next = self._started + _FIRST
@@ -157,8 +160,8 @@ class _Scan:
             waiting = self._tick if self._arguments.follow else lambda: None
             self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
             self._is_planned = True
-            say = None if self._progress is None else self._progress.detail
-            with watched(self._reading.size, say) as folder, closing(TaskCounter(folder, 0)) as counter:
+            detail = partial(say, is_detail=True) if self._shows and log.isEnabledFor(logging.DEBUG) else None
+            with watched(self._reading.size, detail) as folder, closing(TaskCounter(folder, 0)) as counter:
                 self._reading.on_read = counter.add
                 for part in self._reading.parts():
                     self._tables.add(part)
@@ -166,8 +169,8 @@ class _Scan:
         self._say("derive")
 
     def _say(self, stage: str) -> None:
-        if self._progress is not None:
-            self._progress(stage)
+        if self._shows:
+            say(stage)
 
     @contextmanager
     def _stopping(self) -> Iterator[None]:
@@ -224,8 +227,8 @@ class _Scan:
         target = self._arguments.upgrade
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
         _, *answers = of_log = self._of_log(limit)
-        if self._progress is not None:
-            self._progress.clear()
+        if self._shows:
+            self._context.end_progress()
         tables = of_log if verdict is None else [*of_log, *upgrade.as_tables(verdict)]
         document: dict[str, Any] = {table.name: table for table in of_log}
         document["problems"] = [asdict(problem) for problem in self._reading.problems]

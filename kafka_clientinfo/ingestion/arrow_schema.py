@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from ..logs.request_event import RequestEvent
 from ..spark.arrow_rows import arrow_type
-from ..tables.spec import table_spec
+from ..tables.spec import RUN, table_spec
 
 _WHERE = ("cluster", "broker", "file_id")
-_LATER = ("ingested_at",)
+_LATER = ("ingested_at", RUN)
 """Columns that a run adds after reading."""
 _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logged_at": "timestamp", "error": "string",
                "mentions": "bigint", "misread_at": "timestamp", "shown_at": "timestamp"}  # fmt: skip

@@ -6,8 +6,9 @@ only the columns and row groups that a query needs; it may open no file outside 
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from deltalake.exceptions import DeltaError
 
 from ..errors import ConfigError
 from ..tables.dialects import duckdb_macros
-from ..tables.spec import TableSpec, relation_specs, table_spec, table_specs
+from ..tables.spec import RUNS, TableSpec, relation_specs, table_spec, table_specs
 from ..tables.types import duckdb_type, quoted_name, quoted_text
-from ..tables.views import DUCKDB, ViewSettings, definition, definitions, is_view, views
+from ..tables.views import DUCKDB, ViewSettings, definition, definitions, ended_runs_only, is_view, views
 from ..warehouse.address import Address
-from ..warehouse.state import LEDGER, State, state_of
+from ..warehouse.state import LEDGER, OF_STATE, EarlierReleaseError, State, state_before_runs, state_of
 from ..warehouse.table_layout import TableLayout, check_readable, stored_layout
-from ..warehouse.table_log import clustering, damage, is_made
+from ..warehouse.table_log import clustering, damage, is_made, newest_rows
 from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, bind, in_utc
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -49,8 +50,18 @@ class LocalTables:
         return is_view(name)
 
     def state(self) -> State | None:
-        layout = self._layout(LEDGER)
-        return None if layout is None else state_of(layout.properties, Address(self.root))
+        has_runs = is_made(self.folder / RUNS)
+        if has_runs and (rows := newest_rows(self.folder / RUNS, OF_STATE) or self._all_runs()):
+            return state_of(rows, Address(self.root))
+        ledger = self._layout(LEDGER)
+        return None if ledger is None else state_before_runs(ledger.properties, Address(self.root), has_runs)
+
+    def _all_runs(self) -> list[dict[str, Any]]:
+        import pyarrow.parquet as pq  # only a compacted table needs it
+
+        table = self._table(RUNS)
+        files = [str(self.folder / RUNS / path) for path in table.get_add_actions().column("path").to_pylist()]
+        return [row for file in files for row in pq.ParquetFile(file).read(list(OF_STATE)).to_pylist()]
 
     def layout(self, name: str) -> TableLayout | None:
         layout = self._layout(name)
@@ -128,7 +139,9 @@ class LocalTables:
 
     @cached_property
     def _view_settings(self) -> ViewSettings:
-        state = self.state()
+        state = None
+        with suppress(EarlierReleaseError):  # a run reads the tables that it brings to this release
+            state = self.state()
         return ViewSettings.stored(None if state is None else state.view_settings)
 
     def write_views(self) -> None:
@@ -137,7 +150,8 @@ class LocalTables:
         It names the files of each table, and needs no extension; every run writes it anew.
         """
         tables = {name: self._rows_of(table_spec(name), ".") for name in table_specs()}
-        declared = {name: definition(name, DUCKDB, self._view_settings, quoted_name) for name in definitions()}
+        read = partial(ended_runs_only, relation=quoted_name)
+        declared = {name: definition(name, DUCKDB, self._view_settings, read) for name in definitions()}
         names = {name: quoted_name(name) for name in relation_specs()}
         questions = {view.name: view.sql.format_map(names) for view in views().values()}
         every = {**tables, **declared, **questions}
@@ -157,7 +171,7 @@ class LocalTables:
         """Return the SQL name of a table or view; make it a view at its first use."""
         if name not in self._views:
             if self._is_view(name):
-                rows = definition(name, DUCKDB, self._view_settings, self._named)
+                rows = definition(name, DUCKDB, self._view_settings, partial(ended_runs_only, relation=self._named))
             else:
                 rows = self._rows_of(table_spec(name), str(self.folder))
             try:
@@ -176,10 +190,14 @@ class LocalTables:
         table = self._table(spec.name)
         check_readable(spec, layout.columns, str(folder))
         _refuse_features(table, folder)
-        paths = table.get_add_actions().column("path").to_pylist()
+        added: Any = table.get_add_actions()
+        paths, times = (added.column(name).to_pylist() for name in ("path", "modification_time"))
         if not paths:
             return f"SELECT {nothing} WHERE false"
-        stored = {name: f'"{name}"' for name in layout.columns}
+        by_time = [path for _, path in sorted(zip(times, paths, strict=True))]
+        oldest, newest = (self._columns_in(folder / path) for path in (by_time[0], by_time[-1]))
+        stored = {name: f'"{name}"' for name in layout.columns if name in newest}
+        how = "" if newest <= oldest else ", union_by_name = true"
         columns = ", ".join(
             f'CAST({stored.get(c.name, "NULL")} AS {duckdb_type(c.type)}) AS "{c.name}"'
             if "timestamp" in c.type or c.name not in stored
@@ -187,7 +205,12 @@ class LocalTables:
             for c in spec.columns
         )  # a file's writer decides whether a time has a zone
         files = ", ".join(quoted_text(f"{base}/{spec.name}/{path}") for path in paths)
-        return f"SELECT {columns} FROM read_parquet([{files}])"
+        return f"SELECT {columns} FROM read_parquet([{files}]{how})"
+
+    def _columns_in(self, file: Path) -> set[str]:
+        """Return the columns of a file of rows; it lacks those that its table has got since."""
+        rows = self._duckdb.execute(f"SELECT name FROM parquet_schema({quoted_text(str(file))})").fetchall()
+        return {name for (name,) in rows}
 
     def _table(self, name: str) -> DeltaTable:
         if name not in self._opened:

@@ -10,6 +10,7 @@ from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.views import is_view, views
 from ..warehouse import ddl
 from ..warehouse.creation import store_view
+from ..warehouse.reading import Reader
 from ..warehouse.state import State, read_state
 from ..warehouse.stores import unless_not_made
 from ..warehouse.table_layout import TableLayout, layout_of
@@ -21,7 +22,7 @@ class SparkTables:
     """The tables of a warehouse, read by a session with Delta: a `StoredTables`."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        self._lake = Warehouse(spark, root)
+        self._lake = Reader(spark, root)
         self._spark = spark
         self.root = self._lake.root
 

@@ -18,7 +18,7 @@ from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, own_session, sized
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from ..warehouse.address import root_of
-from ..warehouse.warehouse import Warehouse
+from ..warehouse.reading import Reader
 from .checks import CHECKS, LAYOUT, LISTED, Check, beside_a_run, check, quick_checks
 from .spark_tables import SparkTables
 
@@ -42,7 +42,7 @@ def verify(spark: SparkSession, warehouse: str | PathLike[str]) -> list[Check]:
 
 
 def _verify(spark: SparkSession, warehouse: str) -> list[Check]:
-    tables = Warehouse(spark, warehouse)
+    tables = Reader(spark, warehouse)
     with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
         quick = quick_checks(SparkTables(spark, warehouse), warehouse)
         if [check.name for check in quick] == [LAYOUT]:
@@ -59,7 +59,7 @@ def _check(name: str, rows: DataFrame) -> Check:
     return check(name, findings, len(findings) if len(findings) < LISTED else rows.count())
 
 
-def _keys(tables: Warehouse) -> Iterator[Check]:
+def _keys(tables: Reader) -> Iterator[Check]:
     specs = list(tables.specs.values())
     counts = at_once(lambda spec: _counted(tables, spec), specs)
     doubled: list[dict[str, Any]] = []
@@ -69,17 +69,17 @@ def _keys(tables: Warehouse) -> Iterator[Check]:
     yield check("keys", doubled, sum(row["rows"] - row["keys"] for row in counts))
 
 
-def _counted(tables: Warehouse, spec: TableSpec) -> Any:
+def _counted(tables: Reader, spec: TableSpec) -> Any:
     keys = F.count_distinct(F.struct(*spec.key))  # in a struct, as null is a value of a key
     return tables.read(spec.name).agg(F.count("*").alias("rows"), keys.alias("keys")).first()
 
 
-def _doubled(tables: Warehouse, spec: TableSpec, limit: int) -> list[dict[str, Any]]:
+def _doubled(tables: Reader, spec: TableSpec, limit: int) -> list[dict[str, Any]]:
     keys = tables.read(spec.name).groupBy(*spec.key).agg(F.count("*").alias("rows")).where("rows > 1")
     return [{"table": spec.name, **row.asDict(recursive=True)} for row in keys.limit(max(limit, 0)).collect()]
 
 
-def _connections(tables: Warehouse) -> Iterator[Check]:
+def _connections(tables: Reader) -> Iterator[Check]:
     """Compare the requests of each connection id with its connections, as far as they are built and not deleted.
 
     Retention deletes all requests of a connection or none, so only connections that have requests are compared.
@@ -116,7 +116,7 @@ def _unlike_first(requests: DataFrame, connections: DataFrame) -> DataFrame:
     return joined.where(F.col("first_logged").isNull() | (F.col("first_logged") != F.col("opened_at")))
 
 
-def _orphans(tables: Warehouse) -> Iterator[Check]:
+def _orphans(tables: Reader) -> Iterator[Check]:
     key = list(CONNECTION_KEY)
     specs = [
         spec for spec in tables.specs.values() if set(key) <= set(spec.column_names) and spec.name != "connections"

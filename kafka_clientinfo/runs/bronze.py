@@ -21,7 +21,7 @@ from ..ingestion.stored_requests import files_of, with_times_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
-from ..tables.spec import table_spec
+from ..tables.spec import RUN, table_spec
 from ..warehouse.state import LEDGER
 from ..warehouse.warehouse import Warehouse
 from .ingest import (
@@ -31,11 +31,12 @@ from .ingest import (
     after,
     files_read,
     refuse_other_source,
-    remove_leftovers,
     shows_more,
     store,
 )
 
+_COLUMNS = tuple(name for name in table_spec("requests").column_names if name != RUN)
+"""The columns that such a table has."""
 _REACHED = "file_id string, first_new bigint, last_new bigint"
 
 
@@ -58,9 +59,6 @@ def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunRe
         return Ingested(ledger)
     with sized(lake.spark, number * REQUEST_BYTES):
         lake.one_file = number * REQUEST_BYTES <= SMALL_BYTES
-        with report.stage("recover"):
-            lake.claim()
-            remove_leftovers(lake, ledger)
         bounds = F.broadcast(relation_of(lake.spark, grown, _REACHED))
         its = rows.join(bounds, on="file_id", how="inner").where("byte_offset <= last_new")  # a stream may write on
         return _stored(lake, its, ledger, settings, report)
@@ -72,7 +70,7 @@ def _requests(lake: Warehouse, table: str) -> DataFrame:
         names = rows.columns
     except Exception as error:
         raise InputError(f"the table of requests {table} cannot be read: {failure_message(error, table)}") from error
-    lacking = [name for name in table_spec("requests").column_names if name not in names]
+    lacking = [name for name in _COLUMNS if name not in names]
     if lacking:
         raise InputError(
             f"{table} has no column {', '.join(lacking[:3])}; give a table of rows as the data source kafka_request_log has them"
@@ -92,14 +90,14 @@ def _stored(
     )
     with report.stage("requests"):
         fresh = rows.where("byte_offset >= first_new").withColumn("ingested_at", F.lit(now))
-        lake.append("requests", fresh.select(*table_spec("requests").column_names), batch_id, new)
+        lake.append("requests", fresh.select(*_COLUMNS), new)
     with report.stage(LEDGER):
         gap = timedelta(milliseconds=settings.coverage_gap_ms)
         if any(shows_more(before, row, gap) for row, before in zip(files, befores, strict=True)):
-            lake.update_state(built_until=None)
+            lake.note(built_until=None)
         names = [row["file_id"] for row in files]
         by_id = with_log_coverage({**ledger, **{row["file_id"]: row for row in files}}.values(), settings, names)
-        store(lake, by_id, names, batch_id)
+        store(lake, by_id, names)
     report.files = [
         file_report(by_id[name], before, before["bytes_ingested"] if before else 0)
         for name, before in zip(names, befores, strict=True)

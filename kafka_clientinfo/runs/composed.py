@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
@@ -16,7 +17,7 @@ from ..ingestion.stored_requests import files_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import cached_in_memory
 from ..spark.session_conf import REQUEST_BYTES, set_for, sized
-from ..tables.spec import table_spec
+from ..tables.spec import RUN, TableSpec, table_spec
 from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, stored_tables, words
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
@@ -101,7 +102,7 @@ def _check(names: Iterable[str], requests: DataFrame) -> None:
             raise ConfigError(f"{name!r} is not derived of requests; give views, or some of {', '.join(derived)}")
         if unread := sorted(set(tables) & set(_OF_LOGS)):
             raise ConfigError(f"{name} needs {unread[0]}, which only the reading of logs makes; use `run` on the logs")
-    lacking = [column for column in table_spec("requests").column_names if column not in requests.columns]
+    lacking = [column for column in table_spec("requests").column_names if column not in (RUN, *requests.columns)]
     if lacking:
         raise ConfigError(
             f"the requests have no column {', '.join(lacking[:3])}; give rows as the data source kafka_request_log has them"
@@ -164,7 +165,13 @@ def _answers(names: Iterable[str], tables: Mapping[str, DataFrame], settings: Se
     if isinstance(spark, SparkSession):  # a plan of Spark Connect is analysed later, and needs the names then
         for view in named.values():
             spark.catalog.dropTempView(view)
-    return {name: found[name] if is_view(name) else shaped(tables[name], table_spec(name)) for name in names}
+    return {name: found[name] if is_view(name) else shaped(tables[name], _of_no_run(name)) for name in names}
+
+
+def _of_no_run(name: str) -> TableSpec:
+    """Return the declaration of a table without the number of the run that appends its rows."""
+    spec = table_spec(name)
+    return replace(spec, columns=tuple(column for column in spec.columns if column.name != RUN))
 
 
 def _read_by(names: Iterable[str]) -> set[str]:

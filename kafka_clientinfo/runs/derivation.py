@@ -31,8 +31,7 @@ from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import release
 from ..spark.failures import full_text
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
-from ..tables.types import sql_time
-from ..warehouse.judged_table import JUDGED, Build
+from ..warehouse.judged_table import JUDGED
 from ..warehouse.staging import cache
 from ..warehouse.warehouse import Warehouse
 from . import increments
@@ -54,7 +53,6 @@ class Derivation:
     Args:
         lake: the warehouse.
         settings: settings of the run.
-        made_with: the release and the settings, as the state names them.
         until: time of ingestion up to which everything is built; None derives everything again.
         newest: time of ingestion up to which everything is built afterwards.
         files: the rows of the table `ingested_files`.
@@ -65,7 +63,6 @@ class Derivation:
         self,
         lake: Warehouse,
         settings: Settings,
-        made_with: str,
         until: datetime | None,
         newest: datetime,
         files: Collection[Mapping[str, Any]],
@@ -76,8 +73,6 @@ class Derivation:
         self.until = until
         self.files = files
         self.periods = periods_of(files, settings)
-        self.batch_id = sql_time(newest)
-        self.build = Build(made_with, self.batch_id)
         self.judged: Any = None if until is None else lake.judged.read()
         self.is_whole = until is None and lake.state.retained_from is None
         self.in_memory = in_memory
@@ -171,8 +166,8 @@ class Derivation:
 
     @property
     def _only_adds(self) -> bool:
-        """Whether no connection is stored of those to write. Without a lock, an overtaken run may just have written them."""
-        return self.increment.states == 0 and self.lake.locked
+        """Whether no connection is stored of those to write."""
+        return self.increment.states == 0
 
     def _of_connections(self, step: Step) -> None:
         rows = self._cached_if_read(step.name, step.make(self.relations))
@@ -183,19 +178,19 @@ class Derivation:
         if step.write_mode is None:
             return
         if self._only_adds:
-            self.lake.append(step.name, rows, self.batch_id)
+            self.lake.append(step.name, rows)
         else:
-            self.lake.replace_connections(step.name, rows, recomputed_ids, earliest, self.batch_id)
+            self.lake.replace_connections(step.name, rows, recomputed_ids, earliest)
 
     def _keep_judged(self, rows: DataFrame) -> None:
-        """Write the judged requests that a later run needs, before any table that is made of them."""
+        """Write the judged requests that a later run needs."""
         newest = rows.where("is_newest").drop("is_newest")
         if self.until is None:
-            self.lake.judged.overwrite(newest, self.build)
+            self.lake.judged.overwrite(newest)
         elif self._only_adds:
-            self.lake.judged.append(newest, self.build)
+            self.lake.judged.append(newest)
         else:
-            self.lake.judged.replace(newest, self.build)
+            self.lake.judged.replace(newest)
 
     def _add_part(self, step: Step) -> None:
         """Append the sums of requests that no earlier run has counted; a build of everything counts all anew.
@@ -204,7 +199,7 @@ class Derivation:
         """
         if self.is_whole:
             self.relations[step.name] = step.make(self.relations)
-            self.lake.overwrite(step.name, self.relations[step.name], self.batch_id)
+            self.lake.overwrite(step.name, self.relations[step.name])
             return
         since, relations = self.until, self.relations
         if since is None:
@@ -212,7 +207,7 @@ class Derivation:
             since = counted_until or _NEVER
             relations = {**relations, "new_requests": self._newer_than(since)}
         self.relations[step.name] = step.make(relations).where(F.col("ingested_at") > F.lit(since))
-        self.lake.append(step.name, self.relations[step.name], self.batch_id)
+        self.lake.append(step.name, self.relations[step.name])
 
     def _newer_than(self, since: datetime | None) -> DataFrame:
         if since == self.until and self.in_memory is not None:

@@ -1,13 +1,11 @@
-"""The first step of a run: reads new bytes of log files into requests, rejected_records and failed_requests.
+"""The first step of a run: reads new bytes of log files into requests, rejected_records and failed_requests."""
 
-Rows count only after ingested_files, which is committed last, holds their file. The next run deletes what a failed run
-has appended without that.
-"""
-
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -40,10 +38,10 @@ from ..spark.caching import is_on_one_machine, release
 from ..spark.features import cores
 from ..spark.session_conf import SMALL_BYTES, sized
 from ..tables.spec import table_spec
-from ..warehouse.progress import Progress, ProgressLine, Stages
+from ..warehouse.progress import Amounts, Stages, log, say
 from ..warehouse.repair import refuse_lost
 from ..warehouse.staging import cache
-from ..warehouse.state import APPENDED, FIRST_UNREAD, LEDGER, SOURCES, counted_rows
+from ..warehouse.state import LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
 
 OF_TABLE = "table "
@@ -62,12 +60,19 @@ class RunReport(Stages):
         seconds: time per stage.
     """
 
-    progress: InitVar[Progress | None] = None
+    command = "run"
     files: list[dict[str, Any]] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     tables: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def amounts(self) -> Amounts:  # type: ignore[override]
+        """What was read."""
+        read = sum(file["to_offset"] - file["from_offset"] for file in self.files)
+        sums = (sum(file[name] for file in self.files) for name in ("requests", "rejected"))
+        return Amounts(len(self.files), read, *sums)
 
 
 @dataclass(frozen=True)
@@ -128,16 +133,15 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
-            with report.stage("recover"):
-                lake.claim()
-                remove_leftovers(lake, ledger)
-                for file in plan.files:
-                    if file.was_damaged:
-                        lake.delete("rejected_records", _from(file.file_id, file.resume_at))
+            lake.claim()
+            for file in plan.files:
+                if file.was_damaged:  # a file_id is a hash, and needs no quoting
+                    of_rest = f"file_id = '{file.file_id}' AND byte_offset >= {file.resume_at}"
+                    lake.delete("rejected_records", of_rest)
             return _read(lake, plan, ledger, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
-                store(lake, {**ledger, **packed}, packed, "packed")
+                store(lake, {**ledger, **packed}, packed)
     return Ingested({**ledger, **packed})
 
 
@@ -176,33 +180,15 @@ def _stored_rows(lake: Warehouse) -> list[dict[str, Any]]:
     return [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
 
 
-def remove_leftovers(lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]]) -> None:
-    """Delete rows that a failed run appended without committing their files."""
-    last = lake.last_batch("requests")
-    if last in {row["batch_id"] for row in ledger.values()} or (last is None and not ledger):
-        return
-    files = lake.read(LEDGER).select("file_id", "bytes_ingested", "damage")
-    for name in APPENDED:
-        joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
-        unread = joined.select("file_id", "byte_offset", F.expr(FIRST_UNREAD[name]).alias("first"))
-        for row in unread.where("byte_offset >= first").select("file_id", "first").distinct().collect():
-            lake.delete(name, _from(row["file_id"], row["first"]))
-
-
-def _from(file_id: str, offset: int) -> str:
-    """Return a condition for the rows of a file from an offset on; a file_id is a hash, and needs no quoting."""
-    return f"file_id = '{file_id}' AND byte_offset >= {int(offset)}"
-
-
 def _read(
     lake: Warehouse, plan: Plan, ledger: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
 ) -> Ingested:
     now = after(datetime.now(UTC), ledger.values())
     with report.stage("read and parse"):
-        parsed, statistics = _parsed(lake, plan, settings, report)
+        parsed, statistics = _parsed(lake, plan, settings)
         if wrong := files_cut_inside_records(statistics):
             release(parsed)
-            parsed, statistics = _parsed(lake, plan.with_whole_files(wrong), settings, report)
+            parsed, statistics = _parsed(lake, plan.with_whole_files(wrong), settings)
         readable = readable_rows(parsed, statistics)
     counts = [counted_rows(split) for split in statistics]
     numbers = {name: sum(count[name] for count in counts) for name in SOURCES}
@@ -220,18 +206,18 @@ def _read(
         for name, relation in tables.items():
             if numbers[name] or name == "requests":
                 with report.stage(name):
-                    lake.append(name, relation, plan.batch_id, numbers[name])
+                    lake.append(name, relation, numbers[name])
         with report.stage("ingested_files"):
             by_id = {**ledger, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
             resumed = [split for split in statistics if split["file_id"] in ledger]
-            moved = _move(lake, by_id, resumed, settings.log_zone, plan.batch_id)
+            moved = _move(lake, by_id, resumed, settings.log_zone)
             gap = timedelta(milliseconds=settings.coverage_gap_ms)
             if moved or any(shows_more(file.ledger_row, row, gap) for file, row in zip(files, rows, strict=True)):
-                lake.update_state(built_until=None)
+                lake.note(built_until=None)
             changed = dict.fromkeys([*(row["file_id"] for row in [*rows, *plan.packed]), *moved])
             by_id = with_log_coverage(by_id.values(), settings, changed)
             rows = [by_id[file.file_id] for file in files]
-            store(lake, by_id, changed, plan.batch_id)  # from here on the rows count
+            store(lake, by_id, changed)
     except BaseException:
         release(parsed)
         raise
@@ -253,7 +239,7 @@ def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], setting
     names = [name for name, row in files.items() if row["ingested_at"] == newest[row["cluster"], row["broker"]]]
     covered = with_log_coverage(files.values(), settings, names)
     if changed := [name for name in names if covered[name] != files[name]]:
-        store(lake, {**files, **covered}, changed, "coverage")
+        store(lake, {**files, **covered}, changed)
 
 
 def _move(
@@ -261,7 +247,6 @@ def _move(
     files: dict[str, Mapping[str, Any]],
     resumed: Sequence[Mapping[str, Any]],
     zone: str,
-    batch_id: str,
 ) -> list[str]:
     """Correct times that were read by the wrong reading of a repeated hour, also in `files`; return the file_ids."""
     moved: dict[str, None] = {}
@@ -269,25 +254,22 @@ def _move(
         for name in TIMES:
             lake.create_missing([name])
             rows = lake.read(name).where(move.condition(name))
-            if not rows.isEmpty():  # a run that failed before it committed the file's row may have moved them
-                values = {column: F.expr(value) for column, value in move.values(name).items()}
-                lake.upsert(name, rows.withColumns(values), batch_id)
+            if not rows.isEmpty():
+                lake.upsert(name, rows.withColumns({key: F.expr(value) for key, value in move.values(name).items()}))
         files[move.file_id] = moved_row(files[move.file_id], move)
         moved[move.file_id] = None
     return list(moved)
 
 
-def _parsed(
-    lake: Warehouse, plan: Plan, settings: Settings, report: RunReport
-) -> tuple[DataFrame, list[dict[str, Any]]]:
+def _parsed(lake: Warehouse, plan: Plan, settings: Settings) -> tuple[DataFrame, list[dict[str, Any]]]:
     """Return the cached rows that the workers make of a plan, and the statistics of its splits."""
-    say = report.on_stage.detail if isinstance(report.on_stage, ProgressLine) else None
-    with watched(plan.size_on_disk, say) as folder:
+    detail = partial(say, is_detail=True) if log.isEnabledFor(logging.DEBUG) else None
+    with watched(plan.size_on_disk, detail) as folder:
         parsed = cache(parse_logs(lake.spark, plan, settings.log_zone, folder, settings.topics), lake.staging)
         return parsed, statistics_of(parsed)
 
 
-def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iterable[str], batch_id: str) -> None:
+def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iterable[str]) -> None:
     """Store the rows of changed files in the ledger, in one commit.
 
     A small ledger is written whole from memory, as Spark need not read it then.
@@ -296,12 +278,11 @@ def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iter
         lake: the warehouse.
         files: the rows of all files by file_id.
         changed: file_ids.
-        batch_id: stored in the table's history.
     """
-    if lake.is_new or lake.is_small(LEDGER):
-        lake.overwrite(LEDGER, _files(lake.spark, files.values()), batch_id)
+    if not lake.exists(LEDGER) or lake.is_small(LEDGER):
+        lake.overwrite(LEDGER, _files(lake.spark, files.values()))
     else:
-        lake.upsert(LEDGER, _files(lake.spark, [files[name] for name in changed]), batch_id)
+        lake.upsert(LEDGER, _files(lake.spark, [files[name] for name in changed]))
 
 
 def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:

@@ -1,12 +1,13 @@
 """The steps of a run, in order.
 
 `ingest` reads new bytes into requests, rejected_records and ingested_files; `build` derives every other table from
-requests. Each step can be run alone and again: ingest first removes what a failed run left, and commits ingested_files
-last; build starts at a watermark, and moves it last.
+requests. Each step can be run alone and again: what it writes counts once its row is in `runs`, and the next run takes
+back what one wrote that did not end.
 """
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +22,16 @@ from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..questions.spark_tables import store_views
 from ..spark.arrow_rows import relation_of
+from ..spark.failures import failure_message
 from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
-from ..tables.spec import table_spec
-from ..tables.types import sql_time
+from ..tables.spec import RUNS, table_spec
 from ..tables.views import ViewSettings
 from ..warehouse.address import address_in, root_of
 from ..warehouse.creation import make_views
-from ..warehouse.judged_table import Build
+from ..warehouse.judged_table import JUDGED
 from ..warehouse.opening import opened
-from ..warehouse.progress import Progress
+from ..warehouse.repair import has_unended, take_back
 from ..warehouse.state import LEDGER, EarlierReleaseError, State, read_state
 from ..warehouse.table_log import is_made
 from ..warehouse.warehouse import Warehouse
@@ -48,7 +49,6 @@ def run(
     logs: Logs,
     warehouse: str | os.PathLike[str],
     settings: Settings | None = None,
-    progress: Progress | None = None,
 ) -> RunReport:
     """Ingest log files and build all tables.
 
@@ -57,20 +57,23 @@ def run(
         logs: files, folders, globs or URIs; one alone, or several.
         warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: defaults when None.
-        progress: called with the name of each stage as it begins.
 
     Raises:
         InputError: `logs` names nothing.
         WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
-    settings, report = settings or Settings(), RunReport(progress)
+    settings, report = settings or Settings(), RunReport()
     logs, warehouse = listed_logs(logs), root_of(warehouse)
     if _is_too_early(spark, logs, warehouse, settings, report):
         return report
     with opened(spark, warehouse, settings, report) as lake:
         ingested = ingest_logs(logs, lake, settings, report)
+        state = lake.state
         try:
             return _build(lake, ingested, settings, report)
+        except Exception as error:
+            _keep_what_was_read(lake, state, settings, report, error)
+            raise
         finally:
             ingested.release()
 
@@ -80,10 +83,10 @@ def ingest(
     logs: Logs,
     warehouse: str | os.PathLike[str],
     settings: Settings | None = None,
-    progress: Progress | None = None,
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
-    settings, report = settings or Settings(), RunReport(progress)
+    settings, report = settings or Settings(), RunReport()
+    report.command = "ingest"
     logs, warehouse = listed_logs(logs), root_of(warehouse)
     if _is_too_early(spark, logs, warehouse, settings, report):
         return report
@@ -96,7 +99,6 @@ def build(
     spark: SparkSession,
     warehouse: str | os.PathLike[str],
     settings: Settings | None = None,
-    progress: Progress | None = None,
     requests: str | None = None,
 ) -> RunReport:
     """Derive all other tables for the connection ids that have new requests; see `run`.
@@ -105,7 +107,6 @@ def build(
         spark: a session with Delta.
         warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: defaults when None.
-        progress: called with the name of each stage as it begins.
         requests: the name of a table of requests, such as `main.bronze.requests` or delta.`/path`, as a stream of the data
             source kafka_request_log writes it, but no temporary view: its new rows are taken over first. A warehouse is
             filled from logs or from one such table.
@@ -114,7 +115,8 @@ def build(
         InputError: that table cannot be read, or lacks columns.
         ConfigError: the warehouse was filled from logs.
     """
-    settings, report = settings or Settings(), RunReport(progress)
+    settings, report = settings or Settings(), RunReport()
+    report.command = "build"
     with opened(spark, root_of(warehouse), settings, report) as lake:
         ingested = Ingested(files_read(lake)) if requests is None else take_requests(requests, lake, settings, report)
         return _build(lake, ingested, settings, report)
@@ -138,7 +140,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     except (UnreadableTableError, EarlierReleaseError, OSError):  # damaged, to be changed first, or just being written
         return None
     is_broken = not all(map(tables.exists, state.rows))
-    if is_broken or state.is_deleting:
+    if is_broken or has_unended(tables.folder, state.run):
         return None
     report = RunReport()
     for logs in inputs:
@@ -178,7 +180,7 @@ def _is_too_early(
         is_early = all(map(is_empty_folder, logs)) and read_state(spark, address) is None
         found = log_files(logs, settings) if is_early else None
     else:
-        found = None if is_made(address.folder / LEDGER) else log_files(logs, settings)
+        found = None if is_made(address.folder / RUNS) else log_files(logs, settings)
     if found is None or found.files:
         return False
     report.problems = nothing_yet(found)
@@ -190,30 +192,41 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
-    made_with = _made_with(settings)
-    if until is not None and lake.judged.last_build() != Build(made_with, sql_time(until)):
-        until = None  # a build was interrupted, so that any derived table may hold rows of it; or the table is damaged
+    if until is not None and lake.judged.read() is None:
+        until = None  # somebody removed it
     planned = ingested.new_requests(until) * REQUEST_BYTES
     with sized(lake.spark, planned):
         lake.one_file = planned <= SMALL_BYTES
         lake.claim()
         if until is None:
-            lake.update_state(built_until=None)  # else a run after an interrupted build might find nothing to do
             cover_again(lake, ingested.files, settings)
         files = list(ingested.files.values())
-        derivation = Derivation(lake, settings, made_with, until, newest, files, ingested.requests_since(until))
+        derivation = Derivation(lake, settings, until, newest, files, ingested.requests_since(until))
         derivation.run(report.stage)
         with report.stage("reference tables"):
             _write_reference_tables(lake)
         lake.create_missing(lake.specs)
         report.tables = lake.rows(_counter(lake))
         of_views = ViewSettings.of(settings)
-        lake.update_state(built_until=newest, built_with=made_with, view_settings=of_views.as_dict, rows=report.tables)
+        lake.note(
+            built_until=newest, built_with=_made_with(settings), view_settings=of_views.as_dict, rows=report.tables
+        )
+        lake.commit(report, settings.fingerprint())
         with report.stage("views"):
             failed = _make_views(lake, of_views, settings.stored_views)
             failed |= store_views(lake, settings.stored_views)
         report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
     return report
+
+
+def _keep_what_was_read(lake: Warehouse, state: State, settings: Settings, report: RunReport, error: Exception) -> None:
+    """Commit what a run has read if it cannot build: its logs may be gone when it can."""
+    with suppress(Exception):  # the session may have ended; then the next run reads it again
+        if lake.has_written:
+            lake.claims.check()
+            take_back(lake, [name for name, spec in lake.specs.items() if spec.derived] + [JUDGED])
+            lake.go_back_to(state)
+            lake.commit(report, settings.fingerprint(), failure_message(error, lake.root))
 
 
 def _write_reference_tables(lake: Warehouse) -> None:
@@ -222,7 +235,7 @@ def _write_reference_tables(lake: Warehouse) -> None:
 
     def write(name: str) -> None:
         if built_with != __version__ or not lake.exists(name):
-            lake.overwrite(name, relation_of(lake.spark, ROWS[name](), table_spec(name).ddl), __version__)
+            lake.overwrite(name, relation_of(lake.spark, ROWS[name](), table_spec(name).ddl))
 
     at_once(write, ROWS)
 

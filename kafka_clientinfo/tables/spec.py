@@ -28,6 +28,10 @@ EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
 """Fields of a debug run that show whether its log was sampled or filtered; the column's comment describes each."""
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 """Columns that identify a client; null counts as a value."""
+RUNS = "runs"
+"""The table with a row for each run that ended."""
+RUN = "run"
+"""Column of the tables to which a run appends: its number."""
 REQUIRED = "required"
 """The CHECK constraint that no required column is null."""
 ADVICE = ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")
@@ -57,6 +61,8 @@ _CONNECTION_COLUMNS = (
     ),
 )
 
+_RUN_COLUMN = Column(RUN, "bigint", "Run that appended the row (runs); null where a release without runs did")
+
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
@@ -65,9 +71,11 @@ class TableSpec:
         write_mode | a run
         -----------|--------------------------------------------------------------------------------------------
         append     | appends the rows of what it reads
+        file       | replaces the rows of the files that it has read on
         part       | appends partial sums of new requests, which it never reads again; a view sums them up
         merge      | replaces the rows of the connections that it recomputed
         reference  | writes the rows of the package's own data, when these have changed
+        run        | appends one row about itself, at its end
         view       | writes nothing: a query makes the rows when they are asked for
 
     Attributes:
@@ -93,7 +101,12 @@ class TableSpec:
     @property
     def derived(self) -> bool:
         """Whether its rows can be computed again, from requests or from the package's data."""
-        return self.write_mode != "append"
+        return self.write_mode not in ("append", "file", "run")
+
+    @property
+    def by_run(self) -> bool:
+        """Whether a run appends rows that bear its number, which count once `runs` has it."""
+        return self.write_mode in ("append", "part")
 
     @property
     def constraints(self) -> dict[str, str]:
@@ -124,15 +137,17 @@ def parse_spec(*texts: str) -> TableSpec:
     per_connection = main.get("per") == "connection"
     declared = [Column(**column) for part in (main, *additions) for column in part.get("columns", ())]
     checks = [check for part in (main, *additions) for check in part.get("checks", {}).items()]
+    write_mode = "merge" if per_connection else main["write_mode"]
+    own = (_RUN_COLUMN,) if write_mode in ("append", "part") else ()
     return TableSpec(
         name=main["name"],
         comment=main["comment"],
         key=tuple(main["key"]),
         cluster_by=tuple(main.get("cluster_by", ())),
         statistics=tuple(main.get("statistics", main.get("cluster_by", ()))),
-        columns=(*(_CONNECTION_COLUMNS if per_connection else ()), *declared),
+        columns=(*(_CONNECTION_COLUMNS if per_connection else ()), *declared, *own),
         checks=tuple(checks),
-        write_mode="merge" if per_connection else main["write_mode"],
+        write_mode=write_mode,
     )
 
 
@@ -158,6 +173,7 @@ def view_specs() -> dict[str, TableSpec]:
         spec = parse_spec(text)
         if like := data.get("columns_of"):
             every = {column.name: column for column in (*table_specs()[like].columns, *spec.columns)}
+            every.pop(RUN, None)
             spec = replace(spec, columns=tuple(every[name] for name in data.get("only", every)))
         specs[spec.name] = spec
     return dict(sorted(specs.items()))

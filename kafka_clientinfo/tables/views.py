@@ -27,7 +27,7 @@ from ..protocol.api_keys import errors
 from ..releases.broker_releases import features
 from ..releases.client_libraries import BINDINGS, client_library_rows
 from . import dialects
-from .spec import table_specs, view_specs
+from .spec import RUN, RUNS, table_specs, view_specs
 from .types import duckdb_type, quoted_name, quoted_text
 
 
@@ -226,6 +226,22 @@ def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Ca
         return text
     casts = (dialect.cast(column.name, column.type) for column in view_specs()[name].columns)
     return f"SELECT {', '.join(casts)} FROM (\n{text}\n) AS {name}"
+
+
+def ended_runs_only(name: str, relation: Callable[[str], str]) -> str:
+    """Return SQL for a table or view as views read it: only rows of runs that ended.
+
+    A run takes back what those before it left before it commits anything, so that the newest in `runs` tells. Null is
+    the run of rows that a release without `runs` wrote.
+
+    Args:
+        name: of the table or view.
+        relation: returns SQL for either.
+    """
+    rows, spec = relation(name), table_specs().get(name)
+    if spec is None or not spec.by_run:
+        return rows
+    return f"(SELECT * FROM {rows} WHERE {RUN} IS NULL OR {RUN} <= (SELECT max({RUN}) FROM {relation(RUNS)}))"
 
 
 def not_a_table(name: str, tables: Iterable[str]) -> str:

@@ -1,152 +1,205 @@
-"""Claims keep concurrent runs apart if the storage has no locks: only the newest claim may commit.
+"""Numbers runs, and keeps those apart that no lock keeps apart: Delta commits for one of them.
 
-A run claims the warehouse before it writes. To claim, it makes an empty commit to `ingested_files`, numbered one step
-above the version of that table that it saw when it began, and then to every table that runs append to. Delta keeps the
-highest number per application and table (`txnAppId`, `txnVersion`) and skips a commit with a number that is not higher,
-in the same atomic step that orders commits. This has three effects:
+Each run has a number, one above all before it. Its commits bear it in Delta's history (`userMetadata` is `run N`), the
+rows that it appends in their column `run`, and the row that it appends to `runs` last, which makes all of them count.
 
-- Of two runs that saw the same version, one claims and the other is refused.
-- A run that is overtaken, for example because its scheduler took it for dead, commits nothing more to a table that the
-  later run has claimed or written.
-- A commit that is tried again is made once.
+Where no lock can be had (object stores, catalogs, Spark Connect), a run claims its number before it writes: with an
+empty commit to `runs`, under Delta's `txnAppId` and `txnVersion`. Delta keeps the highest version per application and
+table, and refuses a commit under one that is not higher, in the same atomic step that orders commits:
 
-Who may commit when:
+    state     | since                                      | may commit
+    ----------|--------------------------------------------|---------------------------------------------------------
+    reading   | the warehouse was opened                   | only its claim, if nobody has claimed the number
+    claimed   | its claim stands in `runs`                 | to every table, under versions of its number
+    overtaken | a later run has claimed the next number    | nothing: to `runs`, as that has the later claim; nor to
+              |                                            | other tables, to which the later one has made the same
+              |                                            | empty commit, as it saw that this one had not ended
+    locked    | always, if a lock is held                  | without versions
 
-    state      | since                                        | ingested_files          | other tables
-    -----------|----------------------------------------------|-------------------------|--------------------------------
-    reading    | the version of ingested_files was noted      | only its claim          | nothing
-    holding    | its claim is the next version                | numbered commits        | numbered commits
-    overtaken  | another run's claim on ingested_files stands | nothing: passed over    | passed over in tables that the
-               |                                              |                         | other run claimed or wrote
-    locked     | always, if a real lock is held               | commits without number  | commits without number
-
-SQL takes no writer's options, so the session's conf gives a MERGE or DELETE its number. If that entry may not be set
-(serverless compute), the run checks the newest claim before the command instead.
-
-A run that is overtaken may still commit to a table that the later run has not written yet. These rows have no effect:
-rows count only after `ingested_files` holds their file, the later run writes derived tables again, and a run checks the
-newest claim before it writes the state.
+So of two that begin at once one claims and the other is refused, and a run that its scheduler took for dead does no harm.
+SQL takes no writer's options: the session's conf gives a MERGE or DELETE its version and name. Where it may not be set
+(serverless compute), the run makes an empty commit to the table before the command, which bears both.
 """
 
+import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
 from ..spark.features import at_once
-from ..spark.session_conf import set_for
+from ..spark.session_conf import may_set, set_for
+from ..tables.spec import RUNS
 from .address import Address
-from .ddl import RECENT, commits, history
-from .state import LEDGER
+from .ddl import commits
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
 
 APPLICATION = "kafka_clientinfo"
-"""Delta's `txnAppId` of all numbered commits."""
-CLAIM = "claim "
-"""Prefix of the `userMetadata` of a claim's commits."""
+"""Delta's `txnAppId` of all commits of runs that hold no lock."""
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+"""The entry of the session's conf that names its commits."""
 _STEP = 1_000_000
-"""Numbers per claim: more than the commits of a run to one table."""
+"""Versions per run: more than its commits to one table."""
+_CLAIM = re.compile(r"claim of run (\d+) by (\w+)")
+_RUN = re.compile(r"run (\d+)")
 # Delta's names for a commit that another writer got ahead of; Spark Connect has no class for it.
 _CONFLICTS = ("Concurrent", "CONCURRENT")
 
 
+def run_of(user_metadata: str | None) -> int | None:
+    """Return the number of the run that made a commit; None if no run made it, or only to claim its number."""
+    named = _RUN.fullmatch(user_metadata or "")
+    return None if named is None else int(named[1])
+
+
+def first_unended(commits: "Iterable[Row | Mapping[str, Any]]", last: int) -> int | None:
+    """Return the version of a table that the first run after the last one which ended has made; None if none has.
+
+    Args:
+        commits: of the table, the newest first, as `ddl.commits` yields them.
+        last: number of the last run that ended.
+    """
+    first = None
+    for commit in commits:
+        run = run_of(commit["userMetadata"])
+        if run is not None and run <= last:
+            break
+        first = first if run is None else int(commit["version"])
+    return first
+
+
 class Claims:
-    """The right of one run to commit; if a real lock is held (`locked`), every method does nothing."""
+    """The number of one run, and its right to commit.
+
+    Args:
+        spark: a session with Delta.
+        address: of the warehouse.
+        locked: whether a lock is held.
+
+    Attributes:
+        number: of the run; 0 before `begin`.
+        has_unended: whether the run before this one has claimed a number and not ended.
+        is_claimed: whether this run has claimed its number, or need not, as it holds a lock.
+        is_named: whether the session's conf names all commits (`named`).
+    """
 
     def __init__(self, spark: SparkSession, address: Address, locked: bool) -> None:
         self.spark, self.address, self.locked = spark, address, locked
-        self.number: int | None = None
-        self._seen: int | None = None
-        self._token = CLAIM + uuid4().hex
+        self.number, self.has_unended, self.is_named = 0, False, False
+        self.is_claimed = locked
+        self._token = uuid4().hex
         self._commits: Counter[str] = Counter()
         self._one_command = threading.Lock()
 
-    def note_version(self) -> None:
-        """Note the newest version before this run reads: the claim fails if another run commits after it."""
-        if not self.locked:
-            self._seen = int(history(self.spark, self.address.table(LEDGER), 1)[0]["version"])
+    @property
+    def label(self) -> str:
+        """The `userMetadata` of this run's commits."""
+        return f"run {self.number}"
 
-    def claim(self, names: Iterable[str]) -> None:
-        """Fence other runs: their later commits to `ingested_files` and to these tables, which exist, fail.
+    def begin(self, last: int, has_runs: bool, folder: Path | None = None) -> None:
+        """Choose the number after that of the last run that ended and of all that claimed one."""
+        claimed = (self._newest_claim(folder) or (0, ""))[0] if has_runs else 0
+        self.number, self.has_unended = max(last, claimed) + 1, claimed > last
+
+    def claim(self, tables: Iterable[str] = ()) -> None:
+        """Claim the number, in `runs`, which exists; if the run before has not ended, keep it from committing to the tables.
 
         Raises:
-            WarehouseError: another run has claimed or written since the version was noted.
+            WarehouseError: another run has claimed the number.
         """
-        if self._seen is None:
-            self.note_version()
-        assert self._seen is not None
-        number = (self._seen + 1) * _STEP
-        self._commit_nothing(LEDGER, number)
-        recent = history(self.spark, self.address.table(LEDGER), RECENT)
-        if (self._seen + 1, self._token) not in [(row["version"], row["userMetadata"]) for row in recent]:
-            raise self._overtaken()
-        at_once(lambda name: self._commit_nothing(name, number), names)
-        self.number = number
+        if self.locked or self.is_claimed:
+            return
+        self._commit_nothing(RUNS)
+        self.check()
+        if self.has_unended:
+            at_once(self._commit_nothing, tables)
+        self.is_claimed = True
 
     def check(self) -> None:
-        """Check that no other run has claimed the warehouse, so that this run's commits stand.
-
-        Raises:
-            WarehouseError: another run has claimed the warehouse.
-        """
-        if self.number is None:
-            return
-        if last_metadata(self.spark, self.address.table(LEDGER), lambda text: text.startswith(CLAIM)) != self._token:
+        """Check that no other run has claimed the warehouse since; raise WarehouseError if one has."""
+        if not self.locked and self._newest_claim() != (self.number, self._token):
             raise self._overtaken()
 
+    def check_ended(self) -> None:
+        """Check that the row which this run has appended to `runs` is there: Delta skips that of a run that was overtaken.
+
+        Raises:
+            WarehouseError: another run has claimed a number since.
+        """
+        if not self.locked and f"end of {self.label}" not in self._metadata():
+            raise self._overtaken()
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Name all commits in the block by the session's conf, if it lets that be set."""
+        self.is_named = may_set(self.spark, METADATA, self.label)
+        with set_for(self.spark, {METADATA: self.label} if self.is_named else {}):
+            yield
+
     def options(self, name: str) -> Mapping[str, str]:
-        """Return the writer's options for this run's next commit to a table; none without a claim."""
-        if self.number is None:
-            return {}
-        self._commits[name] += 1
-        return {"txnAppId": APPLICATION, "txnVersion": str(self.number + self._commits[name])}
+        """Return the writer's options for this run's next commit to a table."""
+        return {"userMetadata": self.label, **self._version(name)}
+
+    def end(self) -> Mapping[str, str]:
+        """Return the writer's options for the commit that ends this run."""
+        return {"userMetadata": f"end of {self.label}", **self._version(RUNS)}
 
     @contextmanager
     def command(self, name: str) -> Iterator[None]:
-        """Number the MERGE or DELETE in the block through the session's conf; therefore only one block runs at a time.
-
-        If the session refuses the entry, check the claim before the command.
-        """
-        if self.number is None:
-            yield
-            return
-        with self._one_command, ExitStack() as numbered:
-            conf = {f"spark.databricks.delta.write.{key}": value for key, value in self.options(name).items()}
-            try:
-                numbered.enter_context(set_for(self.spark, conf))
-            except Exception:  # the session refuses the entry, so Delta does not check the command's number
+        """Give the MERGE or DELETE in the block name and version; only one such block runs at a time."""
+        version = self._version(name)
+        conf = {f"spark.databricks.delta.write.{key}": value for key, value in version.items()}
+        with self._one_command:
+            if not self.is_named or not all(may_set(self.spark, key, value) for key, value in conf.items()):
+                self._commit_nothing(name, {"userMetadata": self.label, **version})
+                conf = {}
                 self.check()
-            yield
+            with set_for(self.spark, conf):
+                yield
 
-    def _commit_nothing(self, name: str, number: int) -> None:
-        """Append no rows under a number, after which Delta refuses commits with lower ones.
+    def _version(self, name: str) -> dict[str, str]:
+        if self.locked:
+            return {}
+        self._commits[name] += 1
+        return {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP + self._commits[name])}
+
+    def _commit_nothing(self, name: str, options: Mapping[str, str] | None = None) -> None:
+        """Append no rows to a table, by default under this run's claim.
 
         Raises:
             WarehouseError: another writer was faster.
         """
+        claim = {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP)}
+        claim["userMetadata"] = f"claim of run {self.number} by {self._token}"
         table = self.address.table(name)
-        writer = self.spark.read.table(table).where("false").writeTo(table)
-        numbered = writer.options(txnAppId=APPLICATION, txnVersion=str(number), userMetadata=self._token)
         try:
-            numbered.append()
+            self.spark.read.table(table).where("false").writeTo(table).options(**(options or claim)).append()
         except Exception as error:
-            if any(sign in f"{type(error).__name__} {error}" for sign in _CONFLICTS):
-                raise self._overtaken() from error
+            self.raise_if_conflict(error)
             raise
+
+    def _newest_claim(self, folder: Path | None = None) -> tuple[int, str] | None:
+        """Return number and token of the newest claim of `runs`; None if it has none."""
+        claims = (_CLAIM.fullmatch(text) for text in self._metadata(folder))
+        return next(((int(found[1]), found[2]) for found in claims if found is not None), None)
+
+    def _metadata(self, folder: Path | None = None) -> Iterator[str]:
+        return (str(one["userMetadata"]) for one in commits(self.spark, self.address.table(RUNS), folder))
+
+    def raise_if_conflict(self, error: Exception) -> None:
+        """Raise WarehouseError if an error is Delta's for a commit that another run got ahead of."""
+        if not self.locked and any(sign in f"{type(error).__name__} {error}" for sign in _CONFLICTS):
+            raise self._overtaken() from error
 
     def _overtaken(self) -> WarehouseError:
         return WarehouseError(
             f"another run has written to {self.address.root} meanwhile; run again, one after the other"
         )
-
-
-def last_metadata(
-    spark: SparkSession, table: str, wanted: Callable[[str], bool], folder: Path | None = None
-) -> str | None:
-    """Return the newest `userMetadata` of a table's commits that `wanted` accepts; None if its history has none."""
-    texts = (commit["userMetadata"] for commit in commits(spark, table, folder))
-    return next((str(text) for text in texts if text is not None and wanted(text)), None)

@@ -16,7 +16,7 @@ def write(
 ) -> None:
     """Write rows to a table that exists and has their columns, in one commit: `append` or `overwrite`.
 
-    The writer's options are `userMetadata` and, in a claim, `txnVersion`. An overwrite replaces the rows for which the
+    The writer's options are those of `Claims.options`. An overwrite replaces the rows for which the
     condition `where` is true, or all; the new rows must meet it too.
     """
     # An overwrite of all rows drops the table's clustering, unless this option calls it one of some rows.

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +17,7 @@ from ..errors import WarehouseError
 from ..spark.failures import REFUSED, RIGHTS, failure_message
 from ..tables.dialects import spark_literal
 from ..tables.spec import TableSpec, relation_specs, view_specs
-from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, views
+from ..tables.views import SPARK, ViewSettings, definition, definitions, ended_runs_only, is_view, views
 from . import ddl
 from .address import Address, local_folder, no_catalog
 from .stores import remove_half_made, unless_not_made, wait_for_maker
@@ -59,10 +60,8 @@ def make_schema(spark: SparkSession, address: Address) -> None:
         ) from error
 
 
-def make_table(
-    spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool, rows: str = ""
-) -> None:
-    """Make a table as declared, with further properties, if it does not exist; remove what a killed run left of it.
+def make_table(spark: SparkSession, address: Address, spec: TableSpec, private: bool, rows: str = "") -> None:
+    """Make a table as declared if it does not exist; remove what a killed run left of it.
 
     `rows` is the name of a view with its first rows (see `ddl.create_table`); if there are any, no other run may make it.
 
@@ -72,7 +71,7 @@ def make_table(
         WarehouseError: something else is at the table's path or name.
     """
     table = address.table(spec.name)
-    statement = ddl.create_table(spec, table, properties, rows)
+    statement = ddl.create_table(spec, table, rows)
     is_closed = private and _has_raw_bytes(spec)
     if not address.is_schema:
         close_folder(address, spec, private)
@@ -143,9 +142,10 @@ def make_views(
 
     def relation(name: str) -> str:
         inner = is_view(name) and name not in view_specs()
-        return f"(\n{definition(name, SPARK, settings, relation)}\n)" if inner else address.table(name)
+        return f"(\n{definition(name, SPARK, settings, read)}\n)" if inner else address.table(name)
 
-    declared = {name: definition(name, SPARK, settings, relation) for name in definitions() if name in view_specs()}
+    read = partial(ended_runs_only, relation=relation)
+    declared = {name: definition(name, SPARK, settings, read) for name in definitions() if name in view_specs()}
     names = {name: address.table(name) for name in relation_specs()}
     questions = {view.name: view.sql.format_map(names) for view in views().values()}
     comments = {spec.name: spec.comment for spec in view_specs().values()}

@@ -48,8 +48,8 @@ def properties_list(properties: Mapping[str, str]) -> str:
     )
 
 
-def create_table(spec: TableSpec, table: str, properties: Mapping[str, str], rows: str = "") -> str:
-    """Return the statement that makes a table as declared, with further properties, in one commit.
+def create_table(spec: TableSpec, table: str, rows: str = "") -> str:
+    """Return the statement that makes a table as declared, in one commit.
 
     The statement fails if the table exists. With IF NOT EXISTS, Delta treats a folder that holds anything as a table,
     and makes none.
@@ -57,7 +57,6 @@ def create_table(spec: TableSpec, table: str, properties: Mapping[str, str], row
     Args:
         spec: the declaration.
         table: its name in SQL.
-        properties: further properties.
         rows: the name of a view with the first rows, in the declared columns with their comments; empty for no rows.
     """
     own = {f"{CHECK}{name}": expression for name, expression in spec.constraints.items()}
@@ -65,7 +64,7 @@ def create_table(spec: TableSpec, table: str, properties: Mapping[str, str], row
     columns = "" if rows else f" ({', '.join(map(_column, spec.columns))})"
     return (
         f"CREATE TABLE {table}{columns} USING delta CLUSTER BY ({', '.join(spec.cluster_by)}) "
-        f"COMMENT {spark_literal(spec.comment)} TBLPROPERTIES {properties_list({**own, **properties})}"
+        f"COMMENT {spark_literal(spec.comment)} TBLPROPERTIES {properties_list(own)}"
         f"{f' AS SELECT * FROM {rows}' if rows else ''}"
     )
 
@@ -112,7 +111,7 @@ def history(spark: "SparkSession", table: str, limit: int | None = None) -> "lis
 
 
 def commits(spark: "SparkSession", table: str, folder: Path | None) -> "Iterator[Row | Mapping[str, Any]]":
-    """Yield operation, its metrics, and userMetadata of a table's commits, the newest first; with `folder`, read them there.
+    """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first; with `folder`, read them there.
 
     A history is long, and the wanted commit is mostly near its end, so Spark is asked for the recent ones first, and
     then for all of them again.

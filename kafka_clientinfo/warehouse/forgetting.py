@@ -1,18 +1,6 @@
 """Removes all rows of a cluster: of logs that were read under a wrong name, or that must not be kept.
 
-No row of a derived table depends on another cluster, so that the other rows stay as they are. A run may be killed at
-any point; deleted rows are still accounted for:
-
-    step                                                | state afterwards
-    ----------------------------------------------------|------------------------------------------------------
-    1 count what retention has deleted of the cluster   | as before
-    2 one commit to the state                           | forgetting = cluster; deleted is without these counts
-    3 delete, one table after the other, the table      | the same; a later run deletes the rest
-      `ingested_files` and then `judged_requests` last  |
-    4 one commit to the state                           | rows = what the tables hold, built_until at most the newest
-                                                        | file's time of ingestion; forgetting = None
-
-Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
+No row of a derived table depends on another cluster, so that the other rows stay as they are.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -41,30 +29,18 @@ def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
     if cluster not in known:
         raise no_logs_of(cluster, tables.root, known)
     gone = _deleted_by_retention(tables, cluster)
-    deleted = {name: number - gone.get(name, 0) for name, number in tables.state.deleted.items()}
-    tables.update_state(forgetting=cluster, deleted=deleted)
-    return _carry_out(tables, cluster)
-
-
-def finish_removal(tables: Warehouse) -> None:
-    """Do the rest of a removal that a killed run has begun; nothing if none is under way."""
-    if tables.state.forgetting is not None:
-        _carry_out(tables, tables.state.forgetting)
-
-
-def _carry_out(tables: Warehouse, cluster: str) -> dict[str, int]:
+    tables.note(deleted={name: number - gone.get(name, 0) for name, number in tables.state.deleted.items()})
     of_cluster = f"cluster = {spark_literal(cluster)}"
     deleted = {}
-    of_logs = [name for name, spec in tables.specs.items() if spec.write_mode != "reference"]
+    of_logs = [name for name, spec in tables.specs.items() if spec.write_mode not in ("reference", "run")]
     for name in sorted(of_logs, key=lambda name: name == LEDGER):
         if name == _OF_FILES:
             files = tables.read(LEDGER).where(of_cluster).select("file_id")
             deleted[name] = tables.delete_rows(name, files)
         else:
             deleted[name] = tables.delete(name, of_cluster)
-    built_until = _built_until(tables)
-    tables.judged.forget_cluster(cluster, tables.state.built_until, built_until)
-    tables.update_state(forgetting=None, built_until=built_until, rows=tables.rows())
+    tables.judged.forget_cluster(cluster)
+    tables.note(built_until=_built_until(tables), rows=tables.rows())
     return {name: deleted[name] for name in of_logs}
 
 

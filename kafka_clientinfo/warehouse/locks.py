@@ -22,7 +22,7 @@ from ..errors import WarehouseError
 from ..spark.failures import failure_message
 from ..spark.features import jvm_of
 from .address import address_in, address_of, local_folder
-from .progress import Progress
+from .progress import say
 
 LOCK_NAME = ".kafka_clientinfo.lock"
 JVM_LOCK_NAME = ".kafka_clientinfo.jvm.lock"
@@ -33,10 +33,8 @@ _Attempt = Literal["held", "busy", "unsupported"]
 
 
 @contextmanager
-def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, spark: Any = None) -> Iterator[bool]:
+def exclusive(root: str, wait_seconds: float, spark: Any = None) -> Iterator[bool]:
     """Hold the warehouse's locks, of driver and JVM, in the block; yield whether both together keep other runs out.
-
-    If this run has to wait, `progress` is called once with a text.
 
     Raises:
         ConfigError: `root` may name a folder as well as a schema.
@@ -54,7 +52,7 @@ def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, 
         file = (folder / LOCK_NAME).open("w")
     except OSError as error:
         raise WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}") from None
-    wait = _Patience(root, wait_seconds, progress)
+    wait = _Patience(root, wait_seconds)
     with file:
         by_driver = wait.until(lambda: _lock_by_driver(file))
         with _held_by_jvm(folder / JVM_LOCK_NAME, wait, jvm_of(spark)) as by_jvm:
@@ -65,10 +63,10 @@ def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, 
 
 
 class _Patience:
-    """Tries again until a file is locked, reports once that it waits, and gives up at the deadline."""
+    """Tries again until a file is locked, logs once that it waits, and gives up at the deadline."""
 
-    def __init__(self, root: str, wait_seconds: float, progress: Progress | None) -> None:
-        self.root, self.wait_seconds, self.progress = root, wait_seconds, progress
+    def __init__(self, root: str, wait_seconds: float) -> None:
+        self.root, self.wait_seconds, self.has_said = root, wait_seconds, False
         self.deadline = time.monotonic() + wait_seconds
 
     def until(self, attempt: Callable[[], _Attempt]) -> bool:
@@ -77,9 +75,9 @@ class _Patience:
             if time.monotonic() >= self.deadline:
                 waited = f" and did not end in {self.wait_seconds:g} s" if self.wait_seconds else ""
                 raise WarehouseError(f"another run is at work on {self.root}{waited}; wait for it or stop it")
-            if self.progress is not None:
-                self.progress("waiting for another run on this warehouse")
-                self.progress = None
+            if not self.has_said:
+                say("waiting for another run on this warehouse")
+                self.has_said = True
             time.sleep(_POLL_SECONDS)
         return outcome == "held"
 

@@ -7,7 +7,7 @@ clusters) merges small files into large ones; vacuum deletes files that no table
 `forget` removes a cluster.
 """
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any
@@ -24,7 +24,7 @@ from .address import address_in, root_of
 from .forgetting import remove_cluster
 from .judged_table import JUDGED
 from .opening import opened
-from .progress import Progress, Stages
+from .progress import Stages
 from .retention import retain, retain_connections
 from .state import read_state, require_state, time_text
 from .warehouse import Warehouse
@@ -50,7 +50,7 @@ class MaintenanceReport(Stages):
         seconds: time per stage.
     """
 
-    progress: InitVar[Progress | None] = None
+    command = "maintain"
     retained_from: str | None = None
     connections_from: str | None = None
     deleted: dict[str, int] = field(default_factory=dict)
@@ -62,7 +62,6 @@ def maintain(
     spark: SparkSession,
     warehouse: str | PathLike[str],
     settings: Settings | None = None,
-    progress: Progress | None = None,
 ) -> MaintenanceReport:
     """Delete what is older than `retention_days`, compact and cluster the tables, and delete unused files.
 
@@ -70,7 +69,6 @@ def maintain(
         spark: a session with Delta.
         warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: `retention_days` (0 keeps everything), `keep_connections_days`, `vacuum_hours` and `lock_wait_seconds` are used.
-        progress: called with the name of each stage as it begins.
 
     Raises:
         ConfigError: `vacuum_hours` is less than Delta considers safe.
@@ -80,7 +78,7 @@ def maintain(
     _check_hours(spark, settings.vacuum_hours)
     warehouse = root_of(warehouse)
     require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
-    report = MaintenanceReport(progress)
+    report = MaintenanceReport()
     with opened(spark, warehouse, settings, report) as tables:
         with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
             tables.create_missing(tables.specs)
@@ -93,6 +91,8 @@ def maintain(
                     report.deleted = retain(tables, settings.retention_days, datetime.now(UTC))
                     if settings.keep_connections_days:
                         report.deleted |= retain_connections(tables, settings.keep_connections_days, datetime.now(UTC))
+            # Before files are deleted: what is not committed is taken back to files that are there.
+            tables.commit(report, settings.fingerprint())
             for name in names:
                 with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)
@@ -115,7 +115,7 @@ class ForgetReport(Stages):
         seconds: time per stage.
     """
 
-    progress: InitVar[Progress | None] = None
+    command = "forget"
     cluster: str = ""
     deleted: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -126,7 +126,6 @@ def forget(
     warehouse: str | PathLike[str],
     cluster: str,
     settings: Settings | None = None,
-    progress: Progress | None = None,
 ) -> ForgetReport:
     """Delete all rows of a cluster; a later run reads its logs again, under any name.
 
@@ -135,7 +134,6 @@ def forget(
         warehouse: folder or URI of the Delta tables, or catalog.schema.
         cluster: the cluster's name in the tables.
         settings: `lock_wait_seconds` is used.
-        progress: called with the name of each stage as it begins.
 
     Raises:
         ConfigError: no log of this cluster was read.
@@ -144,7 +142,7 @@ def forget(
     settings = settings or Settings()
     warehouse = root_of(warehouse)
     require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
-    report = ForgetReport(progress, cluster)
+    report = ForgetReport(cluster)
     with opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
         report.deleted = remove_cluster(tables, cluster)
         for name in settings.stored_views:

@@ -8,20 +8,22 @@
     any other                                         | the warehouse is refused, and nothing is changed
     it is no table of this release, but was derived   | it is removed; a view may have its name
 
-Rows of requests that retention has deleted cannot be derived again. The state is written last, so that after a kill the
-next run looks at all tables again.
+Rows of requests that retention has deleted cannot be derived again. The run's commit stores the state, so that after a
+kill the next run looks at all tables again.
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from ..errors import WarehouseError
 from ..spark.features import at_once
 from ..tables.dialects import spark_literal
 from ..tables.spec import TableSpec
 from . import ddl
-from .state import FORMAT, State
+from .state import APPENDED, FIRST_UNREAD, FORMAT, LEDGER
 from .stores import folder_names, remove_folder, unless_not_made
 from .table_layout import TableLayout, differences, has_other_rows, layout_of, unlike_checks, unreadable
 
@@ -53,19 +55,32 @@ def migrate(tables: "Warehouse") -> None:
     for name in sorted(unlike.keys() - set(anew)):
         if reasons := unreadable(specs[name], unlike[name].columns):
             raise _refused(tables, f"{tables.address.location(name)} cannot become its table {name}: {reasons[0]}")
-    _refuse_unfinished(tables, state, bool(gone))
+    if gone and not is_complete:
+        raise _refused(tables, "its retention has deleted requests, of which this release would derive other tables")
     tables._existing.update(unlike)  # a claim makes tables that do not exist, and cannot read these yet
     tables.claim()
     tables._existing.difference_update(anew)
-    if of_others or gone:
-        tables.update_state(built_until=None)
     for name in (name for name in unlike if name not in anew):
         for statement in _additions(specs[name], unlike[name], tables.table(name)):
             tables.spark.sql(statement)
     for name in [*anew, *gone]:
         _remove(tables, name)
     rows = {name: number for name, number in state.rows.items() if name in specs and name not in anew}
-    tables.update_state(format=FORMAT, declared=declared, rows=rows)
+    tables.note(format=FORMAT, declared=declared, rows=rows)
+    if of_others or gone or state.format < FORMAT:
+        tables.note(built_until=None)
+    if state.format < FORMAT:
+        _remove_leftovers(tables)
+
+
+def _remove_leftovers(tables: "Warehouse") -> None:
+    """Delete the rows beyond what is ingested, which a killed run of a release without `runs` has left."""
+    files = tables.read(LEDGER).select("file_id", "bytes_ingested", "damage")
+    for name in APPENDED:
+        joined = tables.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
+        unread = joined.select("file_id", "byte_offset", F.expr(FIRST_UNREAD[name]).alias("first"))
+        for row in unread.where("byte_offset >= first").select("file_id", "first").distinct().collect():
+            tables.delete(name, f"file_id = '{row['file_id']}' AND byte_offset >= {int(row['first'])}")
 
 
 def _layout(tables: "Warehouse", name: str) -> TableLayout | None:
@@ -104,13 +119,6 @@ def _additions(spec: TableSpec, layout: TableLayout, table: str) -> Iterator[str
         yield f"ALTER TABLE {table} CLUSTER BY ({', '.join(spec.cluster_by)})"
     if layout.properties.get(ddl.DELETION_VECTORS) != "false":
         yield f"ALTER TABLE {table} SET TBLPROPERTIES {ddl.properties_list({ddl.DELETION_VECTORS: 'false'})}"
-
-
-def _refuse_unfinished(tables: "Warehouse", state: State, has_gone: bool) -> None:
-    if state.format < FORMAT and state.is_deleting:
-        raise _refused(tables, "a deletion is under way, which that release has to end first")
-    if state.retained_from is not None and has_gone:
-        raise _refused(tables, "its retention has deleted requests, of which this release would derive other tables")
 
 
 def _refused(tables: "Warehouse", why: str) -> WarehouseError:

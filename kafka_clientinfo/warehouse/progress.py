@@ -1,49 +1,76 @@
-"""The stages of a run or of maintenance: each is timed, named when it begins, and shown on a terminal."""
+"""The stages of a run or of maintenance: each is timed and logged, and shown on a terminal by a handler of the logger.
 
+The logger is `kafka_clientinfo`. At INFO it has each stage with its seconds, and the end of the run; at DEBUG also the
+beginning of each stage, and how far the reading is.
+"""
+
+import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from datetime import UTC, datetime
+from typing import NamedTuple, TextIO
 
 from ..printable import safe
 
-Progress = Callable[[str], None]
-"""Called with the name of each stage as it begins."""
+log = logging.getLogger("kafka_clientinfo")
+
+
+class Amounts(NamedTuple):
+    """What a run read."""
+
+    files: int = 0
+    bytes: int = 0
+    requests: int = 0
+    rejected: int = 0
 
 
 class Stages:
-    """Measures the time of each stage, in `seconds`, and reports that it begins."""
+    """Measures the time of each stage, in `seconds`, and logs it.
 
+    Attributes:
+        command: what the run is.
+        began: when it began.
+        amounts: what it read.
+    """
+
+    command = ""
     seconds: dict[str, float]
+    amounts = Amounts()
 
-    def __post_init__(self, progress: Progress | None) -> None:
-        """Store the callback for each stage's name; subclasses are dataclasses that declare it as an `InitVar`."""
-        self.on_stage = progress
+    def __post_init__(self) -> None:
+        self.began = datetime.now(UTC)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, or one more part of it, and report that it begins."""
-        if self.on_stage is not None:
-            self.on_stage(name)
+        """Time a stage, or one more part of it, and log it."""
+        say(name)
         started = time.monotonic()
         yield
-        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
+        elapsed = time.monotonic() - started
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + elapsed, 3)
+        log.info("%s took %.1f s", name, elapsed)
 
 
-class ProgressLine:
-    """A line of a terminal that shows the current stage; calling it with a stage's name begins the stage."""
+def say(text: str, is_detail: bool = False) -> None:
+    """Log at DEBUG that a stage begins, or a detail of how far it is."""
+    log.debug("%s", text, extra={"detail" if is_detail else "stage": text})
+
+
+class ProgressLine(logging.Handler):
+    """A line of a terminal that shows the current stage, as it is logged, and how far it is."""
 
     def __init__(self, out: TextIO) -> None:
+        super().__init__()
         self._out, self._started, self._stage = out, time.monotonic(), ""
 
-    def __call__(self, stage: str) -> None:
-        """Show that a stage begins."""
-        self._stage = stage
-        self._show(stage)
-
-    def detail(self, text: str) -> None:
-        """Show how far the stage is."""
-        self._show(f"{self._stage}: {text}")
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show the beginning of a stage, or a detail of it."""
+        if (stage := getattr(record, "stage", None)) is not None:
+            self._stage = stage
+            self._show(stage)
+        elif (detail := getattr(record, "detail", None)) is not None:
+            self._show(f"{self._stage}: {detail}")
 
     def clear(self) -> None:
         """Empty the line."""

@@ -1,14 +1,68 @@
-"""Repairs a warehouse as a run opens it: tables that are missing."""
+"""Repairs a warehouse as a run opens it: takes back what runs wrote that did not end, and replaces tables that are missing."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import WarehouseError
+from ..spark.failures import failure_message
 from ..spark.features import at_once
+from ..tables.spec import RUNS, table_specs
+from . import ddl, table_log
+from .claims import first_unended
+from .judged_table import JUDGED
 from .table_log import damage, has_empty_commit, is_made
 
 if TYPE_CHECKING:
     from .warehouse import Warehouse
+
+
+def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None:
+    """Bring tables, by default all, back to their versions before the first commit of a run that did not end.
+
+    Without a lock, only a run that claimed a number and did not end can have left something.
+
+    Raises:
+        WarehouseError: a table cannot be brought back.
+    """
+    if names is None and not (tables.address.folder or tables.claims.has_unended):
+        return
+    every = [name for name in (*tables.specs, JUDGED) if name != RUNS] if names is None else names
+    first = dict(zip(every, at_once(lambda name: _first_unended(tables, name), every), strict=True))
+    unended = {name: version for name, version in first.items() if version is not None}
+    if not unended:
+        return
+    tables.claim()
+    at_once(lambda name: _bring_back(tables, name, unended[name]), unended)
+    stored = {**tables.state.rows, JUDGED: tables.state.run}
+    if any(stored.get(name) for name, version in unended.items() if not version):
+        tables.note(built_until=None)  # a derived table that the run had made anew
+
+
+def has_unended(root: Path, last: int) -> bool:
+    """Return whether tables on this machine have commits of a run after the last one that ended."""
+    folders = (root / name for name in (*table_specs(), JUDGED) if name != RUNS)
+    return any(first_unended(table_log.commits(folder), last) is not None for folder in folders)
+
+
+def _first_unended(tables: "Warehouse", name: str) -> int | None:
+    root, table = tables.address.folder, tables.address.table(name)
+    of_table = partial(ddl.commits, tables.spark, table, None if root is None else root / name)
+    return ddl.unless_missing(lambda: first_unended(of_table(), tables.state.run))
+
+
+def _bring_back(tables: "Warehouse", name: str, version: int) -> None:
+    """Bring a table back to the version before one; a table which that one made is emptied."""
+    table = tables.address.table(name)
+    statement = f"RESTORE TABLE {table} TO VERSION AS OF {version - 1}" if version else f"DELETE FROM {table}"
+    try:
+        tables.spark.sql(statement)
+    except Exception as error:
+        raise WarehouseError(
+            f"{tables.address.location(name)} holds rows of a run that did not end, and cannot be brought back to its "
+            f"version before ({failure_message(error, table)}); build a new warehouse from the logs"
+        ) from error
 
 
 def mend(tables: "Warehouse") -> None:
@@ -22,7 +76,7 @@ def mend(tables: "Warehouse") -> None:
     names = [name for name in state.rows if name in tables.specs]
     missing = [name for name, exists in zip(names, at_once(tables.exists, names), strict=True) if not exists]
     if any(state.rows[name] for name in missing):
-        tables.update_state(built_until=None)
+        tables.note(built_until=None)
     tables.create_missing(name for name in missing if not state.rows[name])  # the build makes those that it fills
 
 
@@ -36,7 +90,7 @@ def refuse_lost(tables: "Warehouse", rows: Mapping[str, int]) -> None:
     Raises:
         WarehouseError: a table that had rows is missing, and can't be derived again.
     """
-    lost = ("append",) if tables.state.retained_from is None else ("append", "merge", "part")
+    lost = ("append", "file") if tables.state.retained_from is None else ("append", "file", "merge", "part")
     for name, number in rows.items():
         spec = tables.specs.get(name)
         if number and spec is not None and spec.write_mode in lost and not tables.exists(name):

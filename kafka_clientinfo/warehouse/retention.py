@@ -2,25 +2,11 @@
 
 One instant decides for all requests. A request is deleted if it was logged before the instant and does not
 belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
-not at all. Derived rows stay, until `retain_connections` deletes them by an earlier instant, and a build keeps the rows of connections that ended before the instant, as
-their requests are gone. This works only if all of these requests are gone, so a run reads no log with new records that
+not at all. Derived rows stay, until `retain_connections` deletes them by an earlier instant, and a build keeps the rows
+of connections that ended before the instant, as their requests are gone. This works only if all of these requests are gone, so a run reads no log with new records that
 begin before the instant (`ingestion.plan`, problem `late`).
-
-A run may be killed at any point of a deletion; deleted rows are still counted exactly once:
-
-    step                                              | state afterwards
-    --------------------------------------------------|------------------------------------------------------
-    1 find the rows and count them, by a rule that    | as before
-      reads nothing that the deletion changes         |
-    2 one commit to the state                         | retained_from = instant; deleting = tables and counts
-    3 delete, one table after the other               | the same; a later run finds the rest by the same rule
-    4 one commit to the state                         | deleted = deleted + counts; deleting = None
-
-Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 
@@ -57,21 +43,32 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     # The instant never goes back, even if the days or the clock change.
     instant = now.astimezone(UTC) - timedelta(days=days)
     instant = max(instant, tables.state.retained_from or instant)
-    with _doomed(tables, instant, EXPIRING) as doomed:
-        counts = {name: keys.count() for name, keys in doomed.items()}
-        if deleting := {name: number for name, number in counts.items() if number}:
-            tables.update_state(retained_from=instant, deleting=deleting)
-            _carry_out(tables, doomed, deleting)
+    tables.claim()  # from here on other runs commit nothing
+    rules = {"requests": _old_requests, "rejected_records": _old_rejected}
+    doomed = {name: cache(rules[name](tables, instant).select(*_ROW), tables.staging) for name in EXPIRING}
+    # Lets Delta skip files by their statistics; rejected records have no time.
+    bounds = {"requests": f"t.logged_at < timestamp '{time_text(instant)}'"}
+    try:
+        deleted = {name: tables.delete_rows(name, keys, bounds.get(name, "true")) for name, keys in doomed.items()}
+    finally:
+        release(*doomed.values())
+    if any(deleted.values()):
+        state = tables.state
+        tables.note(
+            retained_from=instant,
+            deleted={name: state.deleted.get(name, 0) + deleted.get(name, 0) for name in {**state.deleted, **deleted}},
+            rows={name: number - deleted.get(name, 0) for name, number in state.rows.items()},
+        )
     if tables.state.retained_from is not None:
         tables.judged.forget(tables.state.retained_from)
-    return counts
+    return deleted
 
 
 def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     """Delete connections that ended before a day, `days` days ago, and what was counted of that time.
 
-    Only connections go of which retention has deleted the requests, as no run computes these again. Each step deletes
-    what is left, so a run that is killed is followed by one that goes on. Ranges of APIs, names of topics and failed requests stay.
+    Only connections go of which retention has deleted the requests, as no run computes these again. Ranges of APIs, names of
+    topics and failed requests stay.
 
     Returns:
         Rows deleted per table.
@@ -81,7 +78,7 @@ def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str,
         return {}
     instant = min(now.astimezone(UTC) - timedelta(days=days), until).replace(hour=0, minute=0, second=0, microsecond=0)
     instant = max(instant, tables.state.connections_from or instant)
-    tables.update_state(connections_from=instant)
+    tables.note(connections_from=instant)
     at = F.lit(instant)
     ended = tables.read("connections").where(F.col("last_request_at") < at).select(*CONNECTION_KEY)
     sessions = tables.read("topic_mentions").where("session IS NOT NULL").groupBy("cluster", "broker", "session")
@@ -99,40 +96,8 @@ def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str,
         deleted["topic_mentions"] = used + tables.delete_rows("topic_mentions", keys["topic_mentions"])
     finally:
         release(*keys.values())
-    tables.update_state(rows=tables.rows())
+    tables.note(rows=tables.rows())
     return deleted
-
-
-def finish_deletion(tables: Warehouse) -> None:
-    """Do the rest of a deletion whose run was killed; nothing if none is under way."""
-    deleting, instant = tables.state.deleting, tables.state.retained_from
-    if deleting is None or instant is None:
-        return
-    with _doomed(tables, instant, deleting) as rest:
-        _carry_out(tables, rest, deleting)
-
-
-@contextmanager
-def _doomed(tables: Warehouse, instant: datetime, sources: Iterable[str]) -> Iterator[dict[str, DataFrame]]:
-    """Cache, per table, file_id and byte_offset of the rows to delete; from here on other runs commit nothing."""
-    tables.claim()
-    rules = {"requests": _old_requests, "rejected_records": _old_rejected}
-    doomed = {name: cache(rules[name](tables, instant).select(*_ROW), tables.staging) for name in sources}
-    try:
-        yield doomed
-    finally:
-        release(*doomed.values())
-
-
-def _carry_out(tables: Warehouse, doomed: Mapping[str, DataFrame], deleting: Mapping[str, int]) -> None:
-    state = tables.state
-    for name in deleting:
-        # Lets Delta skip files by their statistics; rejected records have no time.
-        bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{time_text(state.retained_from)}'"
-        tables.delete_rows(name, doomed[name], bound)
-    deleted = {name: state.deleted.get(name, 0) + deleting.get(name, 0) for name in {**state.deleted, **deleting}}
-    rows = {name: number - deleting.get(name, 0) for name, number in state.rows.items()}
-    tables.update_state(deleted=deleted, deleting=None, rows=rows)
 
 
 def _old_rejected(tables: Warehouse, instant: datetime) -> DataFrame:

@@ -1,27 +1,28 @@
-"""The state of a warehouse: what a run must know about earlier runs, in one property of the table `ingested_files`.
+"""The state of a warehouse: what a run must know about earlier runs, in the newest row of the table `runs`.
 
-One query reads it and one commit writes it. So changes that belong together (a deletion is over, and its rows are
-counted as deleted) are never half stored, wherever a run is killed.
+A run appends its row last, in one commit, so that a warehouse is always in the state of the last run that ended.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WarehouseError
 from ..printable import listed
+from ..tables.spec import RUN, RUNS
 from .address import Address, local_folder
 from .ddl import properties
 from .locks import is_at_work
+from .table_log import is_made, newest_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LEDGER = "ingested_files"
-"""The table that a run commits last; it carries the state."""
+"""The table with a row per log file; before format 4, a property of it held the state."""
 SOURCES = ("requests", "rejected_records", "failed_requests")
 """The tables of a log's records; the ledger counts their rows per file."""
 EXPIRING = ("requests", "rejected_records")
@@ -35,13 +36,17 @@ FIRST_UNREAD = dict.fromkeys(APPENDED, "coalesce(bytes_ingested, 0)") | {
 
 If damage ended the reading, one rejected record stands for the rest of the file.
 """
+OF_STATE = (RUN, "state")
+"""The columns of `runs` that hold the state."""
 AT_WORK = "a run is at work on it; ask again when that has ended"
 """The message for a warehouse that lacks something while a run may be making it."""
-PROPERTY = "kafka_clientinfo.state"
+_PROPERTY = "kafka_clientinfo.state"
 _TIMES = ("built_until", "retained_from", "connections_from")
 """Fields of the state that are times."""
-FORMAT = 3
-"""Format of the warehouses that this release makes and reads; a run brings the one before to it (`migration`)."""
+FORMAT = 4
+"""Format of the warehouses that this release makes and reads."""
+OLDEST = 2
+"""Format of the oldest warehouses that a run brings to this one (`migration`)."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class State:
     """What a warehouse stores about its runs.
 
     Attributes:
+        run: number of the last run that ended; 0 if none did.
         format: layout of the warehouse.
         declared: the declarations that its tables follow (`migration.declared_by`); None if they were not compared.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
@@ -56,12 +62,11 @@ class State:
         view_settings: the settings of that build on which views depend (`ViewSettings.as_dict`); None before it.
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
         connections_from: connections that ended before this instant are deleted, too; None if none were.
-        deleting: per table, all rows of the deletion that is under way; None if none is.
-        forgetting: the cluster that is being removed; None if none is.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
     """
 
+    run: int = 0
     format: int = FORMAT
     declared: str | None = None
     built_until: datetime | None = None
@@ -69,20 +74,13 @@ class State:
     view_settings: Mapping[str, Any] | None = None
     retained_from: datetime | None = None
     connections_from: datetime | None = None
-    deleting: Mapping[str, int] | None = None
-    forgetting: str | None = None
     deleted: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def is_deleting(self) -> bool:
-        """Whether a run has begun to delete rows and has not ended that."""
-        return self.deleting is not None or self.forgetting is not None
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The state as properties of the table `ingested_files`."""
-        return {PROPERTY: json.dumps(asdict(self), sort_keys=True, default=time_text)}
+    def as_json(self) -> str:
+        """The state as `runs` holds it."""
+        return json.dumps({**asdict(self), "run": None}, sort_keys=True, default=time_text)
 
 
 class EarlierReleaseError(WarehouseError):
@@ -92,17 +90,24 @@ class EarlierReleaseError(WarehouseError):
 def read_state(
     spark: "SparkSession", address: Address, folder: Path | None = None, oldest: int = FORMAT
 ) -> State | None:
-    """Return the state of a warehouse; None if there is none yet.
+    """Return the state of a warehouse; None if no run of it has ended.
 
-    With the `folder` of its table `ingested_files`, it is read there: Spark takes seconds for the first table that it reads.
+    With the `folder` of the warehouse, it is read there: Spark takes seconds for the first table that it reads.
 
     Raises:
         WarehouseError: the warehouse has another format, newer than this release's or before `oldest`.
     """
     from .stores import unless_not_made  # imports pyarrow, which commands without a session do not need
 
-    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER), folder))
-    return None if stored is None else state_of(stored, address, oldest)
+    rows: list[Any] | None = None if folder is None else newest_rows(folder / RUNS, OF_STATE)
+    if not rows and (folder is None or is_made(folder / RUNS)):
+        newest = f"SELECT {', '.join(OF_STATE)} FROM {address.table(RUNS)} ORDER BY {RUN} DESC LIMIT 1"
+        rows = unless_not_made(address, RUNS, lambda: spark.sql(newest).collect())
+    if rows:
+        return state_of(rows, address, oldest)
+    of_ledger = None if folder is None else folder / LEDGER
+    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER), of_ledger))
+    return None if stored is None else state_before_runs(stored, address, rows is not None, oldest)
 
 
 def require_state(state: State | None, root: str) -> State:
@@ -112,8 +117,8 @@ def require_state(state: State | None, root: str) -> State:
         WarehouseError: there is no warehouse at `root`, or none yet.
     """
     if state is None:
-        advice = f"; make it with `kafka-clientinfo run`{_why_not(root)}"
-        raise WarehouseError(f"{root} has no table {LEDGER}{unless_at_work(root, advice)}")
+        advice = f"; fill it with `kafka-clientinfo run`{_why_not(root)}"
+        raise WarehouseError(f"{root} holds no run that ended{unless_at_work(root, advice)}")
     return state
 
 
@@ -137,33 +142,60 @@ def unless_at_work(root: str, advice: str) -> str:
     return f" yet: {AT_WORK}" if is_at_work(root) else advice
 
 
-def state_of(stored_properties: Mapping[str, str], address: Address, oldest: int = FORMAT) -> State:
-    """Return the state from the properties of the table `ingested_files`; raises what `read_state` raises."""
-    text = stored_properties.get(PROPERTY)
+def state_of(rows: Sequence[Mapping[str, Any]], address: Address, oldest: int = FORMAT) -> State:
+    """Return the state from rows of `runs`, of which the newest counts; raises what `read_state` raises."""
+    newest = max(rows, key=lambda row: row[RUN])
+    return replace(_parsed(newest["state"], address, address.location(RUNS), oldest), run=newest[RUN])
+
+
+def state_before_runs(
+    stored_properties: Mapping[str, str], address: Address, has_runs: bool, oldest: int = FORMAT
+) -> State | None:
+    """Return the state of a warehouse without an ended run; None if there is none.
+
+    Args:
+        stored_properties: of the table `ingested_files`, where releases before format 4 kept the state.
+        address: of the warehouse.
+        has_runs: whether there is a table `runs`.
+        oldest: as for `read_state`, with the same errors.
+    """
+    text = stored_properties.get(_PROPERTY)
+    if text is not None:
+        return _parsed(text, address, address.location(LEDGER), oldest)
+    if has_runs:
+        return None
     another = "another schema" if address.is_schema else "another folder"
-    if text is None:
-        raise WarehouseError(
-            f"{address.location(LEDGER)} has no property {PROPERTY}, so that this package, or this release of it, did not "
-            f"make it; name {another}, and build the warehouse there"
-        )
+    raise WarehouseError(
+        f"{address.location(LEDGER)} has no table {RUNS} beside it, so that this package did not make it, or {RUNS} is "
+        f"lost; restore that, or name {another}, and build the warehouse there"
+    )
+
+
+def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
+    another = "another schema" if address.is_schema else "another folder"
     try:
         stored = json.loads(text)
-        is_newer, can_follow = stored["format"] > FORMAT, stored["format"] == FORMAT - 1
-        if oldest <= stored["format"] <= FORMAT:
-            if can_follow:  # it had fields that this release has not
-                stored = {name: value for name, value in stored.items() if name in State.__dataclass_fields__}
-            return State(**stored | {name: _time(stored.get(name)) for name in _TIMES})
+        version = int(stored["format"])
+        if oldest <= version <= FORMAT:
+            known = {name: value for name, value in stored.items() if name in State.__dataclass_fields__}
+            times = {name: _time(stored.get(name)) for name in _TIMES}
+            if stored.get("deleting") or stored.get("forgetting"):
+                raise WarehouseError(
+                    f"{address.root} was made by an earlier release, and a deletion is under way, which that release has "
+                    "to end first"
+                )
+            return State(**known | times | {"run": 0})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
-            f"{address.location(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
-            f"build it anew into {another}"
+            f"{location}: the state of the warehouse is unreadable ({error}); restore the table, or build it anew into "
+            f"{another}"
         ) from None
-    if can_follow:
+    if OLDEST <= version < FORMAT:
         raise EarlierReleaseError(
             f"{address.root} was made by an earlier release; `kafka-clientinfo run` with its logs brings it to this one, "
             "which takes as long as a first run without the reading"
         )
-    which = "a newer" if is_newer else "an earlier"
+    which = "a newer" if version > FORMAT else "an earlier"
     raise WarehouseError(f"{address.root} was made by {which} release; use that one, or build it anew into {another}")
 
 

@@ -17,8 +17,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 LOG = "_delta_log"
 _FIRST = f"{0:020}.json"
@@ -123,10 +125,30 @@ def clustering(folder: Path) -> tuple[str, ...] | None:
 
 
 def commits(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield operation, its metrics, and userMetadata of a table's commits, the newest first; None for what one does not say."""
+    """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first; None where unsaid."""
     for commit in newest_first(folder):
         infos = (one["commitInfo"] for one in _actions(commit.read_bytes()) if one and "commitInfo" in one)
-        yield from ({key: info.get(key) for key in ("operation", "operationMetrics", "userMetadata")} for info in infos)
+        said = ("operation", "operationMetrics", "userMetadata")
+        yield from ({"version": int(commit.stem), **{key: info.get(key) for key in said}} for info in infos)
+
+
+def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Return columns of the rows that were appended last to a table; None if that can't be seen here."""
+    import pyarrow.parquet as pq  # not needed by those who only look whether a table exists
+
+    for commit in newest_first(folder):
+        actions = _actions(commit.read_bytes())
+        changes = [
+            one[kind] for one in actions if one for kind in ("add", "remove") if one.get(kind, {}).get("dataChange")
+        ]
+        added = [one["add"]["path"] for one in actions if one and "add" in one]
+        if changes:
+            with suppress(OSError):  # files that were compacted since may be gone
+                if len(changes) == len(added):  # else rows were removed, as by RESTORE
+                    files = [folder / unquote(path) for path in added]
+                    return [row for file in files for row in pq.read_table(file, columns=list(columns)).to_pylist()]
+            return None
+    return None
 
 
 def newest_first(folder: Path) -> list[Path]:

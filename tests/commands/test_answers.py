@@ -21,7 +21,7 @@ from kafka_clientinfo.tables.views import views
 from tests.amounts import one_in
 from tests.commands.fleet_on_disk import fleet, use
 from tests.frames import at
-from tests.report.tables_on_disk import write_warehouse
+from tests.report.tables_on_disk import change_state, write_warehouse
 
 HOSTILE = "'; DROP TABLE connections; --"
 TWICE = "SELECT connection_id FROM connections GROUP BY connection_id ORDER BY count(*) DESC, connection_id LIMIT 1"
@@ -206,7 +206,7 @@ def test_where_there_is_no_warehouse_it_says_how_to_make_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     assert cli.main([*command, "--warehouse", str(tmp_path / "w")]) == 1
-    assert "has no table ingested_files; make it with `kafka-clientinfo run`" in capsys.readouterr().err
+    assert "holds no run that ended; fill it with `kafka-clientinfo run`" in capsys.readouterr().err
     assert not (tmp_path / "w").exists()
 
 
@@ -222,11 +222,7 @@ def test_tables_that_are_behind_are_told(
     sample_warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = shutil.copytree(sample_warehouse, tmp_path / "w")
-    for commit in (root / "ingested_files" / "_delta_log").glob("*.json"):
-        text = commit.read_text()
-        commit.write_text(text.replace('\\"built_until\\": \\"20', '\\"built_until\\": \\"19'))
-    for commit in (root / "ingested_files" / "_delta_log").glob("*.crc"):
-        commit.unlink()
+    change_state(root, built_until="1926-11-21T00:00:00.000000Z")
     assert "There are newer requests that no build has seen" in answer(capsys, root, None, "summary")[1]
 
 

@@ -12,6 +12,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.locks import JVM_LOCK_NAME, is_at_work
+from tests.report.tables_on_disk import change_state
 
 ASKING = [
     ["clients"],
@@ -37,32 +38,42 @@ def nothing(sample: Path, root: Path) -> None:
     root.mkdir()
 
 
-def half_made_ledger(sample: Path, root: Path) -> None:
-    log = root / "ingested_files" / "_delta_log"
+def half_made_first_table(sample: Path, root: Path) -> None:
+    log = root / "runs" / "_delta_log"
     log.mkdir(parents=True)
     (log / f".{FIRST}.json.1d81.tmp").write_text('{"commitInfo":')
 
 
-def empty_ledger(sample: Path, root: Path) -> None:
-    half_made_ledger(sample, root)
-    (root / "ingested_files" / "_delta_log" / f"{FIRST}.json").touch()
+def empty_commit_of_it(sample: Path, root: Path) -> None:
+    half_made_first_table(sample, root)
+    (root / "runs" / "_delta_log" / f"{FIRST}.json").touch()
 
 
 def some_tables(sample: Path, root: Path) -> None:
-    _first_commits(sample, root, "ingested_files", "requests")
+    _first_commits(sample, root, "runs", "ingested_files", "requests")
     (root / "connections" / "_delta_log").mkdir(parents=True)
     (root / "violations").mkdir()
 
 
 def all_tables(sample: Path, root: Path) -> None:
-    _first_commits(sample, root, *table_specs())
+    """The run has only not ended."""
+    for name in table_specs():
+        if name != "runs":
+            shutil.copytree(sample / name, root / name)
+    _first_commits(sample, root, "runs")
 
 
-def read_only_logs(sample: Path, root: Path) -> None:
-    """All rows of logs are there, and the ledger has counted none."""
-    for name in ("requests", "rejected_records", "failed_requests"):
+def ingested(sample: Path, root: Path) -> None:
+    """A run has only read logs."""
+    for name in ("runs", "ingested_files", "requests", "rejected_records", "failed_requests", "topic_mentions"):
         shutil.copytree(sample / name, root / name)
-    _first_commits(sample, root, *[name for name in table_specs() if not (root / name).exists()])
+    change_state(root, built_until=None, rows={})
+
+
+def ingested_again(sample: Path, root: Path) -> None:
+    """What a run has read shows that what was built before must be built again."""
+    shutil.copytree(sample, root)
+    change_state(root, built_until=None)
 
 
 @contextmanager
@@ -89,8 +100,8 @@ def said(capsys: pytest.CaptureFixture[str], root: Path, command: list[str]) -> 
     return code, text
 
 
-NONE_YET = [nothing, half_made_ledger, empty_ledger]
-NOT_BUILT = [some_tables, all_tables, read_only_logs]
+NONE_YET = [nothing, half_made_first_table, empty_commit_of_it, some_tables, all_tables]
+NOT_BUILT = [ingested, ingested_again]
 
 
 @pytest.mark.parametrize("state", [*NONE_YET, *NOT_BUILT])
@@ -111,8 +122,8 @@ def test_no_command_accuses_anybody(
     assert not is_at_work(str(root))
     if state in NONE_YET:
         wanted = (
-            "has no table ingested_files; make it with",
-            "has no table ingested_files yet: a run is at work on it",
+            "holds no run that ended; fill it with",
+            "holds no run that ended yet: a run is at work on it",
         )
         assert {(code, wanted[0] in text) for code, text in outcomes} == {(1, True)}
         assert {(code, wanted[1] in text) for code, text in beside} == {(1, True)}
@@ -120,7 +131,7 @@ def test_no_command_accuses_anybody(
     asked, looked = outcomes[: len(ASKING)], outcomes[len(ASKING) :]
     assert {(code, "are not built; run `kafka-clientinfo build` first" in text) for code, text in asked} == {(1, True)}
     assert {(code, "yet: a run is at work on it" in text) for code, text in beside[: len(ASKING)]} == {(1, True)}
-    missing = state is some_tables
+    missing = state is ingested
     assert [code for code, _ in looked] == [0, 1, 0]
     assert ("connections finding=is not made yet" in looked[1][1]) == missing
     assert ("the next `kafka-clientinfo run`" in looked[1][1]) == missing

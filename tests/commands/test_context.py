@@ -1,5 +1,6 @@
 """What the commands share: the log of a session is kept only for the run that failed."""
 
+import logging
 import os
 import tempfile
 from argparse import Namespace
@@ -12,6 +13,7 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.spark import features, remote, session, session_files
+from kafka_clientinfo.warehouse.progress import log, say
 from tests.commands.fleet_on_disk import fleet, use
 
 
@@ -37,14 +39,15 @@ def test_a_message_names_twenty_clusters(
     assert capsys.readouterr().err.endswith(f"it has those of {known}{end}\n")
 
 
-class Line:
+class Line(logging.Handler):
     """What is shown on a terminal's line of progress."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.shown: list[str] = []
 
-    def __call__(self, stage: str) -> None:
-        self.shown.append(stage)
+    def emit(self, record: Any) -> None:
+        self.shown.append(record.stage)
 
     def clear(self) -> None:
         self.shown.append("nothing")
@@ -75,8 +78,9 @@ def test_a_session_is_started_once_and_keeps_quiet(
     monkeypatch.setattr(features, "keep_quiet", done.append)
     context, line = Context(Namespace(remote=url)), Line()
     context.progress = line  # type: ignore[assignment]
-    for _ in range(2):
-        context.session(Settings(cluster="mine"))
+    with context.showing_progress():
+        for _ in range(2):
+            context.session(Settings(cluster="mine"))
     said = sentence is not None and url is None
     assert capsys.readouterr().err == ("kafka-clientinfo: fetching jars\n" if said else "")
     if said:
@@ -95,3 +99,15 @@ def test_a_session_is_started_once_and_keeps_quiet(
     assert line.shown[1:] == ["nothing"]
     context.progress = None
     context.end_progress()
+
+
+def test_progress_is_logged_at_debug_only_while_a_line_shows_it() -> None:
+    context, line = Context(Namespace()), Line()
+    context.progress = line  # type: ignore[assignment]
+    with context.showing_progress():
+        say("read")
+    say("after it")
+    assert (line.shown, log.handlers, log.level) == (["read"], [], logging.NOTSET)
+    context.progress = None
+    with context.showing_progress():
+        assert not log.isEnabledFor(logging.DEBUG)

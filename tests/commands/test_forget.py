@@ -18,9 +18,9 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The calls of the function, which stands in for one that deletes."""
     calls: list[Any] = []
 
-    def forget(spark: Any, warehouse: str, cluster: str, settings: Any, progress: Any) -> ForgetReport:
+    def forget(spark: Any, warehouse: str, cluster: str, settings: Any) -> ForgetReport:
         calls.append((warehouse, cluster))
-        return ForgetReport(None, cluster, {"requests": 12345, "violations": 0, "ingested_files": 1}, {"delete": 1.5})
+        return ForgetReport(cluster, {"requests": 12345, "violations": 0, "ingested_files": 1}, {"delete": 1.5})
 
     monkeypatch.setattr(maintenance, "forget", forget)
     monkeypatch.setattr(Context, "session", lambda *_: None)

@@ -1,6 +1,7 @@
 """Text for terminals: columns, colours, and what is under way."""
 
 import io
+import logging
 import os
 import time
 from contextlib import nullcontext
@@ -150,11 +151,11 @@ def test_progress_shows_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     assert text_tables.progress(io.StringIO()) is None
     out = Terminal()
-    show = text_tables.progress(out)
-    assert show is not None
-    show("read\x1b[2J")
+    line = text_tables.progress(out)
+    assert line is not None
+    line.emit(logging.makeLogRecord({"stage": "read\x1b[2J"}))
     assert out.getvalue() == "\r\x1b[K   1.2 s  read\N{REPLACEMENT CHARACTER}[2J"
-    show.detail("3 of 5 MB")
+    line.emit(logging.makeLogRecord({"detail": "3 of 5 MB"}))
     assert out.getvalue().endswith("J\r\x1b[K1000.0 s  read\N{REPLACEMENT CHARACTER}[2J: 3 of 5 MB")
-    show.clear()
+    line.clear()
     assert out.getvalue().endswith("MB\r\x1b[K")

@@ -127,7 +127,7 @@ def test_an_unknown_release_names_the_known_ones(warehouse: str, capsys: pytest.
 
 def test_a_warehouse_without_the_table_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert upgrade(str(tmp_path), "--target", "4.0.1") == 1
-    assert "make it with `kafka-clientinfo run`" in capsys.readouterr().err
+    assert "holds no run that ended; fill it with `kafka-clientinfo run`" in capsys.readouterr().err
 
 
 def test_an_unknown_cluster_names_the_known_ones(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from kafka_clientinfo.questions.checks import CHECKS, LISTED, Check, check, quic
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.warehouse.tiny import committed
 
 NAMES = list(CHECKS)
 QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
@@ -58,7 +59,8 @@ def damaged(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPat
     """A copy with every kind of damage."""
     root = tmp_path_factory.mktemp("damaged") / "lake"
     shutil.copytree(sample_warehouse, root)
-    lake = Warehouse(spark, str(root))
+    lake = Warehouse(spark, str(root), True)
+    lake.open()
 
     def alter(name: str, what: str) -> None:
         spark.sql(f"ALTER TABLE {lake.table(name)} {what}")
@@ -70,18 +72,18 @@ def damaged(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPat
     doubled, moved, lost, lost_too = [
         f"file_id = '{r['file_id']}' AND byte_offset = {r['byte_offset']}" for r in requests
     ]
-    lake.append("requests", lake.read("requests").where(doubled), "x")
+    lake.append("requests", lake.read("requests").where(doubled))
     update("requests", f"byte_offset = {1 << 50}", moved)
     lake.delete("requests", f"({lost}) OR ({lost_too})")
     alter("ingested_files", "DROP CONSTRAINT accounting")
     update("ingested_files", "records = records + 1", "rejected = 0")
-    alter("api_usage", "ALTER COLUMN api_name DROP NOT NULL")
+    alter("api_usage", "DROP CONSTRAINT required")
     update("api_usage", "api_name = NULL", "api_key = 3")
     lake.delete("connections", "role = 'forwarding'")
-    alter("client_instances", "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    alter("client_inventory", "ADD COLUMNS (mine INT)")
-    lake.append("requests", lake.read("requests").limit(1).withColumn("file_id", F.lit("of no file")), "x")
-    lake.update_state(built_until=datetime(2100, 1, 1, tzinfo=UTC))  # of something else than what is there
+    alter("connection_groups", "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    alter("connection_violations", "ADD COLUMNS (mine INT)")
+    lake.append("requests", lake.read("requests").limit(1).withColumn("file_id", F.lit("of no file")))
+    committed(lake, built_until=datetime(2100, 1, 1, tzinfo=UTC))  # of something else than what is there
     return str(root)
 
 
@@ -103,7 +105,7 @@ def test_quick_checks_find_without_spark_what_they_find_with_it(damaged: str, fo
     ("name", "says"),
     [
         ("layout", "check accounting is missing"),
-        ("layout", "column api_name has no NOT NULL"),
+        ("layout", "check required is missing"),
         ("layout", "enableDeletionVectors is true"),
         ("layout", "column mine is not declared"),
         ("records of files", "records"),
@@ -139,14 +141,14 @@ def test_rows_of_a_run_that_broke_off_are_no_damage(found: dict[str, Check]) -> 
 
 
 def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
-    for name in ("ingested_files", "requests"):
+    for name in ("runs", "ingested_files", "requests"):
         shutil.copytree(sample_warehouse / name, tmp_path / name)
     (check,) = kafka_clientinfo.verify(spark, str(tmp_path))
     assert {"table": "api_usage", "finding": "is missing"} in check.findings
 
 
 def test_a_missing_table_ends_quick_checks(sample_warehouse: Path, tmp_path: Path) -> None:
-    for name in ("ingested_files", "requests"):
+    for name in ("runs", "ingested_files", "requests"):
         shutil.copytree(sample_warehouse / name, tmp_path / name)
     tables = local_tables(str(tmp_path))
     assert tables is not None
@@ -155,7 +157,7 @@ def test_a_missing_table_ends_quick_checks(sample_warehouse: Path, tmp_path: Pat
 
 
 def test_no_warehouse_is_no_sound_one(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match="has no table ingested_files"):
+    with pytest.raises(WarehouseError, match="holds no run that ended"):
         verify(spark, str(tmp_path))
 
 

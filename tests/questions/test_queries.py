@@ -22,11 +22,11 @@ from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Tables, TableSize, UnreadableTableError
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs.ingest import files_read
-from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.tables.spec import RUNS, table_specs
 from kafka_clientinfo.warehouse.state import LEDGER
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.amounts import one_in
-from tests.report.tables_on_disk import schema
+from tests.report.tables_on_disk import SparkTablesOnDisk, schema, write_warehouse
 
 HOSTILE = ("'", "''; DROP TABLE x; --", "\\", "\\'", "{connections}", "$client :client", "\x1b[2J\n\x00", "ü\U0001f600")
 ALL_KINDS = (
@@ -78,13 +78,23 @@ def test_sizes_and_state_are_the_same(here: Tables, by_spark: Tables) -> None:
 
 
 def test_a_table_that_is_missing_has_no_rows(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
-    shutil.copytree(sample_warehouse / LEDGER, tmp_path / LEDGER)
+    for name in (LEDGER, RUNS):
+        shutil.copytree(sample_warehouse / name, tmp_path / name)
     for tables in (LocalTables(tmp_path), SparkTables(spark, str(tmp_path))):
         assert (
             tables.query("SELECT * FROM {connection_violations}").names
             == table_specs()["connection_violations"].column_names
         )
         assert tables.query("SELECT * FROM {connections}").rows == []
+
+
+def test_a_view_reads_rows_of_runs_that_ended_only(spark: Any, tmp_path: Path) -> None:
+    """Also those of releases without runs; run 2 is at work, or did not end."""
+    parts = [{"cluster": "c", "answers": answers, "run": run} for answers, run in ((1, None), (10, 1), (100, 2))]
+    root = write_warehouse(tmp_path / "w", {"broker_api_version_parts": parts})
+    for tables in (LocalTables(root), SparkTablesOnDisk(spark, str(root))):
+        assert tables.query("SELECT answers FROM {broker_api_versions}").rows == [(11,)]
+        assert tables.query("SELECT count(*) FROM {broker_api_version_parts}").rows == [(3,)]
 
 
 def test_rows_of_the_ledger_are_those_that_spark_collects(spark: Any, here: Tables, sample_warehouse: Path) -> None:
@@ -96,7 +106,7 @@ def test_every_table_is_read(here: LocalTables, sample_warehouse: Path) -> None:
     state = here.state()
     assert state is not None
     counted = {name: here.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0] for name in table_specs()}
-    assert counted == dict(state.rows)
+    assert counted == {**state.rows, RUNS: 1}
 
 
 @pytest.mark.parametrize("root", ["s3://bucket/lake", "hdfs://host/lake", "/data/100%", "/data/[1]", "/data/a*"])

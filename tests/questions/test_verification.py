@@ -23,7 +23,7 @@ from tests.frames import at, frame
 def test_an_empty_warehouse_is_sound_until_its_layout_is_altered(spark: Any, tmp_path: Path) -> None:
     lake = Warehouse(spark, str(tmp_path), True)
     lake.create_missing(table_specs())
-    lake.update_state(retained_from=datetime(2026, 1, 1, tzinfo=UTC), deleted={"requests": 0})
+    lake.note(retained_from=datetime(2026, 1, 1, tzinfo=UTC), deleted={"requests": 0})
     checks = verify(spark, lake.root)
     assert [check.name for check in checks] == NAMES
     assert [check for check in checks if not check.ok] == []

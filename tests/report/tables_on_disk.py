@@ -1,5 +1,6 @@
 """Warehouses written without Spark, from the declarations of the tables: delta-rs writes what a case is about."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -7,14 +8,15 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+import pyarrow.parquet as pq
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs.steps import ROWS
-from kafka_clientinfo.tables.spec import table_specs, view_specs
+from kafka_clientinfo.tables.spec import RUNS, table_specs, view_specs
 from kafka_clientinfo.tables.views import is_view
 from kafka_clientinfo.warehouse.state import LEDGER, State
 from kafka_clientinfo.warehouse.table_log import is_made
@@ -58,6 +60,10 @@ def write_warehouse(
 
     A view for which rows are given has these rows, whatever the tables hold.
     """
+    of_views = None if bucket_minutes is None else {"bucket_minutes": bucket_minutes}
+    counts = dict.fromkeys((name for name in rows if name in table_specs()), 1)
+    state = State(built_until=built_until, view_settings=of_views, rows=counts)
+    rows = {RUNS: [{"run": 1, "state": state.as_json}], **rows}
     for name in (*table_specs(), *(name for name in rows if name in view_specs())):
         wanted = schema(name)
         given = rows.get(name, [dict(zip(wanted.names, row, strict=True)) for row in ROWS.get(name, list)()])
@@ -70,11 +76,17 @@ def write_warehouse(
         else:
             table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
         write_deltalake(str(root / name), table)
-    of_views = None if bucket_minutes is None else {"bucket_minutes": bucket_minutes}
-    counts = dict.fromkeys((name for name in rows if name in table_specs()), 1)
-    state = State(built_until=built_until, view_settings=of_views, rows=counts)
-    DeltaTable(str(root / LEDGER)).alter.set_table_properties(state.properties, raise_if_not_exists=False)
     return root
+
+
+def change_state(root: Path, **changes: Any) -> None:
+    """Change the state that the only run of a warehouse has stored, in its file."""
+    (file,) = (root / RUNS).glob("*.parquet")
+    rows = pq.read_table(file)
+    (stored,) = rows.column("state").to_pylist()
+    texts = pa.array([json.dumps({**json.loads(stored), **changes})])
+    pq.write_table(rows.set_column(rows.column_names.index("state"), "state", texts), file)
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
 def of_many(root: Path, connections: int, clients: int) -> Path:

@@ -23,53 +23,53 @@ class NotingLake:
     """What a run does to a warehouse, in order; it breaks before the step that `breaks_at` names.
 
     Attributes:
-        files: the rows of ingested_files by file_id, as the last run committed them.
-        is_small: whether a table is written whole; so is one that `is_new`.
-        moved: conditions of the stored rows that were moved, and so are there no more.
+        files: the rows of ingested_files by file_id, as the last run left them.
+        is_small: whether a table is written whole; so is one that does not exist.
+        moved: tables and conditions of the stored rows that were moved.
     """
 
     def __init__(self, **state: Any) -> None:
         self.state, self.spark, self.one_file = State(**state), "spark", False
-        self.is_new, self.is_small = False, lambda name: False
+        self.exists, self.is_small = lambda name: True, lambda name: False
         self.files: dict[str, dict[str, Any]] = {}
         self.done: list[Any] = []
         self.breaks_at: Any = None
         self.moved: set[tuple[str, str]] = set()
 
-    def note(self, *step: Any) -> None:
+    def does(self, *step: Any) -> None:
         if step == self.breaks_at:
             raise PowerFailure(step)
         self.done.append(step)
 
     def claim(self) -> None:
-        self.note("claim")
+        self.does("claim")
 
     def delete(self, name: str, condition: str) -> None:
-        self.note("delete", name, condition)
+        self.does("delete", name, condition)
 
     def create_missing(self, names: Any) -> None:
         """No table is there."""
 
-    def append(self, name: str, rows: Any, batch_id: str, number: int) -> None:
-        self.note("append", name, number)
+    def append(self, name: str, rows: Any, number: int) -> None:
+        self.does("append", name, number)
 
     def read(self, name: str) -> Any:
-        return SimpleNamespace(where=lambda condition: Stored(name, condition, (name, condition) in self.moved))
+        return SimpleNamespace(where=lambda condition: Stored(name, condition))
 
-    def upsert(self, name: str, rows: Any, batch_id: str) -> None:
-        self.note("upsert", name)
+    def upsert(self, name: str, rows: Any) -> None:
+        self.does("upsert", name)
         if name == LEDGER:
             assert len({row["file_id"] for row in rows}) == len(rows), "Delta refuses two rows of one key"
             self.files |= {row["file_id"]: row for row in rows}
         else:
             self.moved.add((name, rows.condition))
 
-    def overwrite(self, name: str, rows: Any, batch_id: str) -> None:
-        self.note("overwrite", name)
+    def overwrite(self, name: str, rows: Any) -> None:
+        self.does("overwrite", name)
         self.files = {row["file_id"]: row for row in rows}
 
-    def update_state(self, **changes: Any) -> None:
-        self.note("state", changes)
+    def note(self, **changes: Any) -> None:
+        self.does("state", changes)
 
     def read_logs(self, *logs: Path, settings: Settings, report: ingest.RunReport | None = None) -> ingest.Ingested:
         """Run the reading step, and forget what was done before."""
@@ -78,14 +78,13 @@ class NotingLake:
 
 
 class Stored(SimpleNamespace):
-    """Rows of a table that meet a condition."""
+    """Rows of a table that meet a condition; only requests do."""
 
-    def __init__(self, name: str, condition: str, is_empty: bool) -> None:
+    def __init__(self, name: str, condition: str) -> None:
         super().__init__(name=name, condition=condition)
-        self._is_empty = is_empty or name != "requests"
 
     def isEmpty(self) -> bool:  # noqa: N802
-        return self._is_empty
+        return bool(self.name != "requests")
 
     def withColumns(self, values: Any) -> "Stored":  # noqa: N802
         return self
@@ -108,7 +107,7 @@ def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
     """Have logs read in this process; return the rows that runs make, to which each reading adds."""
     made: list[Parsed] = []
 
-    def parse(lake: Any, plan: Plan, settings: Settings, report: Any) -> tuple[Parsed, list[dict[str, Any]]]:
+    def parse(lake: Any, plan: Plan, settings: Settings) -> tuple[Parsed, list[dict[str, Any]]]:
         made.append(Parsed(plan))
         batches = [batch for task in plan.splits for batch in read_splits(task, settings.log_zone)]
         return made[-1], counted(row for batch in batches for row in batch.column("file").to_pylist() if row)
@@ -123,7 +122,6 @@ def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
         "release": release,
         "F": literal,
         "readable_rows": lambda rows, statistics: rows,
-        "remove_leftovers": lambda lake, ledger: lake.note("leftovers"),
         "_files": lambda spark, rows: list(rows),
         "files_read": lambda lake: dict(lake.files),
         "sized": lambda spark, size: nullcontext(),

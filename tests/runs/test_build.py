@@ -1,4 +1,4 @@
-"""What a build goes on with: the tables of the last build, if that ended and was of this release and these settings."""
+"""What a build goes on with: the tables of the last build, if that was of this release and these settings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.runs.ingest import Ingested, RunReport
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
-from kafka_clientinfo.tables.types import sql_time
+from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import ViewSettings
-from kafka_clientinfo.warehouse.judged_table import Build
 from kafka_clientinfo.warehouse.state import State
 from tests.frames import at
 
@@ -27,48 +27,34 @@ FILES = {"a": {"requests": 900, "ingested_at": at(2)}, "b": {"requests": 70, "in
     [
         ((None, None), None, None, 970),
         ((2, OF_THIS), None, None, 970),
-        ((2, OF_THIS), (OF_THIS, 2), 2, 70),
-        ((2, OF_THIS), (OF_THIS, 3), None, 970),
-        ((2, OF_THIS), (OF_THIS, 1), None, 970),
-        ((2, OF_THIS), ("another", 2), None, 970),
-        ((2, "another"), (OF_THIS, 2), None, 970),
+        ((2, OF_THIS), "rows", 2, 70),
+        ((2, "another"), "rows", None, 970),
     ],
-    ids=[
-        "nothing is built",
-        "no judged requests",
-        "as built",
-        "a build was interrupted",
-        "judged requests of an earlier build",
-        "judged requests of other settings",
-        "other settings",
-    ],
+    ids=["nothing is built", "no judged requests", "as built", "other settings"],
 )
-def test_a_build_goes_on_with_the_last_one_if_that_ended(
+def test_a_build_goes_on_with_the_last_one_if_it_can(
     monkeypatch: pytest.MonkeyPatch,
     built: tuple[int | None, str | None],
-    judged: tuple[str, int] | None,
+    judged: str | None,
     until: int | None,
     planned: int,
 ) -> None:
-    """The session is set up for what is derived, so also for everything if nothing can be gone on with.
-
-    While everything is derived again nothing counts as built, so that a run after a kill does not find nothing to do.
-    """
+    """The session is set up for what is derived, so also for everything if nothing can be gone on with."""
     derived: list[Any] = []
 
     def derivation(lake: Any, settings: Any, *of_build: Any) -> Any:
         derived.append(of_build)
-        return SimpleNamespace(run=lambda stage: meanwhile.append(stored.get("built_until", "as before")))
+        return SimpleNamespace(run=lambda stage: None)
 
     stored: dict[str, Any] = {}
-    meanwhile: list[Any] = []
     lake: Any = SimpleNamespace(
         spark=None,
         state=State(built_until=None if built[0] is None else at(built[0]), built_with=built[1]),
-        judged=SimpleNamespace(last_build=lambda: judged and Build(judged[0], sql_time(at(judged[1])))),
+        judged=SimpleNamespace(read=lambda: judged),
         claim=lambda: None,
         rows=lambda count: {},
-        update_state=stored.update,
+        note=stored.update,
+        commit=lambda report, settings: None,
         address=SimpleNamespace(is_schema=False, folder=None),
         specs={},
         create_missing=lambda names: None,
@@ -82,8 +68,7 @@ def test_a_build_goes_on_with_the_last_one_if_that_ended(
     monkeypatch.setattr(pipeline, "SMALL_BYTES", 70 * REQUEST_BYTES)
     pipeline._build(lake, Ingested(FILES), Settings(), RunReport())
     expected = None if until is None else at(until)
-    assert derived == [(OF_THIS, expected, at(5), list(FILES.values()), None)]
-    assert meanwhile == [None if until is None else "as before"]
+    assert derived == [(expected, at(5), list(FILES.values()), None)]
     assert covered == ([FILES] if until is None else [])
     assert (sizes, lake.one_file) == ([planned * REQUEST_BYTES], planned == 70)
     assert (stored["built_until"], stored["built_with"]) == (at(5), OF_THIS)
@@ -137,7 +122,8 @@ def lake_that_notes(done: list[Any], place: str) -> Any:
         rows=lambda count: {"requests": 970},
         specs=("requests",),
         create_missing=lambda names: done.append(("missing", names)),
-        update_state=lambda **changes: done.append(changes),
+        note=lambda **changes: done.append(changes),
+        commit=lambda report, settings: done.append(("commit", report.tables, settings)),
         address=SimpleNamespace(
             is_schema=place == "schema", folder="w" if place == "folder" else None, location=lambda name: f"c.s.{name}"
         ),
@@ -165,11 +151,11 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
     }
     assert done == [
         "claim",
-        {"built_until": None},
         "tables",
         "reference tables",
         ("missing", ("requests",)),
         built | {"rows": {"requests": 970}},
+        ("commit", {"requests": 970}, settings.fingerprint()),
         *made[place],
         ("stored", ("client_inventory",)),
     ]
@@ -192,10 +178,10 @@ def test_what_a_run_has_read_is_released_after_the_build_however_it_ends(
     done: list[str] = []
 
     @contextmanager
-    def opened(*_: Any) -> Iterator[str]:
-        yield "lake"
+    def opened(*_: Any) -> Iterator[Any]:
+        yield SimpleNamespace(state=State(), has_written=False)
 
-    def build(lake: str, ingested: Any, settings: Settings, report: RunReport) -> RunReport:
+    def build(lake: Any, ingested: Any, settings: Settings, report: RunReport) -> RunReport:
         done.append("built")
         if fails:
             raise ValueError("a step")
@@ -211,3 +197,36 @@ def test_what_a_run_has_read_is_released_after_the_build_however_it_ends(
     assert done == ["built", "released"]
     pipeline.ingest(spark, ["x"], "warehouse")
     assert done == ["built", "released", "released"]
+
+
+def lake_that_read(done: list[Any], has_written: bool, is_overtaken: bool = False) -> Any:
+    """A warehouse that notes what a run does which has read logs, and could not build."""
+
+    def check() -> None:
+        if is_overtaken:
+            raise WarehouseError("another run")
+
+    return SimpleNamespace(
+        root="/lake",
+        specs=table_specs(),
+        has_written=has_written,
+        claims=SimpleNamespace(check=check),
+        go_back_to=lambda state: done.append(state),
+        commit=lambda report, settings, error: done.append((settings, error)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("has_written", "is_overtaken", "is_kept"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_what_a_run_has_read_is_kept_if_it_cannot_build(
+    monkeypatch: pytest.MonkeyPatch, has_written: bool, is_overtaken: bool, is_kept: bool
+) -> None:
+    """Logs may be gone when a later run can; what was derived of them is taken back."""
+    done: list[Any] = []
+    monkeypatch.setattr(pipeline, "take_back", lambda lake, names: done.append(set(names)))
+    lake, settings = lake_that_read(done, has_written, is_overtaken), Settings(max_idle_ms=7)
+    pipeline._keep_what_was_read(lake, State(run=3), settings, RunReport(), ValueError("no space"))
+    derived = {name for name, spec in table_specs().items() if spec.derived}
+    kept = [{*derived, "judged_requests"}, State(run=3), (settings.fingerprint(), "ValueError: no space")]
+    assert done == (kept if is_kept else [])

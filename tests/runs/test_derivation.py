@@ -14,12 +14,10 @@ from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.judged_table import Build
 from kafka_clientinfo.warehouse.staging import Staging
 from kafka_clientinfo.warehouse.state import State
 from tests.frames import at
 
-MADE_WITH = "1.0 settings"
 PART = "broker_api_version_parts"
 
 
@@ -37,7 +35,7 @@ PART = "broker_api_version_parts"
         "nothing is new",
         "everything is built anew, and some requests are deleted",
         "nothing was counted before requests were deleted",
-        "a run broke off after it had counted all that is new",
+        "everything is built anew, and nothing is new",
     ],
 )
 def test_requests_are_counted_once(
@@ -59,7 +57,7 @@ def test_requests_are_counted_once(
     }
     written: dict[str, Any] = {}
 
-    def append(name: str, made: Any, batch: str) -> None:
+    def append(name: str, made: Any) -> None:
         written.update({row["broker"]: row["requests"] for row in made.collect()})
 
     lake: Any = SimpleNamespace(
@@ -69,7 +67,7 @@ def test_requests_are_counted_once(
         append=append,
         judged=SimpleNamespace(read=lambda: "rows"),
     )
-    derived = derivation.Derivation(lake, Settings(), MADE_WITH, None if until is None else at(until), at(5), [], None)
+    derived = derivation.Derivation(lake, Settings(), None if until is None else at(until), at(5), [], None)
     derived.relations["new_requests"] = derived._newer_than(derived.until or at(-1))
 
     def make(relations: Any) -> Any:
@@ -139,14 +137,13 @@ class Noted:
 
 
 def derivation_of(
-    until: int | None, retained_from: int | None = None, states: int | None = None, locked: bool = True
+    until: int | None, retained_from: int | None = None, states: int | None = None
 ) -> tuple[Any, list[Any]]:
     """A derivation on a warehouse without tables, and what it does there."""
     done: list[Any] = []
     derived: Any = derivation.Derivation.__new__(derivation.Derivation)
     derived.until = None if until is None else at(until)
     derived.is_whole = until is None and retained_from is None
-    derived.build, derived.batch_id = Build(MADE_WITH, "batch"), "batch"
     derived.increment = SimpleNamespace(
         recomputed_ids="ids",
         earliest_recomputed_at="earliest",
@@ -160,70 +157,65 @@ def derivation_of(
     derived.periods = "periods"
     derived.lake = SimpleNamespace(
         spark="session",
-        locked=locked,
         address=Address("/lake"),
         staging="staging",
         state=State(retained_from=None if retained_from is None else at(retained_from)),
         read=lambda name: Noted(f"stored {name}"),
         read_snapshot=lambda name: Noted(f"snapshot of {name}"),
         replace_connections=lambda *what: done.append(what),
-        overwrite=lambda name, rows, batch_id: done.append((name, rows, batch_id)),
-        append=lambda name, rows, batch_id: done.append(("added", name, rows, batch_id)),
+        overwrite=lambda name, rows: done.append((name, rows)),
+        append=lambda name, rows: done.append(("added", name, rows)),
         judged=SimpleNamespace(
-            append=lambda rows, build: done.append(("judged of new ids", rows.name, build)),
-            overwrite=lambda rows, build: done.append(("all judged", rows.name, build)),
-            replace=lambda rows, build: done.append(("judged of some ids", rows.name, build)),
+            append=lambda rows: done.append(("judged of new ids", rows.name)),
+            overwrite=lambda rows: done.append(("all judged", rows.name)),
+            replace=lambda rows: done.append(("judged of some ids", rows.name)),
         ),
     )
     return derived, done
 
 
 @pytest.mark.parametrize(
-    ("until", "retained_from", "states", "locked", "how"),
+    ("until", "retained_from", "states", "how"),
     [
-        (None, None, None, True, "all judged"),
-        (None, 1, None, True, "all judged"),
-        (2, None, None, True, "judged of some ids"),
-        (2, 1, 3, True, "judged of some ids"),
-        (2, None, 0, True, "judged of new ids"),
-        (2, None, 0, False, "judged of some ids"),
+        (None, None, None, "all judged"),
+        (None, 1, None, "all judged"),
+        (2, None, None, "judged of some ids"),
+        (2, 1, 3, "judged of some ids"),
+        (2, None, 0, "judged of new ids"),
     ],
 )
 def test_a_later_run_finds_what_was_judged_of_every_id_that_may_go_on(
     until: int | None,
     retained_from: int | None,
     states: int | None,
-    locked: bool,
     how: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A run that reads on has judged only some ids; the others keep what earlier runs have judged."""
-    derived, done = derivation_of(until, retained_from, states, locked)
+    derived, done = derivation_of(until, retained_from, states)
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
     derived._derive(Step("judged_requests", ("requests",), lambda relations: Noted("judged")))
-    assert done == [(how, "judged where is_newest without is_newest", derived.build)]
+    assert done == [(how, "judged where is_newest without is_newest")]
     assert derived.relations == {"judged_requests": Noted("judged")}
 
 
-@pytest.mark.parametrize(
-    ("states", "locked", "is_added"), [(None, True, False), (3, True, False), (0, True, True), (0, False, False)]
-)
+@pytest.mark.parametrize(("states", "is_added"), [(None, False), (3, False), (0, True)])
 def test_a_table_of_connections_gets_the_rows_of_those_that_are_recomputed(
-    states: int | None, locked: bool, is_added: bool, monkeypatch: pytest.MonkeyPatch
+    states: int | None, is_added: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of new connections are added, unless an overtaken run may have written the same."""
-    derived, done = derivation_of(2, None, states, locked)
+    """Rows of new connections are added."""
+    derived, done = derivation_of(2, None, states)
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
     derived._derive(Step("api_usage", ("judged_requests",), lambda relations: Noted("made")))
     assert derived.relations == {"api_usage": Noted("made")}
-    added = ("added", "api_usage", Noted("made"), "batch")
-    assert done == [added if is_added else ("api_usage", Noted("made"), "ids", "earliest", "batch")]
+    added = ("added", "api_usage", Noted("made"))
+    assert done == [added if is_added else ("api_usage", Noted("made"), "ids", "earliest")]
 
 
 def test_a_part_is_written_whole_if_all_that_it_counts_is_there() -> None:
     derived, done = derivation_of(None)
     derived._derive(Step(PART, ("new_requests",), lambda relations: Noted("made")))
-    assert done == [(PART, Noted("made"), "batch")]
+    assert done == [(PART, Noted("made"))]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import json_record
-from tests.frames import frame, ledger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = Settings()
@@ -61,44 +60,6 @@ def test_the_ledger_notes_where_a_compressed_file_is_now(spark: Any, tmp_path: P
         "b2": (second_packed, True, 4),
         "b3": (str(third), False, 4),
     }
-
-
-LEFT = {
-    "requests": [("whole", 0), ("whole", 99), ("whole", 100), ("whole", 150), ("damaged", 99), ("not read", 0)],
-    "rejected_records": [("whole", 99), ("damaged", 100), ("damaged", 101)],  # one stands for the rest that is damaged
-    "failed_requests": [("whole", 99), ("not read", 7)],
-    "topic_mentions": [("whole", 0), ("whole", 100), ("damaged", 0)],
-}
-"""File and offset of the rows of each table; 100 bytes of two files are ingested."""
-
-
-def deletions(lake: SimpleNamespace, batches: list[str]) -> list[tuple[str, str]]:
-    """Return what is deleted of the tables before a run; the ledger has files of some batches."""
-    deleted: list[tuple[str, str]] = []
-    lake.delete = lambda name, condition: deleted.append((name, condition))
-    ingest.remove_leftovers(lake, {batch: {"batch_id": batch} for batch in batches})  # type: ignore[arg-type]
-    return sorted(deleted)
-
-
-def test_rows_that_a_failed_run_has_left_are_deleted(spark: Any) -> None:
-    files = [{"file_id": "whole", "damage": None}, {"file_id": "damaged", "damage": "cut"}]
-    tables = {"ingested_files": ledger(spark, *(file | {"bytes_ingested": 100} for file in files))}
-    for name, rows in LEFT.items():
-        tables[name] = frame(spark, name, [{"file_id": file, "byte_offset": offset} for file, offset in rows])
-    lake = SimpleNamespace(last_batch=lambda name: "failed", read=tables.__getitem__)
-    assert deletions(lake, ["committed"]) == [
-        ("failed_requests", "file_id = 'not read' AND byte_offset >= 0"),
-        ("rejected_records", "file_id = 'damaged' AND byte_offset >= 101"),
-        ("requests", "file_id = 'not read' AND byte_offset >= 0"),
-        ("requests", "file_id = 'whole' AND byte_offset >= 100"),
-        ("topic_mentions", "file_id = 'whole' AND byte_offset >= 100"),
-    ]
-
-
-@pytest.mark.parametrize(("last", "batches"), [("committed", ["earlier", "committed"]), (None, [])])
-def test_after_a_run_that_committed_nothing_is_looked_for(last: str | None, batches: list[str]) -> None:
-    """Which would read three tables; neither where no run was."""
-    assert deletions(SimpleNamespace(last_batch=lambda name: last), batches) == []
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,13 @@ from kafka_clientinfo.cli import main
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError, WarehouseError
 from kafka_clientinfo.runs.run import nothing_new
-from kafka_clientinfo.warehouse.state import LEDGER, PROPERTY
+from kafka_clientinfo.tables.spec import RUNS
+from kafka_clientinfo.warehouse.state import LEDGER
 
 from ..amounts import one_in
 from ..builders import json_record
 from ..conftest import ROOT
+from ..report.tables_on_disk import change_state
 
 SAMPLES = [str(ROOT / "sample_logs")]
 STEPS: list[tuple[str, list[list[str]]]] = [("run", [SAMPLES]), ("ingest", [SAMPLES]), ("build", [])]
@@ -38,22 +40,6 @@ def test_it_says_what_the_step_would(
     assert report.files == []
     assert len(report.unchanged) == (0 if step == "build" else 14)
     assert (report.tables.get("requests", 0) > 14_000) == (step != "ingest")
-
-
-def change_state(lake: Path, **changes: Any) -> None:
-    """Change the newest commit that has properties, as text: no writer is needed."""
-    commits = sorted((lake / LEDGER / "_delta_log").glob("*.json"))
-    for commit in reversed(commits):
-        actions = [json.loads(line) for line in commit.read_text().splitlines()]
-        for action in actions:
-            if "metaData" in action:
-                configuration = action["metaData"]["configuration"]
-                configuration[PROPERTY] = json.dumps({**json.loads(configuration[PROPERTY]), **changes})
-                commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
-                for checksum in commit.parent.glob("*.crc"):
-                    checksum.unlink()
-                return
-    raise AssertionError("no commit has properties")
 
 
 def other_settings(lake: Path, settings: Settings) -> Settings:
@@ -81,13 +67,11 @@ def not_built(lake: Path, settings: Settings) -> Settings:
     return settings
 
 
-def deletion_under_way(lake: Path, settings: Settings) -> Settings:
-    change_state(lake, deleting={"requests": 1})
-    return settings
-
-
-def removal_under_way(lake: Path, settings: Settings) -> Settings:
-    change_state(lake, forgetting="another")
+def run_that_did_not_end(lake: Path, settings: Settings) -> Settings:
+    """It has made a commit to a table, and has no row in `runs`."""
+    log = lake / "client_activity_parts" / "_delta_log"
+    commit = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "userMetadata": "run 2"}}
+    (log / f"{len(list(log.glob('*.json'))):020}.json").write_text(json.dumps(commit))
     return settings
 
 
@@ -97,8 +81,7 @@ CHANGES = [
     no_ledger,
     unreadable_ledger,
     not_built,
-    deletion_under_way,
-    removal_under_way,
+    run_that_did_not_end,
 ]
 
 
@@ -126,6 +109,9 @@ def test_what_a_session_would_refuse_is_refused(copied: Path, settings: Settings
         nothing_new("run", [[str(tmp_path / "nowhere")]], str(copied), settings)
     change_state(copied, format=99)
     with pytest.raises(WarehouseError, match="newer release"):
+        nothing_new("run", [SAMPLES], str(copied), settings)
+    shutil.rmtree(copied / RUNS)
+    with pytest.raises(WarehouseError, match=f"has no table {RUNS} beside it"):
         nothing_new("run", [SAMPLES], str(copied), settings)
 
 

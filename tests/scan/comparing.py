@@ -15,7 +15,7 @@ from kafka_clientinfo.runs import steps
 from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.spark.arrow_rows import TIMESTAMP, relation_of
-from kafka_clientinfo.tables.spec import table_spec, view_specs
+from kafka_clientinfo.tables.spec import RUN, table_spec, view_specs
 from kafka_clientinfo.tables.views import SPARK, ViewSettings, definition, definitions
 from tests.equality import OF_READING
 from tests.frames import as_stored
@@ -45,8 +45,8 @@ def plain(value: Any) -> Any:
 
 
 def in_arrow(tables: MemoryTables, name: str) -> pa.Table:
-    """Take a table, in the declared columns."""
-    columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns)
+    """Take a table, in the declared columns; in memory, no run has appended its rows."""
+    columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns if column.name != RUN)
     return tables._database.sql(f"SELECT {columns} FROM {name}").to_arrow_table()
 
 

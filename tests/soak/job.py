@@ -5,14 +5,12 @@ command `stage NAME`…, its report as one JSON object, `done CODE`. As a proces
 """
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.config.settings import load_settings
-from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.spark.session import local_session
+from tests.stages import at_stages
 
 
 def _say(text: str) -> None:
@@ -26,19 +24,13 @@ def main(logs: str, warehouse: str, spark_log: str, master: str = "") -> None:
     if master:
         settings = replace(settings, spark={**settings.spark, "spark.master": master})
     spark = local_session(settings, "soak", spark_log)
-    for name in ("run", "ingest", "build"):
-        setattr(pipeline, name, _told(getattr(pipeline, name)))
     _say("ready")
-    for line in sys.stdin:
-        name, *options = line.split()
-        inputs = [logs] if name in ("run", "ingest") else []
-        code = cli.main([name, *inputs, *options, "--warehouse", warehouse, "--json"], spark)
-        _say(f"done {code}")
-
-
-def _told(step: Callable[..., RunReport]) -> Callable[..., RunReport]:
-    """A step that says each of its stages, in place of the progress that it is given last."""
-    return lambda *arguments: step(*arguments[:-1], progress=lambda stage: _say(f"stage {stage}"))
+    with at_stages(lambda stage: _say(f"stage {stage}")):
+        for line in sys.stdin:
+            name, *options = line.split()
+            inputs = [logs] if name in ("run", "ingest") else []
+            code = cli.main([name, *inputs, *options, "--warehouse", warehouse, "--json"], spark)
+            _say(f"done {code}")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ import pytest
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse import opening
 
 from ..equality import assert_same_tables
+from ..stages import at_stages
 from ..test_crashes import GrowingLog, assert_each_once
 
 pytestmark = pytest.mark.soak
-READING = ("prepare", "plan", "recover", "requests", "ingested_files")
+READING = ("prepare", "plan", "requests", "ingested_files")
 BUILDING = ("connections", "api_usage")
 
 
@@ -26,7 +27,7 @@ def no_lock(*_: Any) -> Iterator[bool]:
 
 def test_of_two_runs_without_a_lock_one_gives_way(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second run begins, and ends, as the first one begins a stage."""
-    monkeypatch.setattr(retention, "exclusive", no_lock)
+    monkeypatch.setattr(opening, "exclusive", no_lock)
     stages = (*READING, *BUILDING)
     log, lake, fresh = GrowingLog(tmp_path / "b", 2 * len(stages) + 1), str(tmp_path / "lake"), str(tmp_path / "fresh")
     for stage in stages:
@@ -41,10 +42,11 @@ def test_of_two_runs_without_a_lock_one_gives_way(spark: Any, tmp_path: Path, mo
                 step(spark, [str(log.path)], lake)
 
         if stage in ("prepare", "plan"):  # the first one has read nothing yet: the other leaves it nothing new
-            step(spark, [str(log.path)], lake, progress=other_run)
+            with at_stages(other_run):
+                step(spark, [str(log.path)], lake)
         else:
-            with pytest.raises(WarehouseError, match="another run has written to"):
-                step(spark, [str(log.path)], lake, progress=other_run)
+            with at_stages(other_run), pytest.raises(WarehouseError, match="another run has written to"):
+                step(spark, [str(log.path)], lake)
         assert meanwhile, stage
         assert_each_once(spark, tmp_path / "lake")
     log.finish()

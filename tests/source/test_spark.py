@@ -10,6 +10,7 @@ from chispa.dataframe_comparer import assert_df_equality
 from pyspark.sql import functions as F
 
 import kafka_clientinfo
+from kafka_clientinfo.tables.spec import table_spec
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.equality import COMPARED, assert_same_tables
 from tests.source.test_stream import Folder
@@ -43,9 +44,16 @@ def comparable(rows: Any) -> Any:
     ["requests", pytest.param("rejected_records", marks=pytest.mark.long), "failed_requests", "ingested_files"],
 )
 def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: Path, records: str) -> None:
-    stored = Warehouse(spark, str(sample_warehouse)).read(records)
+    stored = Warehouse(spark, str(sample_warehouse)).read(records).drop("run")
     read = source.option("records", records).load(str(ROOT / "sample_logs")).select(stored.columns)
     assert_df_equality(comparable(read), comparable(stored), ignore_nullable=True, ignore_metadata=True)
+
+
+def test_tables_are_derived_of_its_rows_which_no_run_has_stored(source: Any) -> None:
+    requests = source.option("records", "requests").load(str(ROOT / "sample_logs" / "kafka-2.8.2"))
+    parts = kafka_clientinfo.derive(requests, "client_activity_parts")["client_activity_parts"]
+    assert (*parts.columns, "run") == table_spec("client_activity_parts").column_names
+    assert parts.agg(F.sum("requests")).first()[0] == requests.where("not is_duplicate").count()
 
 
 def test_filters_are_pushed_where_the_session_allows_it(

@@ -63,9 +63,10 @@ def test_a_table_is_of_its_columns(spec: TableSpec) -> None:
         assert set(chosen) <= set(names)
     assert set(spec.cluster_by) <= set(spec.statistics)  # Delta clusters by columns with statistics
     assert len(spec.cluster_by) <= 4  # and by no more
-    assert spec.write_mode in ("append", "part", "merge", "reference")
+    assert spec.write_mode in ("append", "file", "part", "merge", "reference", "run")
     assert spec.write_mode != "merge" or set(CONNECTION_KEY) <= set(names)
     assert spec.write_mode != "part" or "ingested_at" in spec.key
+    assert (names[-1] == "run") == spec.by_run
     assert_columns(spec)
 
 

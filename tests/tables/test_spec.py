@@ -40,9 +40,22 @@ def test_a_connection_is_one_use_of_a_connection_id() -> None:
     assert CONNECTION_ID_KEY == ("cluster", "broker", "connection_id")
 
 
-def test_what_is_appended_cannot_be_made_again() -> None:
-    appended = {name for name, spec in table_specs().items() if not spec.derived}
-    assert appended == {"requests", "rejected_records", "failed_requests", "topic_mentions", "ingested_files"}
+def test_what_was_read_and_the_runs_cannot_be_made_again() -> None:
+    read = {"requests", "rejected_records", "failed_requests", "topic_mentions", "ingested_files"}
+    assert {name for name, spec in table_specs().items() if not spec.derived} == {*read, "runs"}
+
+
+@pytest.mark.parametrize("mode", ["append", "part"])
+def test_a_row_that_a_run_appends_has_its_number(mode: str) -> None:
+    spec = parse_spec(TABLE.replace("part", mode) + COLUMN)
+    assert (spec.column_names, spec.by_run) == (("a", "run"), True)
+    assert spec.ddl.endswith("`run` bigint")  # nullable, for rows of releases without runs
+
+
+@pytest.mark.parametrize("mode", ["file", "reference", "run"])
+def test_a_row_that_a_run_replaces_has_no_number(mode: str) -> None:
+    spec = parse_spec(TABLE.replace("part", mode) + COLUMN)
+    assert (spec.column_names, spec.by_run) == (("a",), False)
 
 
 def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_more() -> None:
@@ -81,7 +94,7 @@ def test_a_folder_is_one_table_with_the_columns_and_checks_of_all_its_files(decl
     (folder / "b.toml").write_text(TABLE + COLUMN + '[checks]\none = "a > 0"\n')
     (folder / "a.toml").write_text(OTHER + '[checks]\nother = "b > 0"\n')
     spec = table_spec("t")
-    assert spec.column_names == ("a", "b")  # those of the file that names the table are first
+    assert spec.column_names == ("a", "b", "run")  # those of the file that names the table are first
     assert spec.checks == (("one", "a > 0"), ("other", "b > 0"))
 
 

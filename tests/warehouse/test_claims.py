@@ -15,10 +15,10 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.features import conf_value
 from kafka_clientinfo.warehouse import claims, ddl
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.claims import Claims
+from kafka_clientinfo.warehouse.claims import Claims, first_unended, run_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import SPECS, fact, facts, rows_of
+from .tiny import SPECS, committed, event, events, run
 
 OVERTAKEN = "another run has written"
 
@@ -43,13 +43,6 @@ def root(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(request.param))
 
 
-def run(spark: Any, root: str) -> Warehouse:
-    """A run that holds no lock, and has opened the warehouse."""
-    lake = Warehouse(spark, root, False, SPECS)
-    lake.open()
-    return lake
-
-
 @contextmanager
 def refused_where_not_numbered() -> Iterator[None]:
     """A MERGE or DELETE of an overtaken run: Delta passes over it; on serverless compute the run itself refuses it."""
@@ -57,158 +50,120 @@ def refused_where_not_numbered() -> Iterator[None]:
         yield
 
 
-def event(spark: Any, name: str) -> Any:
-    return rows_of(spark, "events", (name,))
-
-
-def events(lake: Warehouse) -> list[str]:
-    return sorted(row[0] for row in lake.read("events").collect())
-
-
-def test_of_two_that_have_seen_the_same_one_claims(spark: Any, root: str) -> None:
+def test_of_two_that_begin_at_once_one_commits(spark: Any, root: str) -> None:
     one, other = run(spark, root), run(spark, root)
-    one.claim()
+    one.append("events", event(spark, "one"), expected=1)
     with pytest.raises(WarehouseError, match=OVERTAKEN):
-        other.claim()
-    one.append("events", event(spark, "one"), "1", expected=1)
-    assert one.count("events") == 1
-    one.update_state(built_with="one")
-    assert events(one) == ["one"]
+        other.append("events", event(spark, "other"))
+    committed(one, built_with="one")
+    assert events(run(spark, root)) == ["one"]
+    assert run(spark, root).state.built_with == "one"
 
 
 @pytest.mark.long
 def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
     one, other = run(spark, str(tmp_path)), run(spark, str(tmp_path))
-    one.append("events", event(spark, "one"), "1")
+    one.append("events", event(spark, "one"))
     with pytest.raises(WarehouseError, match=OVERTAKEN):
-        other.append("events", event(spark, "other"), "2")
+        other.append("events", event(spark, "other"))
+    committed(one)
     assert events(one) == ["one"]
 
 
-@pytest.mark.long
-def test_who_claims_must_have_seen_the_last_commit(spark: Any, root: str) -> None:
-    lake = run(spark, root)
-    ddl.set_properties(spark, lake.table("ingested_files"), {"some.thing": "else"})
-    with pytest.raises(WarehouseError, match=OVERTAKEN):
-        lake.claim()
-
-
-@pytest.mark.long
 def test_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
-    slow = run(spark, root)
-    slow.append("events", event(spark, "kept"), "1")
-    slow.update_state(built_with="slow")
+    committed(run(spark, root, ["kept"]))
+    slow = run(spark, root, ["taken back"])
     quick = run(spark, root)
-    quick.claim()
+    assert events(quick) == ["kept"]
     for write in (slow.append, slow.overwrite, slow.upsert):
-        write("events", event(spark, "late"), "1")
+        write("events", event(spark, "late"))
     with refused_where_not_numbered():
         slow.delete("events", "file_id = 'kept'")
     with pytest.raises(WarehouseError, match=OVERTAKEN):
-        slow.upsert("ingested_files", rows_of(spark, "ingested_files", ("late", None)), "1")
-    with pytest.raises(WarehouseError, match=OVERTAKEN):
-        slow.update_state(built_with="late")
+        committed(slow)
     assert events(quick) == ["kept"]
-    quick.append("events", event(spark, "next"), "2")
-    quick.delete("events", "file_id = 'kept'")
-    quick.upsert("ingested_files", rows_of(spark, "ingested_files", ("next", None)), "2")
-    quick.update_state(built_with="quick")
-    assert events(quick) == ["next"]
-    assert run(spark, root).state.built_with == "quick"
+    quick.append("events", event(spark, "next"))
+    committed(quick)
+    assert events(run(spark, root)) == ["kept", "next"]
 
 
 @pytest.mark.long
 def test_a_merge_is_numbered_too(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_clientinfo.warehouse.ddl.SMALL_TABLE_BYTES", 0)
     slow = run(spark, root)
-    slow.upsert("events", event(spark, "first"), "1")
-    slow.upsert("events", event(spark, "second"), "2")
+    slow.upsert("events", event(spark, "first"))
+    slow.upsert("events", event(spark, "second"))
     assert events(slow) == ["first", "second"]
     quick = run(spark, root)
-    quick.claim()
     with refused_where_not_numbered():
-        slow.upsert("events", event(spark, "late"), "1")
-    assert events(quick) == ["first", "second"]
+        slow.upsert("events", event(spark, "late"))
+    assert events(quick) == []
     assert conf_value(spark, "spark.databricks.delta.write.txnVersion") is None
 
 
 @pytest.mark.long
-def test_a_command_that_cannot_be_numbered_is_refused(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def refused(spark: Any, conf: Mapping[str, str]) -> Iterator[None]:
-        raise RuntimeError("[CONFIG_NOT_AVAILABLE]")
-        yield
-
-    monkeypatch.setattr("kafka_clientinfo.warehouse.claims.set_for", refused)
+def test_a_command_that_can_be_neither_named_nor_numbered_is_taken_back_and_refused(
+    spark: Any, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "may_set", lambda *_: False)
+    committed(run(spark, root, ["kept", "too"]))
     slow = run(spark, root)
-    slow.append("events", event(spark, "kept"), "1")
-    slow.delete("events", "file_id = 'other'")
-    run(spark, root).claim()
+    slow.delete("events", "file_id = 'too'")
+    assert events(slow) == ["kept"]
+    quick = run(spark, root)
     with pytest.raises(WarehouseError, match=OVERTAKEN):
         slow.delete("events", "file_id = 'kept'")
-    assert events(slow) == ["kept"]
+    assert events(quick) == ["kept", "too"]
 
 
 def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> None:
-    ledger = run(spark, root).table("ingested_files")
-    before = len(ddl.history(spark, ledger))
+    committed(run(spark, root, ["x"]))
+    runs = run(spark, root).table("runs")
+    before = len(ddl.history(spark, runs))
     run(spark, root)
-    assert len(ddl.history(spark, ledger)) == before
+    assert len(ddl.history(spark, runs)) == before
 
 
 @pytest.mark.long
 def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
-    lake = Warehouse(spark, folder, True, SPECS)
-    lake.open()
-    for number in range(2):
-        lake.append("events", event(spark, str(number)), "1")
-    lake.upsert("facts", facts(spark, fact("x")), "1")
-    lake.update_state(built_with="1")
+    lake = run(spark, folder, ["0", "1"], locked=True)
+    committed(lake)
     assert events(lake) == ["0", "1"]
     for name in SPECS:
         texts = [row["userMetadata"] or "" for row in ddl.history(spark, lake.table(name))]
         assert not any(text.startswith("claim") for text in texts)
 
 
-@pytest.mark.long
-def test_an_old_claim_is_found_after_many_commits(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_clientinfo.warehouse.ddl.RECENT", 2)
-    lake = run(spark, root)
-    for number in range(3):
-        lake.update_state(built_with=str(number))
+def test_commits_are_told_by_their_names() -> None:
+    names = ["run 12", "run 12 ", "end of run 12", "claim of run 12 by ab", "batch", "", None]
+    assert [run_of(name) for name in names] == [12, None, None, None, None, None, None]
 
 
-@pytest.mark.long
-def test_the_batch_is_found_after_a_claim(spark: Any, root: str) -> None:
-    run(spark, root).append("events", event(spark, "x"), "first")
-    lake = run(spark, root)
-    lake.claim()
-    assert lake.last_batch("events") == "first"
+HISTORIES: dict[str, tuple[list[str | None], int | None]] = {
+    "none": ([], None),
+    "of the last run": (["run 3"], None),
+    "of a run that did not end": (["run 4", "run 3"], 1),
+    "of several, one of which took back what the other left": (["run 5", "run 5", "run 4", None, "run 2"], 2),
+    "of somebody else after it": (["OPTIMIZE", None, "run 4", "run 3"], 1),
+    "of a release without runs": (["batch", "other"], None),
+    "of it, before any other": (["run 4", "run 4"], 0),
+    "a claim, which changes nothing": (["claim of run 4 by ab", "run 3"], None),
+}
 
 
-def test_a_claim_is_above_every_commit_of_an_earlier_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Claims, "_commit_nothing", lambda self, name, number: None)
-
-    def claimed(version: int) -> Claims:
-        claim, versions = Claims(None, Address("/lake"), False), iter((version, version + 1))  # type: ignore[arg-type]
-        commit = {"userMetadata": claim._token}
-        monkeypatch.setattr(claims, "history", lambda *_: [commit | {"version": next(versions)}])
-        claim.claim([])
-        return claim
-
-    first, second = claimed(4), claimed(5)
-    commits = [int(first.options("events")["txnVersion"]) for _ in range(1000)]
-    assert first.number is not None
-    assert second.number is not None
-    assert [first.number, *commits, second.number] == sorted({first.number, *commits, second.number})
-    assert int(first.options("facts")["txnVersion"]) == commits[0]
+@pytest.mark.parametrize("name", HISTORIES)
+def test_the_first_commit_of_a_run_that_did_not_end_is_found(name: str) -> None:
+    newest_first, first = HISTORIES[name]
+    versions = range(len(newest_first) - 1, -1, -1)
+    commits: Any = [{"version": v, "userMetadata": text} for v, text in zip(versions, newest_first, strict=True)]
+    assert first_unended(commits, 3) == first
 
 
 class Delta:
     """The logs of two tables, without a session: a commit with a number that is not higher than all before is passed over."""
 
     def __init__(self) -> None:
-        self.commits: dict[str, list[dict[str, Any]]] = {LEDGER: [], EVENTS: []}
+        self.commits: dict[str, list[dict[str, Any]]] = {RUNS: [], EVENTS: []}
         self.read, self.errors = self, dict[str, Exception]()
         for table in self.commits:
             self.commit(table)
@@ -239,50 +194,56 @@ class Delta:
     def late_write(self, claim: Claims) -> int:
         """Write to both tables as a run does; return how many of these commits stand."""
         before = sum(map(len, self.commits.values()))
-        for name in ("ingested_files", "events"):
-            self.commit(f"delta.`/lake/{name}`", int(claim.options(name)["txnVersion"]), "batch")
+        for name in ("runs", "events"):
+            given = claim.options(name)
+            self.commit(f"delta.`/lake/{name}`", int(given["txnVersion"]), given["userMetadata"])
         return sum(map(len, self.commits.values())) - before
 
 
-LEDGER, EVENTS = "delta.`/lake/ingested_files`", "delta.`/lake/events`"
+RUNS, EVENTS = "delta.`/lake/runs`", "delta.`/lake/events`"
 
 
-def noted(delta: Delta, locked: bool = False) -> Claims:
-    claim = Claims(delta, Address("/lake"), locked)  # type: ignore[arg-type]
-    claim.note_version()
+def begun(delta: Delta, last: int = 0) -> Claims:
+    claim = Claims(delta, Address("/lake"), False)  # type: ignore[arg-type]
+    claim.begin(last, True)
     return claim
 
 
 def test_the_later_claim_stands_and_the_earlier_run_is_refused() -> None:
     delta = Delta()
-    one, other = noted(delta), noted(delta)
-    one.check()
-    assert one.options("events") == {}
+    one, other = begun(delta), begun(delta)
+    assert (one.number, other.number, one.has_unended) == (1, 1, False)
     one.claim(["events"])
     with pytest.raises(WarehouseError, match=rf"^{OVERTAKEN} to /lake meanwhile; run again, one after the other$"):
         other.claim(["events"])
-    assert (other.number, [len(commits) for commits in delta.commits.values()]) == (None, [2, 2])
+    assert [len(commits) for commits in delta.commits.values()] == [2, 1]
     one.check()
     assert delta.late_write(one) == 2
-    one.check()
-    later = noted(delta)
-    one.check()
+    later = begun(delta)
+    assert (later.number, later.has_unended) == (2, True)
     later.claim(["events"])
     later.check()
     with pytest.raises(WarehouseError, match=OVERTAKEN):
         one.check()
     assert (delta.late_write(one), delta.late_write(later), delta.late_write(one)) == (0, 2, 0)
-
-
-@pytest.mark.parametrize("text", [None, "batch", "claim of another"])
-def test_a_run_that_missed_a_commit_claims_no_table(text: str | None) -> None:
-    """Not even for an instant: a run that goes on would be kept from writing there."""
-    delta = Delta()
-    late = noted(delta)
-    delta.commit(LEDGER, text=text)
     with pytest.raises(WarehouseError, match=OVERTAKEN):
-        late.claim(["events"])
-    assert (late.number, len(delta.commits[EVENTS])) == (None, 1)
+        later.check_ended()
+    given = later.end()
+    delta.commit(RUNS, int(given["txnVersion"]), given["userMetadata"])
+    later.check_ended()
+    assert (begun(delta, 2).number, begun(delta, 2).has_unended) == (3, False)
+
+
+def test_a_claim_is_above_every_commit_of_an_earlier_run() -> None:
+    delta = Delta()
+    first = begun(delta)
+    first.claim([])
+    second = begun(delta)
+    second.claim([])
+    commits = [int(first.options("events")["txnVersion"]) for _ in range(1000)]
+    claimed = [commit["number"] for commit in delta.commits[RUNS][1:]]
+    assert [claimed[0], *commits, claimed[1]] == sorted({claimed[0], *commits, claimed[1]})
+    assert int(first.options("facts")["txnVersion"]) == commits[0]
 
 
 class ConcurrentTransactionException(Exception):
@@ -298,29 +259,31 @@ class ConcurrentTransactionException(Exception):
         (RuntimeError("No space left on device"), False),
     ],
 )
-@pytest.mark.parametrize("table", [LEDGER, EVENTS])
+@pytest.mark.parametrize("table", [RUNS, EVENTS])
 def test_a_claim_that_another_commit_gets_ahead_of_is_refused(table: str, error: Exception, is_overtaken: bool) -> None:
     delta = Delta()
-    claim = noted(delta)
+    begun(delta).claim([])  # a run that does not end, so that all tables are claimed
+    claim = begun(delta)
     delta.errors[table] = error
-    with pytest.raises(
-        WarehouseError if is_overtaken else RuntimeError, match=OVERTAKEN if is_overtaken else "No space"
-    ):
+    expected = WarehouseError if is_overtaken else RuntimeError
+    with pytest.raises(expected, match=OVERTAKEN if is_overtaken else "No space"):
         claim.claim(["events"])
-    assert claim.number is None
 
 
 def test_under_a_lock_no_table_is_asked() -> None:
     claim = Claims(None, Address("/lake"), True)  # type: ignore[arg-type]
-    claim.note_version()
+    claim.begin(4, False)
+    claim.is_named = True
     claim.check()
+    claim.claim(["events"])
+    claim.check_ended()
     with claim.command("events"):
-        assert claim.options("events") == {}
+        assert claim.options("events") == {"userMetadata": "run 5"}
 
 
 def test_commands_of_threads_are_numbered_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The session has one conf: each would take the other's number, and Delta would pass over one of them."""
-    claim, conf, seen = noted(Delta()), dict[str, str](), list[dict[str, str]]()
+    claim, conf, seen = begun(Delta()), dict[str, str](), list[dict[str, str]]()
     began, go = Event(), Event()
 
     @contextmanager
@@ -330,6 +293,8 @@ def test_commands_of_threads_are_numbered_one_after_the_other(monkeypatch: pytes
         conf.clear()
 
     monkeypatch.setattr(claims, "set_for", set_for)
+    monkeypatch.setattr(claims, "may_set", lambda *_: True)
+    claim.is_named = True
     claim.claim(["events"])
 
     def run_command() -> None:
@@ -348,19 +313,3 @@ def test_commands_of_threads_are_numbered_one_after_the_other(monkeypatch: pytes
     assert [entries[f"{prefix}.txnAppId"] for entries in seen] == ["kafka_clientinfo"] * 2
     assert [int(entries[f"{prefix}.txnVersion"]) for entries in seen] == [1_000_001, 1_000_002]
     assert conf == {}
-
-
-def test_where_a_command_cannot_be_numbered_the_claim_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("[CONFIG_NOT_AVAILABLE]")
-
-    monkeypatch.setattr(claims, "set_for", refuse)
-    delta, done = Delta(), list[str]()
-    claim = noted(delta)
-    claim.claim([])
-    with claim.command("events"):
-        done.append("deleted")
-    noted(delta).claim([])
-    with pytest.raises(WarehouseError, match=OVERTAKEN), claim.command("events"):
-        done.append("deleted late")
-    assert done == ["deleted"]

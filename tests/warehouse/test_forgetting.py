@@ -1,4 +1,4 @@
-"""Rows of a forgotten cluster leave all tables, wherever a run is killed; no other row does."""
+"""Rows of a forgotten cluster leave all tables, and no other row does."""
 
 import shutil
 from datetime import timedelta
@@ -9,12 +9,11 @@ import pytest
 
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import parse_spec
-from kafka_clientinfo.warehouse.forgetting import finish_removal, remove_cluster
+from kafka_clientinfo.tables.spec import parse_spec, table_spec
+from kafka_clientinfo.warehouse.forgetting import remove_cluster
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .test_retention import kill_at
-from .tiny import AT
+from .tiny import AT, committed
 
 PLACE = {"file_id": "string", "byte_offset": "bigint"}
 COLUMNS = {
@@ -66,23 +65,25 @@ def spec(name: str) -> Any:
         f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\nrequired = {str(c == "cluster").lower()}\n'
         for c, t in COLUMNS[name].items()
     )
-    mode = "part" if name == "connections" else "append"
+    mode = {"connections": "part", "ingested_files": "file"}.get(name, "append")
     key = "connection_id" if name == "connections" else "file_id"
     return parse_spec(
         f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\nkey = ["{key}"]\ncluster_by = ["{key}"]\n{columns}'
     )
 
 
-SPECS = {name: spec(name) for name in COLUMNS}
+SPECS = {"runs": table_spec("runs"), **{name: spec(name) for name in COLUMNS}}
 
 
 @pytest.fixture(scope="module")
 def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("forgetting") / "lake"
     made = Warehouse(spark, str(root), True, SPECS)
+    made.open()
     for name, values in ROWS.items():
-        made.append(name, relation_of(spark, values, SPECS[name].ddl), "1")
-    made.update_state(rows=made.rows(), **STATE)
+        ddl = ", ".join(f"{column} {kind}" for column, kind in COLUMNS[name].items())
+        made.append(name, relation_of(spark, values, ddl))
+    committed(made, rows=made.rows(), **STATE)
     return root
 
 
@@ -90,13 +91,15 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lake(spark: Any, built: Path, tmp_path: Path) -> Warehouse:
     """A copy that a test may change."""
     shutil.copytree(built, tmp_path / "lake")
-    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    lake = Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    lake.open()
+    return lake
 
 
 def assert_gone(lake: Warehouse) -> None:
     after = Warehouse(lake.spark, lake.root, True, SPECS)
     state = after.state
-    assert (state.forgetting, state.deleted, state.rows) == (None, STILL_DELETED, LEFT)
+    assert (state.deleted, state.rows) == (STILL_DELETED, LEFT)
     assert state.built_until == AT
     for name in ROWS:
         left = after.read(name).collect()
@@ -106,26 +109,7 @@ def assert_gone(lake: Warehouse) -> None:
 
 def test_a_forgotten_cluster_leaves_all_tables_and_no_other_row_does(lake: Warehouse) -> None:
     assert remove_cluster(lake, WRONG) == DELETED
-    assert_gone(lake)
-    finish_removal(lake)  # nothing is under way
-    assert_gone(lake)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("method", "call"),
-    [("delete", 1), ("delete", 2), ("delete", 3), ("delete_rows", 1), ("delete", 4), ("update_state", 2)],
-)
-def test_a_killed_removal_is_finished_by_the_next_run(
-    lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int
-) -> None:
-    kill_at(lake, monkeypatch, method, call)
-    with pytest.raises(KeyboardInterrupt):
-        remove_cluster(lake, WRONG)
-    other = Warehouse(lake.spark, lake.root, True, SPECS)
-    other.open()
-    assert other.state.is_deleting
-    finish_removal(other)
+    committed(lake)
     assert_gone(lake)
 
 

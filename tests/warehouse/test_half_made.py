@@ -17,7 +17,7 @@ from kafka_clientinfo.warehouse.table_log import damage, is_made, is_table
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.amounts import one_in
 
-from .tiny import AT, SPECS, fact, facts
+from .tiny import AT, SPECS, committed, fact, facts, run
 
 FIRST, SECOND = f"{0:020}.json", f"{1:020}.json"
 State = Callable[[Path, list[str]], None]
@@ -107,7 +107,7 @@ def test_what_is_half_made_is_made_again(
             assert lake.count("facts") == 0
             kept = sorted(path.name for path in root.glob("facts.half-made-1/*"))
             assert kept == (["part-00000.snappy.parquet"] if name == "rows without log" else []), name
-    lake.overwrite("facts", facts(spark, fact("x")), "1")
+    lake.overwrite("facts", facts(spark, fact("x")))
     assert lake.count("facts") == 1
 
 
@@ -145,8 +145,7 @@ def test_a_table_that_has_held_rows_is_never_made_again(
     spark: Any, tmp_path: Path, break_log: Callable[[Path], object], says: str
 ) -> None:
     made = Warehouse(spark, str(tmp_path / "made"), True, SPECS)
-    made.append("facts", facts(spark, fact("x")), "1")
-    made.append("facts", facts(spark, fact("y")), "2")
+    made.append("facts", facts(spark, fact("x")))
     root = tmp_path / "lake"
     shutil.copytree(made.root, root)
     log = root / "facts" / "_delta_log"
@@ -177,7 +176,7 @@ def test_a_checkpoint_that_is_cut_off_is_named_and_commits_before_it_may_be_anyt
 def overwrite(spark: Any, root: Path, locked: bool) -> None:
     lake = Warehouse(spark, str(root), locked, SPECS)
     lake.open()
-    lake.overwrite("facts", facts(spark, fact("y")), "2")
+    lake.overwrite("facts", facts(spark, fact("y")))
 
 
 def test_a_first_commit_with_rows_is_no_half_made_table(tmp_path: Path, lines: list[str]) -> None:
@@ -192,11 +191,10 @@ def test_a_derived_table_that_a_write_has_made_is_made_anew(spark: Any, tmp_path
     lake = Warehouse(spark, str(tmp_path), True, SPECS)
     lake.open()
     facts(spark, fact("x")).write.format("delta").save(str(tmp_path / "facts"))
-    lake.update_state(built_until=AT, rows={"facts": 1})
-    again = Warehouse(spark, str(tmp_path), True, SPECS)
-    again.open()
+    committed(lake, built_until=AT, rows={"facts": 1})
+    again = run(spark, tmp_path, locked=True)
     assert again.state.built_until is None
-    again.overwrite("facts", facts(spark, fact("x")), "1")
+    again.overwrite("facts", facts(spark, fact("x")))
     assert_as_declared(spark, again)
     once_more = Warehouse(spark, str(tmp_path), True, SPECS)
     once_more.open()

@@ -21,16 +21,19 @@ from kafka_clientinfo.warehouse.locks import exclusive, is_at_work
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_second_run_waits_and_then_says_why_it_stops(tmp_path: Path) -> None:
-    said: list[str] = []
+WAITING = "waiting for another run on this warehouse"
+
+
+def test_a_second_run_waits_and_then_says_why_it_stops(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "kafka_clientinfo")
     busy = pytest.raises(WarehouseError, match="another run is at work")
-    with exclusive(str(tmp_path), 1), busy, exclusive(str(tmp_path), 0.2, said.append):
+    with exclusive(str(tmp_path), 1), busy, exclusive(str(tmp_path), 0.2):
         pass
-    assert said == ["waiting for another run on this warehouse"]
+    assert caplog.messages == [WAITING]
     told = pytest.raises(WarehouseError, match=r"another run is at work on \S+; wait for it")
-    with exclusive(str(tmp_path), 1), told, exclusive(str(tmp_path), 0, said.append):
+    with exclusive(str(tmp_path), 1), told, exclusive(str(tmp_path), 0):
         pass
-    assert len(said) == 1
+    assert caplog.messages == [WAITING]
 
 
 def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
@@ -63,7 +66,7 @@ def test_a_lock_that_the_jvm_cannot_write_has_the_reason(tmp_path: Path, reason:
         raise RuntimeError(f"An error occurred.\n: java.io.FileNotFoundException: {path} ({reason})\n\tat java.base/x")
 
     jvm = SimpleNamespace(java=SimpleNamespace(io=SimpleNamespace(FileOutputStream=refuse)))
-    lock = locks._held_by_jvm(tmp_path / "lock", locks._Patience(str(tmp_path), 1, None), jvm)
+    lock = locks._held_by_jvm(tmp_path / "lock", locks._Patience(str(tmp_path), 1), jvm)
     with pytest.raises(WarehouseError, match=f"Spark's JVM cannot write: {said.format(tmp_path / 'lock')}"), lock:
         pass
 
@@ -158,22 +161,22 @@ def test_the_session_tells_whether_a_folder_is_this_machines(spark, tmp_path: Pa
         (["busy"] * 9, 0, "", 0, 0),
     ],
 )
-@pytest.mark.parametrize("is_shown", [True, False])
 def test_a_lock_is_waited_for_until_the_time_is_over(
     outcomes: list[str],
     wait_seconds: float,
     is_held: bool | str,
     naps: int,
     said: int,
-    is_shown: bool,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    clock, texts = [100.0], list[str]()
+    caplog.set_level("DEBUG", "kafka_clientinfo")
+    clock = [100.0]
     monkeypatch.setattr(locks.time, "monotonic", lambda: 100 + sum(clock[1:]))
     monkeypatch.setattr(locks.time, "sleep", clock.append)
     attempts = iter(outcomes)
     attempt: Callable[[], Any] = lambda: next(attempts)  # noqa: E731
-    patience = locks._Patience("/lake", wait_seconds, texts.append if is_shown else None)
+    patience = locks._Patience("/lake", wait_seconds)
     if isinstance(is_held, bool):
         assert patience.until(attempt) is is_held
     else:
@@ -181,7 +184,7 @@ def test_a_lock_is_waited_for_until_the_time_is_over(
         with pytest.raises(WarehouseError, match=why):
             patience.until(attempt)
     assert clock[1:] == [0.5] * naps
-    assert texts == ["waiting for another run on this warehouse"] * (said and is_shown)
+    assert caplog.messages == [WAITING] * said
 
 
 def test_the_driver_locks_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,12 +247,12 @@ def test_the_jvm_locks_a_file_and_closes_it(answer: object, outcome: bool | None
 
     jvm = SimpleNamespace(java=SimpleNamespace(io=SimpleNamespace(FileOutputStream=stream)))
     busy = pytest.raises(WarehouseError, match="another run is at work")
-    lock = locks._held_by_jvm(tmp_path / "lock", locks._Patience("/lake", 0, None), jvm)
+    lock = locks._held_by_jvm(tmp_path / "lock", locks._Patience("/lake", 0), jvm)
     with busy if outcome is None else nullcontext(), lock as is_held:
         assert is_held is outcome
         assert not channel.closed
     assert (opened, channel.closed) == ([str(tmp_path / "lock")], 1)
-    with locks._held_by_jvm(tmp_path, locks._Patience("/lake", 0, None), None) as is_held:
+    with locks._held_by_jvm(tmp_path, locks._Patience("/lake", 0), None) as is_held:
         assert is_held is False
 
 

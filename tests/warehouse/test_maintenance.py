@@ -19,7 +19,7 @@ from kafka_clientinfo.warehouse.maintenance import maintain
 from kafka_clientinfo.warehouse.state import State, time_text
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, SPECS, fact, facts
+from .tiny import AT, SPECS, committed, fact, facts
 
 
 @pytest.mark.long
@@ -27,15 +27,16 @@ def test_it_compacts_and_tells_what_it_did(spark: Any, tmp_path: Path, monkeypat
     lake = Warehouse(spark, str(tmp_path), True, SPECS)
     lake.create_missing(SPECS)
     for batch in ("a", "b", "c"):
-        lake.append("facts", facts(spark, fact(batch)), batch)
+        lake.append("facts", facts(spark, fact(batch)))
+    committed(lake)
     monkeypatch.setattr(retention, "Warehouse", partial(Warehouse, specs=SPECS))
-    stages: list[str] = []
-    report = maintain(spark, str(tmp_path), progress=stages.append)
-    assert stages == ["prepare", *SPECS]
+    report = maintain(spark, str(tmp_path))
+    assert [*report.seconds] == ["prepare", *SPECS]
     assert (report.retained_from, report.deleted) == (None, {})
     tables = {table["name"]: table for table in report.tables}
     assert tables.keys() == SPECS.keys()
     assert (tables["facts"]["files_before"], tables["facts"]["files_after"]) == (3, 1)
+    assert [row["command"] for row in lake.read("runs").orderBy("run").collect()] == ["run", "maintain"]
     assert sorted(row["connection_id"] for row in lake.read("facts").collect()) == ["a", "b", "c"]
 
 
@@ -134,6 +135,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         read=lambda name: done.append(("read", name)),
         judged=SimpleNamespace(read=lambda: [] if is_judged else None),
         staging=SimpleNamespace(remove_leftovers=lambda before: done.append(before)),
+        commit=lambda report, settings: done.append((report.command, settings)),
     )
     monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)
     monkeypatch.setattr(maintenance, "read_state", lambda spark, address: lake.state)
@@ -147,16 +149,16 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     changes = lambda name: {("kept", days), (name, 200)} & set(done)  # noqa: E731
     monkeypatch.setattr(maintenance, "_detail", lambda tables, name: AFTER if changes(name) else DETAIL)
     monkeypatch.setattr(maintenance, "_tidy", lambda tables, name, hours: done.append((name, hours)) or DONE)
-    said: list[str] = []
     chosen = Settings(retention_days=days, vacuum_hours=200)
-    report = maintain(None, "/lake", chosen, said.append)  # type: ignore[arg-type]
+    report = maintain(None, "/lake", chosen)  # type: ignore[arg-type]
     before = done.pop()
     assert timedelta(0) <= datetime.now(UTC) - before - timedelta(hours=patience) < timedelta(minutes=10)
-    kept = [("kept", days)] if days else []
+    # Committed before files are deleted, to which it could no longer be taken back.
+    kept = [*([("kept", days)] if days else []), ("maintain", chosen.fingerprint())]
     names = ["facts", "sums", *[JUDGED] * is_judged]
     tidied = [(name, 200) for name in names]
     assert done == [planned, ("made", "facts", "sums"), ("read", "facts"), ("read", "sums"), *kept, *tidied]
-    assert (said, list(report.seconds)) == (stages, stages)
+    assert list(report.seconds) == stages
     assert report.retained_from == time_text(AT)
     assert report.deleted == ({"facts": 4} if days else {})
     sizes = {"files_before": 2, "files_after": 1, "bytes_before": 70, "bytes_after": 35}
@@ -177,7 +179,7 @@ def test_files_that_a_reader_may_need_are_kept(
     monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)
     monkeypatch.setattr(maintenance, "read_state", lambda spark, address: None)
     refused = pytest.raises(ConfigError, match=f"vacuum_hours is {hours}: .* give 168 or more, or, if nothing else")
-    with refused if is_refused else pytest.raises(WarehouseError, match="/lake has no table ingested_files"):
+    with refused if is_refused else pytest.raises(WarehouseError, match="/lake holds no run that ended"):
         maintain(None, "/lake", Settings(vacuum_hours=hours))  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ from kafka_clientinfo.warehouse.state import LEDGER
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, SPECS, fact, facts
+from .tiny import AT, SPECS, committed, fact, facts
 
 Specs = dict[str, TableSpec]
 NOTE = Column("note", "string", 'What was noted; it\'s "new"')
@@ -37,21 +37,21 @@ def with_types(name: str, kind: str) -> Specs:
 def of_release(spark: Any, root: str, specs: Specs) -> Warehouse:
     lake = Warehouse(spark, root, True, specs)
     lake.open()
-    return lake
+    lake.mend()
+    return committed(lake) if lake.has_written else lake
 
 
 def filled(spark: Any, root: str) -> Warehouse:
-    lake = of_release(spark, root, SPECS)
+    lake = Warehouse(spark, root, "/" in root, SPECS)
+    lake.open()
     lake.create_missing([LEDGER])
-    lake.append("facts", facts(spark, fact("x")), "1")
-    lake.append("events", spark.sql("SELECT 'f' AS file_id"), "1")
+    lake.append("facts", facts(spark, fact("x")))
+    lake.append("events", spark.sql("SELECT 'f' AS file_id"))
     lake.append(
         "sums",
         spark.sql(f"SELECT 'a' AS name, 'l' AS label, 1L AS answers, timestamp'{AT:%Y-%m-%d}' AS last_seen"),
-        "1",
     )
-    lake.update_state(built_until=AT, rows={**lake.rows(), "ingested_files": 0})
-    return lake
+    return committed(lake, built_until=AT, rows={**lake.rows(), "ingested_files": 0})
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,11 @@ def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def root(made: Path, tmp_path: Path) -> str:
     return str(shutil.copytree(made, tmp_path / "lake"))
+
+
+def retained(lake: Warehouse) -> None:
+    lake.open()
+    committed(lake, retained_from=AT)
 
 
 def unlike(spark: Any, lake: Warehouse) -> dict[str, list[str]]:
@@ -83,11 +88,11 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
     specs["events"] = replace(specs["events"], checks=(("named", "file_id <> ''"),))
 
     reading = Warehouse(spark, root, True, specs)
-    assert [tuple(row) for row in reading.read("events").collect()] == [("f", None)], "read as it is, before any run"
+    assert [tuple(row) for row in reading.read("events").collect()] == [("f", 1, None)], "read as it is, before any run"
     lake = of_release(spark, root, specs)
     lake.create_missing(specs)
     assert unlike(spark, lake) == {}
-    assert [tuple(row) for row in lake.read("events").collect()] == [(None, "f")], "in the declared order"
+    assert [tuple(row) for row in lake.read("events").collect()] == [(None, "f", 1)], "in the declared order"
     assert {field.name: field.metadata["comment"] for field in lake.read("events").schema}["note"] == NOTE.comment
     assert (lake.count("facts"), lake.count("sums")) == (0, 1)
     assert (lake.state.built_until, lake.state.rows.get("facts"), lake.state.rows["sums"]) == (None, None, 1)
@@ -115,7 +120,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 ) -> None:
     before = Warehouse(spark, root, True, SPECS)
     if is_retained:
-        before.update_state(retained_from=AT)
+        retained(before)
     specs = {name: replace(spec, cluster_by=("file_id",)) if name == LEDGER else spec for name, spec in specs.items()}
     versions = [ddl.history(spark, before.table(name), 1)[0]["version"] for name in SPECS]
     with pytest.raises(WarehouseError, match=f"made by an earlier release, and .*{why}.*; read it with that release"):
@@ -124,7 +129,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 
 
 def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root: str) -> None:
-    Warehouse(spark, root, True, SPECS).update_state(retained_from=AT)
+    retained(Warehouse(spark, root, True, SPECS))
     lake = of_release(spark, root, with_columns("facts", NOTE, at=7))
     assert unlike(spark, lake) == {}
     assert [row["note"] for row in lake.read("facts").collect()] == [None]
@@ -161,10 +166,11 @@ def test_a_migration_that_was_killed_is_taken_up_again(
     lake = Warehouse(spark, root, True, specs)
     with monkeypatch.context() as killed:
         killed.setattr(type(spark), "sql", until_killed(type(spark).sql))
-        killed.setattr(lake, "update_state", until_killed(lake.update_state))
+        killed.setattr(lake, "note", until_killed(lake.note))
         killed.setattr(migration, "remove_folder", until_killed(migration.remove_folder))
-        with pytest.raises(KilledError):
-            lake.open()
+        lake.open()
+        with pytest.raises(KilledError), lake.named():
+            lake.mend()
     assert before.state.declared != declared_by(specs)
     again = of_release(spark, root, specs)
     again.create_missing(specs)

@@ -1,42 +1,50 @@
 """Stages of a run: what each takes, that it is named as it begins, and how a terminal shows it."""
 
-from dataclasses import InitVar, dataclass, field
+import logging
+from dataclasses import dataclass, field
 from io import StringIO
 
 import pytest
 
 from kafka_clientinfo.warehouse import progress
-from kafka_clientinfo.warehouse.progress import Progress, ProgressLine, Stages
+from kafka_clientinfo.warehouse.progress import ProgressLine, Stages, log, say
 
 
 @dataclass
 class Report(Stages):
-    progress: InitVar[Progress | None]
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_the_parts_of_a_stage_are_summed_up(is_told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_of_a_stage_are_summed_up_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "kafka_clientinfo")
     clock = iter([10.0, 10.5, 20.0, 20.2504, 30.0, 31.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    said: list[str] = []
-    report = Report(said.append if is_told else None)
+    report = Report()
     for name in ("read", "write", "read"):
         with report.stage(name):
-            assert not is_told or said[-1] == name
+            assert caplog.messages[-1] == name
     assert report.seconds == {"read": 1.5, "write": 0.25}
-    assert said == ["read", "write", "read"] * is_told
+    assert caplog.messages == ["read", "read took 0.5 s", "write", "write took 0.3 s", "read", "read took 1.0 s"]
+    assert [record.levelname for record in caplog.records] == ["DEBUG", "INFO"] * 3
 
 
 def test_a_line_shows_the_stage_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was there before is erased each time, and a path cannot act on the terminal."""
     clock = iter([100.0, 100.04, 101.5, 1334.56])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(log, "level", logging.DEBUG)
     out = StringIO()
     line = ProgressLine(out)
-    line("read")
-    line.detail("3 of 4")
-    line("write\x1b[2J")
+    log.addHandler(line)
+    try:
+        say("read")
+        say("3 of 4", is_detail=True)
+        log.info("something else")
+        say("write\x1b[2J")
+    finally:
+        log.removeHandler(line)
     line.clear()
     first, *shown = out.getvalue().split("\r\x1b[K")
     assert first == ""
@@ -55,8 +63,8 @@ class Gone(StringIO):
 
 def test_a_run_goes_on_without_its_terminal() -> None:
     line = ProgressLine(Gone())
-    line("read")
-    line.detail("3 of 4")
+    line.emit(logging.makeLogRecord({"stage": "read"}))
+    line.emit(logging.makeLogRecord({"detail": "3 of 4"}))
     line.clear()
 
 
@@ -65,6 +73,6 @@ def test_every_change_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     flushed = []
     monkeypatch.setattr(out, "flush", lambda: flushed.append(out.getvalue()))
     line = ProgressLine(out)
-    line("read")
+    line.emit(logging.makeLogRecord({"stage": "read"}))
     line.clear()
     assert [text.count("\r") for text in flushed] == [1, 2]

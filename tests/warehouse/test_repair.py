@@ -33,7 +33,7 @@ class Tables:
     def create_missing(self, names: Iterable[str]) -> None:
         self.done += [("made", name) for name in names]
 
-    def update_state(self, **changes: Any) -> None:
+    def note(self, **changes: Any) -> None:
         self.state = replace(self.state, **changes)
         self.done.append(changes)
 

@@ -109,7 +109,7 @@ def test_a_merge_finds_rows_by_key_and_passes_over_files_by_their_times() -> Non
     spec = parse_spec("""
 name = "sums"
 comment = "Requests by broker"
-write_mode = "append"
+write_mode = "file"
 key = ["broker", "name"]
 cluster_by = ["broker"]
 columns = [

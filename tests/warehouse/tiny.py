@@ -1,18 +1,21 @@
 """Small tables of no concern, to write into a warehouse."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import parse_spec
+from kafka_clientinfo.tables.spec import parse_spec, table_spec
+from kafka_clientinfo.warehouse.progress import Stages
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 AT = datetime(2026, 11, 21, 2, 45, 9, 935000, tzinfo=UTC)
 
 _TEXTS = {
     "ingested_files": """
 name = "ingested_files"
-comment = "Files; it's committed last"
-write_mode = "append"
+comment = "Files; it's one row per file"
+write_mode = "file"
 key = ["file_id"]
 cluster_by = ["file_id"]
 columns = [
@@ -57,11 +60,47 @@ columns = [
 ]
 """,
 }
-SPECS = {name: parse_spec(text) for name, text in _TEXTS.items()}
+SPECS = {"runs": table_spec("runs"), **{name: parse_spec(text) for name, text in _TEXTS.items()}}
 
 
 def rows_of(spark: Any, name: str, *rows: tuple[Any, ...]) -> Any:
-    return relation_of(spark, rows, SPECS[name].ddl)
+    columns = [column for column in SPECS[name].columns if column.name != "run"]
+    return relation_of(spark, rows, ", ".join(f"`{column.name}` {column.type}" for column in columns))
+
+
+class Report(Stages):
+    """The report of a run that read nothing."""
+
+    command = "run"
+
+    def __init__(self) -> None:
+        self.seconds = {"write": 0.5}
+        self.__post_init__()
+
+
+def run(spark: Any, root: Any, read: Sequence[str] = (), locked: bool = False) -> Warehouse:
+    """A run that has opened a warehouse, and appended some events."""
+    lake = Warehouse(spark, str(root), locked, SPECS)
+    lake.open()
+    lake.mend()
+    for name in read:
+        lake.append("events", event(spark, name))
+    return lake
+
+
+def committed(lake: Warehouse, **changes: Any) -> Warehouse:
+    """End a run."""
+    lake.note(**changes)
+    lake.commit(Report(), "settings")
+    return lake
+
+
+def event(spark: Any, name: str) -> Any:
+    return rows_of(spark, "events", (name,))
+
+
+def events(lake: Warehouse) -> list[str]:
+    return sorted(row["file_id"] for row in lake.read("events").collect())
 
 
 def fact(connection: str, seq: int = 0, requests: int = 1, hours: int = 0) -> tuple[Any, ...]:

@@ -6,10 +6,9 @@ import pytest
 
 from kafka_clientinfo.concerns.api_versions import broker_api_version_parts
 from kafka_clientinfo.protocol import api_name
-from kafka_clientinfo.tables.spec import table_spec
 from tests.asking import asked
 from tests.engines import on
-from tests.frames import START, answered, api_versions, assert_table, at, frame
+from tests.frames import START, answered, api_versions, as_stored, assert_table, at, frame
 
 OLD, NEW = answered((0, 0, 8), (1, 0, 11)), answered((0, 0, 8), (1, 4, 17))
 
@@ -72,15 +71,14 @@ EXPECTED = [
 ]
 
 
-COLUMNS = table_spec("broker_api_version_parts").column_names
-
-
 @pytest.mark.kip("KIP-35", 3, 13)
 def test_it_keeps_each_range_with_its_time(rules_session: Any) -> None:
     """A refusal, a missing answer and a body that is no JSON advertise nothing."""
     with on(rules_session):
         parts = [
-            broker_api_version_parts.transform(frame(rules_session, "requests", rows)).select(*COLUMNS)
+            as_stored(
+                broker_api_version_parts.transform(frame(rules_session, "requests", rows)), "broker_api_version_parts"
+            )
             for rows in (REQUESTS[::2], REQUESTS[1::2])
         ]
         both = parts[0].unionByName(parts[1])

@@ -1,0 +1,138 @@
+"""Reads the tables and views of one warehouse with Spark, and its state."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..errors import WarehouseError
+from ..tables.spec import RUNS, TableSpec, table_specs
+from ..tables.views import SPARK, ViewSettings, definition, ended_runs_only, is_view, not_a_table
+from . import ddl
+from .address import address_in, root_of
+from .commit import snapshot
+from .migration import declared_by
+from .state import LEDGER, State, read_state
+from .stores import unless_not_made
+from .table_layout import StoredColumn, check_readable, columns_of, nulls_for
+from .table_log import is_made
+
+
+class Reader:
+    """Delta tables, one per declared table, in a folder or in a schema of a catalog.
+
+    Args:
+        spark: a session with Delta.
+        root: folder or URI with the tables as subfolders; or catalog.schema.
+        locked: whether no other run writes meanwhile, as this one holds a lock.
+        specs: the tables by name; all declared ones if None.
+
+    Attributes:
+        locked: as given.
+        address: where the tables are stored.
+    """
+
+    def __init__(
+        self, spark: SparkSession, root: str | Path, locked: bool = False, specs: Mapping[str, TableSpec] | None = None
+    ) -> None:
+        self.spark = spark
+        self.locked = locked
+        self.address = address_in(spark, root_of(root))
+        self.specs = table_specs() if specs is None else specs
+        self._new_state = State(declared=declared_by(self.specs))
+        self._state: State | None = None
+        self._existing: set[str] = set()
+
+    @property
+    def root(self) -> str:
+        """The location of the tables, for messages."""
+        return self.address.root
+
+    def table(self, name: str) -> str:
+        """Return the name of a table in SQL."""
+        return self.address.table(name)
+
+    def spec(self, name: str) -> TableSpec:
+        """Return the declaration of a table.
+
+        Raises:
+            WarehouseError: no such table is declared.
+        """
+        if name not in self.specs:
+            raise WarehouseError(not_a_table(name, self.specs))
+        return self.specs[name]
+
+    def folder(self, name: str) -> Path | None:
+        """Return the table's folder if it is on this machine and no other run writes there, else None."""
+        return self.address.folder / name if self.locked and self.address.folder is not None else None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no run ever wrote; this looks into the local folder only, and is False if unsure."""
+        folders = [self.folder(name) for name in (RUNS, LEDGER)]
+        return not any(folder is None or is_made(folder) for folder in folders)
+
+    @property
+    def state(self) -> State:
+        """The state as this run has read and changed it."""
+        if self._state is None:
+            folder = self.address.folder if self.locked else None
+            self._state = read_state(self.spark, self.address, folder) or self._new_state
+        return self._state
+
+    def exists(self, name: str) -> bool:
+        """Return whether the table exists."""
+        spec = self.spec(name)
+        if name not in self._existing:
+            folder = self.folder(name)
+            if self._load(spec) is not None if folder is None else is_made(folder):
+                self._existing.add(name)
+        return name in self._existing
+
+    def read(self, name: str) -> DataFrame:
+        """Return the table or view as it is now; a table that does not exist has no rows."""
+        if is_view(name):
+            return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
+        spec, rows = self.spec(name), self._load(self.spec(name))
+        if rows is None:
+            return self.spark.sql(ddl.no_rows(spec))
+        nulls = nulls_for(spec, rows.columns)
+        return rows.selectExpr("*", *nulls) if nulls else rows
+
+    def relation(self, name: str) -> str:
+        """Return SQL for the rows of a table or view as they are now.
+
+        Raises:
+            WarehouseError: there is none of that name, or an existing table is not one of this release.
+        """
+        if is_view(name):
+            of_ended_runs = partial(ended_runs_only, relation=self.relation)
+            settings = ViewSettings.stored(self.state.view_settings)
+            return f"(\n{definition(name, SPARK, settings, of_ended_runs)}\n)"
+        spec, rows = self.spec(name), self._load(self.spec(name))
+        if rows is None:
+            return f"({ddl.no_rows(spec)})"
+        nulls = nulls_for(spec, rows.columns)
+        return f"(SELECT {', '.join(['*', *nulls])} FROM {self.table(name)})" if nulls else self.table(name)
+
+    def read_snapshot(self, name: str) -> DataFrame:
+        """Return the table as it is now; later writes do not change the result."""
+        if not self.exists(name):
+            return self.read(name)
+        return snapshot(self.spark, self.table(name), self.folder(name))
+
+    def count(self, name: str) -> int:
+        """Return the number of rows in the table; Delta knows it without reading them."""
+        return self.read(name).count()
+
+    def _load(self, spec: TableSpec) -> DataFrame | None:
+        def load() -> tuple[DataFrame, Mapping[str, StoredColumn]]:
+            rows = self.spark.read.table(self.table(spec.name))
+            return rows, columns_of(rows)  # only this makes Spark Connect look for the table
+
+        if (loaded := unless_not_made(self.address, spec.name, load)) is None:
+            return None
+        rows, columns = loaded
+        check_readable(spec, columns, self.address.location(spec.name))
+        return rows

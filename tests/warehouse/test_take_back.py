@@ -1,0 +1,159 @@
+"""What a run wrote that did not end is taken back by the next one, in every way of writing; what it committed stays."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.warehouse import ddl, repair
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.judged_table import JUDGED
+from kafka_clientinfo.warehouse.state import State
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+from .tiny import AT, SPECS, committed, event, events, fact, facts, rows_of, run, touched
+
+
+@pytest.fixture
+def named() -> Iterator[ExitStack]:
+    """The sessions' confs that name commits, put back after the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(params=["folder", pytest.param("schema", marks=pytest.mark.long)])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "lake") if request.param == "folder" else str(request.getfixturevalue("schema"))
+
+
+def begun(spark: Any, root: str, named: ExitStack) -> Warehouse:
+    """A run as `opened` begins it; a new one after it stands for one that comes after a kill."""
+    named.close()
+    lake = Warehouse(spark, root, "/" in root, SPECS)
+    lake.open()
+    named.enter_context(lake.named())
+    lake.mend()
+    return lake
+
+
+def held(lake: Warehouse) -> dict[str, list[Any]]:
+    names = ("events", "facts", "sums")
+    return {name: sorted(tuple(map(str, row)) for row in lake.read(name).drop("run").collect()) for name in names}
+
+
+def judged(spark: Any) -> Any:
+    return facts(spark, fact("lost")).selectExpr("*", "0L AS seq")
+
+
+def append_and_replace(spark: Any, lake: Warehouse) -> None:
+    lake.append("events", event(spark, "lost"))
+    lake.append("sums", rows_of(spark, "sums", ("lost", "l", 1, AT)))
+    new = facts(spark, fact("x", requests=9), fact("lost"))
+    lake.replace_connections("facts", new, touched(spark, None, "x"), lambda: None)
+
+
+def overwrite_and_delete(spark: Any, lake: Warehouse) -> None:
+    lake.overwrite("facts", facts(spark, fact("lost"), fact("y")))
+    lake.upsert("events", event(spark, "lost"))
+    lake.delete("events", "file_id = 'kept'")
+    lake.delete_rows("facts", facts(spark, fact("y")).select("connection_id"))
+
+
+@pytest.mark.parametrize("small", [0, pytest.param(1 << 40, marks=pytest.mark.long)], ids=["merged", "written whole"])
+def test_what_killed_runs_wrote_is_taken_back_and_what_ended_stays(
+    spark: Any, root: str, small: int, named: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", small)
+    first = begun(spark, root, named)
+    first.append("events", event(spark, "kept"))
+    first.append("facts", facts(spark, fact("x"), fact("y")))
+    committed(first)
+    before = held(first)
+    append_and_replace(spark, begun(spark, root, named))
+    overwrite_and_delete(spark, begun(spark, root, named))  # killed as well, after it took back what the first one left
+    lake = begun(spark, root, named)
+    assert held(lake) == before
+    overwrite_and_delete(spark, lake)
+    committed(lake)
+    after = held(lake)
+    assert held(begun(spark, root, named)) == after != before
+
+
+def test_a_killed_first_run_leaves_a_warehouse_without_rows(spark: Any, root: str, named: ExitStack) -> None:
+    killed = begun(spark, root, named)
+    killed.append("events", event(spark, "lost"))
+    killed.judged.overwrite(judged(spark))
+    lake = begun(spark, root, named)
+    assert (events(lake), lake.judged.read().count(), lake.state.run) == ([], 0, 0)  # type: ignore[union-attr]
+    lake.append("events", event(spark, "kept"))
+    committed(lake)
+    assert events(begun(spark, root, named)) == ["kept"]
+
+
+def test_a_derived_table_that_a_killed_run_made_anew_is_built_again(spark: Any, root: str, named: ExitStack) -> None:
+    first = begun(spark, root, named)
+    first.append("facts", facts(spark, fact("x")))
+    committed(first, built_until=AT, rows={"facts": 1})
+    spark.sql(f"DROP TABLE {first.table('facts')}") if "/" not in root else _remove(Path(root) / "facts")
+    killed = begun(spark, root, named)
+    assert killed.state.built_until is None
+    killed.append("facts", facts(spark, fact("x"), fact("half")))
+    lake = begun(spark, root, named)
+    assert (lake.count("facts"), lake.state.built_until) == (0, None)
+
+
+def _remove(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_what_others_do_to_tables_stays(spark: Any, root: str, named: ExitStack) -> None:
+    """Somebody deletes rows by hand, or compacts: no run of ours did, so that nothing is taken back."""
+    first = begun(spark, root, named)
+    first.append("events", event(spark, "x"))
+    first.append("events", event(spark, "y"))
+    committed(first)
+    named.close()
+    spark.sql(f"DELETE FROM {first.table('events')} WHERE file_id = 'x'")
+    spark.sql(f"OPTIMIZE {first.table('events')}")
+    lake = begun(spark, root, named)
+    assert (events(lake), lake.has_written) == (["y"], False)
+
+
+def test_what_cannot_be_brought_back_is_refused_by_name() -> None:
+    def sql(statement: str) -> Any:
+        raise RuntimeError("[DELTA_MISSING_FILES] part-1 is gone")
+
+    tables: Any = SimpleNamespace(address=Address("/lake"), spark=SimpleNamespace(sql=sql))
+    with pytest.raises(
+        WarehouseError, match=r"^/lake/events holds rows of a run that did not end, and cannot.*is gone"
+    ):
+        repair._bring_back(tables, "events", 3)
+
+
+def test_a_report_of_a_run_without_a_session_is_no_answer_if_one_did_not_end(
+    spark: Any, tmp_path: Path, named: ExitStack
+) -> None:
+    root = str(tmp_path / "lake")
+    committed(run(spark, root, ["x"], locked=True))
+    assert not repair.has_unended(tmp_path / "lake", 1)
+    begun(spark, root, named).judged.overwrite(judged(spark))
+    assert (tmp_path / "lake" / JUDGED).exists()
+    assert repair.has_unended(tmp_path / "lake", 1)
+
+
+def test_the_row_of_a_run_says_what_it_was(spark: Any, tmp_path: Path) -> None:
+    lake = run(spark, str(tmp_path), ["x", "y"], locked=True)
+    committed(lake, built_with="1", rows={"events": 2})
+    (row,) = lake.read("runs").collect()
+    assert (row["run"], row["command"], row["rows_written"], row["seconds"], row["error"]) == (
+        1, "run", {"events": 2}, {"write": 0.5}, None,
+    )  # fmt: skip
+    assert row["began"] <= row["ended"]
+    assert [one["run"] for one in lake.read("events").collect()] == [1, 1]
+    state = Warehouse(spark, str(tmp_path), True, SPECS).state
+    assert state == lake.state == State(run=1, declared=state.declared, built_with="1", rows={"events": 2})
