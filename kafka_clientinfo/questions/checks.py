@@ -37,7 +37,7 @@ CHECKS = {
     ),
     "offsets in files": (
         "no row lies beyond the bytes that were read of its file",
-        "a run broke off: the next `kafka-clientinfo run` on the same logs mends it",
+        "a run broke off: the next `kafka-clientinfo run` takes back what it wrote",
     ),
     "keys": (
         "no two rows of a table have the same key",

@@ -209,7 +209,10 @@ class LocalTables:
 
     def _columns_in(self, file: Path) -> set[str]:
         """Return the columns of a file of rows; it lacks those that its table has got since."""
-        rows = self._duckdb.execute(f"SELECT name FROM parquet_schema({quoted_text(str(file))})").fetchall()
+        try:
+            rows = self._duckdb.execute(f"SELECT name FROM parquet_schema({quoted_text(str(file))})").fetchall()
+        except duckdb.Error as error:
+            raise _unreadable(file.parent, error) from None
         return {name for (name,) in rows}
 
     def _table(self, name: str) -> DeltaTable:

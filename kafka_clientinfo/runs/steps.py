@@ -98,11 +98,7 @@ def steps() -> dict[str, Step]:
 
 def _step(name: str, make: Callable[..., DataFrame]) -> Step:
     given = _parameters(make)
-    spec = table_specs().get(name)
-    # The judged requests are written first, so that a run that breaks off after a part shows it: else the next run would
-    # count the same requests again.
-    first = ("judged_requests",) if spec is not None and spec.write_mode == "part" else ()
-    return Step(name, (*given, *first), lambda relations: make(**{need: relations[need] for need in given}))
+    return Step(name, given, lambda relations: make(**{need: relations[need] for need in given}))
 
 
 def _violations() -> Step:

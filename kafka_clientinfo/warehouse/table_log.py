@@ -134,7 +134,7 @@ def commits(folder: Path) -> Iterator[dict[str, Any]]:
 
 def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | None:
     """Return columns of the rows that were appended last to a table; None if that can't be seen here."""
-    import pyarrow.parquet as pq  # not needed by those who only look whether a table exists
+    import pyarrow.parquet as pq  # not needed by those who only look whether a table exists; its read_table loads pandas
 
     for commit in newest_first(folder):
         actions = _actions(commit.read_bytes())
@@ -146,7 +146,7 @@ def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | 
             with suppress(OSError):  # files that were compacted since may be gone
                 if len(changes) == len(added):  # else rows were removed, as by RESTORE
                     files = [folder / unquote(path) for path in added]
-                    return [row for file in files for row in pq.read_table(file, columns=list(columns)).to_pylist()]
+                    return [row for file in files for row in pq.ParquetFile(file).read(list(columns)).to_pylist()]
             return None
     return None
 

@@ -62,7 +62,7 @@ def make(small: Path, large: Path, connections: int) -> None:
     copies = -(-connections // (count * PER_CLIENT)) * PER_CLIENT
     rows = {name: _replace(large, name, copies, _of_connections) for name in BY_CONNECTION}
     rows |= {name: _replace(large, name, copies // PER_CLIENT, _of_clients) for name in BY_CLIENT}
-    _change_state(large / "ingested_files", rows)
+    _replace(large, "runs", 1, lambda runs, _: _with_state(runs, rows))
     for name, number in rows.items():
         print(f"{number:>12,}  {name}")
 
@@ -150,18 +150,11 @@ def _write_checksum(log: Path, actions: list[dict[str, Any]], version: int) -> N
     (log / f"{version:020d}.crc").write_text(json.dumps(checksum), encoding="utf-8")
 
 
-def _change_state(ledger: Path, rows: dict[str, int]) -> None:
-    """Have the state tell the tables' new numbers of rows."""
-    for commit in sorted((ledger / "_delta_log").glob("*.json"), reverse=True):
-        for line in commit.read_text("utf-8").splitlines():
-            action = json.loads(line)
-            if "metaData" in action:
-                properties = action["metaData"]["configuration"]
-                state = json.loads(properties["kafka_clientinfo.state"])
-                state["rows"] |= rows
-                properties["kafka_clientinfo.state"] = json.dumps(state, sort_keys=True)
-                _commit(ledger, [action], DeltaTable(str(ledger)).version() + 1)
-                return
+def _with_state(runs: pa.Table, numbers: dict[str, int]) -> pa.Table:
+    """Have the state of each run tell the tables' new numbers of rows."""
+    states = [json.loads(text) for text in runs["state"].to_pylist()]
+    texts = [json.dumps({**state, "rows": state["rows"] | numbers}, sort_keys=True) for state in states]
+    return _set(runs, "state", pa.array(texts))
 
 
 def timed(root: Path, repeat: int) -> Iterator[tuple[str, float, float, int]]:

@@ -181,7 +181,7 @@ records of files: ingested_files was altered: restore it, or build a new warehou
 rows of files: rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse
   n=1
 
-offsets in files: a run broke off: the next `kafka-clientinfo run` on the same logs mends it
+offsets in files: a run broke off: the next `kafka-clientinfo run` takes back what it wrote
   n=1
 
 keys: somebody wrote into the table: restore it (RESTORE TABLE)

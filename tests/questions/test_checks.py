@@ -330,7 +330,7 @@ def test_a_check_lists_the_first_findings_and_counts_all() -> None:
 def test_where_there_is_no_warehouse_nothing_is_checked() -> None:
     tables = Small()
     tables.now = None
-    with pytest.raises(WarehouseError, match="/of-no-machine has no table ingested_files; make it with"):
+    with pytest.raises(WarehouseError, match="/of-no-machine holds no run that ended; fill it with"):
         found_in(tables)
 
 

@@ -15,12 +15,12 @@ from kafka_clientinfo.questions.impact import Impact, impact
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.presenter import advice, version_numbers
 from kafka_clientinfo.questions.probable import add_probable, without_a_name
-from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.releases.client_libraries import library_of_behaviour
 from kafka_clientinfo.releases.client_signatures import client_signatures
 from kafka_clientinfo.report.contents import report
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+from tests.report.tables_on_disk import SparkTablesOnDisk
 
 BINDING, SETTING = "confluent-kafka for Python (librdkafka)", "Config.Version, which many programs call version"
 UNNAMED = {"client_software_name": "unknown", "client_software_version": "unknown"}
@@ -152,7 +152,7 @@ def test_many_client_ids_get_the_same_as_few(scope: Scope, result: Impact, monke
 
 @pytest.mark.long
 def test_spark_answers_the_same(scope: Scope, result: Impact, spark: Any) -> None:
-    stored = SparkTables(spark, scope.tables.root)
+    stored = SparkTablesOnDisk(spark, scope.tables.root)
     assert impact(Scope(stored), TARGET).rows == result.rows
     by_table = [[table.dicts() for table in findings(asked, 0)] for asked in (Scope(stored), scope)]
     assert by_table[0] == by_table[1]

@@ -49,7 +49,7 @@ def test_all_checks_come_in_their_order_or_that_of_the_layout_alone(
 ) -> None:
     """No other can be made without the layout; the tables are made up here, so that no session is needed."""
     tables = SimpleNamespace(state=SimpleNamespace(rows={}))
-    monkeypatch.setattr(verification, "Warehouse", lambda spark, warehouse: tables)
+    monkeypatch.setattr(verification, "Reader", lambda spark, warehouse: tables)
     monkeypatch.setattr(verification, "SparkTables", lambda spark, warehouse: tables)
     monkeypatch.setattr(verification, "sized", lambda spark, size: nullcontext())
     monkeypatch.setattr(verification, "quick_checks", lambda asked, warehouse: [check(name, []) for name in quick])

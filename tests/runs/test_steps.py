@@ -41,13 +41,6 @@ def test_the_findings_need_what_the_finders_of_all_concerns_need() -> None:
     }  # fmt: skip
 
 
-def test_parts_are_written_after_the_judged_requests() -> None:
-    """Else a run that breaks off between the two would have its requests counted twice by the next one."""
-    parts = {name for name, spec in table_specs().items() if spec.write_mode == "part"}
-    assert {name for name, step in steps.steps().items() if step.write_mode == "part"} == parts
-    assert all("judged_requests" in steps.steps()[name].needs for name in parts)
-
-
 def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def transform(conections: Any) -> Any:
         return conections
