@@ -6,6 +6,7 @@ from operator import and_
 from string import Formatter
 from typing import Any
 
+from ..logs.principals import FORMS
 from ..tables.dialects import UNSAFE
 from .engine import Column, DataFrame, F
 
@@ -55,6 +56,15 @@ def first_entries_by(key: Column, entries: Column | str, limit: int = LISTED) ->
 def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
     """Return the rows with a key that some of `others` have; null is a value of a key."""
     return _by_keys(rows, others, key, "left_semi")
+
+
+def with_normal_principals(requests: DataFrame) -> DataFrame:
+    """Replace principals that name a connection, a session or a token by the form that their client always has."""
+    principal, normal = F.col("principal"), F.col("principal")
+    for begin, pattern in FORMS:
+        shared = F.regexp_extract("principal", pattern, 1)
+        normal = F.when(principal.startswith(begin) & (shared != ""), shared).otherwise(normal)
+    return requests.withColumn("principal", normal)
 
 
 def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:

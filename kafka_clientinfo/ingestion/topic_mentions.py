@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..logs.principals import normal_principal
 from ..logs.topics.mentions import Mentions
 from ..protocol import UNKNOWN
 from ..tables.spec import MOST_GROUPS
@@ -160,7 +161,7 @@ class TopicCounts:
             return
         operation = "replicate" if said.operation == "fetch" and replica_id is not None else said.operation
         principal, client_id, name, version = who
-        key = (principal, client_id, name or UNKNOWN, version or UNKNOWN, operation, at // _DAY)
+        key = (normal_principal(principal), client_id, name or UNKNOWN, version or UNKNOWN, operation, at // _DAY)
         by_session = False
         if said.session is not None and not said.session.is_fetch:
             self._add(self._sessions.acknowledge((*key[:4], "fetch", key[5]), at, said.session))

@@ -17,6 +17,7 @@ from ..connections.coverage import LOG_POSITIONS, log_positions
 from ..connections.engine import DataFrame
 from ..connections.judged import judged_requests
 from ..connections.table import connections
+from ..connections.texts import with_normal_principals
 from ..connections.violations import violations
 from ..errors import UnknownRelationError
 from ..releases.broker_releases import kafka_release_versions, kafka_releases
@@ -73,7 +74,7 @@ def steps() -> dict[str, Step]:
             "judged_requests",
             ("requests", "log_positions", "judged_before"),
             lambda given: judged_requests(
-                given["requests"], given["log_positions"], concerns(), given["judged_before"]
+                _given(given, "requests"), given["log_positions"], concerns(), given["judged_before"]
             ),
         ),
         "connections": Step(
@@ -98,7 +99,12 @@ def steps() -> dict[str, Step]:
 
 def _step(name: str, make: Callable[..., DataFrame]) -> Step:
     given = _parameters(make)
-    return Step(name, given, lambda relations: make(**{need: relations[need] for need in given}))
+    return Step(name, given, lambda relations: make(**{need: _given(relations, need) for need in given}))
+
+
+def _given(relations: Mapping[str, Any], need: str) -> Any:
+    """Return a relation as steps read it: requests have the principals that they are told apart by."""
+    return with_normal_principals(relations[need]) if need in ("requests", "new_requests") else relations[need]
 
 
 def _violations() -> Step:

@@ -12,7 +12,10 @@ from kafka_clientinfo.connections.texts import (
     merged_texts,
     sentence,
     sorted_texts,
+    with_normal_principals,
 )
+from kafka_clientinfo.logs.principals import normal_principal
+from tests.logs.test_principals import PRINCIPALS
 
 
 @pytest.mark.parametrize(
@@ -54,3 +57,9 @@ def test_a_text_in_a_sentence_is_cut_after_eighty_characters(spark: Any) -> None
     texts = spark.range(1).select(F.lit("x" * 80).alias("short"), F.lit("x" * 81).alias("long"))
     said = texts.select(sentence("{short!r} and {long!r}")).first()[0]
     assert said == f"'{'x' * 80}' and '{'x' * 80}…'"
+
+
+def test_principals_are_cut_as_the_reading_cuts_them(spark: Any) -> None:
+    rows = spark.createDataFrame([(one, one) for one in PRINCIPALS], "logged string, principal string")
+    found = {row["logged"]: row["principal"] for row in with_normal_principals(rows).collect()}
+    assert found == {one: normal_principal(one) for one in PRINCIPALS}

@@ -1,0 +1,30 @@
+"""Who a principal stands for, where it also names a connection, a session or a token.
+
+    logged by                       | as                                                    | stands for
+    --------------------------------|-------------------------------------------------------|---------------------
+    Amazon MSK with IAM             | [IAM]:[arn:aws:…]:[connection]:[uuid]                 | [IAM]:[arn:aws:…]
+    Strimzi's OAuth (KeycloakRBAC…) | OAuthKafkaPrincipal(User:x, groups: …, token: …)      | User:x
+
+Such a principal is another one for each connection, or after each login, so that the logged text would make as many
+clients of one. The table `requests` keeps it.
+"""
+
+import re
+from functools import lru_cache
+
+FORMS = (
+    ("[IAM]:", r"^(\[IAM\]:\[[^\[\]]+\]):\[[^\[\]]*\]:\[[0-9a-fA-F-]{36}\]$"),
+    ("OAuthKafkaPrincipal(", r"^OAuthKafkaPrincipal\((.+), groups: .*, session: -?[0-9]+, token: .*\)$"),
+)
+"""Beginnings of such principals, and patterns for them; what the group matches is the form that all of them share."""
+_KEPT = 10_000
+"""The number of principals that a worker remembers."""
+
+
+@lru_cache(_KEPT)
+def normal_principal(principal: str | None) -> str | None:
+    """Return the part of a principal that is the same on all connections of its client."""
+    for begin, pattern in FORMS:
+        if principal is not None and principal.startswith(begin) and (found := re.search(pattern, principal)):
+            return found[1]
+    return principal
