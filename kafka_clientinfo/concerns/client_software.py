@@ -21,7 +21,7 @@ from ..connections.concern import (
     is_api_versions,
 )
 from ..connections.engine import Column, F
-from ..connections.judged import is_api_versions_success, requests_where
+from ..connections.judged import requests_where
 from ..connections.table import is_exempt, only_of_clients
 from ..connections.texts import any_of, body_text, constant_map, looked_up, sentence, shown, sorted_texts
 from ..protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
@@ -49,8 +49,8 @@ def reads() -> Columns:
 
 
 def earlier() -> Mapping[str, LookBack]:
-    """Take the software that the broker knew after the last accepted ApiVersions request before this one."""
-    return {"software_before": last_before(software_after(), is_api_versions_success())}
+    """Take the software that the broker knew after the last valid ApiVersions request before this one."""
+    return {"software_before": last_before(software_after(), is_registered())}
 
 
 def predicates() -> Columns:
@@ -62,7 +62,7 @@ def predicates() -> Columns:
         F.col("client_software_name").isNotNull(), _software("client_software_name", "client_software_version")
     )
     known = F.coalesce(logged, F.col("software_before"))
-    was_known = is_api_versions_success() & F.coalesce(known["name"] != UNKNOWN, F.lit(False))
+    was_known = is_registered() & F.coalesce(known["name"] != UNKNOWN, F.lit(False))
     after = software_after()
     becomes_known = F.coalesce(after["name"] != UNKNOWN, F.lit(False))
     return {
@@ -86,14 +86,22 @@ def can_name() -> Column:
     return F.col("api_version") >= FIRST_VERSION_WITH_SOFTWARE
 
 
+def is_registered() -> Column:
+    """Return whether a request is an ApiVersions of which the broker takes the software, whatever else it answers.
+
+    It does before it looks at the rest of a valid request, so that one to another cluster counts (4.4, KIP-1242).
+    """
+    return is_api_versions() & F.coalesce(~F.col("error_code").isin(_UNSUPPORTED, _INVALID), F.lit(False))
+
+
 def software_after() -> Column:
-    """Return the software that the broker knows after an accepted ApiVersions request; null for other requests.
+    """Return the software that the broker knows after a valid ApiVersions request; null for other requests.
 
     From v3 on a request names the software; v0 to v2 reset it to unknown.
     """
     unknown = F.struct(F.lit(UNKNOWN).alias("name"), F.lit(UNKNOWN).alias("version"))
     named = _software("sent_software_name", "sent_software_version")
-    return F.when(is_api_versions_success(), F.when(can_name(), named).otherwise(unknown))
+    return F.when(is_registered(), F.when(can_name(), named).otherwise(unknown))
 
 
 def _software(name: str, version: str) -> Column:

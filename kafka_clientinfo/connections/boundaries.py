@@ -52,6 +52,10 @@ _ID_HASH = "id_hash"
 """A hash of `_ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
+ON_ITS_WAY_MICROS = 500_000
+"""A request that begins so soon after an answer may have been sent before its client got it, on any network."""
+BEHIND_MICROS = 10_000
+"""The same of one that waited at the broker for the answer: those that had come take some milliseconds."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
@@ -161,11 +165,15 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
     if has_states:
         sessions = unchanged + F.coalesce(_of_state("session_no"), F.lit(0))
         rows_before = F.coalesce(_of_state("row_no") - 1, F.lit(0))
+    stated_id = F.when(~_leaves_id_out(), F.coalesce("who.client_id", F.lit("")))
+    if has_states:  # the last request may have left it out
+        stated_id = F.coalesce(stated_id, _state("opening.client_id"))
     # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
     hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
     followed = hashed.select(
         "*",
         *(F.lag(name).over(_of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
+        F.last(stated_id, ignorenulls=True).over(_before()).alias("stated_id_before"),
         (F.row_number().over(_of_connection_id()) + rows_before).alias("row_no"),
         heard_until.alias("heard_until"),
     )
@@ -238,6 +246,20 @@ def first_up_to_now(value: Column) -> LookBack:
     return LookBack(over_requests)
 
 
+def came_after(answered_at: Column, on_its_way_micros: int) -> Column:
+    """Return whether the sender of a request may have known an earlier answer to the connection.
+
+    Requests may be sent before the answers to others come. The broker takes up the next one when it has written the answer,
+    so one that was on its way begins right after it, or later by the time that the network takes.
+
+    Args:
+        answered_at: when the earlier request was logged; null if there is none.
+        on_its_way_micros: how long after that a request may still be one that was sent before.
+    """
+    waited = F.unix_micros("started_at") - F.unix_micros(answered_at)
+    return F.coalesce(waited > on_its_way_micros, F.lit(False))
+
+
 def _of_connection_id() -> WindowSpec:
     return Window.partitionBy(_ID_HASH, *_ID).orderBy(*LOG_POSITION)
 
@@ -289,26 +311,29 @@ def _other_client() -> Column:
     """Return whether the client id differs from the one before and the correlation id does not rise.
 
     With header v3 a client may leave its id out after the first request (KIP-1313); logs then show null or an empty
-    text. If it states the id again, with the same correlation id, that does not show another client.
+    text. So an id is compared with the last one that was stated.
     """
-    left_out = has_header_v3() & (F.coalesce(F.col("who.client_id"), F.lit("")) == "")
-    was_left_out = has_header_v3("header_version_before") & (F.coalesce(_of_previous("client_id"), F.lit("")) == "")
-    repeats = F.col("correlation_id") == _of_previous("correlation_id")
-    return _starts_over() & _differs("client_id") & ~left_out & ~(was_left_out & repeats)
+    differs = F.coalesce(F.col("who.client_id"), F.lit("")) != F.col("stated_id_before")
+    return _starts_over() & F.coalesce(differs, F.lit(False)) & ~_leaves_id_out()
+
+
+def _leaves_id_out() -> Column:
+    return has_header_v3() & (F.coalesce(F.col("who.client_id"), F.lit("")) == "")
 
 
 def _software_contradicts() -> Column:
     """Return whether the software name shows that another connection began (KIP-511).
 
     It does in two cases: a known name has changed, although the request before is no ApiVersions that may change it; or
-    the request before is an accepted ApiVersions that states another name. A refused ApiVersions, or one below v3,
-    resets the name, and an accepted one from v3 on sets it; if no response is logged, either is possible.
+    the request before is an accepted ApiVersions that states another name. An ApiVersions of a version that is refused, or
+    below v3, resets the name, and a valid one from v3 on sets it; if no response is logged, either is possible.
     """
     known_before = _of_previous("client_software_name") != UNKNOWN
     states_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
     error = _of_previous("error_code")  # null if no response is logged
     may_reset = ~states_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
-    may_set = states_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
+    refusals = (int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST))
+    may_set = states_name & F.coalesce(~error.isin(*refusals), F.lit(True))
     # null if the request states no name or the record has none; "unknown" is a name like others
     is_stated = F.col("who.client_software_name") == _of_previous(STATED_SOFTWARE)
     contradicts = states_name & (error == int(ErrorCode.NONE)) & ~is_stated

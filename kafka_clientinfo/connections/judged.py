@@ -17,12 +17,14 @@ from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ErrorCode
 from ..tables.spec import CONNECTION_ID_KEY
 from .boundaries import (
+    BEHIND_MICROS,
     ID_NUMBERS,
     IN_PERIOD,
     STATE,
     STATED_SOFTWARE,
     UNCHANGED,
     as_requests,
+    came_after,
     last_before,
     with_connection,
 )
@@ -80,7 +82,8 @@ def judged_requests(
         - shared by the kind: the record's other columns; error_code, which is inferred for ApiVersions if no response
           is logged; api_ranges, the offer of an ApiVersions response, for `range_of`; request, response and
           group_payloads of `GROUP_APIS` and LeaveGroup; was_answered, whether an earlier ApiVersions request of the
-          connection was accepted, and answer_seq, the seq of the last such request;
+          connection was accepted, and answer_seq, the seq of the last such request, unless this one may have been on its
+          way;
         - coverage and heard_until of the connection's first request (see `with_connection`); and
         - the concerns' columns.
     """
@@ -88,8 +91,7 @@ def judged_requests(
     narrow = _narrow(requests, reads)
     if before is not None and before.states is not None:
         narrow = narrow.unionByName(as_requests(before.states), allowMissingColumns=True)
-    # How many requests before this one the last accepted ApiVersions is.
-    answered_before = last_before(F.col("row_no"), is_api_versions_success(), lambda row_no: F.col("row_no") - row_no)
+    answered_before = last_before(F.struct("row_no", "logged_at"), is_api_versions_success(), _answer)
     earlier = {"answered_before": answered_before}
     for concern in concerns:
         earlier |= concern.earlier()
@@ -97,7 +99,7 @@ def judged_requests(
     placed = with_connection(located, earlier, keeps_state=before is not None)
     answered = {
         "was_answered": F.col("answered_before").isNotNull(),
-        "answer_seq": F.col("seq") - F.col("answered_before"),
+        "answer_seq": F.when(F.col("answered_before.is_known"), F.col("seq") - F.col("answered_before.distance")),
     }
     placed = placed.withColumns(answered).drop("answered_before", "file_no", *reads.only_looked_back_at)
     by_kind = _aggregated_by_kind(placed)
@@ -110,6 +112,12 @@ def judged_requests(
     if before is None or before.requests is None:
         return judged
     return _merged(before.requests, judged)
+
+
+def _answer(last: Column) -> Column:
+    """Return how many requests before this one the last accepted ApiVersions is, and whether the sender may know its answer."""
+    distance, is_known = F.col("row_no") - last["row_no"], came_after(last["logged_at"], BEHIND_MICROS)
+    return F.when(last.isNotNull(), F.struct(distance.alias("distance"), is_known.alias("is_known")))
 
 
 def _narrow(requests: DataFrame, reads: Reads) -> DataFrame:

@@ -11,7 +11,7 @@ from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from ..tables.spec import CONNECTION_KEY
-from .boundaries import IN_PERIOD
+from .boundaries import IN_PERIOD, has_header_v3
 from .concern import OF_FIRST, Aggregates, Columns, Concern, is_api_versions
 from .engine import Column, DataFrame, F
 from .examples import source
@@ -164,14 +164,18 @@ def is_of_a_broker() -> Column:
 
 
 def _is_inter_broker() -> Column:
-    """Return whether a request is one that brokers send to each other, with a broker's client id or none."""
+    """Return whether a request is one that brokers send to each other, with a broker's client id or none.
+
+    With header v3 a request without a client id has that of its connection's first one (KIP-1313).
+    """
     client_id = F.col("client_id")
-    unnamed = F.coalesce(client_id, F.lit("")) == ""
+    unnamed = (F.coalesce(client_id, F.lit("")) == "") & ~has_header_v3()
     verifies = (F.col("api_key") == int(ApiKey.ADD_PARTITIONS_TO_TXN)) & (
         F.col("api_version") >= _FIRST_BROKERS_VERSION
     )
     by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
-    return by_api | (verifies & has_broker_name(client_id))
+    marks = F.col("api_key") == int(ApiKey.WRITE_TXN_MARKERS)
+    return by_api | ((verifies | marks) & has_broker_name(client_id))
 
 
 def _has_inter_broker_api() -> Column:

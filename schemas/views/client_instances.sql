@@ -189,8 +189,9 @@ lives AS (
 --   evidence        | why
 --   ----------------|----------------------------------------------------------------------------------------------
 --   member_id       | a member of a group keeps its member id
---   correlation_ids | a client that counts correlation ids over all its connections goes on counting: the next id is one
---                   | higher after at least 3, or up to 8 higher after at least 32, within 10 minutes
+--   correlation_ids | a client that counts correlation ids over all its connections goes on counting: the next id is up to
+--                   | 8 higher after at least 100, within 10 minutes; after fewer, it may be another run of a short tool, which
+--                   | has asked another broker first
 --   sequence        | proves nothing: three lives follow one another within a minute each, which is reported as information
 lives_in_time AS (
   SELECT *,
@@ -216,7 +217,7 @@ judged_lives AS (
   SELECT *,
          CASE WHEN arrays_overlap(member_ids, last.member_ids) THEN 'member_id'
               WHEN is_after AND pause <= 600
-                   AND ((step = 1 AND last.highest >= 3) OR (step BETWEEN 2 AND 8 AND last.highest >= 32))
+                   AND step BETWEEN 1 AND 8 AND last.highest >= 100
               THEN 'correlation_ids'
               -- A life may follow another one if it begins after it, or if each has one connection, to different brokers. Other
               -- lives that overlap in time belong to several processes.

@@ -68,49 +68,49 @@ LIVES: dict[str, list[dict[str, Any]]] = {
     "restarted thrice, seldom": [
         row for n in range(3) for row in life(f"seldom {n}", A["restarted thrice, seldom"][n], 100 * n, 100 * n + 30)
     ],
-    "another begins later": life("later 1", A["another begins later"][0], 0, 10, **numbered(0, 40))
-    + life("later 2", A["another begins later"][1], 700, 720, **numbered(41, 50)),
-    "numbers far away": life("far 1", A["numbers far away"][0], 0, 10, **numbered(0, 40))
-    + life("far 2", A["numbers far away"][1], 12, 20, **numbered(49, 60)),
-    "few numbers": life("few 1", A["few numbers"][0], 0, 10, **numbered(0, 2))
-    + life("few 2", A["few numbers"][1], 12, 20, **numbered(3, 9)),
+    "another begins later": life("later 1", A["another begins later"][0], 0, 10, **numbered(0, 140))
+    + life("later 2", A["another begins later"][1], 700, 720, **numbered(141, 150)),
+    "numbers far away": life("far 1", A["numbers far away"][0], 0, 10, **numbered(0, 140))
+    + life("far 2", A["numbers far away"][1], 12, 20, **numbered(149, 160)),
+    "few numbers": life("few 1", A["few numbers"][0], 0, 10, **numbered(0, 99))
+    + life("few 2", A["few numbers"][1], 12, 20, **numbered(100, 109)),
     "two at work in parallel": life("parallel 1", A["two at work in parallel"][0], 0, 100, **numbered(500, 540))
     + life("parallel 2", A["two at work in parallel"][1], 99, 120, **numbered(541, 560)),
-    "other software": life("software 1", A["other software"][0], 0, 10, **numbered(0, 40))
-    + life("software 2", A["other software"][1], 12, 20, client_software_version="2", **numbered(41, 50)),
-    "handed over between clients": life("clients 1", A["handed over between clients"][0], 0, 10, **numbered(0, 40))
-    + life("clients 2", A["handed over between clients"][1], 12, 20, principal="User:bob", **numbered(41, 50)),
-    "too late for its numbers": life("toolate 1", A["too late for its numbers"][0], 0, 10, **numbered(0, 40))
-    + life("toolate 2", A["too late for its numbers"][1], 611, 620, **numbered(41, 50)),
-    "the last number again": life("again 1", A["the last number again"][0], 0, 10, **numbered(0, 40))
-    + life("again 2", A["the last number again"][1], 12, 20, **numbered(40, 60)),
+    "other software": life("software 1", A["other software"][0], 0, 10, **numbered(0, 140))
+    + life("software 2", A["other software"][1], 12, 20, client_software_version="2", **numbered(141, 150)),
+    "handed over between clients": life("clients 1", A["handed over between clients"][0], 0, 10, **numbered(0, 140))
+    + life("clients 2", A["handed over between clients"][1], 12, 20, principal="User:bob", **numbered(141, 150)),
+    "too late for its numbers": life("toolate 1", A["too late for its numbers"][0], 0, 10, **numbered(0, 140))
+    + life("toolate 2", A["too late for its numbers"][1], 611, 620, **numbered(141, 150)),
+    "the last number again": life("again 1", A["the last number again"][0], 0, 10, **numbered(0, 140))
+    + life("again 2", A["the last number again"][1], 12, 20, **numbered(140, 160)),
     "some numbers": life("some 1", A["some numbers"][0], 0, 10, **numbered(0, 31))
     + life("some 2", A["some numbers"][1], 12, 20, **numbered(33, 60)),
     "more than a minute apart": thrice("apart", A["more than a minute apart"], 0, 90, 181),
     "more than a minute apart before": thrice("before", A["more than a minute apart before"], 0, 91, 181),
     "an id of two principals": [
-        of("principals 1", "b1", 0, 10, client_instance_id=A["an id of two principals"][0], **numbered(0, 40)),
+        of("principals 1", "b1", 0, 10, client_instance_id=A["an id of two principals"][0], **numbered(0, 140)),
         of("principals 1", "b2", 0, 10, client_instance_id=A["an id of two principals"][0], principal="User:bob"),
-        of("principals 2", "b1", 12, 20, client_instance_id=A["an id of two principals"][1], **numbered(41, 50)),
+        of("principals 2", "b1", 12, 20, client_instance_id=A["an id of two principals"][1], **numbered(141, 150)),
     ],
     "an id of two releases": [
-        of("releases 1", "b1", 0, 10, client_instance_id=A["an id of two releases"][0], **numbered(0, 40)),
+        of("releases 1", "b1", 0, 10, client_instance_id=A["an id of two releases"][0], **numbered(0, 140)),
         of("releases 1", "b2", 0, 10, client_instance_id=A["an id of two releases"][0], client_software_version="2"),
-        of("releases 2", "b1", 12, 20, client_instance_id=A["an id of two releases"][1], **numbered(41, 50)),
+        of("releases 2", "b1", 12, 20, client_instance_id=A["an id of two releases"][1], **numbered(141, 150)),
     ],
     "an id per broker, and one of two": [
         of(f"pair {n}", broker, n, 50, client_instance_id=A["an id per broker, and one of two"][n])
         for n, broker in ((0, "b0"), (0, "b9"), (1, "b1"), (2, "b2"))
     ],
     # One process, as it shows.
-    "rebootstrapped": life("boot 1", A["rebootstrapped"][0], 0, 10, **numbered(0, 5))
-    + life("boot 2", A["rebootstrapped"][1], 10, 20, **numbered(6, 11)),
-    "rebootstrapped late": life("bootlate 1", A["rebootstrapped late"][0], 0, 10, **numbered(0, 32))
-    + life("bootlate 2", A["rebootstrapped late"][1], 610, 620, **numbered(40, 90)),
+    "rebootstrapped": life("boot 1", A["rebootstrapped"][0], 0, 10, **numbered(0, 105))
+    + life("boot 2", A["rebootstrapped"][1], 10, 20, **numbered(106, 111)),
+    "rebootstrapped late": life("bootlate 1", A["rebootstrapped late"][0], 0, 10, **numbered(0, 100))
+    + life("bootlate 2", A["rebootstrapped late"][1], 610, 620, **numbered(108, 190)),
     "member": life("member 1", A["member"][0], 0, 100, member_ids=["m"])
     + life("member 2", A["member"][1], 50, 120, member_ids=["m", "o"]),
-    "many numbers": life("many 1", A["many numbers"][0], 0, 10, **numbered(0, 3))
-    + life("many 2", A["many numbers"][1], 11, 20, **numbered(4, 9)),
+    "many numbers": life("many 1", A["many numbers"][0], 0, 10, **numbered(0, 100))
+    + life("many 2", A["many numbers"][1], 11, 20, **numbered(101, 109)),
     # One process, or several.
     "a minute apart": thrice("minute", A["a minute apart"], 0, 90, 180),
     "thrice": [row for n in range(3) for row in life(f"thrice {n}", A["thrice"][n], 60 * n, 60 * n + 30)],

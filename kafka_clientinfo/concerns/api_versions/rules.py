@@ -4,9 +4,17 @@ Severities and advice of the rules are in schemas/rules/api_versions.toml.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ...config.settings import Settings
-from ...connections.boundaries import any_before, last_before
+from ...connections.boundaries import (
+    BEHIND_MICROS,
+    ON_ITS_WAY_MICROS,
+    any_before,
+    came_after,
+    first_up_to_now,
+    last_before,
+)
 from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success, range_of, requests_where
@@ -29,7 +37,14 @@ def earlier() -> Mapping[str, LookBack]:
     was_judged = is_api_versions() & F.col("error_code").isNotNull()
     return {
         "last_api_versions_error": last_before(F.col("error_code"), was_judged),
+        "knows_refusal": last_before(
+            F.col("logged_at"), is_api_versions() & refused, lambda at: came_after(at, BEHIND_MICROS)
+        ),
         "had_invalid_request": any_before(is_api_versions() & invalid),
+        "knows_invalid_request": replace(
+            first_up_to_now(F.when(is_api_versions() & invalid, F.col("logged_at"))),
+            then=lambda at: came_after(at, ON_ITS_WAY_MICROS),
+        ),
         "offered_max": last_before(offered()["maxVersion"], is_api_versions() & refused),
     }
 
@@ -85,6 +100,8 @@ def aggregates() -> Aggregates:
         "accepted_attempts": requests_where(is_accepted),
         "first_accepted": F.min(F.when(is_accepted, attempt)),
         "last_refused": F.max(F.when(is_refused & ~F.col("was_answered"), attempt)),
+        "went_on_knowingly": F.bool_or("knows_invalid_request"),
+        "ignored_known_offer": F.bool_or(F.col("falls_below_offer") & F.col("knows_refusal")),
     }
 
 
@@ -159,10 +176,16 @@ def _fallback_kind() -> Column:
 
 REQUEST_RULES = {
     "went_on_after_invalid_request": RequestRule(
-        "went_on_after_invalid_request", "{api_name} v{api_version} after INVALID_REQUEST", takes_several=True
+        "went_on_after_invalid_request",
+        "{api_name} v{api_version} after INVALID_REQUEST",
+        binds=lambda: F.col("went_on_knowingly"),
+        takes_several=True,
     ),
     "fallback_ignores_offer": RequestRule(
-        "falls_below_offer", "ApiVersions v{api_version} although v{offered_max} was offered", takes_several=True
+        "falls_below_offer",
+        "ApiVersions v{api_version} although v{offered_max} was offered",
+        binds=lambda: F.col("ignored_known_offer"),
+        takes_several=True,
     ),
     "refused_without_range": RequestRule(
         "refuses_without_offer",

@@ -5,16 +5,13 @@ Severities and advice of the rules are in schemas/rules/group_protocols.toml.
 
 from collections.abc import Mapping
 
-from ...connections.boundaries import last_before
+from ...connections.boundaries import ON_ITS_WAY_MICROS, came_after, last_before
 from ...connections.concern import Columns, LookBack, RequestRule
 from ...connections.engine import Column, DataFrame, F
 from ...connections.table import is_client
 from ...connections.texts import body_text
 from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY
-
-_ON_ITS_WAY_MICROS = 500_000
-"""A request that is logged so soon after a response may have been sent before the client got the response."""
 
 
 def reads() -> Columns:
@@ -37,7 +34,7 @@ def earlier() -> Mapping[str, LookBack]:
     """Return whether a SyncGroup or Heartbeat follows a SyncGroup that was answered with INCONSISTENT_GROUP_PROTOCOL.
 
     A JoinGroup in between is a new attempt, also one that the log leaves out: then the generation is another. A request
-    within `_ON_ITS_WAY_MICROS` may have been sent before the answer came. A proxy may send the requests of several
+    within `ON_ITS_WAY_MICROS` may have been sent before the answer came. A proxy may send the requests of several
     members on one connection.
     """
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
@@ -46,7 +43,7 @@ def earlier() -> Mapping[str, LookBack]:
 
     def goes_on(last: Column) -> Column:
         is_same = last["stated_member"] == F.col("stated_member")  # null for other requests
-        is_later = F.unix_micros("logged_at") - F.unix_micros(last["logged_at"]) > _ON_ITS_WAY_MICROS
+        is_later = came_after(last["logged_at"], ON_ITS_WAY_MICROS)
         is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return F.coalesce(is_failed & is_later & is_same, F.lit(False))
 

@@ -136,15 +136,20 @@ CASES: dict[str, Case] = {
     ),
     "a good name in a request that failed otherwise": Case(
         [av(0, name="kgo", error=-1)],
-        {"client_software_name": "unknown", "software_valid_by_kip": True, "reason_unknown": "not_logged"},
+        {"client_software_name": "kgo", "software_valid_by_kip": True, "reason_unknown": None},
     ),
-    "2.4 keeps no name of a request that failed otherwise": Case(
+    "a good name in a request to another cluster": Case(
+        [av(0, 5, name="kgo", error=129)],
+        {"client_software_name": "kgo", "api_versions_outcome": "rejected_other"},
+    ),
+    "2.4 keeps the name of a request that failed otherwise": Case(
         [av(0, name="kgo", error=-1, **NOT_LOGGED), request("?", 1, **NOT_LOGGED)],
-        {"client_software_name": "unknown"},
+        {"client_software_name": "kgo"},
     ),
     "another name in a request that failed otherwise": Case(
         [av(0, name="kgo"), av(1, name="sarama", error=-1, **KGO)],
-        {"client_software_name": "kgo", "software_changes": 0},
+        {"client_software_name": "sarama", "software_changes": 1},
+        {"software_name_changed": 1},
     ),
     "changed on 2.4, after a request that failed otherwise": Case(
         [
@@ -226,7 +231,7 @@ MESSAGES = {
 @pytest.mark.kip("KIP-511", 20, case="an empty name")
 @pytest.mark.kip("KIP-511", 21, case="a bad name")
 @pytest.mark.kip("KIP-511", 28, case="a good name in a request that failed otherwise")
-@pytest.mark.kip("KIP-511", 28, case="2.4 keeps no name of a request that failed otherwise")
+@pytest.mark.kip("KIP-511", 28, case="2.4 keeps the name of a request that failed otherwise")
 @pytest.mark.kip("KIP-511", 28, case="another name in a request that failed otherwise")
 @pytest.mark.kip("KIP-1313", 16, case="a good name, refused for another reason")
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,44 @@
+"""Small logs that came out wrong once, made from sentences of the KIPs or posted: what is certain, and who is not to blame."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.config.settings import Settings
+from tests.scanned import scanned
+
+LOGS = Path(__file__).parent / "cases"
+ME = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_nonprod_0123456789abcdef/me@example.com"
+ORDERS = "arn:aws:sts::111122223333:assumed-role/orders-service/i-0abc"
+CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
+    # Null ids, ids that descend, and a SaslHandshake that states the id again (KIP-1313): one connection.
+    "descending_ids": ([{"requests": 5, "client_id": "app", "client_id_verdict": "sent_once"}], []),
+    # Its first correlation id on this broker follows the last one of another process by chance.
+    "another_run_of_a_tool": ([{"requests": 4}, {"requests": 2}], []),
+    # Admin.abortTransaction sends WriteTxnMarkers, without a client id after the first request (KIP-1313).
+    "admin_aborts_a_transaction": (
+        [{"role": "client", "client_id": "adminclient-1", "instance_id_verdict": "conforming"}, {"role": "client"}],
+        [],
+    ),
+    # The broker takes the name of a valid ApiVersions before it answers that it is of another cluster (KIP-1242).
+    "another_cluster": (
+        [{"client_software_name": "apache-kafka-java", "api_versions_outcome": "rejected_other"}, {}],
+        [],
+    ),
+    # Metadata, sent together with an ApiVersions that is refused (KIP-511).
+    "sent_together": ([{"api_versions_outcome": "rejected_invalid_request"}], [("invalid_software_name", "client")]),
+    # Principals that name a connection or a session: two clients of five connections, and one of three that logs in again.
+    "msk_iam": ([{"principal": f"[IAM]:[{arn}]"} for arn in (ME, ME, ME, ORDERS, ORDERS)], []),
+    "strimzi_oauth": ([{"principal": "User:service-account-orders"}] * 3, []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_certain_is_said_and_nobody_else_is_accused(name: str) -> None:
+    rows, accused = CASES[name]
+    tables = scanned([LOGS / f"{name}.log"], Settings())
+    connections = tables.query("SELECT * FROM {connections} ORDER BY opened_at, connection_id").dicts()
+    assert [{key: row[key] for key in wanted} for row, wanted in zip(connections, rows, strict=True)] == rows
+    found = tables.query("SELECT rule, blames, severity FROM {violations} ORDER BY rule").dicts()
+    assert [(row["rule"], row["blames"]) for row in found if row["severity"] != "info"] == accused
