@@ -54,8 +54,8 @@ ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 ON_ITS_WAY_MICROS = 500_000
 """A request that begins so soon after an answer may have been sent before its client got it, on any network."""
-BEHIND_MICROS = 10_000
-"""The same of one that waited at the broker for the answer: those that had come take some milliseconds."""
+QUEUED_MICROS = 10_000
+"""The same for a request that the broker had already received: it begins some milliseconds after the answer."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
@@ -249,8 +249,8 @@ def first_up_to_now(value: Column) -> LookBack:
 def came_after(answered_at: Column, on_its_way_micros: int) -> Column:
     """Return whether the sender of a request may have known an earlier answer to the connection.
 
-    Requests may be sent before the answers to others come. The broker takes up the next one when it has written the answer,
-    so one that was on its way begins right after it, or later by the time that the network takes.
+    A client may send requests before it has the answers to others. The broker begins with the next one when it has written
+    an answer: at once with a request that it has received already, else when the request arrives.
 
     Args:
         answered_at: when the earlier request was logged; null if there is none.

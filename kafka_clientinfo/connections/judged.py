@@ -17,9 +17,9 @@ from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ErrorCode
 from ..tables.spec import CONNECTION_ID_KEY
 from .boundaries import (
-    BEHIND_MICROS,
     ID_NUMBERS,
     IN_PERIOD,
+    QUEUED_MICROS,
     STATE,
     STATED_SOFTWARE,
     UNCHANGED,
@@ -116,7 +116,7 @@ def judged_requests(
 
 def _answer(last: Column) -> Column:
     """Return how many requests before this one the last accepted ApiVersions is, and whether the sender may know its answer."""
-    distance, is_known = F.col("row_no") - last["row_no"], came_after(last["logged_at"], BEHIND_MICROS)
+    distance, is_known = F.col("row_no") - last["row_no"], came_after(last["logged_at"], QUEUED_MICROS)
     return F.when(last.isNotNull(), F.struct(distance.alias("distance"), is_known.alias("is_known")))
 
 

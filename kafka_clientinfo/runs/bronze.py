@@ -21,7 +21,7 @@ from ..ingestion.stored_requests import files_of, with_times_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
-from ..tables.spec import RUN, table_spec
+from ..tables.spec import table_spec
 from ..warehouse.state import LEDGER
 from ..warehouse.warehouse import Warehouse
 from .ingest import (
@@ -35,7 +35,7 @@ from .ingest import (
     store,
 )
 
-_COLUMNS = tuple(name for name in table_spec("requests").column_names if name != RUN)
+_COLUMNS = table_spec("requests").read_names
 """The columns that such a table has."""
 _REACHED = "file_id string, first_new bigint, last_new bigint"
 

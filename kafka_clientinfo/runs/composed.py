@@ -102,7 +102,7 @@ def _check(names: Iterable[str], requests: DataFrame) -> None:
             raise ConfigError(f"{name!r} is not derived of requests; give views, or some of {', '.join(derived)}")
         if unread := sorted(set(tables) & set(_OF_LOGS)):
             raise ConfigError(f"{name} needs {unread[0]}, which only the reading of logs makes; use `run` on the logs")
-    lacking = [column for column in table_spec("requests").column_names if column not in (RUN, *requests.columns)]
+    lacking = [column for column in table_spec("requests").read_names if column not in requests.columns]
     if lacking:
         raise ConfigError(
             f"the requests have no column {', '.join(lacking[:3])}; give rows as the data source kafka_request_log has them"

@@ -103,7 +103,7 @@ def _step(name: str, make: Callable[..., DataFrame]) -> Step:
 
 
 def _given(relations: Mapping[str, Any], need: str) -> Any:
-    """Return a relation as steps read it: requests have the principals that they are told apart by."""
+    """Return a relation as steps read it: requests have principals in their normal form."""
     return with_normal_principals(relations[need]) if need in ("requests", "new_requests") else relations[need]
 
 

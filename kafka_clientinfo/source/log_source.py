@@ -19,7 +19,7 @@ from ..ingestion.planned import REPLACED, PlannedFile, Problem, Split, in_tasks,
 from ..ingestion.split_statistics import file_row
 from ..ingestion.worker import SplitReader
 from ..printable import safe
-from ..tables.spec import RUN
+from ..tables.spec import table_spec
 from .options import RECORDS, Options, parse_options
 
 _SMALL_TASK_BYTES = 16 << 20
@@ -125,7 +125,7 @@ class _FilteringReader(LogReader):
 
 def row_schema(options: Options) -> pa.Schema:
     """Return the columns of the rows as Arrow's, all nullable: those of the table, and where they were read."""
-    of_table = [field for field in arrow_fields(options.records) if field.name != RUN]
+    of_table = arrow_fields(options.records, table_spec(options.records).read_names)
     of_file = arrow_fields("ingested_files", ("cluster", "broker", "path"))
     every = {field.name: field for field in [*of_table, *of_file]}
     return pa.schema([every[name] for name in (every if options.columns is None else options.columns)])

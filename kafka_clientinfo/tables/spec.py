@@ -61,6 +61,7 @@ _CONNECTION_COLUMNS = (
     ),
 )
 
+_BY_RUN = ("append", "part")
 _RUN_COLUMN = Column(RUN, "bigint", "Run that appended the row (runs); null where a release without runs did")
 
 
@@ -106,7 +107,7 @@ class TableSpec:
     @property
     def by_run(self) -> bool:
         """Whether a run appends rows that bear its number, which count once `runs` has it."""
-        return self.write_mode in ("append", "part")
+        return self.write_mode in _BY_RUN
 
     @property
     def constraints(self) -> dict[str, str]:
@@ -121,6 +122,11 @@ class TableSpec:
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def read_names(self) -> tuple[str, ...]:
+        """The names of the columns that rows have before a run stores them: all but `run`."""
+        return tuple(name for name in self.column_names if name != RUN)
 
     @property
     def ddl(self) -> str:
@@ -138,7 +144,7 @@ def parse_spec(*texts: str) -> TableSpec:
     declared = [Column(**column) for part in (main, *additions) for column in part.get("columns", ())]
     checks = [check for part in (main, *additions) for check in part.get("checks", {}).items()]
     write_mode = "merge" if per_connection else main["write_mode"]
-    own = (_RUN_COLUMN,) if write_mode in ("append", "part") else ()
+    own = (_RUN_COLUMN,) if write_mode in _BY_RUN else ()
     return TableSpec(
         name=main["name"],
         comment=main["comment"],

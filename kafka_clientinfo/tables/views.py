@@ -231,8 +231,8 @@ def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Ca
 def ended_runs_only(name: str, relation: Callable[[str], str]) -> str:
     """Return SQL for a table or view as views read it: only rows of runs that ended.
 
-    A run takes back what those before it left before it commits anything, so that the newest in `runs` tells. Null is
-    the run of rows that a release without `runs` wrote.
+    Before a run commits, it takes back what unended runs before it wrote, so that it is enough to compare with the newest
+    number in `runs`. Rows that a release without `runs` wrote have no number.
 
     Args:
         name: of the table or view.

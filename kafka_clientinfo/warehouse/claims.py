@@ -1,4 +1,4 @@
-"""Numbers runs, and keeps those apart that no lock keeps apart: Delta commits for one of them.
+"""Numbers the runs of a warehouse, and keeps concurrent runs apart where no lock can.
 
 Each run has a number, one above all before it. Its commits bear it in Delta's history (`userMetadata` is `run N`), the
 rows that it appends in their column `run`, and the row that it appends to `runs` last, which makes all of them count.
@@ -50,8 +50,8 @@ _STEP = 1_000_000
 """Versions per run: more than its commits to one table."""
 _CLAIM = re.compile(r"claim of run (\d+) by (\w+)")
 _RUN = re.compile(r"run (\d+)")
-# Delta's names for a commit that another writer got ahead of; Spark Connect has no class for it.
-_CONFLICTS = ("Concurrent", "CONCURRENT")
+_CONFLICT = re.compile(r"\(?(?:\[DELTA_CONCURRENT|[\w.]*Concurrent\w*Exception)")
+"""The beginning of Delta's error for a commit that another writer got ahead of; later in it may be texts of clients."""
 
 
 def run_of(user_metadata: str | None) -> int | None:
@@ -61,7 +61,7 @@ def run_of(user_metadata: str | None) -> int | None:
 
 
 def first_unended(commits: "Iterable[Row | Mapping[str, Any]]", last: int) -> int | None:
-    """Return the version of a table that the first run after the last one which ended has made; None if none has.
+    """Return the first version of a table that a run wrote which has not ended; None if there is none.
 
     Args:
         commits: of the table, the newest first, as `ddl.commits` yields them.
@@ -196,7 +196,8 @@ class Claims:
 
     def raise_if_conflict(self, error: Exception) -> None:
         """Raise WarehouseError if an error is Delta's for a commit that another run got ahead of."""
-        if not self.locked and any(sign in f"{type(error).__name__} {error}" for sign in _CONFLICTS):
+        is_conflict = any(map(_CONFLICT.match, (type(error).__name__, str(error))))  # Spark Connect has no class for it
+        if not self.locked and is_conflict:
             raise self._overtaken() from error
 
     def _overtaken(self) -> WarehouseError:

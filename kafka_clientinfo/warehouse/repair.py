@@ -53,7 +53,7 @@ def _first_unended(tables: "Warehouse", name: str) -> int | None:
 
 
 def _bring_back(tables: "Warehouse", name: str, version: int) -> None:
-    """Bring a table back to the version before one; a table which that one made is emptied."""
+    """Bring a table back to the version before the given one; empty a table that the given version made."""
     table = tables.address.table(name)
     statement = f"RESTORE TABLE {table} TO VERSION AS OF {version - 1}" if version else f"DELETE FROM {table}"
     try:

@@ -3,8 +3,8 @@
 One instant decides for all requests. A request is deleted if it was logged before the instant and does not
 belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
 not at all. Derived rows stay, until `retain_connections` deletes them by an earlier instant, and a build keeps the rows
-of connections that ended before the instant, as their requests are gone. This works only if all of these requests are gone, so a run reads no log with new records that
-begin before the instant (`ingestion.plan`, problem `late`).
+of connections that ended before the instant, as their requests are gone. This works only if all of these requests are
+gone, so a run reads no log with new records that begin before the instant (`ingestion.plan`, problem `late`).
 """
 
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Principals that name a connection, a session or a token are told apart by what all connections of a client share."""
+"""Principals that name a connection, a session or a token have a normal form: the part that all connections of a client share."""
 
 import pytest
 from hypothesis import given

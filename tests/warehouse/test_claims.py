@@ -257,6 +257,7 @@ class ConcurrentTransactionException(Exception):
         (RuntimeError("[DELTA_CONCURRENT_APPEND] x"), True),
         (RuntimeError("io.delta.exceptions.ConcurrentWriteException: x"), True),
         (RuntimeError("No space left on device"), False),
+        (RuntimeError("No space left for the client io.delta.ConcurrentWriteException"), False),
     ],
 )
 @pytest.mark.parametrize("table", [RUNS, EVENTS])

@@ -30,8 +30,8 @@ def test_a_second_run_waits_and_then_says_why_it_stops(tmp_path: Path, caplog: p
     with exclusive(str(tmp_path), 1), busy, exclusive(str(tmp_path), 0.2):
         pass
     assert caplog.messages == [WAITING]
-    told = pytest.raises(WarehouseError, match=r"another run is at work on \S+; wait for it")
-    with exclusive(str(tmp_path), 1), told, exclusive(str(tmp_path), 0):
+    refused = pytest.raises(WarehouseError, match=r"another run is at work on \S+; wait for it")
+    with exclusive(str(tmp_path), 1), refused, exclusive(str(tmp_path), 0):
         pass
     assert caplog.messages == [WAITING]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ...config.settings import Settings
 from ...connections.boundaries import (
-    BEHIND_MICROS,
     ON_ITS_WAY_MICROS,
+    QUEUED_MICROS,
     any_before,
     came_after,
     first_up_to_now,
@@ -38,7 +38,7 @@ def earlier() -> Mapping[str, LookBack]:
     return {
         "last_api_versions_error": last_before(F.col("error_code"), was_judged),
         "knows_refusal": last_before(
-            F.col("logged_at"), is_api_versions() & refused, lambda at: came_after(at, BEHIND_MICROS)
+            F.col("logged_at"), is_api_versions() & refused, lambda at: came_after(at, QUEUED_MICROS)
         ),
         "had_invalid_request": any_before(is_api_versions() & invalid),
         "knows_invalid_request": replace(
