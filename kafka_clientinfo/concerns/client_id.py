@@ -9,7 +9,7 @@ from ..connections.concern import Aggregates, Columns, Concern, RequestRule, is_
 from ..connections.engine import Column, F
 from ..connections.judged import requests_where
 from ..connections.table import has_broker_name, is_client, only_of_clients
-from ..connections.texts import sorted_texts
+from ..connections.texts import sorted_texts, stated
 
 _INSTANCE_ID_BYTES = 16
 
@@ -31,12 +31,6 @@ def predicates() -> Columns:
         "client_id_is_repeated": same & (own != "") & has_header_v3(),
         "client_id_is_like_a_brokers": (F.col("seq") == 0) & has_broker_name(F.col("client_id")),
     }
-
-
-def stated(name: str, generation: str = "log_generation") -> Column:
-    """Return a client id, or an empty text if there is none; text logs (before 2.8) may write null as the text null."""
-    text = F.coalesce(F.col(name), F.lit(""))
-    return F.when((F.col(generation) != "json") & (text == "null"), F.lit("")).otherwise(text)
 
 
 def aggregates() -> Aggregates:
@@ -71,7 +65,9 @@ def columns(settings: Settings) -> Columns:
         "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,
         "client_id_verdict": _verdict(),
     }
-    return {"client_id": F.col("first.client_id"), **only_of_clients(judged)}
+    is_later = _is_hidden() & (F.size("other_client_ids") == 1)
+    client_id = F.when(is_later, F.get("other_client_ids", F.lit(0))).otherwise(F.col("first.client_id"))
+    return {"client_id": client_id, **only_of_clients(judged)}
 
 
 def differs_for_certain() -> Column:
@@ -84,15 +80,19 @@ def differs_for_certain() -> Column:
     return (F.col("client_id_other") > 0) & is_certain
 
 
+def _is_hidden() -> Column:
+    """Return whether the request that states the client id may be missing in the log."""
+    return (F.col("start") != "observed") & (_first_stated() == "")
+
+
 def _first_stated() -> Column:
     return stated("first.client_id", "first.log_generation")
 
 
 def _verdict() -> Column:
-    is_hidden = (F.col("start") != "observed") & (_first_stated() == "")
     return (
         F.when(differs_for_certain(), "changed")
-        .when(is_hidden, "not_observed")
+        .when(_is_hidden(), "not_observed")
         .when(_first_stated() == "", "none_sent")
         .when(F.col("client_id_null_older_header") > 0, "lost_under_older_header")
         .when(F.col("client_id_null") > 0, "sent_once")

@@ -244,7 +244,10 @@ REQUEST_RULES = {
         "instance_id_is_missing", "{api_name} v{api_version} has no client instance id", _is_bound
     ),
     "instance_id_different": RequestRule(
-        "instance_id_is_different", "client instance id {client_instance_id!r} after {first_instance_id!r}", _has_one_id
+        "instance_id_is_different",
+        "client instance id {client_instance_id!r} after {first_instance_id!r}",
+        lambda: _has_one_id() | (is_client() & (F.col("start") == "observed")),
+        _has_one_id,
     ),
 }
 

@@ -29,6 +29,7 @@ class Rule:
         asks: what the rule asks for; ends every message.
         advice: what to do.
         kip: the KIP that states it, None if none does.
+        blames_as_information: whom a finding blames where the KIP does not bind.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Rule:
     asks: str
     advice: str
     kip: str | None = None
+    blames_as_information: str = "nobody"
 
 
 @lru_cache(maxsize=1)

@@ -104,7 +104,7 @@ class RequestRule:
         applies: returns the condition on a connection (a row of `connections`) under which the rule applies; None for
             every client's connection.
         binds: returns the condition on a connection under which the rule's KIP binds; None if it always does. Elsewhere
-            a finding is information, cites no KIP and blames nobody.
+            a finding is information and cites no KIP; it blames nobody, unless the rule's declaration says otherwise.
         takes_several: whether only several requests of a connection can break the rule. If they state several client
             ids, a proxy may share the connection between clients, and the finding blames either side.
     """

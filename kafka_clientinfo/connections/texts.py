@@ -21,6 +21,21 @@ def body_text(body: str, name: str) -> Column:
     return F.get_json_object(F.col(body), f"$.{name}")
 
 
+def stated(client_id: str, generation: str = "log_generation") -> Column:
+    """Return a client id, or an empty text if there is none; text logs (before 2.8) may write null as the text null."""
+    text = F.coalesce(F.col(client_id), F.lit(""))
+    return F.when((F.col(generation) != "json") & (text == "null"), F.lit("")).otherwise(text)
+
+
+def unnamed_connection() -> Column:
+    """Return the connection of a request that leaves out its client id; null for others.
+
+    The client id that the connection's first request stated holds for them (KIP-1313). Views look it up, as that
+    request may be read later.
+    """
+    return F.when(stated("client_id") == "", F.col("connection_id"))
+
+
 def sorted_texts(values: Column, limit: int = LISTED) -> Column:
     """Aggregate the distinct texts of a group that are not null: the first `limit` in order."""
     return F.slice(F.array_sort(F.collect_set(values)), 1, limit)

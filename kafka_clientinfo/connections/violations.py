@@ -163,12 +163,13 @@ def _with_words(findings: DataFrame, settings: Settings) -> DataFrame:
     unbound = _by_rule({name: settings.policy.severity_of(name, SEVERITIES[-1]) for name in rules()})
     binds = F.coalesce("binds", F.lit(True))
     blames = F.coalesce("blames", _by_rule({name: rule.blames for name, rule in rules().items()}))
+    as_information = _by_rule({name: rule.blames_as_information for name, rule in rules().items()})
     asks = _by_rule({name: rule.asks for name, rule in rules().items()})
     judged = findings.select(
         *(name for name in (*FINDING, *ENFORCED, *WHO) if name != "message"),
         F.when(binds, _by_rule({name: rule.kip for name, rule in rules().items()})).alias("kip"),
         F.when(binds, severity).otherwise(unbound).alias("severity"),
-        F.when(binds, blames).otherwise("nobody").alias("blames"),
+        F.when(binds, blames).otherwise(as_information).alias("blames"),
         F.concat(harmless(F.col("message"), _LONGEST_MESSAGE), F.lit("; "), asks).alias("message"),
     )
     return judged.where(F.col("severity") != "off")

@@ -35,8 +35,9 @@ MOST_PARTITIONS = 100_000
 Topic = tuple[str | None, str | None]
 NO_TOPIC: Topic = (None, None)
 """What unresolved fetches count for: those of a session with topics that no part of the log shows."""
-Key = tuple[str | None, str | None, str, str, str, int]
-"""A client on a day: principal, client id, software name and version, operation, and the day as days since 1970."""
+Key = tuple[str | None, str | None, str | None, str, str, str, int]
+"""A client on a day: principal, client id, its connection if it states no client id, software name and version, operation,
+and the day as days since 1970."""
 
 
 class SessionUse(NamedTuple):

@@ -45,7 +45,6 @@ _COLUMNS = (
     "client_id",
     "client_software_name",
     "client_software_version",
-    "replica_id",
 )
 
 
@@ -147,7 +146,8 @@ class TopicCounts:
         rows = pc.index_in(events["byte_offset"], offsets)
         chosen = events.filter(rows.is_valid())
         columns = {name: chosen[name] for name in _COLUMNS} | {"logged_at": chosen["logged_at"].cast(pa.int64())}
-        values = (column.to_pylist() for column in columns.values())
+        unnamed = pc.if_else(_leaves_out_client_id(chosen), chosen["connection_id"], None)
+        values = (column.to_pylist() for column in (*columns.values(), unnamed, chosen["replica_id"]))
         for (_, said), is_forwarded, is_duplicate, at, *who, replica_id in zip(mentions, *values, strict=True):
             if not (is_forwarded or is_duplicate):
                 self._note(said, at, who, replica_id)
@@ -160,11 +160,12 @@ class TopicCounts:
         if said.operation is None:
             return
         operation = "replicate" if said.operation == "fetch" and replica_id is not None else said.operation
-        principal, client_id, name, version = who
-        key = (normal_principal(principal), client_id, name or UNKNOWN, version or UNKNOWN, operation, at // _DAY)
+        principal, client_id, name, version, connection_id = who
+        software = name or UNKNOWN, version or UNKNOWN
+        key = (normal_principal(principal), client_id, connection_id, *software, operation, at // _DAY)
         by_session = False
         if said.session is not None and not said.session.is_fetch:
-            self._add(self._sessions.acknowledge((*key[:4], "fetch", key[5]), at, said.session))
+            self._add(self._sessions.acknowledge((*key[:-2], "fetch", key[-1]), at, said.session))
         elif said.session is not None:
             ended, by_session = self._sessions.fetch(key, at, said.session, said.uses)
             self._add(ended)
@@ -199,17 +200,24 @@ class TopicCounts:
             yield part("mention", arrays_of(rows, list(MENTION_TYPE)))
 
     def _use_rows(self) -> Iterator[tuple[Any, ...]]:
-        for (*who, day), topics in self._uses.items():
+        for (principal, client_id, connection_id, *rest, day), topics in self._uses.items():
             for topic, count, more in topics.end():
                 errors = None if count.errors is None else sorted(count.errors.items())
                 groups = sorted(count.groups)[:MOST_GROUPS]
                 counts = (count.requests, count.bytes, errors, groups, more, count.first_at, count.last_at)
-                yield "use", *who, *topic, _date(day), *counts, *_NO_SESSION
+                who = principal, client_id, *rest
+                yield "use", *who, *topic, _date(day), *counts, *_NO_SESSION, connection_id
 
     def _name_rows(self) -> Iterator[tuple[Any, ...]]:
         for (kind, *topic), count in self._names.items():
             counts = (count.requests, None, None, None, None, count.first_at, count.last_at)
-            yield kind, *_NOBODY, *topic, None, *counts, *_NO_SESSION
+            yield kind, *_NOBODY, *topic, None, *counts, *_NO_SESSION, None
+
+
+def _leaves_out_client_id(events: pa.RecordBatch) -> pa.Array:
+    """Return which requests state no client id; text logs (before 2.8) may write null as the text null."""
+    client_id, text = pc.fill_null(events["client_id"], ""), pc.not_equal(events["log_generation"], "json")
+    return pc.or_(pc.equal(client_id, ""), pc.and_(text, pc.equal(client_id, "null")))
 
 
 def _date(day: int) -> date:
@@ -218,11 +226,12 @@ def _date(day: int) -> date:
 
 def _session_rows(parts: Iterable[SessionPart]) -> Iterator[tuple[Any, ...]]:
     for number, session in enumerate(parts):
-        *who, day = session.key
+        principal, client_id, connection_id, *rest, day = session.key
+        who = principal, client_id, *rest
         head = (session.session, number)
         epochs = (session.first_epoch, session.last_epoch, session.is_start, session.is_cut)
         counts = (session.fetches, None, None, None, None, session.first_at, session.last_at)
-        yield "session", *who, None, None, _date(day), *counts, *head, *epochs, session.is_over, None
+        yield "session", *who, None, None, _date(day), *counts, *head, *epochs, session.is_over, None, connection_id
         for topic, known in session.topics.items():
             partitions = [
                 (of, named.is_held, None if session.is_start else named.uncounted, named.uncounted_at)
@@ -231,4 +240,15 @@ def _session_rows(parts: Iterable[SessionPart]) -> Iterator[tuple[Any, ...]]:
             ]
             if partitions:
                 counted = (known.counted_in(session.fetches), *counts[1:])
-                yield "session_topic", *who, *topic, _date(day), *counted, *head, *epochs, session.is_over, partitions
+                yield (
+                    "session_topic",
+                    *who,
+                    *topic,
+                    _date(day),
+                    *counted,
+                    *head,
+                    *epochs,
+                    session.is_over,
+                    partitions,
+                    connection_id,
+                )

@@ -171,7 +171,8 @@ def table_specs() -> dict[str, TableSpec]:
 def view_specs() -> dict[str, TableSpec]:
     """Return the declared views by name, sorted: those with columns of their own.
 
-    A declaration may say `columns_of` another table, such as the partial sums that the view adds up, and `only` which.
+    A declaration may say `columns_of` another table, such as the partial sums that the view adds up, and `only` which, or
+    `without` which.
     """
     specs = {}
     for _, text in resources.texts(resources.schemas() / "views", ".toml"):
@@ -179,7 +180,8 @@ def view_specs() -> dict[str, TableSpec]:
         spec = parse_spec(text)
         if like := data.get("columns_of"):
             every = {column.name: column for column in (*table_specs()[like].columns, *spec.columns)}
-            every.pop(RUN, None)
+            for name in (RUN, *data.get("without", ())):
+                every.pop(name, None)
             spec = replace(spec, columns=tuple(every[name] for name in data.get("only", every)))
         specs[spec.name] = spec
     return dict(sorted(specs.items()))

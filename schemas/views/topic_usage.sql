@@ -1,12 +1,22 @@
 -- Who uses which topic: per client, operation, topic and day the requests that name the topic, or ask for it because their fetch session holds it (KIP-227). Forwarded copies of requests and records logged twice are not counted.
 WITH all_uses AS (
     SELECT cluster, broker, principal, client_id, client_software_name, client_software_version, operation, topic, topic_id, day,
-           requests, bytes, errors, groups, more_topics, first_at, last_at
+           requests, bytes, errors, groups, more_topics, first_at, last_at, connection_id
     FROM {topic_mentions} WHERE kind = 'use'
     UNION ALL
     SELECT cluster, broker, principal, client_id, client_software_name, client_software_version, operation, topic, topic_id, day,
-           requests, NULL, NULL, NULL, NULL, first_at, last_at
+           requests, NULL, NULL, NULL, NULL, first_at, last_at, connection_id
     FROM {fetch_session_uses}
+),
+-- For requests that state no client id, the one that their connection has stated (KIP-1313).
+stated AS (
+    SELECT m.cluster, m.broker, m.connection_id, m.first_at, max(c.client_id) AS client_id
+    FROM {topic_mentions} AS m
+    JOIN {connections} AS c
+      ON c.cluster = m.cluster AND c.broker = m.broker AND c.connection_id = m.connection_id AND c.client_id <> ''
+         AND m.first_at BETWEEN c.opened_at AND c.last_request_at
+    WHERE m.connection_id IS NOT NULL
+    GROUP BY m.cluster, m.broker, m.connection_id, m.first_at
 ),
 -- A topic id has the name that any record of the cluster shows, whenever it was logged.
 names AS (
@@ -15,10 +25,14 @@ names AS (
     GROUP BY cluster, topic_id
 ),
 uses AS (
-    SELECT u.cluster, u.broker, u.principal, u.client_id, u.client_software_name, u.client_software_version, u.operation,
+    SELECT u.cluster, u.broker, u.principal, coalesce(s.client_id, u.client_id) AS client_id,
+           u.client_software_name, u.client_software_version, u.operation,
            coalesce(u.topic, n.topic) AS topic, u.topic_id, u.day,
            u.requests, u.bytes, u.errors, u.groups, u.more_topics, u.first_at, u.last_at
-    FROM all_uses AS u LEFT JOIN names AS n ON n.cluster = u.cluster AND n.topic_id = u.topic_id
+    FROM all_uses AS u
+    LEFT JOIN names AS n ON n.cluster = u.cluster AND n.topic_id = u.topic_id
+    LEFT JOIN stated AS s
+      ON s.cluster = u.cluster AND s.broker = u.broker AND s.connection_id = u.connection_id AND s.first_at = u.first_at
 ),
 usage AS (
     SELECT cluster, broker, principal, client_id, client_software_name, client_software_version, operation, topic, topic_id, day,

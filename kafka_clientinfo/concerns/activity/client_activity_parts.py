@@ -4,12 +4,13 @@ from functools import reduce
 
 from ...config.settings import Settings
 from ...connections.engine import Column, DataFrame, F
+from ...connections.texts import unnamed_connection
 from ...logs.generations.fields import Times
 from ...protocol import UNKNOWN
 from ...tables.latency import BOUNDS, NAMES
 
 _CLIENT = ("cluster", "broker", "principal", "client_id", "client_software_name", "client_software_version", "listener")
-_KEY = (*_CLIENT, "api_name", "bucket")
+_KEY = (*_CLIENT, "api_name", "bucket", "connection_id")
 TIMES = Times._fields
 _COUNTS = [f"n{number}" for number in range(len(NAMES))]
 _MINUTE = 60
@@ -26,6 +27,7 @@ def transform(new_requests: DataFrame, settings: Settings) -> DataFrame:
         F.sum((F.col("quota_delay_ms") > 0).cast("bigint")).alias("throttled"),
         _exact_sum(F.col("quota_delay_ms")).alias("throttled_ms"),
         F.sum("number").alias("number"),
+        F.min("logged_at").alias("first_at"),
         F.max("ingested_at").alias("ingested_at"),
     )  # fmt: skip
     is_answered = F.max("is_answered") == 1
@@ -39,6 +41,7 @@ def transform(new_requests: DataFrame, settings: Settings) -> DataFrame:
         *(F.max(f"{name}_max").alias(f"{name}_max") for name in TIMES),
         F.sum("throttled").alias("throttled"),
         _exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
+        F.min(F.when(F.col("connection_id").isNotNull(), F.col("first_at"))).alias("first_at"),
         F.max("ingested_at").alias("ingested_at"),
     )
 
@@ -57,7 +60,7 @@ def _parts(new_requests: DataFrame, minutes: int) -> DataFrame:
     exploded = (
         new_requests.where(~F.col("is_forwarded") & ~F.col("is_duplicate"))
         .withColumns(known)
-        .select(*_CLIENT, "api_name", "logged_at", "errors", *TIMES, "log_generation", "ingested_at", F.explode(parts).alias("part"))
+        .select(*_CLIENT, unnamed_connection().alias("connection_id"), "api_name", "logged_at", "errors", *TIMES, "log_generation", "ingested_at", F.explode(parts).alias("part"))
     )  # fmt: skip
     of_request = {
         "minute": minute.cast("int"),
@@ -68,11 +71,13 @@ def _parts(new_requests: DataFrame, minutes: int) -> DataFrame:
     }
     return exploded.select(
         *_CLIENT,
+        "connection_id",
         "api_name",
         F.timestamp_seconds(bucket * (minutes * _MINUTE)).alias("bucket"),
         *(F.when(F.col("part.key").isNull(), column).alias(name) for name, column in of_request.items()),
         F.col("part.key").alias("code"),
         F.col("part.value").alias("number"),
+        "logged_at",
         "ingested_at",
     )
 

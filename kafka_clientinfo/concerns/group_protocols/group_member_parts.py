@@ -17,7 +17,7 @@ such records are left out, as are copies of records and forwarded requests.
 
 from ...connections.concern import HEARTBEATS
 from ...connections.engine import Column, DataFrame, F
-from ...connections.texts import flattened, looked_up, total
+from ...connections.texts import flattened, looked_up, total, unnamed_connection
 from ...protocol import ApiKey, ErrorCode
 from .group_messages import JOIN, SYNC, stated_topics, unless_empty
 
@@ -54,6 +54,9 @@ def transform(new_requests: DataFrame) -> DataFrame:
         F.min("logged_at").alias("first_seen_at"),
         F.max("logged_at").alias("last_seen_at"),
         F.max(F.when(is_own, F.struct("logged_at", *(_text(name) for name in _CLIENT)))).alias("client"),
+        F.max(F.when(is_own & F.col("connection_id").isNotNull(), F.struct("logged_at", "connection_id"))).alias(
+            "client_connection"
+        ),
         F.max("ingested_at").alias("ingested_at"),
     )
 
@@ -78,6 +81,7 @@ def _messages(requests: DataFrame) -> DataFrame:
     chosen = requests.where(F.col("api_key").isin(*keys) & F.col("request").isNotNull() & is_counted)
     parsed = chosen.select(
         "cluster", "broker", "api_key", "logged_at", "started_at", "ingested_at", *_CLIENT,
+        unnamed_connection().alias("connection_id"),
         is_taken.alias("is_taken"),
         F.coalesce(is_notified, F.lit(False)).alias("is_notified"),
         F.coalesce(is_given, F.lit(False)).alias("is_given"),
@@ -127,7 +131,7 @@ def _events(messages: DataFrame) -> DataFrame:
         unless_empty("event.group_instance_id").alias("group_instance_id"),
         "event.generation", F.when(F.col("event.kind") == "left", F.col("logged_at")).alias("left_at"),
         "event.kind", F.coalesce("event.reason", F.lit("")).alias("reason"),
-        "api_key", "logged_at", "started_at", "ingested_at", "is_taken", "is_notified", *_CLIENT, "sent", "answer", "payloads",
+        "api_key", "logged_at", "started_at", "ingested_at", "is_taken", "is_notified", *_CLIENT, "connection_id", "sent", "answer", "payloads",
         F.col("answer.heartbeatIntervalMs").alias("heartbeat_interval_ms"),
     )  # fmt: skip
     is_named = (F.col("member_id") != "") | F.col("group_instance_id").isNotNull()

@@ -10,13 +10,14 @@
 --                                       | a topic, as the session may hold others
 WITH ordered AS (
     SELECT m.cluster, m.broker, m.session, m.file_id, m.byte_offset, m.session_number,
-           m.principal, m.client_id, m.client_software_name, m.client_software_version, m.operation, m.day,
+           m.principal, m.client_id, m.connection_id, m.client_software_name, m.client_software_version, m.operation, m.day,
            m.requests, m.first_at, m.last_at, m.is_start, m.is_cut,
            row_number() OVER in_order AS part,
            lag(m.last_epoch) OVER in_order + 1 = m.first_epoch AS is_next_epoch,
            lag(m.is_over) OVER in_order AS was_over,
            lag(m.principal) OVER in_order IS NOT DISTINCT FROM m.principal
                AND lag(m.client_id) OVER in_order IS NOT DISTINCT FROM m.client_id
+               AND lag(m.connection_id) OVER in_order IS NOT DISTINCT FROM m.connection_id
                AND lag(m.client_software_name) OVER in_order IS NOT DISTINCT FROM m.client_software_name
                AND lag(m.client_software_version) OVER in_order IS NOT DISTINCT FROM m.client_software_version
                AND lag(m.operation) OVER in_order IS NOT DISTINCT FROM m.operation AS is_same_client
@@ -69,7 +70,7 @@ held_topics AS (
     ) AS held
 ),
 uses AS (
-    SELECT p.cluster, p.broker, p.principal, p.client_id, p.client_software_name, p.client_software_version, p.operation,
+    SELECT p.cluster, p.broker, p.principal, p.client_id, p.connection_id, p.client_software_name, p.client_software_version, p.operation,
            h.topic, h.topic_id, p.day,
            max(CASE WHEN h.named_next = p.part THEN h.uncounted ELSE p.requests - coalesce(n.counted, 0) END) AS requests,
            p.first_at, max(CASE WHEN h.named_next = p.part THEN h.uncounted_at ELSE p.last_at END) AS last_at
@@ -77,14 +78,14 @@ uses AS (
     JOIN parts AS p ON h.cluster = p.cluster AND h.broker = p.broker AND h.session = p.session AND h.part = p.part
     LEFT JOIN named_topics AS n ON n.cluster = h.cluster AND n.broker = h.broker AND n.session = h.session AND n.part = h.part
          AND n.topic IS NOT DISTINCT FROM h.topic AND n.topic_id IS NOT DISTINCT FROM h.topic_id
-    GROUP BY p.cluster, p.broker, p.session, p.part, p.principal, p.client_id, p.client_software_name, p.client_software_version,
+    GROUP BY p.cluster, p.broker, p.session, p.part, p.principal, p.client_id, p.connection_id, p.client_software_name, p.client_software_version,
              p.operation, p.day, p.first_at, h.topic, h.topic_id
 )
 SELECT cluster, broker, principal, client_id, client_software_name, client_software_version, operation,
-       topic, topic_id, day, requests, first_at, last_at
+       topic, topic_id, day, requests, first_at, last_at, connection_id
 FROM uses WHERE requests > 0
 UNION ALL
 SELECT cluster, broker, principal, client_id, client_software_name, client_software_version, operation,
-       NULL AS topic, NULL AS topic_id, day, requests, first_at, last_at
+       NULL AS topic, NULL AS topic_id, day, requests, first_at, last_at, connection_id
 FROM parts
 WHERE NOT is_known AND requests > 0

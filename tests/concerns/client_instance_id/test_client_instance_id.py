@@ -89,9 +89,12 @@ CASES: dict[str, Case] = {
             "instance_id_missing": 0,
             "instance_id_verdict": "outside_kip_rule",
         },
+        {"instance_id_different": 1},
     ),
     "an older header first, whatever the broker says": Case(
-        [v2(0), v3(1), v3(2, OTHER, error_code=42)], {"instance_id_verdict": "outside_kip_rule"}
+        [v2(0), v3(1), v3(2, OTHER, error_code=42)],
+        {"instance_id_verdict": "outside_kip_rule"},
+        {"instance_id_different": 1},
     ),
     "the first request is not in the log, and there are two ids": Case(
         [v3(LATE), v3(LATE + 1, OTHER)],
@@ -251,3 +254,20 @@ def test_it_judges_by_the_kip(judged: Judged, name: str) -> None:
 def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
     name, message = MESSAGES[rule]
     assert_message(judged, name, rule, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("different later", ("KIP-1313", "error", "either")),
+        (
+            "the first request has an older header",
+            (None, "info", "either"),
+        ),  # no rule binds, but one process has one id
+    ],
+)
+def test_two_ids_are_information_after_a_first_request_with_an_older_header(
+    judged: Judged, name: str, said: tuple[str | None, str, str]
+) -> None:
+    found = judged.violations[name]["instance_id_different"]
+    assert (found["kip"], found["severity"], found["blames"]) == said
