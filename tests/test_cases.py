@@ -28,6 +28,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     ),
     # Metadata, sent together with an ApiVersions that is refused (KIP-511).
     "sent_together": ([{"api_versions_outcome": "rejected_invalid_request"}], [("invalid_software_name", "client")]),
+    # INCONSISTENT_GROUP_PROTOCOL for what JoinGroup answered to the same member in this generation (KIP-559).
+    "coordinator_refuses_its_answer": ([{"client_id": "app"}], [("inconsistent_group_protocol", "broker")]),
+    # The same for a SyncGroup v5 that states neither: the client's, but no sign of two applications.
+    "sync_without_type": ([{"client_id": "app"}], [("inconsistent_group_protocol", "client")]),
     # Principals that name a connection or a session: two clients of five connections, and one of three that logs in again.
     "msk_iam": ([{"principal": f"[IAM]:[{arn}]"} for arn in (ME, ME, ME, ORDERS, ORDERS)], []),
     "strimzi_oauth": ([{"principal": "User:service-account-orders"}] * 3, []),

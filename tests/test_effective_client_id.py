@@ -1,5 +1,6 @@
 """A client that states its id on a connection's first request only is the same client in every answer (KIP-1313)."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def records(later: str | None) -> list[bytes]:
     for number, client in enumerate(("billing", "orders")):
         calls: list[Any] = [
             lambda **given: json_record(api="METADATA", version=12, request={}, response={"topics": []}, **given),
-            lambda **given: produce(f"t{number}", **given),
+            partial(produce, f"t{number}"),
             lambda **given: fetch(0, ("a", "b"), **given),
             lambda **given: fetch(1, (), **given),
             joined,

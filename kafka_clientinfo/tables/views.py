@@ -79,20 +79,28 @@ class ViewSettings:
     def texts(self) -> dict[str, str]:
         """SQL for each setting that a view names in braces, and for the rules of violations with their severities.
 
-        `severity_unbound` is the severity of a finding by which the KIP does not bind.
+        `severity_unbound` and `blames_unbound` hold for a finding where the KIP does not bind.
         """
         listeners = ", ".join(map(quoted_text, self.controller_listeners or ("",)))
         numbers = {**self.activity, "bucket_minutes": self.bucket_minutes, "max_idle_ms": self.max_idle_ms}
         numbers["bucket_seconds"] = self.bucket_minutes * 60
         own = self.severity
         rows = (
-            (name, rule.kip, own.get(name, rule.severity), own.get(name, SEVERITIES[-1]), rule.blames, rule.asks)
+            (
+                name,
+                rule.kip,
+                own.get(name, rule.severity),
+                own.get(name, SEVERITIES[-1]),
+                rule.blames,
+                rule.blames_as_information,
+                rule.asks,
+            )
             for name, rule in rules().items()
         )
         return {
             **{name: str(int(number)) for name, number in numbers.items()},
             "controller_listeners": f"({listeners})",
-            "violation_rules": _relation("rule kip severity severity_unbound blames asks", rows),
+            "violation_rules": _relation("rule kip severity severity_unbound blames blames_unbound asks", rows),
         }
 
 

@@ -6,8 +6,9 @@ WITH findings AS (
     UNION ALL SELECT * FROM {findings_groups}
     UNION ALL SELECT * FROM {findings_negotiations}
 ), judged AS (
-    -- Where the rule's KIP does not bind, a finding is information, and blames nobody.
-    SELECT f.*, r.asks, r.blames, r.kip AS rule_kip, coalesce(f.binds, true) AS is_bound,
+    -- Where the rule's KIP does not bind, a finding is information.
+    SELECT f.*, r.asks, r.kip AS rule_kip, coalesce(f.binds, true) AS is_bound,
+           CASE WHEN coalesce(f.binds, true) THEN coalesce(f.blames, r.blames) ELSE r.blames_unbound END AS blamed,
            CASE WHEN coalesce(f.binds, true) THEN r.severity ELSE r.severity_unbound END AS severity
     FROM findings AS f JOIN {violation_rules} AS r ON f.rule = r.rule
 )
@@ -17,7 +18,7 @@ SELECT rule, cluster, broker, connection_id, opened_at, opened_seq, group_id, ki
 FROM {connection_violations}
 UNION ALL
 SELECT rule, cluster, broker, connection_id, CAST(NULL AS TIMESTAMP), CAST(NULL AS INT), group_id,
-       CASE WHEN is_bound THEN rule_kip END AS kip, severity, CASE WHEN is_bound THEN blames ELSE 'nobody' END AS blames,
+       CASE WHEN is_bound THEN rule_kip END AS kip, severity, blamed AS blames,
        client_id, principal, client_software_name, client_software_version, remote_host,
        occurrences, rejected, taken, first_at, last_at, example, concat(harmless(message, 1000), '; ', asks) AS message
 FROM judged WHERE severity <> 'off'

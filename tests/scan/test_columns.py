@@ -31,7 +31,7 @@ READ_LATER = {
         header_version heard_until highest_correlation_id instance_id_is_different instance_id_is_missing
         instance_id_is_zero is_forwarded jumps known_software last_api_versions_error last_seq latest_at listener
         log_generation log_level logged_at lowest_correlation_id member_id offered_max opened_at opened_seq outlasts
-        principal refuses_without_offer remote_host remote_port repeats replica_id request requests response
+        principal refuses_what_it_offers refuses_without_offer remote_host remote_port repeats replica_id request requests response
         security_protocol sent_software_name sent_software_version seq session_no software_before
         software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
         software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id
@@ -52,8 +52,8 @@ READ_LATER = {
     "connection_groups": "first_mismatch last_mismatch_at mismatches_rejected mismatches_taken",
     "group_memberships": "broker cluster connection_id group_id memberships opened_at opened_seq unoffered_answers",
     "group_messages": """
-        answer answered api_key api_name api_version broker cluster connection_id earliest_at error_code group_id is_rejected
-        is_taken joined last_seq latest_at logged_at members name_mismatch opened_at opened_seq payloads requests response_name
+        answer answered api_key api_name api_version broker cluster connection_id earliest_at error_code group_id is_of_answer is_rejected
+        is_taken joined last_seq latest_at logged_at members name_mismatch opened_at opened_seq payloads refusal requests response_name
         response_type sent sent_type seq source
     """,
     "api_usage": """

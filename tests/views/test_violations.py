@@ -19,7 +19,7 @@ KINDS = {column.name: column.type for column in table_spec("violations").columns
 COLUMNS = (
     "rule", "cluster", "broker", "connection_id", "group_id", "client_id", "principal", "client_software_name",
     "client_software_version", "remote_host", "occurrences", "rejected", "taken", "first_at",
-    "last_at", "example", "message", "binds",
+    "last_at", "example", "message", "binds", "blames",
 )  # fmt: skip
 OF_CONNECTION = {
     "rule": "log_forging",
@@ -61,6 +61,7 @@ FINDINGS = {
     "groups": [
         finding("mixed_protocol_types", group_id="g", rejected=1, taken=0),
         finding("protocol_nobody_offered", group_id="g"),
+        finding("inconsistent_group_protocol", group_id="g", broker="b", connection_id="x", blames="broker"),
     ],
     "negotiations": [finding("versions_learnt_elsewhere", broker="b", connection_id="x")],
 }
@@ -105,10 +106,11 @@ def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[Any, Any
 
 
 def test_a_row_blames_whom_its_rule_blames(found: dict[Any, Any]) -> None:
-    """Nobody is blamed where the KIP does not bind."""
+    """Nobody is blamed where the KIP does not bind, and a finding that names whom it blames is right."""
     blames = {key: row["blames"] for key, row in found.items()}
     expected = {key: rules()[key[0]].blames for key in found}
     expected |= {(name, "y"): "nobody" for name in ("client_instance_id_renewed", "client_instance_id_shared")}
+    expected["inconsistent_group_protocol", "x"] = "broker"
     assert blames == expected
 
 

@@ -45,7 +45,9 @@ def earlier() -> Mapping[str, LookBack]:
             first_up_to_now(F.when(is_api_versions() & invalid, F.col("logged_at"))),
             then=lambda at: came_after(at, ON_ITS_WAY_MICROS),
         ),
-        "offered_max": last_before(offered()["maxVersion"], is_api_versions() & refused),
+        "offered_max": last_before(
+            F.when(~_refuses_what_it_offers(), offered()["maxVersion"]), is_api_versions() & refused
+        ),
     }
 
 
@@ -58,6 +60,7 @@ def predicates() -> Columns:
         & falls_back
         & loses_name(F.col("api_version"), F.col("offered_max")),
         "refuses_without_offer": _refuses_without_offer(),
+        "refuses_what_it_offers": _refuses_what_it_offers(),
     }
 
 
@@ -65,6 +68,13 @@ def _refuses_without_offer() -> Column:
     """Return whether a response with UNSUPPORTED_VERSION lacks the range of ApiVersions."""
     refused = is_api_versions() & (F.col("error_code") == _UNSUPPORTED)
     return refused & F.col("answered_error").isNotNull() & offered()["maxVersion"].isNull()
+
+
+def _refuses_what_it_offers() -> Column:
+    """Return whether a response with UNSUPPORTED_VERSION offers the version that it refuses."""
+    refused = is_api_versions() & (F.col("error_code") == _UNSUPPORTED)
+    is_offered = F.col("api_version").between(offered()["minVersion"], offered()["maxVersion"])
+    return refused & F.coalesce(is_offered, F.lit(False))
 
 
 def loses_name(version: Column, highest: Column) -> Column:
@@ -165,8 +175,10 @@ def _outcome() -> Column:
 def _fallback_kind() -> Column:
     """Return how a client falls back after UNSUPPORTED_VERSION; KIP-511 asks for the highest version on offer."""
     to, highest = F.col("first_accepted.version"), F.col("last_refused.offered_max")
+    refused, lowest = F.col("last_refused.version"), F.col("last_refused.offered_min")
     return (
-        F.when(highest.isNotNull() & (to == highest), "to_highest_offered")
+        F.when(refused.between(lowest, highest), "other")  # no client can choose from an offer that contradicts itself
+        .when(highest.isNotNull() & (to == highest), "to_highest_offered")
         .when((to == 0) & (highest > 0), "to_zero_although_more_was_offered")
         .when((to == 0) & highest.isNull(), "to_zero_nothing_offered")
         .when(loses_name(to, highest), "to_lower_than_offered")
@@ -191,5 +203,9 @@ REQUEST_RULES = {
         "refuses_without_offer",
         "ApiVersions v{api_version} was answered with UNSUPPORTED_VERSION and no range",
         lambda: is_client() & knows_software(),
+    ),
+    "refused_although_offered": RequestRule(
+        "refuses_what_it_offers",
+        "ApiVersions v{api_version} was answered with UNSUPPORTED_VERSION and a range that holds v{api_version}",
     ),
 }

@@ -9,13 +9,15 @@ from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
 from ...connections.judged import is_rejected, is_taken
 from ...connections.texts import flattened, sentence, shown
-from ...protocol import ApiKey
+from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY
 
 JOIN, SYNC, DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
 GROUP_KEY = (*CONNECTION_KEY, "group_id")
 OF_KIND = ("requests", "last_seq", "earliest_at", "latest_at")
 """Columns of rows that may stand for several messages."""
+FIRST_SYNC_WITH_PROTOCOL = 5
+"""The first version of SyncGroup that states the protocol type and name (KIP-559)."""
 MOST_MEMBERS = 100
 """Generations with more members aren't checked for protocols that nobody offered."""
 _REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
@@ -46,8 +48,10 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         - answered: whether a response is logged;
         - sent_type, the protocol type in the request, and response_type and response_name, the type and name in the response;
         - members: the member ids in the response to a leader; null if there are more than `MOST_MEMBERS`;
-        - joined: the fields of the JoinGroup before a SyncGroup; and
-        - name_mismatch, see `_name_mismatch`.
+        - joined: the fields of the JoinGroup before a SyncGroup;
+        - name_mismatch, see `_name_mismatch`, and is_of_answer, whether only the answer causes it: it states another name
+          than the request; and
+        - refusal, see `_refusal`.
     """
     chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
         *CONNECTION_KEY,
@@ -82,7 +86,10 @@ def transform(judged_requests: DataFrame) -> DataFrame:
             F.size("answer.members").between(1, MOST_MEMBERS), F.transform("answer.members", lambda m: m["memberId"])
         ).alias("members"),
     )
-    return messages.withColumn("joined", _joined()).withColumn("name_mismatch", _name_mismatch())
+    with_joined = messages.withColumn("joined", _joined())
+    return with_joined.withColumns(
+        {"name_mismatch": _name_mismatch(), "is_of_answer": _is_of_answer(), "refusal": _refusal()}
+    )
 
 
 def _of(group_id: Column, kind: Column, name: Column) -> Column:
@@ -99,6 +106,7 @@ def _joined() -> Column:
         F.col("answer.memberId").alias("member"),
         F.col("answer.generationId").alias("generation"),
         F.col("sent_type").alias("type"),
+        F.coalesce("response_type", "sent_type").alias("chosen_type"),
         F.col("response_name").alias("name"),
         offered_names().alias("offered"),
         "members",
@@ -126,6 +134,35 @@ def _name_mismatch() -> Column:
         .when(is_sync & (chosen != stated), sentence(request + " after JoinGroup chose {joined.name!r}"))
         .when(is_sync & is_not_in(stated, offer), sentence(request + " after offering {names}", names=_listed(offer)))
     )
+
+
+def _is_of_answer() -> Column:
+    """Return whether the coordinator takes the request and names another protocol than it: no client is to blame."""
+    is_taken = F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(True))
+    is_join, is_sync = F.col("api_key") == JOIN, (F.col("api_key") == SYNC) & (F.col("sent.protocolName") != "")
+    is_another = F.when(is_join, is_not_in(F.col("response_name"), offered_names())).when(
+        is_sync, F.col("response_name") != F.col("sent.protocolName")
+    )
+    return is_taken & F.coalesce(is_another, F.lit(False))
+
+
+def _refusal() -> Column:
+    """Return what a SyncGroup that is answered with INCONSISTENT_GROUP_PROTOCOL states; null for other messages.
+
+    Returns:
+        `chosen`: what JoinGroup answered to the same member in the same generation, which no coordinator may refuse;
+        `nothing`: no type or no name, which v5 must state; or `other`. Before v5 it states neither, so that there is
+        nothing to refuse.
+    """
+    is_refused = (F.col("api_key") == SYNC) & (F.col("error_code") == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+    name, states_both = unless_empty("sent.protocolName"), F.col("api_version") >= FIRST_SYNC_WITH_PROTOCOL
+    is_chosen = (F.col("sent_type") == F.col("joined.chosen_type")) & (name == F.col("joined.name"))
+    what = (
+        F.when(states_both & (F.col("sent_type").isNull() | name.isNull()), "nothing")
+        .when(F.col("joined.name").isNotNull() & (is_chosen | ~states_both), "chosen")
+        .otherwise("other")
+    )
+    return F.when(is_refused, what)
 
 
 def is_not_in(name: Column, offer: Column) -> Column:

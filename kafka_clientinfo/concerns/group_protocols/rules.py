@@ -53,7 +53,8 @@ def earlier() -> Mapping[str, LookBack]:
 def predicates() -> Columns:
     """Judge whether the two types differ, and whether the member goes on after a failed SyncGroup."""
     return {
-        "group_type_mismatch": F.col("answered_protocol_type") != F.col("stated_protocol_type"),
+        "group_type_mismatch": (F.col("answered_protocol_type") != F.col("stated_protocol_type"))
+        & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(True)),
         "went_on_after_inconsistent": F.col("goes_on_after_inconsistent"),
     }
 
@@ -86,4 +87,5 @@ def findings_name_mismatch(connection_groups: DataFrame) -> DataFrame:
         F.col("first_mismatch.name_mismatch").alias("message"),
         F.col("mismatches_rejected").alias("rejected"),
         F.col("mismatches_taken").alias("taken"),
+        F.when(F.col("mismatches_of_answers") == F.col("protocol_name_mismatches"), "broker").alias("blames"),
     )

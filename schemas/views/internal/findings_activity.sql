@@ -79,5 +79,5 @@ SELECT rule, cluster, broker, connection_id, CAST(NULL AS STRING) AS group_id, e
        earliest.remote_host AS remote_host, CAST(occurrences AS BIGINT) AS occurrences, CAST(NULL AS BIGINT) AS rejected,
        CAST(NULL AS BIGINT) AS taken, first_at, last_at,
        named_struct('logged_at', earliest.opened_at, 'correlation_id', CAST(NULL AS INT), 'grep', earliest.grep) AS example,
-       message, CAST(NULL AS BOOLEAN) AS binds
+       message, CAST(NULL AS BOOLEAN) AS binds, CAST(NULL AS STRING) AS blames
 FROM by_connection_id

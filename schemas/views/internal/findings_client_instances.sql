@@ -72,5 +72,5 @@ SELECT rule, cluster, broker, connection_id,
          'grep', '^\[' || local_time(example.opened_at) || '\] [A-Z]+ Completed request:.*"connection":"' || grep_escaped(connection_id) || '"'
        ) AS example,
        'client instance id ' || quoted(example.instance_id) || ' ' || example.words AS message,
-       binds
+       binds, CAST(NULL AS STRING) AS blames
 FROM found

@@ -190,5 +190,5 @@ SELECT rule, cluster, broker, connection_id,
          || ' from ' || coalesce(earliest.remote_host, '?')
          || coalesce(' at the listener ' || earliest.wrong_listener, '') || earliest.although
          || ': ''' || harmless(earliest.detail, 160) || '''' AS message,
-       CAST(NULL AS BOOLEAN) AS binds
+       CAST(NULL AS BOOLEAN) AS binds, CAST(NULL AS STRING) AS blames
 FROM findings

@@ -1,7 +1,15 @@
 -- Findings on groups: members answered with INCONSISTENT_GROUP_PROTOCOL, types that contradict each other, and protocols that nobody offered (KIP-559).
 WITH inconsistent AS (
-    SELECT cluster, group_id, sum(inconsistent_group_protocol) AS occurrences, min(inconsistent_first_at) AS first_at,
-           max(inconsistent_last_at) AS last_at, min(inconsistent_example) AS example
+    SELECT cluster, group_id, sum(inconsistent_group_protocol) AS occurrences, sum(inconsistent_contradicted) AS contradicted,
+           sum(inconsistent_unstated) AS unstated, min(inconsistent_first_at) AS first_at,
+           max(inconsistent_last_at) AS last_at, min(inconsistent_example) AS example, count(*) AS connections,
+           -- The connection of the example.
+           min(named_struct(
+               'example', inconsistent_example, 'broker', broker, 'connection_id', connection_id, 'opened_at', opened_at,
+               'opened_seq', opened_seq, 'client_id', client_id, 'principal', principal,
+               'client_software_name', client_software_name, 'client_software_version', client_software_version,
+               'remote_host', remote_host
+           )) AS who
     FROM {connection_groups}
     WHERE inconsistent_group_protocol > 0
     GROUP BY cluster, group_id
@@ -140,26 +148,33 @@ unoffered AS (
 ),
 findings AS (
     SELECT 'inconsistent_group_protocol' AS rule, cluster, group_id, occurrences, occurrences AS rejected, 0 AS taken,
-           first_at, last_at, example,
-           'group ' || quoted(group_id) || ' was answered with INCONSISTENT_GROUP_PROTOCOL' AS message
+           first_at, last_at, example, who,
+           'group ' || quoted(group_id) || ' was answered with INCONSISTENT_GROUP_PROTOCOL'
+           || CASE WHEN connections > 1 THEN ' on ' || CAST(connections AS STRING) || ' connections' ELSE '' END
+           || CASE WHEN contradicted > 0
+                   THEN ', ' || CAST(contradicted AS STRING) || ' of ' || CAST(occurrences AS STRING) || ' for what JoinGroup had answered' ELSE '' END
+           || CASE WHEN unstated > 0
+                   THEN ', ' || CAST(unstated AS STRING) || ' of ' || CAST(occurrences AS STRING) || ' for a SyncGroup without protocol type or name' ELSE '' END
+               AS message,
+           -- A coordinator that refuses what it chose itself contradicts itself.
+           CASE WHEN contradicted >= occurrences THEN 'broker' WHEN contradicted > 0 THEN 'either' END AS blames
     FROM inconsistent
     UNION ALL
-    SELECT 'mixed_protocol_types', cluster, group_id, occurrences, rejected, taken, first_at, last_at, example,
+    SELECT 'mixed_protocol_types', cluster, group_id, occurrences, rejected, taken, first_at, last_at, example, NULL,
            'group ' || quoted(group_id) || ' has members of type '
            || array_join(transform(slice(types, 1, 5), one -> quoted(one)), ', ')
-           || ' at the same time as those of ' || quoted(own_type)
+           || ' at the same time as those of ' || quoted(own_type), NULL
     FROM mixed
     UNION ALL
     SELECT 'protocol_nobody_offered', cluster, group_id, sum(requests), 0, sum(requests), min(first_at), max(last_at),
-           min_by(example, named_struct('at', first_at, 'message', message, 'example', example)),
-           min_by(message, named_struct('at', first_at, 'message', message))
+           min_by(example, named_struct('at', first_at, 'message', message, 'example', example)), NULL,
+           min_by(message, named_struct('at', first_at, 'message', message)), NULL
     FROM unoffered
     GROUP BY cluster, group_id
 )
-SELECT rule, cluster, CAST(NULL AS STRING) AS broker, CAST(NULL AS STRING) AS connection_id,
-       group_id, CAST(NULL AS STRING) AS client_id,
-       CAST(NULL AS STRING) AS principal, CAST(NULL AS STRING) AS client_software_name,
-       CAST(NULL AS STRING) AS client_software_version, CAST(NULL AS STRING) AS remote_host,
+SELECT rule, cluster, who.broker AS broker, who.connection_id AS connection_id, group_id, who.client_id AS client_id,
+       who.principal AS principal, who.client_software_name AS client_software_name,
+       who.client_software_version AS client_software_version, who.remote_host AS remote_host,
        CAST(occurrences AS BIGINT) AS occurrences, CAST(rejected AS BIGINT) AS rejected, CAST(taken AS BIGINT) AS taken,
-       first_at, last_at, example, message, CAST(NULL AS BOOLEAN) AS binds
+       first_at, last_at, example, message, CAST(NULL AS BOOLEAN) AS binds, CAST(blames AS STRING) AS blames
 FROM findings

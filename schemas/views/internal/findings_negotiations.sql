@@ -38,5 +38,5 @@ SELECT 'versions_learnt_elsewhere' AS rule,
          || ' is offered; earlier, broker ' || earliest.learnt_from
          || ' offered v' || CAST(earliest.change.learnt.low AS STRING) || ' to v' || CAST(earliest.change.learnt.high AS STRING)
          || ' to this client id, principal and host, which two programs may share' AS message,
-       CAST(NULL AS BOOLEAN) AS binds
+       CAST(NULL AS BOOLEAN) AS binds, CAST(NULL AS STRING) AS blames
 FROM outdated

@@ -108,9 +108,14 @@ CASES: dict[str, Case] = {
         {"refused_without_range": 1},
     ),
     "refused without a list": Case(
-        [av(0, 3, UNSUPPORTED, '{"errorCode":35}'), av(1, 3, UNSUPPORTED, offer(0, 3)), av(2, 0)],
+        [av(0, 3, UNSUPPORTED, '{"errorCode":35}'), av(1, 4, UNSUPPORTED, offer(0, 3)), av(2, 0)],
         {"fallback_kind": "to_zero_although_more_was_offered"},
         {"refused_without_range": 1, "fallback_ignores_offer": 1},
+    ),
+    "refused although it is offered": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 4)), av(1, 0)],
+        {"fallback_kind": "other"},
+        {"refused_although_offered": 1},
     ),
     "refused without an answer in the log": Case([av(0, 3, UNSUPPORTED), av(1, 0)], {}),
     "to zero, the highest offered": Case(

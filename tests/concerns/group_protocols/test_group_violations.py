@@ -33,10 +33,15 @@ def test_its_violations_say_what_was_found(found: Found, rule: str) -> None:
     assert row["example"]["correlation_id"] == correlation_id
 
 
-@pytest.mark.parametrize("rule", ["inconsistent_group_protocol", "mixed_protocol_types"])
-def test_what_a_group_breaks_is_a_row_without_a_connection(found: Found, rule: str) -> None:
-    row = found.violations[VIOLATIONS[rule][0], rule]
+def test_what_members_break_together_is_a_row_without_a_connection(found: Found) -> None:
+    row = found.violations[VIOLATIONS["mixed_protocol_types"][0], "mixed_protocol_types"]
     assert (row["connection_id"], row["broker"], row["opened_at"], row["opened_seq"]) == (None, None, None, None)
+
+
+def test_a_refusal_names_the_first_connection_that_was_refused(found: Found) -> None:
+    row = found.violations["inconsistent", "inconsistent_group_protocol"]
+    who = (row["broker"], row["connection_id"], row["principal"], row["client_id"], row["remote_host"])
+    assert who == ("b", "inconsistent", "User:ANONYMOUS", "app", "10.0.0.9")
 
 
 def test_no_other_case_breaks_a_rule(found: Found) -> None:
@@ -44,6 +49,21 @@ def test_no_other_case_breaks_a_rule(found: Found) -> None:
     enforced = {(name, "inconsistent_group_protocol") for name in refused}
     names = {(name, "group_name_mismatch") for name in (*NAMES, "several")}
     assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | enforced | names
+
+
+# Group: whom its names blame; a coordinator that takes a request and names another protocol contradicts itself.
+BLAMED = {
+    "not offered": "broker",
+    "answered otherwise": "broker",
+    "chosen otherwise": "either",
+    "offered otherwise": "either",
+    "several": "either",
+}
+
+
+@pytest.mark.parametrize("name", BLAMED)
+def test_another_name_in_an_answer_blames_the_broker(found: Found, name: str) -> None:
+    assert found.violations[name, "group_name_mismatch"]["blames"] == BLAMED[name]
 
 
 @pytest.mark.kip("KIP-559", 18)
