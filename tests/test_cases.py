@@ -11,6 +11,7 @@ from tests.scanned import scanned
 LOGS = Path(__file__).parent / "cases"
 ME = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_nonprod_0123456789abcdef/me@example.com"
 ORDERS = "arn:aws:sts::111122223333:assumed-role/orders-service/i-0abc"
+MASKED = ("orders-svc", "billing-svc")
 CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     # Null ids, ids that descend, and a SaslHandshake that states the id again (KIP-1313): one connection.
     "descending_ids": ([{"requests": 5, "client_id": "app", "client_id_verdict": "sent_once"}], []),
@@ -32,6 +33,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "coordinator_refuses_its_answer": ([{"client_id": "app"}], [("inconsistent_group_protocol", "broker")]),
     # The same for a SyncGroup v5 that states neither: the client's, but no sign of two applications.
     "sync_without_type": ([{"client_id": "app"}], [("inconsistent_group_protocol", "client")]),
+    # Amazon MSK masks private addresses with their ports: two connections, of one principal, have one id.
+    "masked_ends": (
+        [{"start": "before_log", "requests": 6, "client_id": one, "remote_host": None} for one in MASKED],
+        [],
+    ),
+    "masked_local_end": ([{"requests": 6, "client_id": one, "remote_host": "192.0.2.7"} for one in MASKED], []),
     # Principals that name a connection or a session: two clients of five connections, and one of three that logs in again.
     "msk_iam": ([{"principal": f"[IAM]:[{arn}]"} for arn in (ME, ME, ME, ORDERS, ORDERS)], []),
     "strimzi_oauth": ([{"principal": "User:service-account-orders"}] * 3, []),

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 
 from ..config.settings import Settings
-from ..connections.boundaries import any_before, first_up_to_now, has_header_v3
+from ..connections.boundaries import any_before, first_up_to_now, has_header_v3, is_masked
 from ..connections.concern import (
     HEARTBEATS,
     Aggregates,
@@ -140,7 +140,8 @@ def is_enforced() -> Column:
 
 def is_contradicted() -> Column:
     """Return whether logged requests break the rule even if the log lacks the first one, as two different ids do."""
-    return is_enforced() | (begins_with_header_v3() & (F.col("instance_id_different") > 0))
+    has_two_ids = begins_with_header_v3() & (F.col("instance_id_different") > 0)
+    return ~is_masked() & (is_enforced() | has_two_ids)
 
 
 def other_telemetry_id() -> Column:

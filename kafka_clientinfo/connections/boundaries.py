@@ -21,7 +21,8 @@ one id, in log order, are divided before every request that shows that a new con
 
 Software names are no evidence in a log that was evidently sampled or filtered: the request that changed the name may be
 missing. Silence is no evidence if the correlation id is the next one: no request is missing, so the connection stayed
-open and the broker's limit is higher than assumed. Since 1.0 connection ids hold a counter and are hardly ever used
+open and the broker's limit is higher than assumed. An id that does not name both ends (`logs.connection`) is never
+divided: its requests may take turns on several connections. Since 1.0 connection ids hold a counter and are hardly ever used
 again, so there any higher correlation id shows that the connection stayed open.
 """
 
@@ -29,6 +30,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 
+from ..logs.connection import MASKED_DIGITS
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from .concern import COMPARED, WHO_FIELDS, LookBack
 from .engine import Column, DataFrame, F, Window, WindowSpec
@@ -290,12 +292,13 @@ def _is_boundary() -> Column:
     evidence = [_other_client(), is_complete & _software_contradicts(), _new_handshake(), _other_principal()]
     is_other = ~forwarded & reduce(or_, evidence)
     was_restarted = F.col("starts_before") > _of_previous("starts_before")
-    return (
-        _of_previous("api_key").isNull()
-        | _was_idle()
-        | F.coalesce(was_restarted, F.lit(False))
-        | F.coalesce(is_other, F.lit(False))
-    )
+    is_shown = _was_idle() | F.coalesce(was_restarted, F.lit(False)) | F.coalesce(is_other, F.lit(False))
+    return _of_previous("api_key").isNull() | (~is_masked() & is_shown)
+
+
+def is_masked() -> Column:
+    """Return whether a connection id does not name both ends, so that its requests may be of several connections."""
+    return F.substring("connection_id", -1 - MASKED_DIGITS, 1) == "#"
 
 
 def _starts_over() -> Column:
@@ -383,7 +386,7 @@ def _step() -> Column:
 
 def _in_period() -> dict[str, Column]:
     """Return the columns `IN_PERIOD`; they are false at a boundary, where they would compare two connections."""
-    is_compared = ~_is_boundary() & ~F.col("is_forwarded")
+    is_compared = ~_is_boundary() & ~F.col("is_forwarded") & ~is_masked()
     conditions = {
         "jumps": _is_in_one_period() & (_step() > 1),
         "repeats": _step() == 0,

@@ -11,7 +11,7 @@ from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from ..tables.spec import CONNECTION_KEY
-from .boundaries import IN_PERIOD, has_header_v3
+from .boundaries import IN_PERIOD, has_header_v3, is_masked
 from .concern import OF_FIRST, Aggregates, Columns, Concern, is_api_versions
 from .engine import Column, DataFrame, F
 from .examples import source
@@ -231,7 +231,8 @@ def _start() -> Column:
     begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & may_count
     certain = F.when(is_watched(), evidence).otherwise(begins_at_0)
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
-    return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")
+    is_seen = certain & ~named_before & ~is_masked()
+    return F.when(sasl & ~is_masked(), "hidden_by_sasl").when(is_seen, "observed").otherwise("before_log")
 
 
 def _is_covered() -> Column:

@@ -26,6 +26,7 @@ from typing import TypeVar
 from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
 from ..tables.spec import CONNECTION_KEY, table_spec
+from .boundaries import is_masked
 from .concern import Concern, ConnectionRule, RequestRule
 from .engine import Column, DataFrame, F
 from .examples import example, source
@@ -39,6 +40,12 @@ ENFORCED = ("rejected", "taken")
 """Further columns of findings from requests: how many requests the broker rejected, and how many it accepted."""
 WHO = ("client_id", "principal", "client_software_name", "client_software_version", "remote_host")
 """Further columns of findings on connections: who the client is, as `connections` says."""
+OF_ONE_RECORD = (
+    "invalid_software_name", "invalid_software_version", "refused_without_range", "refused_although_offered", "log_forging",
+    "policy_software", "policy_version", "policy_version_unreadable", "policy_client_id", "policy_api_version",
+    "broker_like_client_id",
+)  # fmt: skip
+"""The rules that a record breaks by itself, also if the log does not show to which connection it belongs."""
 _OPTIONAL = (*ENFORCED, *WHO, "blames", "binds")
 """Columns that a finding may lack; without blames, the rule's own value counts; without binds, the rule's KIP binds."""
 _LONGEST_MESSAGE = 1000
@@ -69,7 +76,7 @@ def violations(
         of_rules.append(_of_requests(judged_requests, connections, enabled))
     completed = (completed_finding(rows, settings) for rows in (*of_rules, *findings))
     union = reduce(lambda rows, others: rows.unionByName(others), completed)
-    return _with_words(union, settings)
+    return _with_words(union.where(~is_masked() | F.col("rule").isin(*OF_ONE_RECORD)), settings)
 
 
 def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:

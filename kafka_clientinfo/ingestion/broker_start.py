@@ -224,8 +224,8 @@ class Restarts:
     def note(self, events: pa.RecordBatch) -> None:
         """Add further requests, in their order; those before the split all at once."""
         rows = pa.Table.from_batches([events]).select(_NAMES)
-        is_debug = pc.not_equal(rows["log_level"], "INFO")
-        rows = rows if pc.all(is_debug).as_py() else rows.filter(is_debug)
+        shows = pc.and_(pc.not_equal(events["log_level"], "INFO"), events["remote_port"].is_valid())
+        rows = rows if pc.all(shows).as_py() else rows.filter(shows)
         if len(rows) == 0:
             return
         windows = _Windows(pa.concat_tables([self._rows, rows]))

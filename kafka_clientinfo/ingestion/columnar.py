@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from ..logs.apis import TOPIC_APIS
 from ..logs.clock import LogClock
-from ..logs.connection import remote_end
+from ..logs.connection import remote_end, told_apart
 from ..logs.duplicates import MEMORY, DuplicateKey, RecentRequests
 from ..logs.framing import MAX_RECORD
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID, Times
@@ -54,6 +54,8 @@ from .arrow_schema import EVENT_SCHEMA, arrays_of
 Columns = dict[str, pa.Array]
 Prints = npt.NDArray[np.uint64]
 _TYPES = {field.name: field.type for field in EVENT_SCHEMA}
+_TELLING = ("connection_id", "client_id", "client_software_name", "client_software_version", "principal")
+"""What tells requests apart if their connection id does not name both ends; see `told_apart`."""
 _LONGEST_REQUEST = 10**12
 """Microseconds; a record with a longer time is not plain."""
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
@@ -237,6 +239,8 @@ class RequestRows:
             columns = others
         self._clear()
         columns["is_duplicate"] = self._duplicates.flags(columns)
+        if columns["remote_port"].null_count:
+            columns |= _without_two_ends(columns)
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=EVENT_SCHEMA), mentions
 
     def _plain_columns(self) -> Columns:
@@ -268,6 +272,21 @@ class RequestRows:
         for at, name in enumerate(("request", "response", "group_payloads"), 1):
             columns[name] = pa.array([kept[at] for kept in self._kept], pa.string()).take(where)
         return {name: columns[name] for name in _TYPES}
+
+
+def _without_two_ends(columns: Columns) -> Columns:
+    """Return the ids of requests with a connection id that does not name both ends (`told_apart`), and no duplicates of them.
+
+    A duplicate is known by its connection, and theirs is not known.
+    """
+    is_masked = columns["remote_port"].is_null()
+    stated = (columns[name].filter(is_masked).to_pylist() for name in _TELLING)
+    known: dict[tuple[Any, ...], str] = {}
+    ids = [known.get(one) or known.setdefault(one, told_apart(*one)) for one in zip(*stated, strict=True)]
+    return {
+        "connection_id": pc.replace_with_mask(columns["connection_id"], is_masked, pa.array(ids, pa.string())),
+        "is_duplicate": pc.and_(columns["is_duplicate"], pc.invert(is_masked)),
+    }
 
 
 def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]) -> Columns:

@@ -70,8 +70,9 @@ class Omissions:
             pc.fill_null(pc.greater_equal(events["replica_id"], 0), False),
             pc.fill_null(pc.equal(events["client_software_name"], _COUNTS_OVER_ALL), False),
         ]
-        # Requests count if they were logged at DEBUG and sent on the connection itself.
-        counts = pc.and_(pc.not_equal(events["log_level"], "INFO"), pc.invert(events["is_forwarded"]))
+        # Requests count if they were logged at DEBUG and sent on the connection itself, which must be known.
+        is_own = pc.and_(events["remote_port"].is_valid(), pc.invert(events["is_forwarded"]))
+        counts = pc.and_(pc.not_equal(events["log_level"], "INFO"), is_own)
         indexes: _Numbers = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
         rows = pa.Table.from_arrays(columns, schema=_SCHEMA)
         rows = rows if len(indexes) == len(rows) else rows.filter(counts)

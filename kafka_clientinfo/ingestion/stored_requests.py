@@ -24,7 +24,8 @@ from .split_statistics import file_row
 
 _READ = (
     *("byte_offset", "logged_at", "started_at", "connection_id", "listener", "security_protocol", "correlation_id"),
-    *("api_key", "api_version", "client_software_name", "is_forwarded", "replica_id", "log_generation", "log_level"),
+    *("remote_port", "api_key", "api_version", "client_software_name", "is_forwarded", "replica_id"),
+    *("log_generation", "log_level"),
 )
 """The columns that statistics read, besides the response to a request that sets loggers."""
 _OF_FILE = pa.schema(arrow_fields("ingested_files", ("file_id", "cluster", "broker", "path", "ingested_at")))

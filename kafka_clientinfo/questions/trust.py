@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..logs.connection import MASKED_DIGITS
 from ..printable import safe
 from .filters import Filters, Scope
 
+MASKED = f"connection_id LIKE '%#{'_' * MASKED_DIGITS}'"
+"""SQL for rows of connections with an id that does not name both ends; see `logs.connection`."""
 _NAMED = 50
 _NAMES = 3
 """The number of principals, or of client ids, that are named."""
@@ -27,9 +30,10 @@ def limits_of_logs(scope: Scope) -> list[str]:
 
 def unseen_starts(scope: Scope) -> str | None:
     """Return a sentence on how many connections of clients the log shows from their beginning; None if it shows all so."""
-    ((connections, observed, by_sasl, before),) = scope.query(
+    ((connections, observed, by_sasl, masked, before),) = scope.query(
         "SELECT count(*), count(CASE WHEN start = 'observed' THEN 1 END), "
-        "count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), count(CASE WHEN start = 'before_log' THEN 1 END) "
+        f"count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), count(CASE WHEN {MASKED} THEN 1 END), "
+        "count(CASE WHEN start = 'before_log' THEN 1 END) "
         "FROM {connections} AS c WHERE role = 'client'"
     )
     if not connections:
@@ -37,8 +41,12 @@ def unseen_starts(scope: Scope) -> str | None:
     if observed == connections:
         return None
     reasons = (
-        (before, f"{'was' if before == 1 else 'were'} open before it"),
+        (before - masked, f"{'was' if before - masked == 1 else 'were'} open before it"),
         (by_sasl, "began with SASL, which it hides"),
+        (
+            masked,
+            "cannot be told apart, as it masks their addresses (each stands for a client id, software and principal)",
+        ),
     )
     others = " and ".join(f"{number:,} {reason}" for number, reason in reasons if number)
     return f"The log shows {observed:,} of {connections:,} connections of clients from their beginning; {others}."

@@ -2,12 +2,15 @@
 SELECT c.cluster, c.broker, c.connections, c.observed, c.hidden_by_sasl, c.before_log,
        round(CAST(100 AS DOUBLE) * c.observed / c.connections, 1) AS percent_observed,
        u.info_only, a.broker IS NOT NULL AS has_api_versions_answers, f.rejected_records, f.damaged_files,
-       f.first_logged_at, f.last_logged_at
+       f.first_logged_at, f.last_logged_at,
+       -- Of before_log: rows that stand for a client, as the log masks addresses and connections cannot be told apart.
+       c.masked
 FROM (
     SELECT cluster, broker, count(*) AS connections,
            count(CASE WHEN start = 'observed' THEN 1 END) AS observed,
            count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END) AS hidden_by_sasl,
-           count(CASE WHEN start = 'before_log' THEN 1 END) AS before_log
+           count(CASE WHEN start = 'before_log' THEN 1 END) AS before_log,
+           count(CASE WHEN connection_id LIKE '%#____________' THEN 1 END) AS masked
     FROM {connections} WHERE role = 'client' GROUP BY cluster, broker
 ) AS c
 LEFT JOIN (

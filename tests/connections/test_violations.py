@@ -72,7 +72,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
     "enforced": (
         [
             av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
-            av(1, 3, 35, request=named("my client", "1"), response=offer(0, 3)),
+            av(1, 3, 35, request=named("my client", "1"), response=offer(0, 2)),
             av(2, 3, error_code=None, request=named("my client", "1")),
             av(3, 3, request=named("my client", "1"), response='{"errorCode":0}'),
         ],

@@ -52,7 +52,7 @@ def fetchers(number: int, requests: int) -> list[Counted]:
 
 BUSY = connections(10, 60)
 OLD_JAVA = connections(12, 30, step=3)
-JAVA = [(f"{connection}-java", place) for connection, place in OLD_JAVA]
+JAVA = [(f"{connection}-77", place) for connection, place in OLD_JAVA]
 # Per case: the requests of a log, and whether they show that some are left out (True), that none is (False), or nothing.
 CASES: dict[str, tuple[list[Counted], bool | None]] = {
     "a whole log": (BUSY, False),
@@ -125,7 +125,7 @@ def test_steps_at_the_limits_show_it(name: str, tmp_path: Path) -> None:
     assert shown(file) == {"omission": expected is True, "continuity": expected is False}
 
 
-@pytest.mark.parametrize(("last", "expected"), [("10.0.2.8:40000-8", True), ("10.0.2.8:40000-8-java", False)])
+@pytest.mark.parametrize(("last", "expected"), [("10.0.2.8:40000-8", True), ("10.0.2.8:40000-8-77", False)])
 def test_beside_a_fetcher_steps_over_all_brokers_do_not_make_few_steps_many(
     last: str, expected: bool, tmp_path: Path
 ) -> None:
@@ -162,7 +162,7 @@ def lines(requests: Iterable[Counted]) -> Iterator[bytes]:
         fields: dict[str, Any] = {"at": second / 100, "connection": connection, "correlation_id": correlation_id}
         if "-10.0.1." in connection:
             fields |= {"api": "FETCH", "version": 12, "request": {"replicaId": 2, "maxWaitMs": 1}}
-        if connection.endswith("-java"):
+        if connection.endswith("-77"):
             fields |= {"software": ("apache-kafka-java", "3.9.1")}
         yield json_record(**fields)
 

@@ -150,6 +150,9 @@ def test_it_agrees_with_datetime(moment: datetime) -> None:
         (f"{'h' * (LONGEST - 6)}:1-r:2", ("r", 2)),
         (f"{'h' * (LONGEST - 5)}:1-r:2", (None, None)),
         ("h:1-r:2-3-4-5", (None, None)),
+        ("INTERNAL_IP-INTERNAL_IP-5", (None, None)),
+        ("INTERNAL_IP-192.0.2.1:33245-169", ("192.0.2.1", None)),
+        ("10.0.0.1:9092-INTERNAL_IP-5", (None, None)),
     ],
 )
 def test_it_finds_the_clients_end_of_a_connection(connection: str, expected: tuple[str | None, int | None]) -> None:

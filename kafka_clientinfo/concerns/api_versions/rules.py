@@ -13,6 +13,7 @@ from ...connections.boundaries import (
     any_before,
     came_after,
     first_up_to_now,
+    is_masked,
     last_before,
 )
 from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions
@@ -169,7 +170,13 @@ def _outcome() -> Column:
         .when(error == _INVALID, "rejected_invalid_request")
         .otherwise("rejected_other")
     )
-    return F.when(F.size("attempts") == 0, none).when(F.col("accepted_attempts") > 0, success).otherwise(failure)
+    is_unknown = is_masked() & (F.size("attempts") > 0)
+    return (
+        F.when(is_unknown, "not_observed")
+        .when(F.size("attempts") == 0, none)
+        .when(F.col("accepted_attempts") > 0, success)
+        .otherwise(failure)
+    )
 
 
 def _fallback_kind() -> Column:
