@@ -25,7 +25,7 @@ from ..printable import argument, safe
 from ..questions import topics
 from ..questions.activity import BY
 from ..questions.filters import Scope
-from ..questions.impact import Impact, clients_by_verdict, impact
+from ..questions.impact import Impact, barely_seen, clients_by_verdict, impact, refused_already
 from ..questions.presenter import counted
 from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
@@ -148,6 +148,7 @@ class _Scan:
         self._settings = settings
         self._is_planned = False
         self._notes_on_activity: Sequence[str] = ()
+        self._refused: Sequence[dict[str, Any]] = ()
 
     def read(self) -> None:
         """Read all logs. With --follow, the first Ctrl-C ends the reading, and a second one stops the command."""
@@ -226,16 +227,18 @@ class _Scan:
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
         target = self._arguments.upgrade
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
+        self._refused = refused_already(Scope(self._tables)) if verdict is None else verdict.refused_already
         _, *answers = of_log = self._of_log(limit)
         if self._shows:
             self._context.end_progress()
         tables = of_log if verdict is None else [*of_log, *upgrade.as_tables(verdict)]
         document: dict[str, Any] = {table.name: table for table in of_log}
         document["problems"] = [asdict(problem) for problem in self._reading.problems]
+        document["refused_already"] = self._refused
         if verdict is not None:
             document["upgrade"] = asdict(verdict)
         show(self._arguments, tables, document=document, text=lambda: self._text(answers, verdict))
-        if verdict is not None and verdict.breaks:
+        if self._refused or (verdict is not None and verdict.breaks):
             return WOULD_BREAK
         return int(self._reading.is_incomplete or not any(report["records"] for report in self._reading.reports))
 
@@ -256,7 +259,16 @@ class _Scan:
     def _of_topics(self, scope: Scope, limit: int) -> list[Table]:
         """Return the topics, those that nobody uses, and with --topic the clients of one."""
         tables = [ask(scope, "Topics", topics.ALL, None, limit, "topics")]
-        if (unused := ask(scope, "Topics that nobody wrote or read", topics.UNUSED, None, limit, "unused_topics")).rows:
+        if (
+            unused := ask(
+                scope,
+                "Topics that nobody wrote or read from unused_since to covered_until",
+                topics.UNUSED,
+                None,
+                limit,
+                "unused_topics",
+            )
+        ).rows:
             tables.append(unused)
         if self._arguments.topic is not None:
             statement, parameters = topics.clients_of(scope, self._arguments.topic)
@@ -282,7 +294,8 @@ class _Scan:
         notes = list(self._notes_on_activity)
         if any(low is not None for _, low in self._settings.policy.software):
             notes.append(_MINIMUMS)
-        texts = [self._headline(), as_text(answers, notes, "--limit 0 and --json", in_blocks)]
+        refused = upgrade.already_refused(self._refused) if verdict is None else []
+        texts = [self._headline(), *refused, as_text(answers, notes, "--limit 0 and --json", in_blocks)]
         texts.append(folded(_newest_release(Scope(self._tables))) if verdict is None else upgrade.as_text(verdict))
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
@@ -307,5 +320,5 @@ def _newest_release(scope: Scope) -> str:
     clients = clients_by_verdict(scope, newest)
     verdict = "No client can be judged by these logs."
     if any(clients.values()):
-        verdict = f"{upgrade.headline(newest, clients)} --upgrade RELEASE says who, why and what to do."
+        verdict = f"{upgrade.headline(newest, clients, barely_seen(scope, newest))} --upgrade RELEASE says who, why and what to do."
     return "\n".join([verdict, *filter(None, (unseen_starts(scope), info_logs(scope)))])

@@ -19,7 +19,7 @@ from .output import Table, add_formats, folded, limit_of, show
 from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
 
-HELP = "list who would break at another release of Kafka (exit code 3 if a client would)"
+HELP = "list who would break at another release of Kafka (exit code 3 if a client would, or is refused already)"
 EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo",
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner",
@@ -28,6 +28,8 @@ EXAMPLES = (
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _SHOWN = 50
+_REFUSED = 20
+"""The number of kinds of refused requests that are shown."""
 _REST = "--limit 0 and --json"
 _LENGTHS = {"client id": 40, "software": 40, "what to do": 250}
 """Characters of the texts of these columns, in columns."""
@@ -97,6 +99,8 @@ def execute(context: Context) -> int:
 def as_tables(result: Impact) -> list[Table]:
     """Return the uses that are not fine at the target and, with all targets, the counts by release and the matrix."""
     tables = []
+    if result.refused_already:
+        tables.append(_table("Refused already", result.refused_already, len(result.refused_already)))
     if result.target is not None:
         tables.append(_table(f"Kafka {result.target}", result.rows, sum(result.found.values())))
     if result.by_release:
@@ -115,7 +119,8 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses."""
     parts = []
     if result.target is not None:
-        parts.append(folded(headline(result.target, result.clients)))
+        parts += already_refused(result.refused_already, result.fine_beside_refused)
+        parts.append(folded(headline(result.target, result.clients, result.barely_seen)))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
             parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
@@ -133,9 +138,38 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def headline(target: str, by_verdict: Mapping[str, int]) -> str:
-    """Return the sentence with the number of clients per verdict at a release."""
-    return f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}."
+def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, limit: int = _REFUSED) -> list[str]:
+    """Return what brokers refuse already, as a table with a remark, for a terminal; nothing if there is nothing."""
+    if not rows:
+        return []
+    header = ("cluster", "broker", "host", "request", "requests", "last seen", "one of that host's clients")
+    lines = [
+        (row["cluster"], row["broker"], row["remote_host"] or "unknown", _request(row), row["requests"],
+         f"{row['last_at']:%Y-%m-%d %H:%M}", ", ".join(name or "(empty)" for name in row["client_ids"]))
+        for row in rows[:limit]
+    ]  # fmt: skip
+    total = sum(row["requests"] for row in rows)
+    title = f"Refused already: {counted(total, 'request')} in the last day of the logs, of {counted(len(rows), 'kind')}"
+    longest = {header[-1]: 60}
+    remark = "Their brokers close the connection, so that the request log has no such request (view refused_requests)."
+    if fine_beside:
+        remark += (
+            f" {counted(fine_beside, 'client')} below count as fine by what else they send, and come from these hosts: "
+            "one of them may be who is refused."
+        )
+    table = table_text([Table(title, header, lines, len(rows) - len(lines), longest=longest)], rest=_REST)
+    return [f"{table}\n{folded(remark, hanging='')}"]
+
+
+def _request(row: Mapping[str, Any]) -> str:
+    version = "" if row["api_version"] is None else f" v{row['api_version']}"
+    return f"{row['api_name'] or 'unknown API'}{version}"
+
+
+def headline(target: str, by_verdict: Mapping[str, int], little: int = 0) -> str:
+    """Return the sentence with the number of clients per verdict at a release; `little` are fine as far as they are seen."""
+    text = f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}"
+    return text + (f", {little:,} of them as far as seen (metadata and versions only)." if little else ".")
 
 
 def _section(result: Impact, verdict: str) -> Table:

@@ -52,6 +52,7 @@ class Settings:
             file may be missing.
         controller_listeners: names of the controllers' listeners, on which a node id as client id shows a broker.
         bucket_minutes: length of the time buckets of client_connections.
+        unused_topic_hours: the least time over which all logs must hold every request before a topic is called unused.
         client_policy: file with the policy for clients; if empty, conf/client_policy.toml.
         policy: the policy that `load_settings` read from that file.
         owners: file with the owners of clients, which commands that answer questions name; none if empty.
@@ -78,6 +79,7 @@ class Settings:
     coverage_gap_ms: int = field(default=300_000, metadata={"range": (1, _TEN_YEARS * 86_400_000)})
     controller_listeners: tuple[str, ...] = ("CONTROLLER",)
     bucket_minutes: int = field(default=60, metadata={"range": (1, _TEN_YEARS * 1440)})
+    unused_topic_hours: int = field(default=24, metadata={"range": (0, _TEN_YEARS * 24)})
     client_policy: str = ""
     policy: Policy = field(default_factory=Policy)
     owners: str = ""

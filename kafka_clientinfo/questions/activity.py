@@ -104,7 +104,7 @@ class Question:
             f"{self._owners}SELECT {', '.join(f's.{name}' for name in (*keys, *shown))}, p.p50_ms, p.p99_ms, "
             "s.max_ms, floor(CAST(s.total_us AS DOUBLE) / nullif(s.requests, 0) + 0.5) / 1000 AS mean_ms, s.throttled, "
             f"s.throttle_ms, s.first_bucket, s.last_bucket FROM ({sums}) AS s "
-            f"LEFT JOIN ({percentiles(self._source('client_latency'), keys)}) AS p ON {same('p', 's', keys)} {chosen}"
+            f"LEFT JOIN ({percentiles(self._latency, keys)}) AS p ON {same('p', 's', keys)} {chosen}"
             f"ORDER BY {TOP[self.top]} DESC, requests DESC, {', '.join(f's.{name}' for name in keys)}"
         )
 
@@ -131,6 +131,20 @@ class Question:
             joined = f"SELECT a.*, o.owner FROM {{{name}}} AS a LEFT JOIN owners AS o ON o.client_key = {_HASH}"
             return f"({joined}) AS a"
         return f"{{{name}}} AS a" + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")
+
+    @property
+    def _latency(self) -> str:
+        """Return the times that percentiles are of: if they sort the answer, without those that say nothing of slowness.
+
+        A fetch waits for data, up to the client's fetch.max.wait.ms, and so do brokers that replicate.
+        """
+        source = self._source("client_latency")
+        if self.top != "p99":
+            return source
+        return (
+            f"(SELECT * FROM {source}) AS a WHERE a.api_name NOT IN ('FETCH', 'SHARE_FETCH') "
+            f"AND EXISTS (SELECT 1 FROM {{client_inventory}} AS i WHERE {same('i', 'a', CLIENT_KEY)})"
+        )
 
     @property
     def _owners(self) -> str:

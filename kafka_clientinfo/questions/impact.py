@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import WarehouseError
+from ..logs.apis import SASL_APIS
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
-from .filters import Scope
+from .filters import Filters, Scope
 from .probable import add_probable
 from .queries import Rows
 from .trust import info_logs, names_of, nobody, of_cluster
 
+_SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
 MARKS = dict(zip(WORST_FIRST, "X!?.", strict=True))
@@ -24,8 +26,11 @@ class Impact:
 
     Attributes:
         target: the measured release that is judged, see `release`; None if all releases are asked for.
-        breaks: whether a client would break (at the target, or at any release if there is no target).
+        breaks: whether a client would break (at the target, or at any release if there is no target), or is refused already.
+        refused_already: rows of the view `refused_requests`, see `refused_already`.
+        fine_beside_refused: number of clients that are fine at the target, from hosts with requests that are refused already.
         clients: number of clients per worst verdict, for the target.
+        barely_seen: number of clients that are fine at the target, see `barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
             Columns with `probable_` in front are about clients without a name, see `probable.add_probable`.
         found: number of such rows per verdict, before a limit applies.
@@ -38,6 +43,9 @@ class Impact:
 
     target: str | None
     breaks: bool = False
+    refused_already: list[dict[str, Any]] = field(default_factory=list)
+    fine_beside_refused: int = 0
+    barely_seen: int = 0
     clients: dict[str, int] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     found: dict[str, int] = field(default_factory=dict)
@@ -59,19 +67,40 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
         WarehouseError: there are no requests by which a client can be judged.
     """
     measured = None if target is None else release(target)
-    result = Impact(None if measured is None else measured.name)
+    result = Impact(None if measured is None else measured.name, refused_already=refused_already(scope))
     if result.target is not None:
         _for_target(result, scope, result.target, limit)
     if all_targets:
         _for_all(result, scope, limit)
     counted = [result.clients] if measured is not None else list(result.by_release.values())
-    result.breaks = any(counts.get(REFUSED) for counts in counted)
+    result.breaks = bool(result.refused_already) or any(counts.get(REFUSED) for counts in counted)
     result.cannot_tell = _cannot_tell(result, scope, waits)
     if measured is not None and (sentence := other_release(str(target), measured)) is not None:
         result.cannot_tell.insert(0, sentence)
     if not any(number for counts in counted for number in counts.values()):
         raise WarehouseError(nobody(scope, f"no client of {scope.tables.root}"))
     return result
+
+
+def refused_already(scope: Scope) -> list[dict[str, Any]]:
+    """Return what brokers have refused within the last day of their logs, from hosts of the clients in scope.
+
+    A broker closes the connection of a request with a version that it does not take, and no request log has that
+    request. So clients that are refused may look fine, by what else they send.
+    """
+    filters = scope.filters
+    times = Filters(filters.since, filters.until, filters.cluster).where("first_at", "last_at")
+    chosen = Filters(principal=filters.principal, client=filters.client)
+    if chosen != Filters():
+        times += f" AND r.remote_host IN (SELECT c.remote_host FROM {{connections}} AS c WHERE role = 'client' AND {chosen.where()})"
+    rows = scope.tables.query(
+        "SELECT cluster, broker, remote_host, api_name, api_version, requests, first_at, last_at, client_ids FROM {refused_requests} AS r "
+        "JOIN (SELECT cluster AS its_cluster, max(last_logged_at) AS logged_until FROM {ingested_files} GROUP BY cluster) AS f "
+        f"ON r.cluster = f.its_cluster AND r.last_at >= f.logged_until - INTERVAL '1' DAY WHERE {times} "
+        "ORDER BY requests DESC, cluster, broker, remote_host, api_name, api_version",
+        filters.parameters,
+    ).dicts()
+    return [row | {name: row[name].replace(microsecond=0) for name in ("first_at", "last_at")} for row in rows]
 
 
 def verdict_rank(target: str) -> str:
@@ -111,9 +140,21 @@ def clients_by_verdict(scope: Scope, target: str) -> dict[str, int]:
     return dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[rank]: number for rank, number in counts}
 
 
+def barely_seen(scope: Scope, target: str) -> int:
+    """Return how many of the clients that are fine were seen to ask for metadata and versions only.
+
+    What else they send is in no log that was read, as of programs that just began, or whose log was cut.
+    """
+    seen = f"SELECT {', '.join(CLIENT)} FROM judged GROUP BY {', '.join(CLIENT)} HAVING min(rank) = {FINE} "
+    ((number,),) = scope.query(
+        f"{judged(target)}SELECT count(*) FROM ({seen}AND bool_and(api_name IN {_SAYS_LITTLE})) AS s"
+    )
+    return int(number)
+
+
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
-    result.clients = clients_by_verdict(scope, target)
+    result.clients, result.barely_seen = clients_by_verdict(scope, target), barely_seen(scope, target)
     counts = scope.query(
         f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM judged WHERE rank < {FINE} "
         "GROUP BY rank, reason ORDER BY rank, most DESC, reason"
@@ -132,6 +173,13 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
     add_probable(scope.tables, result.rows, target)
+    if hosts := {(row["cluster"], row["remote_host"]) for row in result.refused_already}:
+        of_clients = scope.query(
+            f"{rows}SELECT {client}, min(rank), flatten(collect_list(host_list)) FROM judged GROUP BY {client}"
+        )
+        result.fine_beside_refused = sum(
+            rank == FINE and any((own[0], host) in hosts for host in listed) for *own, rank, listed in of_clients
+        )
 
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:

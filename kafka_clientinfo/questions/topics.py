@@ -4,6 +4,7 @@ A topic stands under its id if no record shows its name. Fetches of sessions tha
 are left out here, and `unresolved` counts them.
 """
 
+from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..errors import ConfigError
 from ..printable import listed, safe
 from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
+from ..tables.views import ViewSettings
 from .filters import Scope
 from .impact import judged
 from .presenter import counted
@@ -32,27 +34,25 @@ _BY_CLIENT = (
     f"FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL GROUP BY {_CLIENT}, {TOPIC}"
 )
 """SQL for what each client does with each topic."""
-_DAYS = (
-    f"SELECT u.cluster, {TOPIC} AS topic, count(DISTINCT day) AS days FROM {{topic_usage}} AS u "
-    f"WHERE operation = 'produce' GROUP BY u.cluster, {TOPIC}"
-)
-"""SQL for the number of days on which something was produced to each topic."""
+_DAYS = "SELECT u.cluster, count(DISTINCT u.day) AS days FROM {topic_usage} AS u GROUP BY u.cluster"
+"""SQL for the number of days on which the logs of a cluster show any use of a topic."""
 ALL = (
     "SELECT cluster, topic, count(produce_requests) AS producers, count(coalesce(fetch_requests, commit_requests)) AS "
     "consumers, CAST(sum(produce_bytes) AS BIGINT) AS produced_bytes, CAST(sum(fetch_bytes) AS BIGINT) AS fetched_bytes, "
     "CAST(floor(sum(produce_bytes) / max(days)) AS BIGINT) AS produced_bytes_a_day, "
     "max(produce_at) AS last_produced, max(fetch_at) AS last_fetched "
     f"FROM (SELECT c.*, d.days FROM ({_BY_CLIENT}) AS c LEFT JOIN ({_DAYS}) AS d "
-    "ON d.cluster = c.cluster AND d.topic = c.topic) AS c GROUP BY cluster, topic "
+    "ON d.cluster = c.cluster) AS c GROUP BY cluster, topic "
     "ORDER BY coalesce(produced_bytes, 0) + coalesce(fetched_bytes, 0) DESC, cluster, topic"
 )
 """SQL for all topics that are used: the number of their producers and consumers, and their bytes, most first."""
 _OF_TOPIC = (
     f"SELECT u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count AS hosts, "
     "CAST(sum(u.requests) AS BIGINT) AS requests, CAST(sum(u.bytes) AS BIGINT) AS bytes, "
-    "CAST(floor(sum(u.bytes) / count(DISTINCT u.day)) AS BIGINT) AS bytes_a_day, min(u.first_at) AS first_seen, "
+    "CAST(floor(sum(u.bytes) / max(d.days)) AS BIGINT) AS bytes_a_day, min(u.first_at) AS first_seen, "
     "max(u.last_at) AS last_seen "
-    f"FROM {{topic_usage}} AS u LEFT JOIN {{client_inventory}} AS i ON {same('i', 'u')} "
+    f"FROM {{topic_usage}} AS u JOIN ({_DAYS}) AS d ON d.cluster = u.cluster "
+    f"LEFT JOIN {{client_inventory}} AS i ON {same('i', 'u')} "
     f"WHERE {TOPIC} = {{topic}} GROUP BY u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count "
     "ORDER BY u.cluster, CASE u.operation WHEN 'produce' THEN 0 WHEN 'fetch' THEN 1 WHEN 'commit' THEN 2 "
     f"WHEN 'administer' THEN 3 ELSE 4 END, bytes DESC, requests DESC, {', '.join(f'u.{name}' for name in CLIENT[1:])}"
@@ -92,6 +92,8 @@ def _known(names: list[str]) -> str:
 
 def coverage(scope: Scope) -> list[str]:
     """Return a sentence per cluster on the time over which its logs would have shown any use of a topic."""
+    state = scope.tables.state()
+    least_hours = ViewSettings.stored(None if state is None else state.view_settings).unused_topic_hours
     sentences = []
     for row in scope.query(_COVERED).dicts():
         name = safe(row["cluster"], 80)
@@ -104,6 +106,11 @@ def coverage(scope: Scope) -> list[str]:
             sentences.append(
                 f"Cluster {name}: the logs of {counted(row['brokers'], 'broker')} hold every request from {row['covered_from']:%Y-%m-%d %H:%M:%S} to "
                 f"{row['covered_until']:%Y-%m-%d %H:%M:%S} UTC; what happened before, or on other brokers, they do not show."
+                + (
+                    f" That is less than {counted(least_hours, 'hour')} (unused_topic_hours), so that no topic can be said to be unused."
+                    if row["covered_until"] - row["covered_from"] < timedelta(hours=least_hours)
+                    else ""
+                )
             )
     return sentences
 

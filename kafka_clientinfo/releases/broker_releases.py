@@ -95,6 +95,13 @@ REASONS: Mapping[str, str] = {
     "newer_than_known": "no release in the reference data has this version",
 }
 """Descriptions of all reasons for which a release refuses a version, may refuse it, or a later release refuses it."""
+KNOWN_DIFFERENCES: Mapping[str, str] = {
+    "4.0.0": "Kafka 4.0.0 refuses JoinGroup v0 and v1, which 4.0.1 takes again (KAFKA-19444): go to 4.0.1 or later.",
+    "3.9.2": "It calls other versions deprecated (KAFKA-19494), so that its log at INFO holds other requests.",
+}
+"""What differs between patch releases of one series, for people."""
+OFFERS_THE_SAME = frozenset(["3.6.0", "3.6.1", "3.7.0", "3.7.1", "3.8.0", "3.9.0", "3.9.2", "4.1.0", "4.2.0", "4.3.0"])
+"""Releases with brokers that offered the same versions to clients as the measured patch release of their series."""
 TOO_OLD = ("below_range", "refused_although_advertised")
 """The reasons of refusals that a newer version of the same API escapes."""
 
@@ -125,13 +132,15 @@ def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
     """
     newest_first: list[tuple[str, tuple[str, str]]] = []
     later: str | None = None
+    is_taken_again = False  # as JoinGroup v0, which 4.0.0 refused: that is no reason to call it deprecated
     for release in reversed(releases().values()):
         verdict, reason = _judge(release, api_traits(), key, version)
         if verdict == ACCEPTED and later is not None:
             verdict, reason = DEPRECATED, later
         newest_first.append((release.name, (verdict, reason)))
-        if verdict == REFUSED:
+        if verdict == REFUSED and not is_taken_again:
             later = release.name
+        is_taken_again = is_taken_again or verdict == ACCEPTED
     return dict(reversed(newest_first))
 
 
@@ -205,10 +214,14 @@ def _unmeasured(series: tuple[int, ...]) -> str:
 
 
 def other_release(asked: str, measured: Release) -> str | None:
-    """Return a sentence if another release is judged than the one that was asked for; see `release`."""
-    if asked.removeprefix("v") == measured.name:
-        return None
-    return f"Kafka {asked} itself was not measured: this is judged for {measured.name}, the nearest patch release that was."
+    """Return what is to be said of a release that was asked for: a known difference, or that another one is judged."""
+    name = asked.removeprefix("v")
+    if name == measured.name:
+        return KNOWN_DIFFERENCES.get(name)
+    text = f"Kafka {asked} itself was not measured: this is judged for {measured.name}, the nearest patch release that was."
+    if name in OFFERS_THE_SAME:
+        text = f"This is judged for {measured.name}: a broker of {asked} offers the same versions."
+    return " ".join(filter(None, (text, KNOWN_DIFFERENCES.get(name))))
 
 
 @lru_cache(maxsize=1)

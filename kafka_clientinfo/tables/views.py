@@ -51,6 +51,7 @@ class ViewSettings:
     """The settings of a build on which the views over its tables depend; see `Settings` and `ActivityLimits`."""
 
     bucket_minutes: int = 60
+    unused_topic_hours: int = 24
     max_idle_ms: int = 600_000
     log_zone: str = "UTC"
     controller_listeners: tuple[str, ...] = ("CONTROLLER",)
@@ -60,7 +61,7 @@ class ViewSettings:
     @classmethod
     def of(cls, settings: Settings) -> "ViewSettings":
         """Return those of a run's settings."""
-        names = ("bucket_minutes", "max_idle_ms", "log_zone", "controller_listeners")
+        names = ("bucket_minutes", "unused_topic_hours", "max_idle_ms", "log_zone", "controller_listeners")
         same = {name: getattr(settings, name) for name in names}
         return cls(**same, severity=dict(settings.policy.severity), activity=asdict(settings.policy.activity))
 
@@ -83,6 +84,7 @@ class ViewSettings:
         """
         listeners = ", ".join(map(quoted_text, self.controller_listeners or ("",)))
         numbers = {**self.activity, "bucket_minutes": self.bucket_minutes, "max_idle_ms": self.max_idle_ms}
+        numbers["unused_topic_hours"] = self.unused_topic_hours
         numbers["bucket_seconds"] = self.bucket_minutes * 60
         own = self.severity
         rows = (

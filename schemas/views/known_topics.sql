@@ -21,7 +21,10 @@ SELECT n.cluster, n.topic, n.topic_id, n.requests, n.first_named_at, n.last_name
        -- Brokers write and read these without requests.
        n.topic IN ('__consumer_offsets', '__transaction_state', '__share_group_state', '__cluster_metadata') AS is_internal,
        l.brokers_read, CASE WHEN l.are_covered THEN l.covered_from END AS covered_from,
-       CASE WHEN l.are_covered THEN l.covered_until END AS covered_until
+       CASE WHEN l.are_covered THEN l.covered_until END AS covered_until,
+       -- Nothing is said by the silence of a short time.
+       coalesce(l.are_covered AND unix_micros(l.covered_until) - unix_micros(l.covered_from)
+                >= CAST({unused_topic_hours} AS BIGINT) * 3600000000, false) AS is_covered_long
 FROM named AS n
 LEFT JOIN used AS u ON u.cluster = n.cluster AND u.topic = n.topic
 LEFT JOIN logs AS l ON l.cluster = n.cluster

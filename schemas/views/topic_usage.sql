@@ -27,7 +27,9 @@ names AS (
 uses AS (
     SELECT u.cluster, u.broker, u.principal, coalesce(s.client_id, u.client_id) AS client_id,
            u.client_software_name, u.client_software_version, u.operation,
-           coalesce(u.topic, n.topic) AS topic, u.topic_id, u.day,
+           -- This id is that of the metadata log in every cluster (KIP-516).
+           coalesce(u.topic, n.topic, CASE WHEN u.topic_id = 'AAAAAAAAAAAAAAAAAAAAAQ' THEN '__cluster_metadata' END) AS topic,
+           u.topic_id, u.day,
            u.requests, u.bytes, u.errors, u.groups, u.more_topics, u.first_at, u.last_at
     FROM all_uses AS u
     LEFT JOIN names AS n ON n.cluster = u.cluster AND n.topic_id = u.topic_id

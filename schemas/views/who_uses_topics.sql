@@ -1,14 +1,16 @@
 -- Who uses which topic: per topic each client that produces to it, reads it, commits or changes it; and topics that nobody wrote or read while the logs cover (unused_since).
 SELECT u.cluster, u.topic, u.topic_id, u.operation, u.principal, u.client_id, u.client_software_name, u.client_software_version,
-       i.host_count, u.requests, u.bytes, CAST(floor(u.bytes / u.days) AS BIGINT) AS bytes_per_day,
+       i.host_count, u.requests, u.bytes, CAST(floor(u.bytes / d.days) AS BIGINT) AS bytes_per_day,
        u.first_at, u.last_at,
        CAST(NULL AS TIMESTAMP) AS unused_since, CAST(NULL AS TIMESTAMP) AS covered_until
 FROM (
     SELECT cluster, topic, CASE WHEN topic IS NULL THEN topic_id END AS topic_id, operation, principal, client_id,
            client_software_name, client_software_version, CAST(sum(requests) AS BIGINT) AS requests,
-           CAST(sum(bytes) AS BIGINT) AS bytes, count(DISTINCT day) AS days, min(first_at) AS first_at, max(last_at) AS last_at
+           CAST(sum(bytes) AS BIGINT) AS bytes, min(first_at) AS first_at, max(last_at) AS last_at
     FROM {topic_usage} GROUP BY ALL
 ) AS u
+-- Bytes a day are over the days of the cluster's logs, not over those on which the client came.
+JOIN (SELECT cluster, count(DISTINCT day) AS days FROM {topic_usage} GROUP BY cluster) AS d ON d.cluster = u.cluster
 LEFT JOIN {client_inventory} AS i ON i.cluster = u.cluster AND i.principal IS NOT DISTINCT FROM u.principal
      AND i.client_id IS NOT DISTINCT FROM u.client_id AND i.client_software_name = u.client_software_name
      AND i.client_software_version = u.client_software_version
@@ -18,4 +20,4 @@ SELECT cluster, topic, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NUL
 FROM {known_topics} WHERE NOT is_internal
 GROUP BY cluster, topic
 HAVING (max(deleted_at) IS NULL OR max(deleted_at) < max(last_named_at))
-   AND max(covered_from) IS NOT NULL AND (max(last_used_at) IS NULL OR max(last_used_at) < max(covered_from))
+   AND bool_or(is_covered_long) AND (max(last_used_at) IS NULL OR max(last_used_at) < max(covered_from))

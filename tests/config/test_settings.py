@@ -94,6 +94,7 @@ def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
         ("max_idle_ms", 1, 315_360_000_000),
         ("coverage_gap_ms", 1, 315_360_000_000),
         ("bucket_minutes", 1, 5_256_000),
+        ("unused_topic_hours", 0, 87_600),
         ("lock_wait_seconds", 0, 315_360_000),
         ("split_bytes", 1, 1 << 40),
         ("retention_days", 0, 36_500),

@@ -2,18 +2,21 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.filters import Filters, Scope
-from kafka_clientinfo.questions.impact import Impact, impact
+from kafka_clientinfo.questions.impact import Impact, impact, refused_already
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
+from tests.scanned import scanned
 
 TARGET, LATER = "4.0.1", "4.4.0"
 PRODUCE, FETCH = (0, "PRODUCE"), (1, "FETCH")
@@ -149,3 +152,16 @@ def test_a_long_name_of_a_broker_is_cut(scope: Scope) -> None:
 def test_nobody_who_fits_is_an_error(scope: Scope) -> None:
     with pytest.raises(WarehouseError, match=r"no client of .* fits --cluster c --client nobody$"):
         impact(replace(scope, filters=Filters(cluster="c", client="nobody")), TARGET, all_targets=True)
+
+
+def test_what_brokers_refuse_already_comes_first_and_counts(tmp_path: Path) -> None:
+    """The request log of 4.4.0 has no Produce v2, on which the broker closes the connection; its server.log has."""
+    scope = Scope(scanned([Path("sample_logs/kafka-4.4.0").resolve()], Settings()))
+    found = impact(scope, TARGET)
+    assert {(row["api_name"], row["api_version"]) for row in found.refused_already} == {("PRODUCE", 0), ("PRODUCE", 2)}
+    assert found.breaks
+    assert 0 < found.fine_beside_refused <= found.clients["accepted"]
+    assert 0 < found.barely_seen < found.clients["accepted"]
+    nobody = replace(scope, filters=Filters(client="nobody at all"))
+    assert refused_already(nobody) == []
+    assert refused_already(replace(scope, filters=Filters(until=at(-86_400)))) == []

@@ -34,7 +34,7 @@ PRODUCE, FETCH, JOIN, TELEMETRY, API_VERSIONS = 0, 1, 11, 71, 18
 CASES: dict[tuple[str, int, int], tuple[str, str]] = {
     ("4.0.1", PRODUCE, 2): ("refused", "refused_although_advertised"),
     ("4.0.1", FETCH, 3): ("refused", "below_range"),
-    ("3.9.1", FETCH, 3): ("deprecated", "4.0.1"),
+    ("3.9.1", FETCH, 3): ("deprecated", "4.0.0"),
     ("3.8.1", FETCH, 12): ("accepted", ""),
     ("4.0.1", JOIN, 1): ("accepted", ""),
     ("2.8.2", FETCH, 17): ("refused", "above_range"),
@@ -102,7 +102,7 @@ def test_releases_sort_by_the_numbers_of_their_names() -> None:
         ("2.8.2", FETCH, 17, True, True, "refused", "above_range"),
         ("2.8.2", FETCH, 17, True, False, "undecided", "negotiates_down"),
         ("2.8.2", FETCH, 17, False, False, "undecided", "negotiates_down"),
-        ("3.9.1", FETCH, 3, True, False, "deprecated", "4.0.1"),
+        ("3.9.1", FETCH, 3, True, False, "deprecated", "4.0.0"),
         ("4.0.1", JOIN, 1, False, False, None, ""),
     ],
 )
@@ -133,7 +133,7 @@ def test_verdicts_are_ranked_from_the_worst_to_what_works() -> None:
 @pytest.mark.parametrize(
     ("asked", "measured"),
     [
-        ("4.0.1", "4.0.1"), ("4.0", "4.0.1"), ("4.0.0", "4.0.1"), ("4.1", "4.1.1"), ("4.4.99", "4.4.0"),
+        ("4.0.1", "4.0.1"), ("4.0", "4.0.1"), ("4.0.2", "4.0.1"), ("4.1", "4.1.1"), ("4.4.99", "4.4.0"),
         ("0.10.2", "0.10.2.2"), ("0.10.0.0", "0.10.0.1"), ("0.10", "0.10.2.2"), ("0.11", "0.11.0.3"), ("04.0.1", "4.0.1"),
     ],
 )  # fmt: skip
@@ -176,7 +176,7 @@ def test_an_unknown_release_is_named_beside_the_known_ones(asked: str) -> None:
         ("5", "no release of 5 was measured; the nearest is 4.4.0"),
         ("0.8.2", "no release of 0.8.2 was measured; the nearest is 0.10.0.1"),
         ("0.10.1.1", "no release of 0.10.1 was measured; the nearest are 0.10.0.1 and 0.10.2.2"),
-        ("4", "which release of 4? 4.0.1, 4.1.1, 4.2.1, 4.3.1, 4.4.0"),
+        ("4", "which release of 4? 4.0.0, 4.0.1, 4.1.1, 4.2.1, 4.3.1, 4.4.0"),
         ("v1", "which release of 1? 1.0.2, 1.1.1"),
         ("0", "which release of 0? 0.10.0.1, 0.10.2.2, 0.11.0.3"),
     ],
@@ -193,3 +193,24 @@ def test_features_need_versions_of_apis_by_their_keys() -> None:
         assert (feature.name, feature.kip[:4]) == (name, "KIP-")
         assert all(low <= high for low, high in feature.needs.values())
     assert features()
+
+
+def test_what_a_patch_release_refused_and_the_next_takes_again_is_not_deprecated_before() -> None:
+    """4.0.0 takes no JoinGroup v0 and v1, 4.0.1 does (KAFKA-19444)."""
+    of_join = verdicts(11, 1)
+    assert of_join["4.0.0"] == ("refused", "below_range")
+    assert {of_join[name][0] for name in ("3.9.1", "4.0.1", "4.4.0")} == {"accepted"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("4.0.0", "Kafka 4.0.0 refuses JoinGroup v0 and v1, which 4.0.1 takes again (KAFKA-19444): go to 4.0.1 or later."),
+        ("4.0.1", None),
+        ("4.1.0", "This is judged for 4.1.1: a broker of 4.1.0 offers the same versions."),
+        ("3.9.2", "This is judged for 3.9.1: a broker of 3.9.2 offers the same versions. It calls other versions deprecated "
+                  "(KAFKA-19494), so that its log at INFO holds other requests."),
+    ],
+)  # fmt: skip
+def test_a_known_difference_between_patch_releases_is_said(asked: str, said: str | None) -> None:
+    assert broker_releases.other_release(asked, broker_releases.release(asked)) == said

@@ -5,6 +5,9 @@
 --     ------------|-------------------------------------------------|---------------------------------------------
 --     the client  | the broker offers more, or it never negotiates  | it breaks, because it knows no newer one
 --     the broker  | it negotiates (KIP-35) and uses the highest one | it may well know a newer one, and use that
+--
+-- Kafka's own client of a release knows no higher versions than the brokers of that release. So a share consumer of 4.0, which
+-- knows v0 only, is limited by itself also at a broker of 4.0.
 WITH negotiating AS (
   -- All connections of a client count, as one answer may serve several.
   SELECT cluster, principal, client_id,
@@ -74,13 +77,23 @@ of_clients AS (
          bool_and(coalesce(limited_by = 'broker', false)) AS by_broker
   FROM limited
   GROUP BY cluster, principal, client_id, client_software_name, client_software_version, api_key, api_version
+),
+outgrown AS (
+  -- Per series of releases: the APIs of which a later release takes newer versions only.
+  SELECT o.series, o.api_key, o.own_max
+  FROM (
+    SELECT regexp_extract(release, '^([0-9]+[.][0-9]+)', 1) AS series, api_key, max(advertised_max) AS own_max
+    FROM {kafka_releases} GROUP BY regexp_extract(release, '^([0-9]+[.][0-9]+)', 1), api_key
+  ) AS o
+  JOIN (SELECT api_key, max(accepted_min) AS newest_min FROM {kafka_releases} GROUP BY api_key) AS n
+    ON o.api_key = n.api_key AND o.own_max < n.newest_min
 )
 SELECT u.cluster, u.principal, u.client_id, u.client_software_name, u.client_software_version, u.api_key, u.api_name,
        u.api_version, u.requests, u.connections, size(u.hosts) AS hosts,
        slice(array_sort(u.hosts), 1, 20) AS host_list, u.first_seen, u.last_seen, u.info_only, u.header_v3,
        u.asked_nothing AND NOT n.negotiates AS never_negotiates,
        CASE
-         WHEN u.by_client OR (u.asked_nothing AND NOT n.negotiates) THEN 'client'
+         WHEN u.by_client OR (u.asked_nothing AND NOT n.negotiates) OR g.own_max <= u.api_version THEN 'client'
          -- Where the log shows nothing of the limit, a client that negotiates uses the highest version that both know.
          WHEN u.by_broker OR n.negotiates THEN 'broker'
          ELSE 'unknown'
@@ -88,3 +101,6 @@ SELECT u.cluster, u.principal, u.client_id, u.client_software_name, u.client_sof
 FROM of_clients AS u
 JOIN negotiating AS n
   ON u.cluster = n.cluster AND u.principal IS NOT DISTINCT FROM n.principal AND u.client_id IS NOT DISTINCT FROM n.client_id
+LEFT JOIN outgrown AS g
+  ON u.client_software_name = 'apache-kafka-java' AND u.api_key = g.api_key
+  AND regexp_extract(u.client_software_version, '^([0-9]+[.][0-9]+)', 1) = g.series

@@ -51,7 +51,8 @@ def tables(folder: Path, **logs: list[bytes]) -> Any:
         broker, _, file = name.partition("__")
         (folder / broker).mkdir(exist_ok=True)
         (folder / broker / f"kafka-request.log{file and '.' + file}").write_bytes(b"".join(records))
-    return scanned([folder], Settings(), "topic_usage", "known_topics", "client_inventory")
+    settings = Settings(unused_topic_hours=1)
+    return scanned([folder], settings, "topic_usage", "known_topics", "client_inventory")
 
 
 def used(found: Any) -> list[tuple[Any, ...]]:
@@ -150,6 +151,20 @@ def test_topics_that_nobody_used_in_the_covered_time_are_unused(tmp_path: Path) 
         deletion(7141, "gone"), deletion(7142, "back"), metadata(7200, ("back", OTHER)),
     ]  # fmt: skip
     assert unused(tables(tmp_path, b1=records)) == ["back", "long ago", "never"]
+
+
+def test_silence_of_less_than_a_day_makes_no_topic_unused(tmp_path: Path) -> None:
+    (tmp_path / "b1").mkdir()
+    (tmp_path / "b1" / "kafka-request.log").write_bytes(b"".join([*BUSY, metadata(7200, ("never", ID))]))
+    assert unused(scanned([tmp_path], Settings(), "topic_usage", "known_topics", "client_inventory")) == []
+    assert unused(
+        scanned([tmp_path], Settings(unused_topic_hours=1), "topic_usage", "known_topics", "client_inventory")
+    ) == ["never"]
+
+
+def test_the_id_of_the_metadata_log_has_its_name(tmp_path: Path) -> None:
+    found = tables(tmp_path, b1=[fetch(0, topic_id="AAAAAAAAAAAAAAAAAAAAAQ")])
+    assert found.query("SELECT topic FROM {topic_usage}").rows == [("__cluster_metadata",)]
 
 
 def test_a_topic_that_is_only_replicated_or_changed_is_unused(tmp_path: Path) -> None:
