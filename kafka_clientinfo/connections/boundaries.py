@@ -105,7 +105,7 @@ def with_connection(
     )
     is_first = F.col("row_no") == F.col("opening.row_no")
     of_first = ("coverage", "heard_until")
-    made = {"opening", "newest", "row_no", "is_last", STATE, *of_first, *look_backs}
+    made = {"opening", "newest", "row_no", "is_last", "stated_id", STATE, *of_first, *look_backs}
     new = placed.where(F.col(STATE).isNull()) if has_states else placed
     return new.select(
         *(name for name in placed.columns if name not in made),
@@ -138,6 +138,7 @@ def _state_after(requests: DataFrame, look_backs: Mapping[str, LookBack]) -> Col
         "opening",
         "newest",
         F.greatest("heard_until", "logged_at").alias("heard_until"),
+        "stated_id",
         *look_backs,
         request.alias("request"),
     )
@@ -169,7 +170,7 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         rows_before = F.coalesce(_of_state("row_no") - 1, F.lit(0))
     stated_id = F.when(~_leaves_id_out(), F.coalesce("who.client_id", F.lit("")))
     if has_states:  # the last request may have left it out
-        stated_id = F.coalesce(stated_id, _state("opening.client_id"))
+        stated_id = F.coalesce(stated_id, _state("stated_id"))
     # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
     hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
     followed = hashed.select(
@@ -178,6 +179,7 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         F.last(stated_id, ignorenulls=True).over(_before()).alias("stated_id_before"),
         (F.row_number().over(_of_connection_id()) + rows_before).alias("row_no"),
         heard_until.alias("heard_until"),
+        stated_id.alias("stated_id"),
     )
     is_boundary = F.col(STATE).isNull() & _is_boundary() if has_states else _is_boundary()
     cut = followed.select(
@@ -185,6 +187,7 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         *(["unchanged_connections"] if is_part else []),
         "row_no",
         "heard_until",
+        F.coalesce("stated_id", "stated_id_before").alias("stated_id"),
         is_boundary.alias("is_boundary"),
         *(column.alias(name) for name, column in _in_period().items()),
     )
