@@ -141,9 +141,10 @@ class Question:
         source = self._source("client_latency")
         if self.top != "p99":
             return source
+        brokers = "SELECT cluster, client_id FROM {api_usage} AS u WHERE role <> 'client' AND client_id IS NOT NULL"
         return (
             f"(SELECT * FROM {source}) AS a WHERE a.api_name NOT IN ('FETCH', 'SHARE_FETCH') "
-            f"AND EXISTS (SELECT 1 FROM {{client_inventory}} AS i WHERE {same('i', 'a', CLIENT_KEY)})"
+            f"AND NOT EXISTS (SELECT 1 FROM ({brokers}) AS b WHERE b.cluster = a.cluster AND b.client_id = a.client_id)"
         )
 
     @property

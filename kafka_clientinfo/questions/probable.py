@@ -168,7 +168,11 @@ def _way(
         )
 
     advice: dict[str, str | None] = dict.fromkeys(_ADVISED) | {"library": library.name}
-    if _all_fit(measured, first, last, lambda one: works_today(one) and takes(one, target)):
+
+    def fits(one: LibraryRelease) -> bool:
+        return works_today(one) and takes(one, target)
+
+    if _all_fit(measured, first, last, fits):
         return advice | {"raise_setting": library.version_settings or UNKNOWN}
     newer = [one for one in measured if version_numbers(one.name) > version_numbers(first) and takes(one, target)]
     fitting, over = [one for one in newer if works_today(one)], None
@@ -181,6 +185,14 @@ def _way(
         fitting = [one for one in newer if over is not None and brokers[one.name] == over]
     if not fitting:
         return advice
+    if (
+        over is None
+        and version_numbers(fitting[0].name) >= version_numbers(last)
+        and _all_fit(measured, last, last, fits)
+    ):
+        return advice | {
+            "raise_setting": library.version_settings or UNKNOWN
+        }  # it may be the release that the client has
     return advice | {"upgrade_to": fitting[0].name, "upgrade_newest": fitting[-1].name, "upgrade_over": over}
 
 

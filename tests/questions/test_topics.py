@@ -114,8 +114,8 @@ def test_the_clients_of_a_topic_stand_by_operation_most_bytes_first(small: Scope
     assert [since_noon(tuple(row[name] for name in columns)) for row in found] == [
         ("produce", "User:ANONYMOUS", "p", 1, 3, 63, 31, 0, DAY),
         ("produce", "User:q", "q", 1, 1, 4, 2, 2, 2),
-        ("fetch", "User:ANONYMOUS", "e", 1, 2, 10, 10, 6, 7),
-        ("fetch", "User:ANONYMOUS", "c", 1, 1, 5, 5, 3, 3),
+        ("fetch", "User:ANONYMOUS", "e", 1, 2, 10, 5, 6, 7),
+        ("fetch", "User:ANONYMOUS", "c", 1, 1, 5, 2, 3, 3),
         ("commit", "User:ANONYMOUS", "d", 1, 2, None, None, 5, 5.5),
         ("commit", "User:ANONYMOUS", "c", 1, 1, None, None, 4, 4),
     ]

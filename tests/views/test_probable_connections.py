@@ -14,7 +14,7 @@ from tests.frames import judge_requests, log, named, request
 
 Row = dict[str, Any]
 DAY = 86_400
-GO = (("LEAVE_GROUP", 0, 1),)
+GO = (("LIST_OFFSETS", 1, 1), ("LIST_OFFSETS", 1, 2), ("API_VERSIONS", 0, 3))
 AIOKAFKA = (("API_VERSIONS", 0, 1), ("METADATA", 5, 2), ("PRODUCE", 7, 3))
 THIN = (("FIND_COORDINATOR", 0, 1),)
 """What kafka-go sends, and old kafka-python."""
@@ -110,10 +110,17 @@ def test_a_connection_that_shows_too_little_has_the_library_of_its_clients_other
     assert row["probable_evidence"] == (None if library is None else evidence)
 
 
-def test_what_a_connection_shows_itself_stays_whatever_others_show(probable: dict[str, Any]) -> None:
-    for number, library in enumerate(("kafka-go", "aiokafka")):
-        row = probable[f"others of two libraries, {number}"]
-        assert (row["probable_software_name"], row["probable_basis"]) == (library, "connection")
+def test_what_a_connection_shows_itself_counts_only_if_no_other_of_its_client_contradicts(
+    probable: dict[str, Any],
+) -> None:
+    alone = probable["another client id, 0"]
+    assert (alone["probable_software_name"], alone["probable_basis"]) == ("kafka-go", "connection")
+    silenced = ["others of two libraries, 0", "others of two libraries, 1", "no client id, 0", "an empty client id, 0"]
+    for name in silenced:
+        row = probable[name]
+        assert [row[f"probable_{one}"] for one in ("software_name", "versions_from", "versions_to", "basis")] == [
+            None
+        ] * 4
 
 
 def test_all_libraries_that_fit_are_listed_with_their_releases(probable: dict[str, Any]) -> None:

@@ -1,17 +1,22 @@
 -- Which library the connections of a client agree on, by how they behave or what they state, on each day.
--- A client is a client id and a principal on one host. A client id says nothing by itself, but a client without one is nobody's
--- in particular, so it has no row. Neither has a client of which no connection shows its library by how it behaves, or of
--- which one shows or states another library.
-SELECT cluster, principal, client_id, remote_host, timestamp_micros(day_no * 86400000000) AS day,
-       max(shown) AS probable_software_name
+-- A client is a client id and a principal on one host. A client without an id is nobody's in particular, so it has no row.
+-- Neither has a client of which no connection shows its library by how it behaves, or of which one shows or states another
+-- library, or behaves as other libraries only.
+SELECT cluster, principal, client_id, remote_host, day, probable_software_name
 FROM (
-    SELECT cluster, principal, client_id, remote_host, CAST(floor(unix_micros(opened_at) / 864e8) AS BIGINT) AS day_no,
-           probable_software_name AS shown,
-           -- Bindings state names of their own for the library that speaks for them.
-           CASE WHEN client_software_name <> 'unknown' THEN coalesce(b.library, client_software_name) END AS stated
-    FROM {connections}
-    LEFT JOIN {bindings} AS b ON left(client_software_name, length(b.name_start)) = b.name_start
-    WHERE role = 'client' AND client_id <> ''
-) AS c
-GROUP BY cluster, principal, client_id, remote_host, day_no
-HAVING max(shown) IS NOT NULL AND min(coalesce(shown, stated)) = max(coalesce(shown, stated))
+    SELECT cluster, principal, client_id, remote_host, timestamp_micros(day_no * 86400000000) AS day,
+           max(shown) AS probable_software_name, collect_list(others) AS others
+    FROM (
+        SELECT cluster, principal, client_id, remote_host, CAST(floor(unix_micros(opened_at) / 864e8) AS BIGINT) AS day_no,
+               probable_software_name AS shown,
+               -- Bindings state names of their own for the library that speaks for them.
+               CASE WHEN client_software_name <> 'unknown' THEN coalesce(b.library, client_software_name) END AS stated,
+               CASE WHEN size(candidate_software) > 0 THEN transform(candidate_software, one -> one.software_name) END AS others
+        FROM {connections}
+        LEFT JOIN {bindings} AS b ON left(client_software_name, length(b.name_start)) = b.name_start
+        WHERE role = 'client' AND client_id <> ''
+    ) AS c
+    GROUP BY cluster, principal, client_id, remote_host, day_no
+    HAVING max(shown) IS NOT NULL AND min(coalesce(shown, stated)) = max(coalesce(shown, stated))
+) AS p
+WHERE size(filter(others, fitting -> NOT array_contains(fitting, probable_software_name))) = 0
