@@ -166,7 +166,7 @@ class _Scan:
                 self._reading.on_read = counter.add
                 for part in self._reading.parts():
                     self._tables.add(part)
-            self._reading.problems += overlaps(self._reading.files, self._settings.log_zone)
+            self._reading.problems += overlaps(self._reading.files)
         self._say("derive")
 
     def _say(self, stage: str) -> None:

@@ -17,15 +17,11 @@ _WHERE = ("cluster", "broker", "file_id")
 _LATER = ("ingested_at", RUN)
 """Columns that a run adds after reading."""
 _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logged_at": "timestamp", "error": "string",
-               "mentions": "bigint", "misread_at": "timestamp", "shown_at": "timestamp"}  # fmt: skip
-"""Columns of a split's statistics that no table has; `mentions` is the number of rows of topic_mentions.
-
-If a file begins in an hour that its zone repeats, and new bytes show that earlier runs used the wrong reading of its
-first time, `misread_at` is the time that they stored and `shown_at` the right one.
-"""
+               "mentions": "bigint"}  # fmt: skip
+"""Columns of a split's statistics that no table has; `mentions` is the number of rows of topic_mentions."""
 _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored mentions
     first_logged_at earliest_logged_at last_logged_at step_back_ms info_requests debug_runs
-    covers_broker_start broker_events error misread_at shown_at"""
+    covers_broker_start broker_events error"""
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:

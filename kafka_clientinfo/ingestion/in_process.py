@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from ..config.settings import Settings
 from ..errors import ConfigError, InputError
@@ -115,8 +115,6 @@ class StandardInput(StoredFile):
 
     stream: RawBytes | None = field(default=None, repr=False)
 
-    is_stream: ClassVar[bool] = True
-
     def open(self) -> AbstractContextManager[RawBytes]:
         """Return the stream, which stays open."""
         assert self.stream is not None
@@ -180,9 +178,15 @@ class Reading:
             why = getattr(error, "strerror", None) or error
             raise InputError(f"standard input cannot be read: {why}; pipe a log into it") from None
         self._beginning = beginning
-        cluster, layout, first_offset = self._settings.cluster, beginning.layout, beginning.first_offset
+        cluster = self._settings.cluster
         where = (file_id(cluster, BROKER, beginning.first_record or b""), file, cluster, BROKER)
-        planned = PlannedFile(*where, 0, 0, beginning.compressed, None, layout=layout, first_offset=first_offset)
+        planned = PlannedFile(
+            *where,
+            *(0, 0, beginning.compressed, None),
+            layout=beginning.layout,
+            first_offset=beginning.first_offset,
+            ambiguous_hour=beginning.has_ambiguous_hour(self._settings.log_zone),
+        )
         return [Split(planned, 0, None)]
 
     @property

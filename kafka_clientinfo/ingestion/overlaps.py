@@ -12,7 +12,6 @@ from typing import Any
 
 from ..printable import safe
 from .planned import Problem
-from .repeated_hour import moved_row, moves
 
 File = Mapping[str, Any]
 """A row of `ingested_files`."""
@@ -23,17 +22,17 @@ order by less than a second."""
 _broker = itemgetter("cluster", "broker")
 
 
-def overlaps(files: Iterable[File], zone: str, new: Iterable[str] | None = None) -> list[Problem]:
+def overlaps(files: Iterable[File], new: Iterable[str] | None = None) -> list[Problem]:
     """Return a problem for each broker with logs that overlap by more than a minute.
+
+    Files with an `ambiguous_hour` are left out, as their times may be an hour too early.
 
     Args:
         files: rows of ingested_files.
-        zone: zone of the logs.
         new: file_ids that this run has read; brokers without any are left out. None for all brokers.
     """
-    rows = {file["file_id"]: file for file in files if file["first_logged_at"] is not None}
-    for move in moves(rows.values(), [], zone):
-        rows[move.file_id] = moved_row(rows[move.file_id], move)
+    sure = (file for file in files if file["first_logged_at"] is not None and not file["ambiguous_hour"])
+    rows = {file["file_id"]: file for file in sure}
     brokers = None if new is None else {_broker(rows[file_id]) for file_id in new if file_id in rows}
     in_order = sorted(rows.values(), key=lambda file: (*_broker(file), file["first_logged_at"], file["file_id"]))
     problems = []

@@ -232,6 +232,7 @@ class _Planning:
             first_record=hash_bytes(first),
             layout=longest.beginning.layout,
             first_offset=longest.alignment(row).in_log,
+            ambiguous_hour=longest.beginning.has_ambiguous_hour(self._settings.log_zone),
             is_over=is_over(longest.file),
         )
 

@@ -68,6 +68,7 @@ class PlannedFile:
         first_record: hash of its first record.
         layout: how its records are laid out.
         first_offset: offset of its first record in the log.
+        ambiguous_hour: whether it begins in an hour that its zone repeats.
         is_over: whether nothing is added to it any more, so that no record at its end waits for more bytes.
     """
 
@@ -83,6 +84,7 @@ class PlannedFile:
     first_record: str = ""
     layout: Layout = KAFKA
     first_offset: int = 0
+    ambiguous_hour: bool = False
     is_over: bool = False
 
     @property
@@ -100,6 +102,7 @@ class PlannedFile:
             "compressed": self.compressed,
             "size_on_disk": self.size_on_disk,
             "first_record_offset": self.first_offset,
+            "ambiguous_hour": self.ambiguous_hour,
         }
 
     @property

@@ -15,7 +15,6 @@ from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, distinct_ev
 from .debug_runs import joined, read_at
 from .planned import REPLACED, PlannedFile, Problem
 from .planned import rotated as rotated_file
-from .repeated_hour import with_times
 
 Statistics = Mapping[str, Any]
 
@@ -72,9 +71,7 @@ def file_row(file: CountedFile, statistics: Sequence[Statistics], batch_id: str,
     `damage` is the reason why it could not be read to its end.
     """
     own = [split for split in statistics if split["file_id"] == file.file_id]
-    # If the new bytes show the other reading of a repeated hour, the times that earlier runs have stored move.
-    by = next((split["shown_at"] - split["misread_at"] for split in own if split["shown_at"] is not None), timedelta())
-    before = with_times(file.ledger_row or {}, lambda time: time + by)
+    before = file.ledger_row or {}
     end = max(split["end_offset"] for split in own)
     total = {name: before.get(name, 0) + sum(a[name] for a in own) for name in ("records", "requests", "rejected")}
     runs = [read_at(run, now) for split in own for run in split.get("debug_runs") or ()]

@@ -19,7 +19,7 @@ from errno import ENOENT
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from pyarrow import fs as arrow_fs
@@ -73,7 +73,6 @@ class StoredFile:
     """A file on this machine or in a store.
 
     Attributes:
-        is_stream: whether its bytes come once only.
         path: absolute path or URI for tables and messages, valid Unicode and without user and options.
         inner: its path in its file system.
         root: URI of its file system, with user and options; empty for this machine's.
@@ -94,8 +93,6 @@ class StoredFile:
     holds_requests: bool = False
     other_paths: tuple[str, ...] = ()
     alignment: Alignment | None = None
-
-    is_stream: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -45,7 +45,6 @@ from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .planned import LOOKBACK, REPLACED, Split, sure_records
-from .repeated_hour import begins_with_second_reading
 from .request_statistics import RequestStatistics
 from .storage import HeldFile
 from .topic_mentions import TopicCounts
@@ -110,8 +109,6 @@ class SplitReader:
         before = int((split.file.ledger_row or {}).get("requests", 0))
         self.start_window = START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
-        self.misread_at: int | None = None
-        self.shown_at: int | None = None
         self.events: list[BrokerEvent] = []
 
     def parts(self) -> Iterator[Part]:
@@ -181,7 +178,6 @@ class SplitReader:
         """Parse the text before a split, to recognise duplicates and silences across its start; count nothing."""
         start = self.split.start
         if start == 0:
-            self._tell_beginning(file)
             return
         before = reached = max(0, start - LOOKBACK)
         requests: list[RequestEvent] = []
@@ -224,40 +220,10 @@ class SplitReader:
         begin, step = start, LOOKBACK
         while begin > 0 and self._is_in_repeated_hour(file, begin):
             begin, step = max(0, begin - step), step * 2
-        if begin == 0:
-            self._tell_beginning(file)
         if begin < start:
             for prefix in self._prefixes(file, begin, start):
                 with suppress(ValueError):
                     self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
-
-    def _tell_beginning(self, file: HeldFile) -> None:
-        """If the file begins inside an hour that its zone repeats, let the clock begin with the right reading."""
-        clock = self.parser.clock
-        if not clock.repeats_hours or self.file.is_stream:
-            return
-        first = next(self._times(file, None), None)
-        if first is None or not clock.is_repeated(*first):
-            return
-        earlier, later = clock.readings(*first)
-        previous = (self.split.file.ledger_row or {}).get("first_logged_at")
-        was_second = previous is not None and round(previous.timestamp() * 1_000_000) >= later
-        is_second = begins_with_second_reading(clock, self._times(file, self.split.file.resume_at))
-        if is_second is None:
-            shown = begins_with_second_reading(clock, self._times(file, None))
-            is_second = was_second if shown is None else shown
-            if is_second != was_second:
-                self.misread_at, self.shown_at = (earlier, later) if is_second else (later, earlier)
-        if is_second:
-            clock.start_again(first[0])
-
-    def _times(self, file: HeldFile, end: int | None) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield the valid times of the file's records that begin before `end`, each with its zone."""
-        with suppress(CorruptFile):
-            for prefix in self._prefixes(file, 0, end):
-                with suppress(ValueError):
-                    if self.parser.clock.readings(prefix[1], prefix[3]):
-                        yield prefix[1], prefix[3]
 
     def _is_in_repeated_hour(self, file: HeldFile, start: int) -> bool:
         if not self.parser.clock.repeats_hours:
@@ -355,8 +321,6 @@ class SplitReader:
             shows_broker_start(self.first_requests) if self.start_window > 0 else None,
             [(*event, None) for event in events],
             self.error,
-            self.misread_at,
-            self.shown_at,
         )
         return part("file", arrays_of([row], list(FILE_TYPE)))
 

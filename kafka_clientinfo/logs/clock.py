@@ -8,8 +8,9 @@ records decides between them:
     after the previous record, or at most `STEP_BACK` before it | first
     earlier than that                                           | second
 
-Timestamps of neighbouring records step back by less than a second, so such a step does not begin the hour again. If a
-log begins inside the hour, `start_again` selects the second reading for its beginning.
+Timestamps of neighbouring records step back by less than a second, so such a step does not begin the hour again. A log
+that begins inside the hour begins with the first reading, whatever other logs or later records show: so a record has the
+same time wherever reading begins, and whatever arrives later.
 """
 
 from datetime import UTC, datetime, timedelta, timezone
@@ -66,10 +67,6 @@ class LogClock:
         except ValueError:
             return False
         return first != second
-
-    def start_again(self, text: bytes) -> None:
-        """Use the second reading at the start of a log that begins after a repeated hour's first pass."""
-        _, self._last = self.readings(text, None)
 
     def readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:
         """Return both readings of a time's minute, in microseconds; they are equal if it has only one.

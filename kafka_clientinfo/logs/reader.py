@@ -15,12 +15,13 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from .clock import LogClock
 from .compression import CorruptFile
 from .content import BLOCK, LogFile, opened
 from .content import RawBytes as RawBytes
@@ -58,6 +59,7 @@ class FileHead:
         empty: whether its decompressed content is empty or only the beginning of a line, as in a new log.
         layout: how its records are laid out.
         first_offset: offset of the first record, 0 if there is none.
+        first_time: time and zone of the first record, as they are written; None if there is none.
     """
 
     first_record: bytes | None
@@ -67,6 +69,11 @@ class FileHead:
     empty: bool = False
     layout: Layout = KAFKA
     first_offset: int = 0
+    first_time: tuple[bytes, bytes | None] | None = field(default=None, compare=False)
+
+    def has_ambiguous_hour(self, zone: str) -> bool:
+        """Return whether the file begins in an hour that this zone repeats, when clocks are set back."""
+        return self.first_time is not None and LogClock(zone).is_repeated(*self.first_time)
 
 
 def read_blocks(
@@ -138,7 +145,7 @@ def head(
         UnreadableForm: it must be converted first (`layouts.check_form`).
     """
     first: bytes | None = None
-    error, empty, first_offset = None, False, 0
+    error, empty, first_offset, first_time = None, False, 0, None
     with opened(file) as content:
         try:
             skipped, blocks = without_filler(content.blocks(0, None, FIRST_BLOCK))
@@ -148,17 +155,19 @@ def head(
             if not is_known:
                 layout = detect(sample, name, latest)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
-            first, first_offset, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
+            first, first_offset, first_time, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
         except CorruptFile as damage:
             error = str(damage)
         none = empty and first is None and error is None
-        return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA, first_offset)
+        return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA, first_offset, first_time)
 
 
 def _first_record(
     sample: bytes, blocks: Iterator[bytes], at: int, framing: Framing, layout: Layout
-) -> tuple[bytes | None, int, str | None]:
-    """Return the record that identifies a file, its offset and None; or None, 0 and why the search was given up."""
+) -> tuple[bytes | None, int, tuple[bytes, bytes | None] | None, str | None]:
+    """Return the record that identifies a file, its offset and time, and None; else None, 0, None and why the search
+    was given up.
+    """
     kind = IDENTITY if framing is REQUEST_LOG else framing
     stop = at + (_HEAD_BYTES if PREFIX.match(sample) else START_WINDOW)
 
@@ -179,13 +188,14 @@ def _first_record(
             record = record._replace(
                 offset=record.offset + before, data=record.data[before:], length=record.length - before
             )
-        if PREFIX.match(record.kafka_text):
+        if prefix := PREFIX.match(record.kafka_text):
             if (identifying := _identifying(record, kind)) is not None:
-                return identifying, record.offset, None
+                return identifying, record.offset, (prefix[1], prefix[3]), None
             continue  # the file ends here, or its damage is raised
         if layout.splittable:
             stop = end + _HEAD_BYTES  # a record starts there
-    return None, 0, f"no record starts in its first {START_WINDOW >> 20} MiB" if end - at >= START_WINDOW else None
+    is_given_up = end - at >= START_WINDOW
+    return None, 0, None, f"no record starts in its first {START_WINDOW >> 20} MiB" if is_given_up else None
 
 
 def _identifying(record: RawRecord, kind: Framing) -> bytes | None:

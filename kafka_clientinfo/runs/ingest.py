@@ -22,7 +22,6 @@ from ..ingestion.overlaps import overlaps
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, Problem
 from ..ingestion.reading_progress import watched
-from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..ingestion.split_statistics import (
     file_report,
     file_row,
@@ -82,8 +81,8 @@ class Ingested:
     Attributes:
         files: the rows of ingested_files by file_id.
         before: the rows of ingested_files before this run, by file_id.
-        requests: the requests that this run has read, from memory; None if it has read none, if rows in memory may be
-            lost and read again, or if their times were corrected since.
+        requests: the requests that this run has read, from memory; None if it has read none, or if rows in memory may be
+            lost and read again.
         cached: the cached relations from which `requests` are made.
     """
 
@@ -209,12 +208,10 @@ def _read(
                     lake.append(name, relation, numbers[name])
         with report.stage("ingested_files"):
             by_id = {**ledger, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
-            resumed = [split for split in statistics if split["file_id"] in ledger]
-            moved = _move(lake, by_id, resumed, settings.log_zone)
             gap = timedelta(milliseconds=settings.coverage_gap_ms)
-            if moved or any(shows_more(file.ledger_row, row, gap) for file, row in zip(files, rows, strict=True)):
+            if any(shows_more(file.ledger_row, row, gap) for file, row in zip(files, rows, strict=True)):
                 lake.note(built_until=None)
-            changed = dict.fromkeys([*(row["file_id"] for row in [*rows, *plan.packed]), *moved])
+            changed = dict.fromkeys(row["file_id"] for row in [*rows, *plan.packed])
             by_id = with_log_coverage(by_id.values(), settings, changed)
             rows = [by_id[file.file_id] for file in files]
             store(lake, by_id, changed)
@@ -222,9 +219,9 @@ def _read(
         release(parsed)
         raise
     report.problems += rotated(plan.files, statistics)
-    report.problems += overlaps(by_id.values(), settings.log_zone, [file.file_id for file in files])
+    report.problems += overlaps(by_id.values(), [file.file_id for file in files])
     report.files = [file_report(row, file.ledger_row, file.resume_at) for file, row in zip(files, rows, strict=True)]
-    if moved or not is_on_one_machine(lake.spark):
+    if not is_on_one_machine(lake.spark):
         release(parsed)
         return Ingested(by_id, ledger)
     return Ingested(by_id, ledger, tables["requests"], [parsed])
@@ -240,25 +237,6 @@ def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], setting
     covered = with_log_coverage(files.values(), settings, names)
     if changed := [name for name in names if covered[name] != files[name]]:
         store(lake, {**files, **covered}, changed)
-
-
-def _move(
-    lake: Warehouse,
-    files: dict[str, Mapping[str, Any]],
-    resumed: Sequence[Mapping[str, Any]],
-    zone: str,
-) -> list[str]:
-    """Correct times that were read by the wrong reading of a repeated hour, also in `files`; return the file_ids."""
-    moved: dict[str, None] = {}
-    for move in moves(files.values(), resumed, zone):
-        for name in TIMES:
-            lake.create_missing([name])
-            rows = lake.read(name).where(move.condition(name))
-            if not rows.isEmpty():
-                lake.upsert(name, rows.withColumns({key: F.expr(value) for key, value in move.values(name).items()}))
-        files[move.file_id] = moved_row(files[move.file_id], move)
-        moved[move.file_id] = None
-    return list(moved)
 
 
 def _parsed(lake: Warehouse, plan: Plan, settings: Settings) -> tuple[DataFrame, list[dict[str, Any]]]:

@@ -12,7 +12,6 @@ from ..config.settings import Settings
 from ..connections.coverage import periods_of, with_log_coverage
 from ..connections.engine import Engine, running_on
 from ..ingestion.arrow_schema import Part
-from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, bind, in_utc
 from ..runs.steps import ROWS, needed, steps
 from ..tables.dialects import duckdb_macros
@@ -59,21 +58,11 @@ class MemoryTables:
             self._database.unregister("arrived")
 
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Replace the table ingested_files, and correct times in a repeated hour, for which all files are needed."""
+        """Replace the table ingested_files."""
         spec = table_spec("ingested_files")
-        files = self._set_right(rows)
+        files = {row["file_id"]: row for row in rows}
         self._files = list(with_log_coverage(files.values(), self._settings, files).values())
         self._session.create(spec.name, [[row[name] for name in spec.column_names] for row in self._files], spec.ddl)
-
-    def _set_right(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-        """Correct times that were read as the wrong one of a repeated hour; return the rows of all files by file_id."""
-        files = {row["file_id"]: row for row in rows}
-        for move in moves(files.values(), (), self._settings.log_zone):
-            for name in TIMES:
-                changes = ", ".join(f"{column} = {value}" for column, value in move.values(name).items())
-                self._database.execute(f"UPDATE {name} SET {changes} WHERE {move.condition(name)}")
-            files[move.file_id] = moved_row(files[move.file_id], move)
-        return files
 
     def derive(self, wanted: Iterable[str] | None = None) -> None:
         """Create the derived tables of the requests that were added, and all views over tables that are there.

@@ -27,7 +27,7 @@ EMPTY: Statistics = {
     "file_id": "f", "start_offset": 0, "end_offset": 100, "pending_bytes": 0, "resume_hash": None, "records": 0,
     "requests": 0, "rejected": 0, "ignored": [], "mentions": 0, "first_logged_at": None, "earliest_logged_at": None,
     "last_logged_at": None, "step_back_ms": 0, "info_requests": 0, "debug_runs": [], "covers_broker_start": None,
-    "broker_events": [], "error": None, "misread_at": None, "shown_at": None,
+    "broker_events": [], "error": None,
 }  # fmt: skip
 
 
@@ -167,19 +167,6 @@ def test_a_file_has_the_times_of_all_its_requests(
     found = row_of(own or [split()], known)
     first, last = (None if time is None else after(time) for time in expected[:2])
     assert (found["first_logged_at"], found["last_logged_at"], found["step_back_ms"]) == (first, last, expected[2])
-
-
-def test_times_read_before_move_to_the_reading_that_new_bytes_show() -> None:
-    run = {"began_at": after(0), "ended_at": after(60), "began_offset": 0, "ended_offset": 9}
-    known = {"first_logged_at": after(0), "last_logged_at": after(60), "debug_runs": [run]}
-    known["broker_events"] = [said("started", "1", 5, EARLIER)]
-    shown = split(misread_at=after(0), shown_at=after(3600))
-    for own, by in (([split(), shown], 3600), ([split()], 0)):
-        found = row_of(own, known)
-        (moved,) = found["debug_runs"]
-        assert (found["first_logged_at"], found["last_logged_at"]) == (after(by), after(60 + by))
-        assert (moved["began_at"], moved["ended_at"]) == (after(by), after(60 + by))
-        assert found["broker_events"] == [said("started", "1", 5 + by, EARLIER)]
 
 
 @pytest.mark.parametrize(

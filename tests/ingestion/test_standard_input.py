@@ -212,11 +212,12 @@ def test_it_is_the_log_of_a_broker_of_its_own(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_it_is_read_in_a_zone_that_repeats_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for no later times first, as is done in a file: the bytes of a stream come only once."""
     with piped([json_record(at="2026-10-25 02:30:00,000") * 40]) as descriptor:
         monkeypatch.setattr("sys.stdin", Input(descriptor))
-        rows = rows_of(Reading(["-"], Settings(log_zone="Europe/Berlin"), with_servers=False))
+        reading = Reading(["-"], Settings(log_zone="Europe/Berlin"), with_servers=False)
+        rows = rows_of(reading)
     assert [row["logged_at"] for row in rows["request"]] == [datetime(2026, 10, 25, 0, 30, tzinfo=UTC)] * 40
+    assert [row["ambiguous_hour"] for row in reading.files] == [True]
 
 
 @pytest.mark.parametrize(

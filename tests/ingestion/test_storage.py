@@ -189,7 +189,7 @@ def test_a_remote_file_is_read_in_pieces_and_as_a_whole(memory: Any) -> None:
         raw.close()  # type: ignore[attr-defined]
     measured = file.measured()
     assert (file.size, measured.size, measured.measured() is measured) == (None, len(data), True)
-    assert (file.is_replaced(), file.is_stream, file.name) == (False, False, "kafka-request.log")
+    assert (file.is_replaced(), file.name) == (False, "kafka-request.log")
 
 
 def test_a_place_is_a_file_a_folder_or_nothing() -> None:

@@ -111,17 +111,6 @@ def test_it_bounds_what_it_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(instants("UTC", *(f"11-21 12:{minute:02d}:00" for minute in range(10)))) == 10
 
 
-@pytest.mark.parametrize(
-    ("begins", "utc"), [(None, 0), ("2026-10-25 02:30:00", 1), ("2026-10-25 02:11:00", 1), ("2026-10-25 01:59:00", 0)]
-)
-def test_a_log_may_begin_in_the_second_pass_of_a_repeated_hour(begins: str | None, utc: int) -> None:
-    reader = LogClock(BERLIN)
-    if begins is not None:
-        reader.start_again(begins.encode())
-    found = reader.micros(b"2026-10-25 02:10:00", None)
-    assert datetime.fromtimestamp(found / 1e6, UTC) == datetime(2026, 10, 25, utc, 10, tzinfo=UTC)
-
-
 @given(st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)))
 def test_it_agrees_with_datetime(moment: datetime) -> None:
     text = f"{moment:%Y-%m-%d %H:%M:%S}".encode()

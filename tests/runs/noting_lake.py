@@ -12,7 +12,7 @@ from kafka_clientinfo.ingestion.planned import Plan
 from kafka_clientinfo.ingestion.split_statistics import counted
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.runs import ingest
-from kafka_clientinfo.warehouse.state import LEDGER, State
+from kafka_clientinfo.warehouse.state import State
 
 
 class PowerFailure(Exception):
@@ -25,7 +25,6 @@ class NotingLake:
     Attributes:
         files: the rows of ingested_files by file_id, as the last run left them.
         is_small: whether a table is written whole; so is one that does not exist.
-        moved: tables and conditions of the stored rows that were moved.
     """
 
     def __init__(self, **state: Any) -> None:
@@ -34,7 +33,6 @@ class NotingLake:
         self.files: dict[str, dict[str, Any]] = {}
         self.done: list[Any] = []
         self.breaks_at: Any = None
-        self.moved: set[tuple[str, str]] = set()
 
     def does(self, *step: Any) -> None:
         if step == self.breaks_at:
@@ -47,22 +45,13 @@ class NotingLake:
     def delete(self, name: str, condition: str) -> None:
         self.does("delete", name, condition)
 
-    def create_missing(self, names: Any) -> None:
-        """No table is there."""
-
     def append(self, name: str, rows: Any, number: int) -> None:
         self.does("append", name, number)
 
-    def read(self, name: str) -> Any:
-        return SimpleNamespace(where=lambda condition: Stored(name, condition))
-
     def upsert(self, name: str, rows: Any) -> None:
         self.does("upsert", name)
-        if name == LEDGER:
-            assert len({row["file_id"] for row in rows}) == len(rows), "Delta refuses two rows of one key"
-            self.files |= {row["file_id"]: row for row in rows}
-        else:
-            self.moved.add((name, rows.condition))
+        assert len({row["file_id"] for row in rows}) == len(rows), "Delta refuses two rows of one key"
+        self.files |= {row["file_id"]: row for row in rows}
 
     def overwrite(self, name: str, rows: Any) -> None:
         self.does("overwrite", name)
@@ -75,19 +64,6 @@ class NotingLake:
         """Run the reading step, and forget what was done before."""
         self.done.clear()
         return ingest.ingest_logs([str(log) for log in logs], self, settings, report or ingest.RunReport())  # type: ignore[arg-type]
-
-
-class Stored(SimpleNamespace):
-    """Rows of a table that meet a condition; only requests do."""
-
-    def __init__(self, name: str, condition: str) -> None:
-        super().__init__(name=name, condition=condition)
-
-    def isEmpty(self) -> bool:  # noqa: N802
-        return bool(self.name != "requests")
-
-    def withColumns(self, values: Any) -> "Stored":  # noqa: N802
-        return self
 
 
 class Parsed:
@@ -116,7 +92,7 @@ def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
         for rows in relations:
             rows.released = True
 
-    literal = SimpleNamespace(lit=lambda value: SimpleNamespace(alias=lambda name: name), expr=str)
+    literal = SimpleNamespace(lit=lambda value: SimpleNamespace(alias=lambda name: name))
     for name, stand_in in {
         "_parsed": parse,
         "release": release,

@@ -18,10 +18,6 @@ from tests.ingestion.test_unreadable import LOG
 from .noting_lake import NotingLake, Parsed, PowerFailure, read_without_spark
 
 SETTINGS = Settings()
-AT_SECOND = datetime(2026, 10, 25, 1, 10, tzinfo=UTC)
-"""The second reading of 02:10 in Berlin."""
-BERLIN = Settings(log_zone="Europe/Berlin")
-"""Clocks go from 03:00 to 02:00 at 01:00 UTC on 2026-10-25."""
 REJECTED = json_record().replace(b'{"isForwarded"', b'{"isForwarded')
 BEGUN = [("claim",)]
 UNBUILT = ("state", {"built_until": None})
@@ -53,41 +49,6 @@ def test_requests_are_written_first_and_the_ledger_last(
     lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", content)
     lake.read_logs(log, settings=SETTINGS)
     assert lake.done == [*BEGUN, *(("append", *one) for one in appended), WRITTEN]
-
-
-@pytest.mark.parametrize("is_packed", [False, True])
-def test_a_log_that_another_one_moves_is_moved_and_built_again(
-    parsed: list[Parsed], tmp_path: Path, is_packed: bool
-) -> None:
-    """It may be compressed meanwhile."""
-    lake = NotingLake()
-    log = log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-02", "02:10", "02:20")
-    lake.read_logs(tmp_path, settings=BERLIN)
-    (moved,) = lake.files
-    if is_packed:
-        save(log.with_name(f"{log.name}.gz"), gzip.compress(log.read_bytes()))
-        log.unlink()
-    log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-01", "01:50", "02:30")
-    lake.read_logs(tmp_path, settings=BERLIN)
-    assert lake.done == [*BEGUN, ("append", "requests", 2), ("upsert", "requests"), UNBUILT, WRITTEN]
-    assert (lake.files[moved]["first_logged_at"], lake.files[moved]["compressed"]) == (AT_SECOND, is_packed)
-    assert {name for name, _ in lake.moved} == {"requests"}
-    lake.read_logs(tmp_path, settings=BERLIN)
-    assert lake.done == []
-
-
-def test_rows_that_their_own_log_moves_as_it_grows_are_moved_and_built_again(
-    parsed: list[Parsed], tmp_path: Path
-) -> None:
-    lake, times = NotingLake(), ("02:10", "02:20", "02:50", "03:10")
-    log = log_at(tmp_path / "b" / "kafka-request.log", *times[:2])
-    lake.read_logs(log, settings=BERLIN)
-    size = log.stat().st_size
-    lake.read_logs(log_at(log, *times), settings=BERLIN)
-    assert lake.done == [*BEGUN, ("append", "requests", 2), ("upsert", "requests"), UNBUILT, WRITTEN]
-    ((_, condition),) = lake.moved
-    assert condition.endswith(f" AND byte_offset < {size}")
-    assert [row["first_logged_at"] for row in lake.files.values()] == [AT_SECOND]
 
 
 def test_a_run_counts_as_later_than_all_before_also_if_the_clock_was_set_back(
@@ -177,21 +138,10 @@ def test_requests_stay_in_memory_for_the_build(
     assert (ingested.files, ingested.before) == (lake.files, before)
     built = next((row["ingested_at"] for row in before.values()), None)
     assert ingested.requests_since(built) is ingested.requests
-    assert ingested.requests_since(AT_SECOND) is None
+    assert ingested.requests_since(datetime(2026, 10, 25, tzinfo=UTC)) is None
     assert runs == 1 or ingested.requests_since(None) is None
     ingested.release()
     assert parsed[-1].released
-
-
-def test_rows_that_were_moved_are_not_taken_from_memory(parsed: list[Parsed], tmp_path: Path) -> None:
-    log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-01", "01:50", "02:30")
-    log_at(tmp_path / "b" / "kafka-request.log.2026-10-25-02", "02:10", "02:20")
-    lake = NotingLake()
-    ingested = lake.read_logs(tmp_path, settings=BERLIN)
-    assert ("upsert", "requests") in lake.done
-    assert (ingested.requests, parsed[-1].released) == (None, True)
-    assert {row["path"][-1:]: row["first_logged_at"] for row in lake.files.values()}["2"] == AT_SECOND
-    assert ingested.files == lake.files
 
 
 def test_a_run_that_breaks_keeps_no_rows_in_memory(parsed: list[Parsed], tmp_path: Path) -> None:

@@ -275,6 +275,7 @@ def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "broker": broker,
                 "compressed": False,
                 "first_record_offset": 0,
+                "ambiguous_hour": False,
                 "pending_bytes": 0,
                 "ignored": None,
             }
