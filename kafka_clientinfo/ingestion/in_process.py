@@ -186,6 +186,7 @@ class Reading:
             layout=beginning.layout,
             first_offset=beginning.first_offset,
             ambiguous_hour=beginning.has_ambiguous_hour(self._settings.log_zone),
+            opening_hash=beginning.opening_hash,
         )
         return [Split(planned, 0, None)]
 

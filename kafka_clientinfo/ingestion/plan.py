@@ -25,7 +25,6 @@ run that resumes the file takes the record back (`PlannedFile.was_damaged`): the
 
 import errno
 import hashlib
-import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -48,7 +47,7 @@ from ..logs.reader import (
     readable_bytes,
 )
 from ..logs.record_marks import prefix_of
-from .copies import Candidate, Log, Match, Row, alike_logs
+from .copies import Candidate, Log, Row, alike_logs
 from .discovery import framing_of, is_over, is_server_log
 from .planned import Plan, PlannedFile, Problem, Split, in_tasks, reason_of, splits_of
 from .storage import StoredFile, local_file
@@ -79,7 +78,7 @@ def make_plan(
             that begin before it are not read: they may belong to connections that the tables hold without requests.
     """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
-    planning = _Planning(ledger, settings, stored, retained_from)
+    planning = _Planning(ledger, settings, retained_from)
     for file in stored:
         planning.look_at(file)
     planning.settle()
@@ -105,11 +104,9 @@ class _Planning:
         self,
         ledger: Mapping[str, Row],
         settings: Settings,
-        files: Sequence[StoredFile],
         retained_from: datetime | None,
     ) -> None:
         self._ledger, self._settings, self._retained_from = ledger, settings, retained_from
-        self._paths = {file.path for file in files}
         self._candidates: dict[str, list[Candidate]] = {}
         self.ids: set[str] = set()
         self.files: list[PlannedFile] = []
@@ -150,48 +147,33 @@ class _Planning:
         for beginning, candidates in self._candidates.items():
             # logs/broker-1 comes before logs/broker-1/archive
             candidates.sort(key=lambda candidate: len(candidate.file.folders.parts))
-            alike = alike_logs(candidates, rows.get(beginning, []), self._file_read_before)
-            self.problems += alike.problems
-            for log in alike.logs:
+            logs, problems = alike_logs(candidates, rows.get(beginning, []))
+            self.problems += problems
+            for log in logs:
                 try:
-                    self._settle(log, alike.matches)
+                    self._settle(log)
                 except OSError as error:
-                    self.problems.append(Problem(log.longest.path, "unreadable", reason_of(error)))
+                    self.problems += [Problem(file.path, "unreadable", reason_of(error)) for file in log.files]
 
-    def _file_read_before(self, row: Row) -> Candidate | None:
-        """Return the file that was read for a row, if LOGS does not name it and it still holds what was read."""
-        path = str(row["path"])
-        if path in self._paths or not os.path.isabs(path):
-            return None
-        try:
-            candidate = Candidate(*self._head(local_file(path)), row["cluster"], row["broker"])
-            first = candidate.beginning.first_record
-            if first is None or not str(row["file_id"]).startswith(beginning_of(first)):
-                return None
-            point = candidate.resume_point(row)
-        except OSError:
-            return None
-        return candidate if point.hash == row["resume_hash"] else None
-
-    def _settle(self, log: Log, matches: Mapping[str, Match]) -> None:
-        planned = self._planned(log)
-        row, name = log.row, (planned.cluster, planned.broker)
-        news = planned if row is None else _unread(planned, row, matches[planned.path])
+    def _settle(self, log: Log) -> None:
+        row, longest = log.row, log.longest()
+        planned = self._planned(longest, row)
+        name = (planned.cluster, planned.broker)
+        news = planned if row is None else _unread(planned, row, log.has_more[planned.path])
         if isinstance(news, PlannedFile):
-            news = _of_other_cluster(log.longest, name) or self._late(news) or news
+            news = _of_other_cluster(longest, name) or self._late(news) or news
         if isinstance(news, PlannedFile):
             self.files.append(news)
         elif news is not None:
             self.problems.append(news)
         else:
-            self._pass_over(log.longest, str(row["path"]) if row else planned.path, name, is_unchanged=True)
-        for other in log.others:
-            match = matches.get(other.path)
-            is_unchanged = match is not None and not _has_more(other, match)
-            self._pass_over(other, planned.path, name, is_unchanged)
+            self._pass_over(longest, str(row["path"]) if row else planned.path, name, is_unchanged=True)
+        for other in log.files:
+            if other is not longest:
+                self._pass_over(other, planned.path, name, log.is_read(other))
         if row is not None and news is None:
-            self._note_archive(row, [log.longest, *log.others], matches)
-        for candidate in (log.longest, *log.others):
+            self._note_archive(row, log)
+        for candidate in log.files:
             for path in candidate.file.other_paths:
                 if (self._settings.cluster, self._settings.broker_of(Path(path))) != name:
                     self.problems.append(_copy(path, candidate.path, name))
@@ -211,9 +193,9 @@ class _Planning:
         )
         return Problem(planned.path, "late", detail)
 
-    def _planned(self, log: Log) -> PlannedFile:
+    def _planned(self, longest: Candidate, known: Row | None) -> PlannedFile:
         """Return the plan to read a log, under its old name if it was read before."""
-        longest, row = log.longest, log.row or {}
+        row = known or {}
         first = longest.beginning.first_record or b""
         cluster, broker = row.get("cluster", longest.cluster), row.get("broker", longest.broker)
         identity = str(row["file_id"]) if row else self._new_id(cluster, broker, first)
@@ -233,6 +215,7 @@ class _Planning:
             layout=longest.beginning.layout,
             first_offset=longest.alignment(row).in_log,
             ambiguous_hour=longest.beginning.has_ambiguous_hour(self._settings.log_zone),
+            opening_hash=longest.beginning.opening_hash,
             is_over=is_over(longest.file),
         )
 
@@ -252,10 +235,10 @@ class _Planning:
         else:
             self.problems.append(_copy(candidate.path, path, name))
 
-    def _note_archive(self, row: Row, files: Sequence[Candidate], matches: Mapping[str, Match]) -> None:
+    def _note_archive(self, row: Row, log: Log) -> None:
         """Note the archive of a log that was compressed, unless the original is there: its copy may soon be gone."""
-        archives = [file for file in files if file.beginning.compressed and file.path in matches]
-        if archives and row["path"] not in {file.path for file in files}:
+        archives = [file for file in log.files if file.beginning.compressed and file.path in log.has_more]
+        if archives and row["path"] not in {file.path for file in log.files}:
             archive = archives[-1]
             where = {"path": archive.path, "size_on_disk": archive.beginning.size, "compressed": True}
             self.packed.append({**row, **where})
@@ -285,7 +268,7 @@ def _without_placeholder(row: Row) -> Row:
     return {**row, "records": int(row["records"]) - 1, "rejected": int(row["rejected"]) - 1, "damage": None}
 
 
-def _unread(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Problem | None:
+def _unread(planned: PlannedFile, row: Row, has_more: bool) -> PlannedFile | Problem | None:
     """Return the plan if a file has bytes that were not read, else None; a damaged one is read again.
 
     A damaged archive that ends where it ended before is a problem.
@@ -293,19 +276,12 @@ def _unread(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Probl
     if planned.was_damaged:
         return _still_damaged(planned, row) if planned.compressed else planned
     if planned.compressed:
-        return planned if match.has_more else None
+        return planned if has_more else None
     # The last record of a rotated server.log waited for its stack trace, and is complete now.
     is_rotated = row["path"] != planned.path and is_server_log(planned.file)
     pending = int(row["pending_bytes"])
-    has_more = planned.end != planned.resume_at + pending or (pending and (is_rotated or planned.is_over))
-    return planned if has_more else None
-
-
-def _has_more(candidate: Candidate, match: Match) -> bool:
-    """Return whether a file has more bytes than were read, apart from an incomplete record."""
-    read = int(match.row["bytes_ingested"]) + int(match.row["pending_bytes"])
-    end = candidate.beginning.size + candidate.alignment(match.row).shift
-    return match.has_more and (candidate.beginning.compressed or end != read)
+    is_new = planned.end != planned.resume_at + pending or (pending and (is_rotated or planned.is_over))
+    return planned if is_new else None
 
 
 def _still_damaged(planned: PlannedFile, row: Row) -> PlannedFile | Problem:

@@ -69,6 +69,7 @@ class PlannedFile:
         layout: how its records are laid out.
         first_offset: offset of its first record in the log.
         ambiguous_hour: whether it begins in an hour that its zone repeats.
+        opening_hash: that of `FileHead`.
         is_over: whether nothing is added to it any more, so that no record at its end waits for more bytes.
     """
 
@@ -85,6 +86,7 @@ class PlannedFile:
     layout: Layout = KAFKA
     first_offset: int = 0
     ambiguous_hour: bool = False
+    opening_hash: str | None = None
     is_over: bool = False
 
     @property
@@ -103,6 +105,7 @@ class PlannedFile:
             "size_on_disk": self.size_on_disk,
             "first_record_offset": self.first_offset,
             "ambiguous_hour": self.ambiguous_hour,
+            "opening_hash": self.opening_hash,
         }
 
     @property

@@ -70,7 +70,7 @@ def files_of(requests: DataFrame, batch_id: str = "", at: datetime | None = None
         shown = dict(zip(counted.columns, values, strict=True))
         where = {"path": shown["path"] or "", "cluster": shown["cluster"], "broker": shown["broker"]}
         where |= {"compressed": False, "size_on_disk": 0, "first_record_offset": shown["start_offset"]}
-        where |= {"ambiguous_hour": None}
+        where |= {"ambiguous_hour": None, "opening_hash": None}
         file = StoredFile(shown["file_id"], where)
         rows.append(file_row(file, [shown], batch_id, at or shown["ingested_at"] or datetime.now(UTC)))
     return rows

@@ -40,6 +40,9 @@ BEGINNING_DIGITS = 16
 START_WINDOW = 64 << 20
 """Bytes after which the search for the start of a record ends."""
 
+OPENING_BYTES = 4 << 10
+"""Bytes from the first record on by which logs with the same first record are told apart."""
+
 _HEAD_BYTES = IDENTITY_BYTES + 4096
 _RESUME_BLOCK = RESUME_WINDOW + 1
 _LINE = re.compile(rb"\n(?=\[)")
@@ -59,6 +62,7 @@ class FileHead:
         empty: whether its decompressed content is empty or only the beginning of a line, as in a new log.
         layout: how its records are laid out.
         first_offset: offset of the first record, 0 if there is none.
+        opening: its first `OPENING_BYTES` from the first record on, or as many as it has.
         first_time: time and zone of the first record, as they are written; None if there is none.
     """
 
@@ -69,7 +73,13 @@ class FileHead:
     empty: bool = False
     layout: Layout = KAFKA
     first_offset: int = 0
+    opening: bytes = field(default=b"", compare=False, repr=False)
     first_time: tuple[bytes, bytes | None] | None = field(default=None, compare=False)
+
+    @property
+    def opening_hash(self) -> str | None:
+        """The hash of the opening; None if it may still grow."""
+        return hash_bytes(self.opening) if len(self.opening) == OPENING_BYTES else None
 
     def has_ambiguous_hour(self, zone: str) -> bool:
         """Return whether the file begins in an hour that this zone repeats, when clocks are set back."""
@@ -144,7 +154,7 @@ def head(
         OSError: the file cannot be opened or read.
         UnreadableForm: it must be converted first (`layouts.check_form`).
     """
-    first: bytes | None = None
+    first, opening = None, b""
     error, empty, first_offset, first_time = None, False, 0, None
     with opened(file) as content:
         try:
@@ -156,10 +166,15 @@ def head(
                 layout = detect(sample, name, latest)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
             first, first_offset, first_time, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
+            if first is not None:
+                opening = sample[first_offset - skipped :][:OPENING_BYTES]
+                if len(opening) < OPENING_BYTES and len(sample) >= FIRST_BLOCK:
+                    opening = b"".join(content.blocks(first_offset, first_offset + OPENING_BYTES, OPENING_BYTES))
         except CorruptFile as damage:
             error = str(damage)
         none = empty and first is None and error is None
-        return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA, first_offset, first_time)
+        of_record = (first_offset, opening, first_time)
+        return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA, *of_record)
 
 
 def _first_record(

@@ -29,6 +29,8 @@ A, B, C = (FIRST + records(name) for name in "abc")
 A_LONG, B_LONG = A + records("a2"), B + records("b2")
 BIG = [FIRST + records(name, 1) + records("same", 400) for name in "ab"]
 """Logs that differ in one record, of which far more than the resume window follows."""
+LATE = [FIRST + records("same", 20) + records("a"), FIRST + records("same", 20) + records("b", 7)]
+"""Logs that differ only after the bytes that are compared; the first one is longer."""
 BIG_LONG = BIG[1] + records("more")
 
 

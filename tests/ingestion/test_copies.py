@@ -13,7 +13,7 @@ from kafka_clientinfo.ingestion.planned import is_incomplete
 from tests.amounts import examples, one_in
 from tests.builders import json_record
 
-from .alike_logs import A_LONG, B_LONG, BANNER, BIG, BIG_LONG, FIRST, LEADS, A, B, C, records, requests_of
+from .alike_logs import A_LONG, B_LONG, BANNER, BIG, BIG_LONG, FIRST, LATE, LEADS, A, B, C, records, requests_of
 from .stored_logs import save
 from .test_unreadable import Tables
 
@@ -124,20 +124,22 @@ CASES = {
         [{LIVE: BIG[0]}, {"a2/x.log": BIG[1]}], {"b1": 402, "a2": 402}, logs=[["b1"], ["a2"]]
     ),
     "only an older copy is given": Case(
-        [{LIVE: A_LONG}, {"b2/x.log": A}], {"b1": 17}, {"b2/x.log": "copy"}, logs=[["b1"], ["b2"]]
+        [{LIVE: A_LONG}, {"b2/x.log": A}], {"b1": 17}, {"b2/x.log": "shorter"}, (1,), logs=[["b1"], ["b2"]]
     ),
     "only an older copy is given, and comes first": Case(
-        [{LIVE: A_LONG}, {"archive/x.log": A}], {"b1": 17}, {"archive/x.log": "copy"}, logs=[["b1"], ["archive"]]
+        [{LIVE: A_LONG}, {"archive/x.log": A}], {"b1": 17}, {"archive/x.log": "shorter"}, (1,), logs=[["b1"], ["archive"]]
     ),
     "only a shorter log that differs is given": Case(
         [{LIVE: A_LONG}, {"b2/x.log": B}], {"b1": 17, "b2": 9}, logs=[["b1"], ["b2"]]
     ),
     "only a grown copy of what has grown otherwise is given": Case(
-        [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {}], {"b1": 9, "b2": 9}, logs=[["b1"], ["b2"], ["b1"]]
+        [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {}], {"b1": 18}, logs=[["b1"], ["b2"], ["b1"]]
     ),
-    "most of a log that differs from what it was taken for": Case(
-        [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {LIVE: None}], {"b1": 1, "b2": 9}, logs=[["b1"], ["b2"], ["b2"]]
+    "two that differ after the opening": Case([{LIVE: LATE[0], "b2/x.log": LATE[1]}], {"b1": 29}, {"b2/x.log": "copy"}),
+    "the same, and the copy grows beyond what was read": Case(
+        [{LIVE: LATE[0], "b2/x.log": LATE[1]}, {"b2/x.log": LATE[1] + records("more", 9)}], {"b1": 29, "b2": 37}
     ),
+    "the same, the shorter one first": Case([{LIVE: LATE[1]}, {"b2/x.log": LATE[0]}], {"b1": 28, "b2": 29}),
     "a copy of what another known log has overwritten, which ends alike": Case(
         [{LIVE: BIG[0], "b2/x.log": BIG_LONG}, {LIVE: BIG_LONG, "b1/y.log": BIG[0], "b2/x.log": None}],
         {"b1": 402, "b2": 410}, {LIVE: "copy"},

@@ -83,6 +83,19 @@ def test_a_long_first_record_is_known_by_its_beginning(save: Save, more: int, wh
     assert found.first_record == (first[: reader.IDENTITY_BYTES] if whole or more > 0 else None)
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("lead", LEADS)
+def test_logs_that_begin_alike_are_told_apart_by_their_opening(
+    save: Save, lead: str, pack: Callable[[bytes], bytes]
+) -> None:
+    log = b"".join(json_record(correlation_id=number) for number in range(200))
+    for size in (reader.OPENING_BYTES - 1, reader.OPENING_BYTES, len(log)):
+        found = head(save(pack(LEADS[lead] + log[:size])))
+        opening = log[: min(size, reader.OPENING_BYTES)]
+        assert found.opening == opening
+        assert found.opening_hash == (None if size < reader.OPENING_BYTES else reader.hash_bytes(opening))
+
+
 LINES = {"cri": "2026-11-21T02:45:09.935123456Z stdout F %s\n", "docker": '{"log":"%s\\n","stream":"stdout","time":"2026-11-21T02:45:09.935123456Z"}\n'}  # fmt: skip
 
 

@@ -124,7 +124,7 @@ def _columns(rows: list[Mapping[str, Any]], table: str) -> dict[str, Any]:
     names = [
         column.name
         for column in table_spec(table).columns
-        if column.name not in {*OF_READING, "file_id", "resume_hash"}
+        if column.name not in {*OF_READING, "file_id", "resume_hash", "opening_hash"}
     ]
     return {"rows": len(rows)} | {name: _column([_without_run(row.get(name)) for row in rows]) for name in names}
 

@@ -276,6 +276,7 @@ def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "compressed": False,
                 "first_record_offset": 0,
                 "ambiguous_hour": False,
+                "opening_hash": None,
                 "pending_bytes": 0,
                 "ignored": None,
             }
