@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import resources
 from ..errors import ConfigError
-from .patterns import check_pattern, without_ends
+from .patterns import check_pattern
 from .rules import SEVERITIES, rules
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
@@ -114,7 +114,7 @@ def parse_policy(text: str, source: str) -> Policy:
         software=_software(_table(data, "software", source), source),
         other_software=_choice(data, "other_software", "refused", source),
         unknown_software=_choice(data, "unknown_software", "allowed", source),
-        client_id_patterns=tuple(map(without_ends, patterns)),
+        client_id_patterns=patterns,
         exempt_listeners=list_of_texts(data, "exempt_listeners", source),
         severity=_severity(_table(data, "severity", source), source),
         forbidden_versions=_forbidden(_table(data, "forbidden_versions", source), source),

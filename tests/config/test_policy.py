@@ -108,11 +108,6 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("unknown_software = 'maybe'", "use one of allowed, refused"),
         ("client_id_patterns = 'a'", "give a list of texts"),
         ("client_id_patterns = ['(']", "is no regular expression"),
-        ("client_id_patterns = ['(?P<a>b)']", "has a named group"),
-        (
-            "client_id_patterns = ['ok', '(a+)+']",
-            "'(a+)+' repeats '(a+)', which holds a repetition or an alternative: a text that is made for it",
-        ),
         ("[forbidden_versions]\nPRODUCES = ['1']", "forbidden_versions.PRODUCES: no such API"),
         ("[forbidden_versions]\nPRODUCE = '1'", "PRODUCE is '1'; give a list of versions"),
         ("[forbidden_versions]\nPRODUCE = []", "give a list of versions"),
