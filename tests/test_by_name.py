@@ -28,12 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 
 
-@pytest.fixture(autouse=True)
-def catalog_that_keeps_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the tests' session forgets names when it ends, but not before."""
-    monkeypatch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
-
-
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("logs") / "b" / "kafka-request.log"
@@ -52,17 +46,15 @@ def by_path(spark: Any, log: Path) -> str:
 @pytest.fixture(scope="module")
 def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The tables of two runs by name: both steps for a half of the log, and a run for the rest."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
-        name = f"spark_catalog.kafka_{uuid4().hex}"
-        growing = tmp_path_factory.mktemp("growing") / "b" / "kafka-request.log"
-        growing.parent.mkdir()
-        records = [record.data for record in split_records([log.read_bytes()])]
-        growing.write_bytes(b"".join(records[: len(records) // 2]))
-        assert cli.main(["ingest", str(growing), "--warehouse", name], spark) == 0
-        assert cli.main(["build", "--warehouse", f"schema:{name.partition('.')[2]}"], spark) == 0
-        growing.write_bytes(log.read_bytes())
-        assert cli.main(["run", str(growing), "--warehouse", name], spark) == 0
+    name = f"spark_catalog.kafka_{uuid4().hex}"
+    growing = tmp_path_factory.mktemp("growing") / "b" / "kafka-request.log"
+    growing.parent.mkdir()
+    records = [record.data for record in split_records([log.read_bytes()])]
+    growing.write_bytes(b"".join(records[: len(records) // 2]))
+    assert cli.main(["ingest", str(growing), "--warehouse", name], spark) == 0
+    assert cli.main(["build", "--warehouse", f"schema:{name.partition('.')[2]}"], spark) == 0
+    growing.write_bytes(log.read_bytes())
+    assert cli.main(["run", str(growing), "--warehouse", name], spark) == 0
     yield name
     spark.sql(f"DROP SCHEMA {name} CASCADE")
 
@@ -78,16 +70,6 @@ def test_tables_by_name_are_those_by_path(spark: Any, by_path: str, by_name: str
     named = Warehouse(spark, by_name)
     assert rows_of_logs(named) == rows_of_logs(Warehouse(spark, by_path))
     assert {named.exists(name) for name in table_specs() if table_specs()[name].derived} == {True}
-
-
-def test_a_word_makes_no_folder_where_it_may_be_a_schema(
-    spark: Any, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for command in (["run", str(log)], ["build"], ["maintain"], ["verify"]):
-        assert cli.main([*command, "--warehouse", "kafka"], spark) == cli.USAGE
-        assert "write ./kafka for the folder, schema:kafka for the schema" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_new_is_nothing_new(spark: Any, by_name: str, log: Path) -> None:

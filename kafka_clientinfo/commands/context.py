@@ -18,7 +18,7 @@ from ..questions.filters import Filters, Scope
 from ..spark.failures import AGAIN
 from ..tables.types import sql_time
 from ..tables.views import ViewSettings, stored_tables
-from ..warehouse.address import address_before, address_in
+from ..warehouse.address import address_before
 from ..warehouse.locks import is_at_work
 from ..warehouse.progress import log, say
 from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
@@ -97,9 +97,7 @@ class Context:
 
         root = self.warehouse
         if self._spark is None:
-            self.settings()
-        else:
-            address_in(self._spark, root)  # raises if the session has no such catalog: then don't read a local folder
+            self.settings()  # raises if the session to be started has no catalog for it
         if (on_this_machine := local_tables(root)) is not None:
             return on_this_machine
         from ..questions.spark_tables import SparkTables

@@ -37,7 +37,7 @@ def exclusive(root: str, wait_seconds: float, spark: Any = None) -> Iterator[boo
     """Hold the warehouse's locks, of driver and JVM, in the block; yield whether both together keep other runs out.
 
     Raises:
-        ConfigError: `root` may name a folder as well as a schema.
+        ConfigError: `root` names neither a folder nor a schema.
         WarehouseError: another run holds the lock for longer, the folder cannot be written, or it does not take Delta's
             commits.
     """

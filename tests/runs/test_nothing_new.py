@@ -173,10 +173,8 @@ def test_a_job_with_a_session_says_it_too(
     spark: Any,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It makes neither a folder nor a schema."""
-    monkeypatch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
     warehouse = warehouse if "." in warehouse else str(tmp_path / warehouse)
     items = folders(tmp_path)
     assert main([command, *items, "--warehouse", warehouse], spark) == 0

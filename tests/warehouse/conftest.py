@@ -8,9 +8,8 @@ import pytest
 
 
 @pytest.fixture
-def schema(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def schema(spark: Any) -> Iterator[str]:
     """The name of a schema that is not there yet; the catalog of the tests' session forgets it with the session."""
-    monkeypatch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
     name = f"spark_catalog.kafka_{uuid4().hex}"
     yield name
     spark.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 from pyspark.sql.types import StructType
 
-from kafka_clientinfo.errors import ConfigError, WarehouseError
+from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.tables.spec import parse_spec, table_spec, view_specs
 from kafka_clientinfo.tables.views import ViewSettings, definitions, views
@@ -56,18 +56,6 @@ def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
 
 def test_a_schema_alone_is_one_of_the_current_catalog(spark: Any, schema: str) -> None:
     assert address_in(spark, f"schema:{schema.partition('.')[2]}") == address_in(spark, schema)
-
-
-def test_a_word_is_refused_where_the_catalog_keeps_tables(spark: Any, schema: str) -> None:
-    with pytest.raises(ConfigError, match=r"write \./warehouse for the folder, schema:warehouse for the schema"):
-        Warehouse(spark, "warehouse")
-
-
-@pytest.mark.usefixtures("free_conf")  # serverless compute keeps what its catalog is to itself
-def test_a_session_that_forgets_names_is_told_so(spark: Any) -> None:
-    with pytest.raises(ConfigError, match="forgets its tables when the session ends"):
-        Warehouse(spark, "spark_catalog.kafka")
-    assert Warehouse(spark, "warehouse").root == str(Path("warehouse").absolute())
 
 
 @pytest.mark.parametrize("name", ["ingested_files", pytest.param("facts", marks=pytest.mark.long)])
