@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -167,7 +168,8 @@ def test_the_javas_are_those_that_spark_takes_and_of_the_week(monkeypatch: pytes
     for name, release in SPARKS.items():
         monkeypatch.setattr(java, "spark_version", f"{name}.0")
         for major in release.javas:
-            monkeypatch.setattr(java, "_ask", lambda path, major=major: java.Java(path, major, f"{major}.0.1"))
+            said = SimpleNamespace(stderr=f'openjdk version "{major}.0.1"')
+            monkeypatch.setattr(java.subprocess, "run", lambda *_, said=said, **__: said)
             assert java.check_java().major == major
 
 

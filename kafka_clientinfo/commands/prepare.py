@@ -6,13 +6,13 @@ comes next. Running this again does nothing as long as nothing has changed.
 """
 
 import argparse
+import io
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import IO
 
 from ..config.settings import load_settings
 from ..errors import ClientInfoError
@@ -20,6 +20,8 @@ from ..spark.failures import missing_extra
 from . import text_tables
 
 try:
+    from pyspark.sql import SparkSession
+
     from ..spark.java import check_java
     from ..spark.session import end_session, local_conf
     from ..spark.session_files import archive_path, delta_is_given, ensure_jars, make_archive, with_recording
@@ -37,68 +39,45 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m kafka_clientinfo.commands.prepare", description="Make every run start fast."
     )
     parser.add_argument("logs", nargs="*", metavar="LOGS", help="small logs; runs on them fill the archive of classes")
-    parser.add_argument("--record", metavar="FILE", help=argparse.SUPPRESS)
-    arguments = parser.parse_args(argv)
-    if arguments.record:
-        return _run_everything(arguments.logs, Path(arguments.record))
+    logs = parser.parse_args(argv).logs
     try:
         java = check_java()
         given = load_settings().spark
         if not delta_is_given(given):
-            with tempfile.TemporaryFile() as log:
-                try:
-                    ensure_jars(given, log)
-                except ClientInfoError as error:
-                    raise ClientInfoError(f"{error}; {_last_line(log)}") from error
+            ensure_jars(given, None)  # Ivy says itself what it fetches, and why it cannot
+        path = archive_path(java, local_conf(given, java).get("spark.driver.extraClassPath", ""))
     except (ClientInfoError, OSError) as error:
         text_tables.complain(error)
         return 1
-    path = archive_path(java, local_conf(given, java).get("spark.driver.extraClassPath", ""))
-    if not arguments.logs or path.exists():
+    if not logs or path.exists():
         return 0
     print("kafka-clientinfo: making an archive of classes; this takes some minutes, once", file=sys.stderr)
     try:
-        make_archive(path, lambda target: _train(arguments.logs, target))
-    except (OSError, subprocess.SubprocessError) as error:
+        make_archive(path, lambda target: _train(logs, target))
+    except OSError as error:
         text_tables.complain(f"no archive of classes could be made, so that runs start some seconds later: {error}")
     return 0
 
 
 def _train(logs: Sequence[str], target: Path) -> None:
-    """Run the commands in another process; its JVM writes `target` when it ends."""
-    command = [sys.executable, "-m", "kafka_clientinfo.commands.prepare", *logs, "--record", str(target)]
-    with tempfile.TemporaryFile() as log:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=_PATIENCE_SECONDS, check=False
-        )
-        if done.returncode or not target.is_file():
-            raise OSError(_last_line(log))
-
-
-def _last_line(log: IO[bytes]) -> str:
-    log.seek(0)
-    lines = log.read().decode(errors="replace").strip().splitlines()
-    return lines[-1].strip() if lines else "no output"
-
-
-def _run_everything(logs: Sequence[str], target: Path) -> int:
-    """Run what users run (a first run, one with new bytes, reports) in one session that records its classes."""
-    from pyspark.sql import SparkSession
-
+    """Run what users run (a first run, one with new bytes, reports) in one session, whose JVM writes `target` when it ends."""
     from .. import cli
 
     options = with_recording(dict(load_settings().spark), target)["spark.driver.extraJavaOptions"]
+    said = io.StringIO()
     with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-prepare-") as scratch:
         conf = Path(scratch) / "record.toml"
         conf.write_text(f'[spark]\n"spark.driver.extraJavaOptions" = {json.dumps(options)}\n', encoding="utf-8")
         common = ["--warehouse", str(Path(scratch) / "warehouse"), "--conf", str(conf)]
-        codes = [cli.main(["run", *logs[:until], *common]) for until in range(1, len(logs) + 1)]
-        for report in (["violations"], ["upgrade", "--all-targets"]):
-            cli.main([*report, *common])  # its exit code depends on the logs
+        with redirect_stdout(io.StringIO()), redirect_stderr(said):
+            codes = [cli.main(["run", *logs[:until], *common]) for until in range(1, len(logs) + 1)]
+            for report in (["violations"], ["upgrade", "--all-targets"]):
+                cli.main([*report, *common])  # its exit code depends on the logs
         if (session := SparkSession.getActiveSession()) is not None:
             session.stop()
         end_session(_PATIENCE_SECONDS)  # waits for its JVM, which writes the archive just before it ends
-    return max(codes)
+    if any(codes) or not target.is_file():
+        raise OSError((said.getvalue().strip().splitlines() or ["no file was written"])[-1])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from ..config.settings import Settings
 from ..errors import WarehouseError
 from .failures import failure_message
 from .java import Java, check_java, end_jvm, spark_release
-from .session_files import Log, coordinate, delta_is_given, ensure_jars, is_local, with_archive, with_jars
+from .session_files import Log, delta_is_given, ensure_jars, is_local, with_archive, with_jars
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -127,7 +127,7 @@ def local_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> 
         log: receives the output of fetching jars.
 
     Raises:
-        WarehouseError: Delta's jars are not stored and cannot be fetched.
+        WarehouseError: Delta's jars are not stored, and cannot be fetched and stored.
     """
     conf = {**_DELTA, **given}
     if not any(key.startswith(_LOG_STORE) for key in given):  # Delta refuses a store per scheme beside one for all
@@ -135,11 +135,7 @@ def local_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> 
     if java is None:
         return conf
     if not delta_is_given(conf):
-        try:
-            conf = with_jars(conf, ensure_jars(conf, log))
-        except OSError:  # the cache folder cannot be written: let Spark resolve them for this session only
-            wanted = [conf.get("spark.jars.packages"), coordinate()]
-            conf["spark.jars.packages"] = ",".join(package for package in wanted if package)
+        conf = with_jars(conf, ensure_jars(conf, log))
     return with_archive(conf, java) if is_local(conf) else conf
 
 

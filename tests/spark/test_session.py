@@ -22,7 +22,7 @@ from kafka_clientinfo.spark import session
 from kafka_clientinfo.spark.java import Java
 
 pytestmark = pytest.mark.usefixtures("cache")
-JAVA_17 = Java(Path("/usr/bin/java"), 17, "Some vendor 17.0.1")
+JAVA_17 = Java(17, "Some vendor 17.0.1")
 CLASS_PATH = "spark.driver.extraClassPath"
 OPTIONS = "spark.driver.extraJavaOptions"
 
