@@ -97,17 +97,6 @@ def test_locks_that_only_this_machine_knows_are_not_real(mounted: Mounted, spark
         assert not locked
 
 
-@pytest.mark.parametrize("without", ["rename", "chmod"])
-def test_a_warehouse_where_delta_cannot_commit_is_refused(mounted: Mounted, spark: Any, without: str) -> None:
-    with mounted(without) as at:
-        log = at / LOG
-        log.write_bytes(b"".join(records()[:20]))
-        for _ in range(2):
-            with pytest.raises(WarehouseError, match="files there cannot be renamed or given permissions"):
-                pipeline.run(spark, [str(log)], str(at / "lake"))
-            assert all(path.stat().st_size == 0 for path in (at / "lake").iterdir())
-
-
 def test_logs_are_read_and_a_warehouse_is_kept_there(mounted: Mounted, spark: Any, tmp_path: Path) -> None:
     """A log that has grown is written anew, as the mount takes it; `maintain` compacts; of two runs one gives way."""
     written = records()
