@@ -1,9 +1,6 @@
 """Describes a failure in one line: Spark's own message takes pages, and its first line names no cause."""
 
-import os
 import re
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ..errors import pip_install
 
@@ -18,9 +15,6 @@ _NOT_MADE = re.compile(
     r" (?:file:)?(/[^\s:'\"`]*[^\s:'\"`.])"
 )
 """The texts of Delta, Hadoop and Spark if they cannot make a folder on this machine: Java gives them no reason."""
-_UNKNOWN_REASON = "the system gives no reason; make room on its disk, and have this user write there"
-_PROBE_BYTES = 1 << 16
-"""Enough bytes to find a full disk, which may still have room for a file's name."""
 REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
 """The errors of catalogs if the user lacks a right."""
 RIGHTS = "USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY"
@@ -35,9 +29,10 @@ _KNOWN = (
     ("Read-only file system", "the file system is read-only"),
     ("Permission denied", "permission denied; run as the user that owns the warehouse"),
     ("pyspark.daemon", "Spark's Python daemon was killed, perhaps because memory ran out"),
-    ("Python worker exited unexpectedly", "a Python worker of Spark was killed, perhaps because memory ran out"),
-    ("PythonWorkerFactory.stopWorker", "a Python worker of Spark was killed, perhaps because memory ran out"),
-    ("IOException: Broken pipe", "a Python worker of Spark was killed, perhaps because memory ran out"),
+    *(
+        (sign, "a Python worker of Spark was killed, perhaps because memory ran out")
+        for sign in ("Python worker exited unexpectedly", "PythonWorkerFactory.stopWorker", "IOException: Broken pipe")
+    ),
     ("OutOfMemoryError", "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
 )
 _LACKED = re.compile(r"pyspark/worker\.py.*ModuleNotFoundError: No module named '(\w+)", re.DOTALL)
@@ -74,18 +69,14 @@ def failure_message(error: BaseException, warehouse: str) -> str:
     chain = _chain(error)
     texts = [_text(link) for link in chain]
     text = "\n".join(filter(None, texts))
-    not_made = _NOT_MADE.search(text)
-    reason = _reason_not_made(not_made[1]) if not_made else None
-    if not_made and reason:
-        text = f"{text}\n{not_made[1]}: {reason}"
     if lacked := _LACKED.search(text):
         ship = ", or ship the wheel by --py-files, as a copy whose name ends in .zip" if lacked[1] == _SHIPPED else ""
         return f"the executors' Python has no module {lacked[1]}; install it there{ship}; {AGAIN}"
     for sign, meaning in _KNOWN:
         if sign in text:
             return f"{meaning}: {_path_in(text, sign, warehouse)}; {AGAIN}"
-    if not_made:
-        return f"{not_made[1]} cannot be made: {reason or _UNKNOWN_REASON}; {AGAIN}"
+    if not_made := _NOT_MADE.search(text):
+        return f"{not_made[1]} cannot be made: make room on its disk, and have this user write there; {AGAIN}"
     if None in texts or _NO_JVM in text or any(type(link).__name__ in _DEAD_JVM for link in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
     if any(sign in text for sign in _NO_SERVER):
@@ -106,22 +97,6 @@ def _text(error: BaseException) -> str | None:
         return "\n".join([str(error), *([trace] if isinstance(trace, str) else [])])
     except Exception:
         return None
-
-
-def _reason_not_made(path: str) -> str | None:
-    """Make a file near a path; return the operating system's reason if that fails, None if it works.
-
-    If no part of the path except the root exists, it is probably another machine's path, and nothing is tried.
-    """
-    folder = next(folder for folder in (Path(path), *Path(path).parents) if os.path.lexists(folder))
-    if folder == Path(folder.anchor):
-        return None
-    try:
-        with TemporaryDirectory(prefix=".kafka-clientinfo-", dir=folder) as probe:
-            (Path(probe) / "file").write_bytes(bytes(_PROBE_BYTES))
-    except OSError as error:
-        return error.strerror
-    return None
 
 
 def _root_cause(error: BaseException, text: str) -> str:
