@@ -12,7 +12,6 @@ from ..warehouse import ddl
 from ..warehouse.creation import store_view
 from ..warehouse.reading import Reader
 from ..warehouse.state import State, read_state
-from ..warehouse.stores import unless_not_made
 from ..warehouse.table_layout import TableLayout, layout_of
 from ..warehouse.warehouse import Warehouse
 from .queries import Parameters, Rows, TableSize, bind
@@ -33,7 +32,7 @@ class SparkTables:
         return read_state(self._spark, self._lake.address)
 
     def layout(self, name: str) -> TableLayout | None:
-        return unless_not_made(self._lake.address, name, lambda: layout_of(self._spark, self._lake.table(name)))
+        return ddl.unless_not_made(self._lake.address, name, lambda: layout_of(self._spark, self._lake.table(name)))
 
     def size(self, name: str) -> TableSize:
         detail = ddl.detail(self._spark, self._lake.table(name))

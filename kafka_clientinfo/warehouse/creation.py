@@ -5,8 +5,7 @@ are set once, when a table is made, if the catalog allows it.
 """
 
 import hashlib
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from ..tables.spec import TableSpec, relation_specs, view_specs
 from ..tables.views import SPARK, ViewSettings, definition, definitions, ended_runs_only, is_view, views
 from . import ddl
 from .address import Address, local_folder, no_catalog
-from .stores import remove_half_made, unless_not_made, wait_for_maker
 
 _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
 _IN_THE_WAY = (
@@ -29,7 +27,6 @@ _IN_THE_WAY = (
     "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
 )
 """The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
-_LOCATION = re.compile(r"The associated location \('(.+)'\) is not empty")
 _DEFINITION = "kafka_clientinfo.definition"
 """Property of a view: a hash of its definition; of a table with the rows of a view: `_STORED`. One without it is not ours."""
 _STORED = "stored"
@@ -61,7 +58,7 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 
 
 def make_table(spark: SparkSession, address: Address, spec: TableSpec, private: bool, rows: str = "") -> None:
-    """Make a table as declared if it does not exist; remove what a killed run left of it.
+    """Make a table as declared if it does not exist.
 
     `rows` is the name of a view with its first rows (see `ddl.create_table`); if there are any, no other run may make it.
 
@@ -75,9 +72,9 @@ def make_table(spark: SparkSession, address: Address, spec: TableSpec, private: 
     is_closed = private and _has_raw_bytes(spec)
     if not address.is_schema:
         close_folder(address, spec, private)
-        _create(spark, address, spec, statement, lambda _: remove_half_made(address.location(spec.name)))
+        _create(spark, address, spec, statement)
         return
-    _create(spark, address, spec, statement, lambda error: _make_room(spark, address, spec.name, error))
+    _create(spark, address, spec, statement)
     if is_closed and (folder := _folder_of(spark, table)) is not None:
         _close(folder)
     tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
@@ -92,43 +89,23 @@ def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
         _close(address.folder / spec.name)
 
 
-def _create(
-    spark: SparkSession, address: Address, spec: TableSpec, statement: str, make_room: Callable[[Exception], None]
-) -> None:
-    """Make a table. If something that is no table is in the way, remove it and try again."""
+def _create(spark: SparkSession, address: Address, spec: TableSpec, statement: str) -> None:
+    """Make a table, unless another run makes it at the same time."""
     try:
         spark.sql(statement)
     except Exception as error:
         if not any(sign in str(error) for sign in _IN_THE_WAY):
             raise
-        if not wait_for_maker(lambda: columns_in(spark, address, spec.name) is not None):
-            make_room(error)
-            spark.sql(statement)
+        if columns_in(spark, address, spec.name) is None:
+            raise WarehouseError(
+                f"{address.location(spec.name)} is in the way: another run is making this table, or was stopped while it "
+                "did; run again, and if that does not help, remove what is there"
+            ) from error
 
 
 def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | None:
     """Return the columns of a table; None if there is none."""
-    return unless_not_made(address, name, lambda: spark.read.table(address.table(name)).columns)
-
-
-def _make_room(spark: SparkSession, address: Address, name: str, error: Exception) -> None:
-    """Remove a catalog's entry without a commit, or the leftovers in the folder where the catalog puts the table."""
-    in_the_way = _LOCATION.search(str(error))
-    if in_the_way is not None:
-        remove_half_made(in_the_way[1], in_catalog=True)
-        return
-    if (location := _location_of_entry(spark, address, name)) is not None:
-        remove_half_made(location)
-    spark.sql(f"DROP TABLE {address.table(name)}")
-
-
-def _location_of_entry(spark: SparkSession, address: Address, name: str) -> str | None:
-    """Return the location of a table in the session's catalog, even without a commit; None in another catalog."""
-    with suppress(Exception):
-        row = spark.sql(f"SHOW TABLE EXTENDED IN {address.schema} LIKE {spark_literal(name)}").first()
-        location = None if row is None else re.search(r"(?m)^Location: (.+)$", str(row["information"]))
-        return None if location is None else location[1].strip()
-    return None
+    return ddl.unless_not_made(address, name, lambda: spark.read.table(address.table(name)).columns)
 
 
 def make_views(

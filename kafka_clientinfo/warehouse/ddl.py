@@ -13,6 +13,7 @@ from uuid import uuid4
 from ..tables.dialects import spark_literal
 from ..tables.spec import Column, TableSpec
 from . import table_log
+from .address import Address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -78,11 +79,8 @@ def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, s
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES {properties_list(properties)}")
 
 
-def properties(spark: "SparkSession", table: str, folder: Path | None = None) -> dict[str, str] | None:
-    """Return the properties of a table; None if there is no table. With `folder`, read them there, if its log has them."""
-    stored = None if folder is None else table_log.properties(folder)
-    if stored is not None:
-        return stored
+def properties(spark: "SparkSession", table: str) -> dict[str, str] | None:
+    """Return the properties of a table; None if there is no table."""
     rows = unless_missing(lambda: spark.sql(f"SHOW TBLPROPERTIES {table}").collect())
     return None if rows is None else {row["key"]: row["value"] for row in rows}
 
@@ -129,6 +127,17 @@ def unless_missing(ask: Callable[[], _Answer]) -> _Answer | None:
         return ask()
     except Exception as error:
         if any(sign in str(error) for sign in _MISSING):
+            return None
+        raise
+
+
+def unless_not_made(address: Address, name: str, ask: Callable[[], _Answer]) -> _Answer | None:
+    """Return the result of `ask`; None if there is no such table, or only what a killed run left when it made it."""
+    try:
+        return unless_missing(ask)
+    except Exception:
+        folder = None if address.folder is None else address.folder / name
+        if folder is not None and folder.is_dir() and not table_log.is_made(folder):
             return None
         raise
 

@@ -19,7 +19,7 @@ from .address import Address
 from .claims import Claims
 from .commit import snapshot, write
 from .replacement import REPLACE, merge, with_tombstones
-from .stores import remove_half_made, unless_not_made
+from .stores import set_aside
 from .table_log import is_made
 
 JUDGED = "judged_requests"
@@ -51,12 +51,12 @@ class JudgedTable:
                 return None
             return snapshot(self.spark, self._table, self._folder)
 
-        return unless_not_made(self.address, JUDGED, load)
+        return ddl.unless_not_made(self.address, JUDGED, load)
 
     def overwrite(self, rows: DataFrame) -> None:
         """Write the whole table, in one commit; make it if it does not exist."""
-        if self._folder is not None and self._folder.exists() and not is_made(self._folder):
-            remove_half_made(self.address.location(JUDGED))
+        if self._folder is not None and not is_made(self._folder):
+            set_aside(self._folder)
         properties = {ddl.DELETION_VECTORS: "false", ddl.STATISTICS: ",".join(_KEY)}
         options = self._claims.options(JUDGED)
         if not self.address.is_schema:

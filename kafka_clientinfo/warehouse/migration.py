@@ -24,7 +24,7 @@ from ..tables.dialects import spark_literal
 from ..tables.spec import TableSpec
 from . import ddl
 from .state import APPENDED, FIRST_UNREAD, FORMAT, LEDGER
-from .stores import folder_names, remove_folder, unless_not_made
+from .stores import folder_names, remove_folder
 from .table_layout import TableLayout, differences, has_other_rows, layout_of, unlike_checks, unreadable
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _remove_leftovers(tables: "Warehouse") -> None:
 
 
 def _layout(tables: "Warehouse", name: str) -> TableLayout | None:
-    return unless_not_made(tables.address, name, lambda: layout_of(tables.spark, tables.table(name)))
+    return ddl.unless_not_made(tables.address, name, lambda: layout_of(tables.spark, tables.table(name)))
 
 
 def _remove(tables: "Warehouse", name: str) -> None:

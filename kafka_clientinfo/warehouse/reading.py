@@ -14,8 +14,7 @@ from .address import address_in, root_of
 from .commit import snapshot
 from .migration import declared_by
 from .state import LEDGER, State, read_state
-from .stores import unless_not_made
-from .table_layout import StoredColumn, check_readable, columns_of, nulls_for
+from .table_layout import check_readable, columns_of, nulls_for
 from .table_log import is_made
 
 
@@ -127,11 +126,11 @@ class Reader:
         return self.read(name).count()
 
     def _load(self, spec: TableSpec) -> DataFrame | None:
-        def load() -> tuple[DataFrame, Mapping[str, StoredColumn]]:
+        def load() -> tuple[DataFrame, Mapping[str, str]]:
             rows = self.spark.read.table(self.table(spec.name))
             return rows, columns_of(rows)  # only this makes Spark Connect look for the table
 
-        if (loaded := unless_not_made(self.address, spec.name, load)) is None:
+        if (loaded := ddl.unless_not_made(self.address, spec.name, load)) is None:
             return None
         rows, columns = loaded
         check_readable(spec, columns, self.address.location(spec.name))

@@ -14,7 +14,7 @@ from ..errors import ConfigError, WarehouseError
 from ..printable import listed
 from ..tables.spec import RUN, RUNS
 from .address import Address, local_folder
-from .ddl import properties
+from .ddl import properties, unless_not_made
 from .locks import is_at_work
 from .table_log import is_made, newest_rows
 
@@ -97,16 +97,13 @@ def read_state(
     Raises:
         WarehouseError: the warehouse has another format, newer than this release's or before `oldest`.
     """
-    from .stores import unless_not_made  # imports pyarrow, which commands without a session do not need
-
     rows: list[Any] | None = None if folder is None else newest_rows(folder / RUNS, OF_STATE)
     if not rows and (folder is None or is_made(folder / RUNS)):
         newest = f"SELECT {', '.join(OF_STATE)} FROM {address.table(RUNS)} ORDER BY {RUN} DESC LIMIT 1"
         rows = unless_not_made(address, RUNS, lambda: spark.sql(newest).collect())
     if rows:
         return state_of(rows, address, oldest)
-    of_ledger = None if folder is None else folder / LEDGER
-    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER), of_ledger))
+    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
     return None if stored is None else state_before_runs(stored, address, rows is not None, oldest)
 
 

@@ -20,23 +20,16 @@ _SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte":
 
 
 @dataclass(frozen=True)
-class StoredColumn:
-    """A column of a table; its type has Spark's name, without blanks."""
-
-    type: str
-
-
-@dataclass(frozen=True)
 class TableLayout:
     """The layout of a stored table.
 
     Attributes:
-        columns: its columns by name.
+        columns: the types of its columns by name, in Spark's words without blanks.
         properties: its properties, which include CHECK constraints.
         clustering: the columns of its liquid clustering; None if they are not known.
     """
 
-    columns: Mapping[str, StoredColumn]
+    columns: Mapping[str, str]
     properties: Mapping[str, str]
     clustering: tuple[str, ...] | None = None
 
@@ -52,10 +45,7 @@ def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
 
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
     """Return the layout from a table's log, without clustering: the schema as JSON, and the properties."""
-    columns = {
-        field["name"]: StoredColumn(_without_blanks(_spark_type(field["type"])))
-        for field in json.loads(schema)["fields"]
-    }
+    columns = {field["name"]: _without_blanks(_spark_type(field["type"])) for field in json.loads(schema)["fields"]}
     return TableLayout(columns, {key: value for key, value in properties.items() if value is not None})
 
 
@@ -70,12 +60,12 @@ def _spark_type(stored: Any) -> str:
     return "struct<{}>".format(",".join(f"{field['name']}:{_spark_type(field['type'])}" for field in stored["fields"]))
 
 
-def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
-    """Return the columns of a relation by name."""
-    return {field.name: StoredColumn(_without_blanks(field.dataType.simpleString())) for field in rows.schema.fields}
+def columns_of(rows: "DataFrame") -> dict[str, str]:
+    """Return the types of a relation's columns by name."""
+    return {field.name: _without_blanks(field.dataType.simpleString()) for field in rows.schema.fields}
 
 
-def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str]:
+def unreadable(spec: TableSpec, columns: Mapping[str, str]) -> list[str]:
     """Return why rows with these columns cannot be read as the declared table, one sentence per reason.
 
     A column that may be null and is not there is null: an earlier release did not have it.
@@ -84,14 +74,14 @@ def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str
     return _unlike(required, columns)
 
 
-def _unlike(declared: Iterable[Column], columns: Mapping[str, StoredColumn]) -> list[str]:
+def _unlike(declared: Iterable[Column], columns: Mapping[str, str]) -> list[str]:
     sentences = []
     for column in declared:
         stored, kind = columns.get(column.name), _without_blanks(column.type)
         if stored is None:
             sentences.append(f"column {column.name} is missing")
-        elif stored.type != kind:
-            sentences.append(f"column {column.name} has type {stored.type}, not {kind}")
+        elif stored != kind:
+            sentences.append(f"column {column.name} has type {stored}, not {kind}")
     return sentences
 
 
@@ -100,7 +90,7 @@ def nulls_for(spec: TableSpec, names: Collection[str]) -> list[str]:
     return [f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in spec.columns if column.name not in names]
 
 
-def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], location: str) -> None:
+def check_readable(spec: TableSpec, columns: Mapping[str, str], location: str) -> None:
     """Refuse a table whose rows cannot be read as the declared table.
 
     Raises:

@@ -1,76 +1,31 @@
-"""Reads the files of a Delta log without Delta: whether the table exists, and whether its log is damaged.
+"""Reads the files of a Delta log without Delta: whether the table exists, what its commits say, and which of them are damaged.
 
-A run that is killed, or that meets a full disk, while it makes a table leaves a folder that is not yet a table. A table
-exists if it has a commit with its schema:
-
-    files in _delta_log                                    | the table
-    -------------------------------------------------------|------------------------------------------------------
-    none, or only temporary files and checksums            | does not exist; it may be half made
-    a first commit that is empty, cut off, or without      | does not exist; it is half made
-    schema or protocol, and that names no file of rows     |
-    a first commit with schema, protocol and clustering    | exists
-    a later commit, a checkpoint, or a commit that names a | exists, though its log may be damaged: it has held rows,
-    file of rows                                           | so nothing is removed, and reading it reports the damage
+A table exists if its log has a commit or a checkpoint that is not empty. A run that is killed, or that meets a full disk,
+while it makes a table leaves a folder without one, or with an empty first commit.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 LOG = "_delta_log"
-_FIRST = f"{0:020}.json"
 _COMMIT = re.compile(r"\d{20}\.json")
-_LATER = re.compile(r"\d{20}\.json|\d{20}\.checkpoint\..*|\d{20}\.\d{20}\.compacted\.json|_last_checkpoint")
-_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.")
-_PARQUET = b"PAR1"
-"""The bytes at the beginning and the end of a Parquet file."""
+_OF_TABLE = re.compile(r"\d{20}\.(?:json|checkpoint\..*|\d{20}\.compacted\.json)|_last_checkpoint")
 _CLUSTERING = "delta.clustering"
 
 
 def is_made(folder: Path) -> bool:
     """Return whether a folder on this machine is a Delta table."""
-    log = folder / LOG
     try:
-        names = [path.name for path in log.iterdir()]
+        with os.scandir(folder / LOG) as files:
+            return any(_OF_TABLE.fullmatch(file.name) and file.stat().st_size for file in files)
     except OSError:
         return False
-    return is_table(names, lambda name: (log / name).read_bytes())
-
-
-def is_table(names: Iterable[str], read: Callable[[str], bytes]) -> bool:
-    """Return whether a log belongs to a table that exists.
-
-    Args:
-        names: names of the files in the log's folder.
-        read: returns the content of one of them.
-    """
-    names = list(names)
-    return has_held_rows(names, read) or (_FIRST in names and _makes_table(_actions(read(_FIRST))))
-
-
-def has_held_rows(names: Iterable[str], read: Callable[[str], bytes]) -> bool:
-    """Return whether a log has more than a first commit, or one that names rows; arguments as for `is_table`."""
-    commits = {name for name in names if _LATER.fullmatch(name)}
-    if commits - {_FIRST}:
-        return True
-    return _FIRST in commits and any("add" in (action or {}) for action in _actions(read(_FIRST)))
-
-
-def _makes_table(actions: Sequence[dict[str, Any] | None]) -> bool:
-    """Return whether a first commit is complete and has what a table needs."""
-    if None in actions:
-        return False
-    merged = {key: value for action in actions for key, value in (action or {}).items()}
-    if not ({"metaData", "protocol"} <= merged.keys() and _has_schema(merged["metaData"])):
-        return False
-    domains = [action["domainMetadata"] for action in actions if action and "domainMetadata" in action]
-    is_clustered = any(isinstance(domain, Mapping) and domain.get("domain") == _CLUSTERING for domain in domains)
-    return is_clustered or not _asks_for_clustering(merged.get("commitInfo"))
 
 
 def _actions(commit: bytes) -> list[dict[str, Any] | None]:
@@ -86,31 +41,6 @@ def _action(line: bytes) -> dict[str, Any] | None:
     return action if isinstance(action, dict) else None
 
 
-def _has_schema(metadata: Any) -> bool:
-    try:
-        return bool(json.loads(metadata["schemaString"])["fields"])
-    except (ValueError, KeyError, TypeError):
-        return False
-
-
-def _asks_for_clustering(info: Any) -> bool:
-    """Return whether a commit says that it makes a clustered table; the action that clusters it may come last in it."""
-    parameters = info.get("operationParameters") if isinstance(info, Mapping) else None
-    return isinstance(parameters, Mapping) and parameters.get("clusterBy", "[]") != "[]"
-
-
-def properties(folder: Path) -> dict[str, str] | None:
-    """Return a table's properties, from its newest commit that sets any; None if none of its files of commits does."""
-    for commit in newest_first(folder):
-        actions = _actions(commit.read_bytes())
-        if None in actions:  # damaged, as Spark will say
-            return None
-        for one in actions:
-            if one and isinstance(metadata := one.get("metaData"), dict):
-                return dict(metadata.get("configuration") or {})
-    return None
-
-
 def clustering(folder: Path) -> tuple[str, ...] | None:
     """Return the columns of a table's liquid clustering; None if the commits that are left do not name them."""
     for commit in newest_first(folder):
@@ -119,7 +49,7 @@ def clustering(folder: Path) -> tuple[str, ...] | None:
             if domain.get("domain") == _CLUSTERING:
                 stored = json.loads(domain["configuration"] or "{}") if not domain.get("removed") else {}
                 return tuple(".".join(path) for path in stored.get("clusteringColumns", ()))
-        if commit.name == _FIRST:
+        if not int(commit.stem):
             return ()
     return None
 
@@ -176,42 +106,9 @@ def first_damage(root: Path) -> str | None:
 
 
 def damage(folder: Path) -> str | None:
-    """Describe the damage to the log of a table in a folder, and what to do; None if there is none.
-
-    The newest checkpoint must be a complete file. Each commit after it must be there, and be complete lines of JSON.
-    """
-    log = folder / LOG
-    try:
-        names = sorted(path.name for path in log.iterdir())
-        checkpoints = [name for name in names if _CHECKPOINT.match(name)]
-        since = max((int(name[:20]) for name in checkpoints), default=-1)
-        for name in checkpoints:
-            if int(name[:20]) == since and name.endswith(".parquet") and not _is_whole_parquet(log / name):
-                return f"{log / name} is cut off, a checkpoint of the table's log; restore it from a copy"
-        versions = [int(name[:20]) for name in names if _COMMIT.fullmatch(name) and int(name[:20]) > since]
-        for version in versions:
-            commit = log / f"{version:020}.json"
+    """Name the newest commit of a table in a folder that is empty or cut off, and say what to do; None if there is none."""
+    with suppress(OSError):
+        for commit in newest_first(folder):
             if None in (_actions(commit.read_bytes()) or [None]):
-                return _cut_off(commit, version == versions[-1])
-    except OSError:
-        return None
-    before_newest = range(since + 1, max(versions, default=since))
-    missing = next((version for version in before_newest if version not in versions), None)
-    if missing is not None:
-        return f"{log / f'{missing:020}.json'} is missing, a commit of the table's log; restore it from a copy"
+                return f"{commit} is empty or cut off, a commit of the table's log; restore it from a copy"
     return None
-
-
-def _is_whole_parquet(file: Path) -> bool:
-    content = file.read_bytes()
-    return len(content) > 2 * len(_PARQUET) and content.endswith(_PARQUET)
-
-
-def _cut_off(commit: Path, is_newest: bool) -> str:
-    size = commit.stat().st_size
-    undo = (
-        f"; or, as it is the newest, undo this commit: remove it and {commit.parent / f'.{commit.name}.crc'}, and run again"
-        if is_newest
-        else ""
-    )
-    return f"{commit} is cut off after {size:,} bytes, a commit of the table's log; restore it from a copy{undo}"

@@ -33,7 +33,7 @@ from .reading import Reader
 from .repair import mend, refuse_damaged, take_back
 from .staging import Staging
 from .state import OLDEST, State, read_state
-from .stores import remove_half_made
+from .stores import set_aside
 
 
 class Warehouse(Reader):
@@ -211,7 +211,7 @@ class Warehouse(Reader):
         self,
         name: str,
         rows: DataFrame,
-        recomputed_ids: DataFrame | None,
+        replaced: DataFrame | None,
         earliest: Callable[[], datetime | None],
     ) -> None:
         """Replace the rows of connections by the recomputed ones, in one commit.
@@ -221,19 +221,19 @@ class Warehouse(Reader):
         Args:
             name: a table whose rows belong to connections.
             rows: the new rows.
-            recomputed_ids: the connections to replace; see `replacement.with_replaced`. None replaces all rows.
+            replaced: the keys of the connections to replace; None replaces all rows.
             earliest: returns a time before which no replaced row opened, or None; it is called for large tables only.
         """
         spec = self.spec(name)
-        if recomputed_ids is None or self._is_empty(name):
+        if replaced is None or self._is_empty(name):
             self.overwrite(name, rows)
             return
         new = replacement.shaped(rows, spec)
         if self.is_small(name):
-            self.overwrite(name, replacement.with_replaced(self.read(name), new, recomputed_ids))
+            self.overwrite(name, replacement.with_replaced(self.read(name), new, replaced))
             return
         bound = earliest()
-        changes = replacement.changes(self.read(name), new, recomputed_ids, bound, spec)
+        changes = replacement.changes(self.read(name), new, replaced, bound, spec)
         self._merge(name, changes, replacement.REPLACE, replacement.within(bound))
 
     def delete(self, name: str, condition: str) -> int:
@@ -269,8 +269,9 @@ class Warehouse(Reader):
             if self.exists(name):  # refuses a foreign table of that name
                 return False
             folder = self.folder(name)  # on this machine; no other run makes it
-            if folder is not None and folder.exists():
-                remove_half_made(self.address.location(name))
+            if folder is not None:
+                set_aside(folder)
+                close_folder(self.address, spec, self._private)
             if rows is None:
                 make_table(self.spark, self.address, spec, self._private)
             else:
@@ -286,8 +287,10 @@ class Warehouse(Reader):
         self.claim()
         shaped = self._shaped(name, rows)
         shaped = shaped.coalesce(1) if self.one_file else shaped
-        # The statement that makes a table with its first rows can't name its commit itself.
-        if self._make(name, shaped if self.claims.is_named else None) and self.claims.is_named:
+        # The statement that makes a table with its first rows can't name its commit itself. If it is killed, files of rows
+        # are left without a commit, which only a run with a lock may set aside.
+        with_rows = self.claims.is_named and self.locked
+        if self._make(name, shaped if with_rows else None) and with_rows:
             return self._note_written(name, self._rows.get(name))
         if self.locked and self._rows.get(name) == 0:
             mode, where = "append", None  # nothing is there to replace, so Delta need not look

@@ -19,7 +19,6 @@ from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.ddl import CHECK, DELETION_VECTORS
 from kafka_clientinfo.warehouse.state import SOURCES, State
 from kafka_clientinfo.warehouse.table_layout import (
-    StoredColumn,
     TableLayout,
     check_readable,
     differences,
@@ -99,7 +98,7 @@ class Small:
         self.now: State | None = State(built_until=instant(3), rows=dict.fromkeys(table_specs(), 1))
         self.layouts: dict[str, TableLayout | None] = {
             name: TableLayout(
-                {one.name: StoredColumn("".join(one.type.split())) for one in spec.columns},
+                {one.name: "".join(one.type.split()) for one in spec.columns},
                 {DELETION_VECTORS: "false"} | {CHECK + check: text for check, text in spec.constraints.items()},
             )
             for name, spec in table_specs().items()
@@ -141,7 +140,7 @@ def layout(name: str, **properties: str) -> Alter:
     return alter
 
 
-def column(table: str, name: str, stored: StoredColumn | None) -> Alter:
+def column(table: str, name: str, stored: str | None) -> Alter:
     def alter(tables: Small) -> None:
         before = tables.layouts[table]
         assert before is not None
@@ -176,7 +175,7 @@ def instant(day: int) -> datetime:
 BEGIN = datetime(2026, 1, 2, 0, 0, 5, tzinfo=UTC)
 DELETED = {"retained_from": BEGIN + timedelta(microseconds=1)}
 """An instant after which a file may have requests that retention has deleted, by a microsecond."""
-INT = StoredColumn("int")
+INT = "int"
 FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
     "as it should be": (sql(), {}),
     "a file with more records than it has": (
@@ -356,7 +355,7 @@ def test_types_of_deltas_log_are_compared_in_the_words_of_spark() -> None:
     fields.append({"name": "nested", "type": {"type": "array", "elementType": nested}})
     types["nested"] = "array<map<bigint,struct<integer:int,long:bigint>>>"
     found = stored_layout(json.dumps({"fields": fields}), {"a": "b", "c": None})
-    assert found == TableLayout({name: StoredColumn(text) for name, text in types.items()}, {"a": "b"})
+    assert found == TableLayout(types, {"a": "b"})
 
 
 @pytest.mark.parametrize(
@@ -370,7 +369,7 @@ def test_types_of_deltas_log_are_compared_in_the_words_of_spark() -> None:
 )
 def test_clustering_is_compared(clustering: tuple[str, ...] | None, says: list[str]) -> None:
     spec = table_specs()["connection_violations"]
-    columns = {one.name: StoredColumn("".join(one.type.split())) for one in spec.columns}
+    columns = {one.name: "".join(one.type.split()) for one in spec.columns}
     checks_of_it = {f"delta.constraints.{name}": text for name, text in spec.constraints.items()}
     properties = {"delta.enableDeletionVectors": "false", **checks_of_it}
     assert differences(spec, TableLayout(columns, properties, clustering)) == says
@@ -378,7 +377,7 @@ def test_clustering_is_compared(clustering: tuple[str, ...] | None, says: list[s
 
 def test_a_table_of_another_release_is_refused_with_its_first_differences() -> None:
     spec = table_specs()["connection_violations"]
-    columns = {one.name: StoredColumn("".join(one.type.split())) for one in spec.columns}
+    columns = {one.name: "".join(one.type.split()) for one in spec.columns}
     check_readable(spec, columns, "/lake/connection_violations")
     names = [one.name for one in spec.columns if one.required]
     for wrong, last in ((names[:1], ""), (names[:3], ""), (names[:4], "; …")):

@@ -157,7 +157,7 @@ def test_a_commit_that_is_cut_off_is_named(tmp_path: Path) -> None:
     tables = violations_of(tmp_path, "r", "s")
     commit = tmp_path / "connection_violations" / "_delta_log" / f"{1:020}.json"
     commit.write_text(commit.read_text()[:9])
-    with pytest.raises(UnreadableTableError, match=rf"^{commit} is cut off after 9 bytes"):
+    with pytest.raises(UnreadableTableError, match=rf"^{commit} is empty or cut off"):
         tables.query("SELECT * FROM {connection_violations}")
 
 

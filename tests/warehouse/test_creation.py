@@ -139,99 +139,21 @@ RAW = parse_spec(
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[TABLE_OR_VIEW_ALREADY_EXISTS] x",
-        "[DELTA_TABLE_ALREADY_EXISTS] x",
-        "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] x",
-        "[ANOTHER] x",
-    ],
-)
-@pytest.mark.parametrize("is_made_meanwhile", [True, False])
-def test_what_is_in_the_way_of_a_table_is_removed_if_it_is_none(
-    text: str, is_made_meanwhile: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    catalog, removed = Catalog({"CREATE TABLE": text}), list[str]()
-
-    def remove(location: str) -> None:
-        removed.append(location)
-        catalog.refused = {}
-
-    monkeypatch.setattr(creation, "wait_for_maker", lambda is_there: is_made_meanwhile)
-    monkeypatch.setattr(creation, "remove_half_made", remove)
-    is_another = text.startswith("[ANOTHER]")
-    with pytest.raises(RuntimeError, match="ANOTHER") if is_another else nullcontext():
-        make_table(catalog, Address("s3://lake"), RAW, False)  # type: ignore[arg-type]
-    is_removed = not is_made_meanwhile and not is_another
-    assert (removed, len(catalog.said)) == (["s3://lake/raw"] * is_removed, 1 + is_removed)
-
-
-TAKEN = "[TABLE_OR_VIEW_ALREADY_EXISTS] x"
-AT_LOCATION = (
-    "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] The associated location ('file:/it's a b/raw') is not empty and"
-)
-DROP, EXTENDED = "DROP TABLE `main`.`kafka`.`raw`", "SHOW TABLE EXTENDED IN `main`.`kafka` LIKE 'raw'"
-
-
-@pytest.mark.parametrize(
-    ("error", "entry", "done"),
-    [
-        (AT_LOCATION, None, [("file:/it's a b/raw", True)]),
-        (
-            TAKEN,
-            "Database: kafka\nLocation: file:/a b/kafka.db/raw\nProvider: delta",
-            [("file:/a b/kafka.db/raw", False), DROP],
-        ),
-        (TAKEN, "Database: kafka\nComment: Location: x", [DROP]),
-        (TAKEN, None, [DROP]),
-    ],
-    ids=["files where it is to be", "an entry with a place", "an entry without one", "an entry of another catalog"],
-)
-@pytest.mark.parametrize("holds_rows", [False, True])
-def test_rows_are_moved_aside_before_an_entry_of_the_catalog_is_dropped(
-    error: str, entry: str | None, done: list[Any], holds_rows: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Dropping a table that the catalog manages removes its folder; one that has held rows is not dropped."""
-    catalog, did = Catalog({"CREATE TABLE": error}), list[Any]()
-
-    def remove(location: str, in_catalog: bool = False) -> None:
-        did.append((location, in_catalog))
-        catalog.refused.pop("CREATE TABLE")
-        if holds_rows:
-            raise WarehouseError("holds a table")
-
-    def sql(statement: str) -> Any:
-        if statement == DROP:
-            did.append(DROP)
-            catalog.refused.pop("CREATE TABLE", None)
-        shown = {"information": entry} if statement == EXTENDED and entry is not None else None
-        return (
-            SimpleNamespace(first=lambda: shown) if statement in (DROP, EXTENDED) else Catalog.sql(catalog, statement)
-        )
-
-    monkeypatch.setattr(catalog, "sql", sql)
-    monkeypatch.setattr(creation, "wait_for_maker", lambda is_there: is_there())
-    monkeypatch.setattr(creation, "remove_half_made", remove)
-    monkeypatch.setattr(creation, "columns_in", lambda spark, address, name: None if name == "raw" else [])
-    is_refused = holds_rows and len(done) > 0 and done != [DROP]
-    with pytest.raises(WarehouseError, match="holds a table") if is_refused else nullcontext():
-        make_table(catalog, NAMED, RAW, False)  # type: ignore[arg-type]
-    assert did == (done[:1] if is_refused else done)
-    assert sum(said.startswith("CREATE TABLE") for said in catalog.said) == (1 if is_refused else 2)
-
-
-@pytest.mark.parametrize("columns", [[], ["raw"]])
+@pytest.mark.parametrize("sign", creation._IN_THE_WAY)
+@pytest.mark.parametrize("columns", [["raw"], None])
 def test_a_table_that_another_run_has_made_is_left_as_it_is(
-    columns: list[str], monkeypatch: pytest.MonkeyPatch
+    sign: str, columns: list[str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = Catalog({"CREATE TABLE": TAKEN})
-    catalog.read = SimpleNamespace(table=lambda name: SimpleNamespace(columns=columns))  # type: ignore[attr-defined]
-    monkeypatch.setattr(creation, "wait_for_maker", lambda is_there: is_there())
-    monkeypatch.setattr(creation, "remove_half_made", None)
+    monkeypatch.setattr(creation, "columns_in", lambda *_: columns)
     for address in (NAMED, Address("s3://lake")):
-        make_table(catalog, address, RAW, False)  # type: ignore[arg-type]
-    assert [said.split()[0] for said in catalog.said] == ["CREATE", "ALTER", "CREATE"]
+        catalog = Catalog({"CREATE TABLE": f"[{sign}] x"})
+        refused = pytest.raises(
+            WarehouseError, match=rf"^{address.location('raw')} is in the way: .*; run again, and if"
+        )
+        with refused if columns is None else nullcontext():
+            make_table(catalog, address, RAW, False)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="ANOTHER"):
+        make_table(Catalog({"CREATE TABLE": "[ANOTHER] x"}), NAMED, RAW, False)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["plain", "a b", "a%20b", "a%2520b", "ü", "50%"])
