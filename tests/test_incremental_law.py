@@ -24,7 +24,6 @@ from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.runs import increments
-from kafka_clientinfo.runs.derivation import broker_hosts_of
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.replacement import with_replaced
@@ -96,7 +95,7 @@ def judged_connections(
     requests: Any, files: Any, settings: Settings = SETTINGS, stored: Any = None, before: Any = NOTHING
 ) -> Any:
     """The rows of `connections`; `stored` are those that an earlier build has made, None if it made none."""
-    hosts = None if stored is None else broker_hosts_of(stored)
+    hosts = None if stored is None else increments.broker_hosts_of(stored)
     judged = judge_requests(requests, files, settings, concerns(), before)
     return as_stored(connections(judged, settings, concerns(), hosts), "connections")
 
@@ -114,11 +113,11 @@ def built(
     held: increments.Stored, files: Any, increment: increments.Increment, settings: Settings = SETTINGS
 ) -> Counter[str]:
     """The rows of `connections` after a build of an increment."""
-    assert increment.recomputed_ids is not None
+    assert increment.replaced is not None
     new = judged_connections(increment.requests, files, settings, held.connections, increment.before).localCheckpoint()
     if (since := increment.earliest_recomputed_at()) is not None:
         assert new.where(F.col("opened_at") < F.lit(since)).take(1) == [], "a bound hides connections"
-    return as_shown(with_replaced(held.connections, new, increment.recomputed_ids))
+    return as_shown(with_replaced(held.connections, new, increment.replaced))
 
 
 def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any) -> increments.Stored:

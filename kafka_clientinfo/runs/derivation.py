@@ -156,7 +156,7 @@ class Derivation:
 
     def _stored_broker_hosts(self) -> DataFrame | None:
         """Return the hosts that stored connections show to be brokers' (cluster, host); None if all are recomputed."""
-        return None if self.is_whole else broker_hosts_of(self.stored_connections)
+        return None if self.is_whole else increments.broker_hosts_of(self.stored_connections)
 
     def _derive(self, step: Step) -> None:
         if step.write_mode == "part":
@@ -171,7 +171,7 @@ class Derivation:
 
     def _of_connections(self, step: Step) -> None:
         rows = self._cached_if_read(step.name, step.make(self.relations))
-        recomputed_ids, earliest = self.increment.recomputed_ids, self.increment.earliest_recomputed_at
+        replaced, earliest = self.increment.replaced, self.increment.earliest_recomputed_at
         self.relations[step.name] = rows
         if step.name == JUDGED:
             self._keep_judged(rows)
@@ -180,7 +180,7 @@ class Derivation:
         if self._only_adds:
             self.lake.append(step.name, rows)
         else:
-            self.lake.replace_connections(step.name, rows, recomputed_ids, earliest)
+            self.lake.replace_connections(step.name, rows, replaced, earliest)
 
     def _keep_judged(self, rows: DataFrame) -> None:
         """Write the judged requests that a later run needs."""
@@ -219,12 +219,6 @@ class Derivation:
             return rows
         self.cached.append(cache(rows, self.lake.staging))
         return self.cached[-1]
-
-
-def broker_hosts_of(connections: DataFrame) -> DataFrame:
-    """Return the hosts (cluster, host) from which requests came that only brokers and controllers send."""
-    shown = connections.where("broker_requests > 0 AND remote_host IS NOT NULL")
-    return shown.select("cluster", F.col("remote_host").alias("host")).distinct()
 
 
 def _derive_all(derive: Callable[[Step], None]) -> None:

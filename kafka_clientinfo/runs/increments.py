@@ -1,43 +1,43 @@
-"""Chooses what a build recomputes: the connections to which new requests belong, and what they may affect.
+"""Chooses what a build recomputes: the new requests, or all that is left of a broker.
 
 A connection id is used again and again. New requests go on with its last connection or begin another; the connections
 before are over, and nothing that comes later in the log changes what their requests show. `judged_requests` keeps what is
 known of the last connection, so a build reads the new requests only: its work is in proportion to what is new, not to the
-history. Other connection ids are recomputed whole, from all their requests, by what is new:
+history. What is new may also change connections that are over. Then their brokers are recomputed whole:
 
-    what is new                                        | connection ids
+    what is new                                        | brokers
     ---------------------------------------------------|----------------------------------------------------------------
-    nothing was built, or other settings, or another   | all
-    release; or a build was interrupted                |
-    requests at DEBUG, from a broker that writes       | those that began at INFO shortly before: both may belong to one
-    others at INFO                                     | period of the log
-    a late file: in its broker's order it comes before | all of its broker, as it may move boundaries
+    a late file: in its broker's order it comes before | its broker, as it may move boundaries
     one that was built, or the two may have changed    |
     places                                             |
-    a late report of a broker's start, before a        | all of its broker, as its connections end there
+    a late report of a broker's start, before a        | its broker, as its connections end there
     request that was built                             |
-    evidence that a log leaves out requests, or that   | all of its broker
+    evidence that a log leaves out requests, or that   | its broker
     it does not                                        |
-    a host that proves to be a broker's                | those from it that bear a broker's name
+    requests at DEBUG, shortly after connections that  | its broker: both may belong to one period of the log
+    began at INFO                                      |
+    a host that proves to be a broker's                | those with connections from it that bear a broker's name
 
-Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
-again, so they stay in each of these cases, and what is recomputed comes after them.
+If nothing was built, or other settings or another release built it, everything is recomputed.
+
+Retention (`maintain`) has deleted requests of connections that ended before an instant. These connections are frozen: they
+cannot be computed again, so they stay, and what is recomputed comes after them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, reduce
+from functools import lru_cache
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..connections.boundaries import STATE
+from ..connections.boundaries import STATE, UNCHANGED
 from ..connections.judged import NOTHING, JudgedBefore
 from ..connections.reports import Report
 from ..connections.starts import Broker, File
 from ..connections.table import is_of_a_broker, shown_as_brokers
-from ..connections.texts import of_same_keys
+from ..connections.texts import of_other_keys, of_same_keys
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from ..warehouse.staging import Staging, cache
@@ -75,15 +75,15 @@ class Increment:
     """What a build recomputes.
 
     Attributes:
-        recomputed_ids: the connections to replace, as `replacement.with_replaced` takes them; None replaces all rows.
+        replaced: the keys of stored connections that are recomputed; None replaces all rows.
         requests: the requests to judge, perhaps with `boundaries.UNCHANGED`.
         before: what the last build judged of the connections that go on.
         earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
         cached: relations to release after the run.
-        states: how many connections go on, 0 if all are new; None if connection ids are recomputed from all requests.
+        states: how many connections go on, 0 if all are new; None if a broker is recomputed whole.
     """
 
-    recomputed_ids: DataFrame | None
+    replaced: DataFrame | None
     requests: DataFrame
     before: JudgedBefore = NOTHING
     earliest_recomputed_at: Callable[[], datetime | None] = lambda: None
@@ -111,18 +111,17 @@ class _News:
 
 
 def everything(requests: DataFrame) -> Increment:
-    """Recompute all connection ids, if retention has deleted nothing: this needs no join and no shuffle."""
+    """Recompute all connections, if retention has deleted nothing: this needs no join and no shuffle."""
     return Increment(None, requests)
 
 
 def everything_retained(stored: Stored) -> Increment:
-    """Recompute all connection ids, if retention has deleted requests."""
-    whole = cache(_after_the_deleted([stored.requests.select(*_KEY)], stored), stored.staging)
-    return Increment(_whole_ids(whole), _all_requests(whole, stored), cached=(whole,))
+    """Recompute all connections, if retention has deleted requests."""
+    return Increment(_of_keys(_unfrozen(stored)), _after_frozen(stored.requests, stored))
 
 
 def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int) -> Increment:
-    """Return what to recompute for the connection ids with requests that no build has seen.
+    """Return what to recompute for the requests that no build has seen.
 
     Args:
         stored: the warehouse.
@@ -144,32 +143,29 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         stored.staging,
     )
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
-    keys = cache(_going_on(ids, judged, stored), stored.staging)
-    news = _news(new, keys, stored, built_until)
-    parts = _recomputed_whole(requests, news, stored, judged, built_until, coverage_gap_ms)
-    if stored.retained_from is not None:
-        unknown = ids.join(keys, on=_KEY, how="left_anti")
-        parts.append(unknown.join(_deleted(stored), on=_KEY, how="left_semi").select(*_KEY))
-    whole: DataFrame | None = None
-    if parts and not (found := _after_the_deleted(parts, stored)).isEmpty():
-        whole = cache(found, stored.staging)
-        keys = keys.join(whole, on=_KEY, how="left_anti")
-        others = requests.join(whole, on=_KEY, how="left_anti")
-        requests = _all_requests(whole, stored).unionByName(others, allowMissingColumns=True)
-    cached = [new, keys] if whole is None else [new, keys, whole]
-    before = NOTHING
+    going_on = cache(_going_on(ids, judged, stored), stored.staging)
+    news = _news(new, going_on, stored, built_until)
+    keys = replaced = going_on
+    whole = _whole_brokers(requests, news, stored, judged, built_until, coverage_gap_ms)
+    if whole:
+        # One list, as Spark Connect refuses deeply nested expressions.
+        is_whole = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in sorted(whole)])
+        keys = keys.where(~is_whole)
+        replaced = keys.unionByName(_of_keys(_unfrozen(stored).where(is_whole)))
+        others = requests.where(~is_whole)
+        requests = stored.requests.where(is_whole).unionByName(others, allowMissingColumns=True)
+    cached, before = [new, going_on], NOTHING
     if news.states:
         known = cache(of_same_keys(judged, keys, CONNECTION_KEY), stored.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
         cached.append(known)
-    recomputed_ids = keys.withColumn("unchanged_until", F.lit(None).cast("timestamp"))
     return Increment(
-        recomputed_ids if whole is None else recomputed_ids.unionByName(_whole_ids(whole)),
-        requests,
+        replaced,
+        _after_frozen(requests, stored, keys),
         before,
-        lru_cache(lambda: _earliest(ids, keys) if whole is None else None),
+        lru_cache(lambda: None if whole else _earliest(ids, keys)),
         tuple(cached),
-        news.states if whole is None else None,
+        None if whole else news.states,
     )
 
 
@@ -202,21 +198,29 @@ def _note(earliest: dict[Broker, datetime], broker: Broker, at: datetime) -> Non
     earliest[broker] = min(at, earliest.get(broker, at))
 
 
-def _recomputed_whole(
+def _whole_brokers(
     requests: DataFrame, news: _News, stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int
-) -> list[DataFrame]:
-    """Return the connection ids, as relations, that a build recomputes from all requests because of new facts."""
-    parts = []
+) -> set[Broker]:
+    """Return the brokers that a build recomputes whole because of what is new."""
+    whole = late_brokers(stored.files, news.requests) | _reported_late(news, stored, built_until)
     at_info = brokers_at_info(stored.files)
     if unsettled := {broker: since for broker, since in news.debug_since.items() if broker in at_info}:
-        parts.append(_unsettled(unsettled, stored, judged, coverage_gap_ms))
-    if late := sorted(late_brokers(stored.files, news.requests) | _reported_late(news, stored, built_until)):
-        # One list, as Spark Connect refuses deeply nested expressions.
-        is_late = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in late])
-        parts.append(stored.requests.where(is_late).select(*_KEY))
+        whole |= _brokers(_unsettled(unsettled, stored, judged, coverage_gap_ms))
     if news.shows_a_broker:
-        parts.append(shown_as_brokers(stored.connections, requests))
-    return parts
+        known = broker_hosts_of(stored.connections).withColumnRenamed("host", "remote_host")
+        first_shown = requests.join(F.broadcast(known), on=["cluster", "remote_host"], how="left_anti")
+        whole |= _brokers(shown_as_brokers(stored.connections, first_shown))
+    return whole
+
+
+def broker_hosts_of(connections: DataFrame) -> DataFrame:
+    """Return the hosts (cluster, host) from which requests came that only brokers and controllers send."""
+    shown = connections.where("broker_requests > 0 AND remote_host IS NOT NULL")
+    return shown.select("cluster", F.col("remote_host").alias("host")).distinct()
+
+
+def _brokers(rows: DataFrame) -> set[Broker]:
+    return {(cluster, broker) for cluster, broker in collect(rows.select("cluster", "broker").distinct())}
 
 
 def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
@@ -226,19 +230,8 @@ def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
     """
     keys = judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi").distinct()
     if stored.retained_from is not None:
-        gone = stored.connections.where(F.col("last_request_at") < F.lit(stored.retained_from))
-        keys = keys.join(gone.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_anti")
+        keys = of_other_keys(keys, stored.connections.where(_is_frozen(stored)), CONNECTION_KEY)
     return keys
-
-
-def _whole_ids(whole: DataFrame) -> DataFrame:
-    nothing = F.lit(None)
-    return whole.select(
-        *_KEY,
-        nothing.cast("timestamp").alias("opened_at"),
-        nothing.cast("int").alias("opened_seq"),
-        "unchanged_until",
-    )
 
 
 def _earliest(ids: DataFrame, keys: DataFrame) -> datetime | None:
@@ -250,15 +243,10 @@ def _earliest(ids: DataFrame, keys: DataFrame) -> datetime | None:
     return None if row is None or row["first"] is None else _EPOCH + timedelta(microseconds=row["first"])
 
 
-def _all_requests(whole: DataFrame, stored: Stored) -> DataFrame:
-    """Return all requests of connection ids, with `boundaries.UNCHANGED`."""
-    return stored.requests.join(whole.drop("unchanged_until"), on=_KEY, how="inner")
-
-
 def _unsettled(
     debug_since: Mapping[Broker, datetime], stored: Stored, judged: DataFrame, coverage_gap_ms: int
 ) -> DataFrame:
-    """Return the ids of stored connections that new requests at DEBUG may affect.
+    """Return the stored connections that new requests at DEBUG may affect.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
     at DEBUG settles which period of the log that request belongs to (`connections.coverage`). If a clock was set
@@ -273,45 +261,35 @@ def _unsettled(
     gap = timedelta(milliseconds=coverage_gap_ms) + OVERLAP
     recent = _of_brokers(stored.connections, debug_since).where(F.col("opened_at") >= F.col("its_time") - F.lit(gap))
     at_debug = judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
-    return recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti").select(*_KEY)
+    return recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti")
 
 
-def _after_the_deleted(parts: Iterable[DataFrame], stored: Stored) -> DataFrame:
-    """Add to connection ids which of their rows stay: those of connections that lost requests to retention.
+def _is_frozen(stored: Stored) -> Column:
+    """Return whether a connection may have lost requests to retention."""
+    return F.col("last_request_at") < F.lit(stored.retained_from)
 
-    Returns:
-        The ids, with unchanged_until, the newest opened_at of the rows that stay (null: none stay), and
-        `boundaries.UNCHANGED`.
+
+def _unfrozen(stored: Stored) -> DataFrame:
+    return stored.connections if stored.retained_from is None else stored.connections.where(~_is_frozen(stored))
+
+
+def _of_keys(connections: DataFrame) -> DataFrame:
+    return connections.select(*CONNECTION_KEY)
+
+
+def _after_frozen(requests: DataFrame, stored: Stored, keys: DataFrame | None = None) -> DataFrame:
+    """Add `boundaries.UNCHANGED` to requests, if retention has deleted any: what is frozen of their connection id.
+
+    An id of which one of the connections `keys` goes on needs none: its state tells what came before.
     """
-    ids = reduce(DataFrame.unionByName, parts).distinct()
     if stored.retained_from is None:
-        none = F.lit(None).cast("timestamp")
-        return ids.select(
-            "*",
-            none.alias("unchanged_until"),
-            F.lit(0).alias("unchanged_connections"),
-            none.alias("unchanged_last_request_at"),
-        )
-    joined = ids.join(_deleted(stored), on=_KEY, how="left")
-    return joined.withColumn("unchanged_connections", F.coalesce("unchanged_connections", F.lit(0)))
-
-
-def _deleted(stored: Stored) -> DataFrame:
-    """Return, per connection id, its connections that may have lost requests to retention, which stay as they are.
-
-    Returns:
-        The id, with the columns that `_after_the_deleted` adds: the newest opened_at of these connections, their number,
-        and the time of their latest request.
-    """
-    return (
-        stored.connections.where(F.col("last_request_at") < F.lit(stored.retained_from))
-        .groupBy(*_KEY)
-        .agg(
-            F.max("opened_at").alias("unchanged_until"),
-            F.count("*").cast("int").alias("unchanged_connections"),
-            F.max("last_request_at").alias("unchanged_last_request_at"),
-        )
-    )
+        return requests
+    number, last = UNCHANGED
+    frozen = stored.connections.where(_is_frozen(stored)).groupBy(*_KEY)
+    per_id = frozen.agg(F.count("*").cast("int").alias(number), F.max("last_request_at").alias(last))
+    if keys is not None:
+        per_id = of_other_keys(per_id, keys, _KEY)
+    return requests.join(per_id, on=_KEY, how="left")
 
 
 def _reported_late(news: _News, stored: Stored, built_until: datetime) -> set[Broker]:
@@ -322,8 +300,7 @@ def _reported_late(news: _News, stored: Stored, built_until: datetime) -> set[Br
     built = stored.requests.where(
         (F.col("ingested_at") <= F.lit(built_until)) & (F.col("logged_at") >= F.lit(earliest))
     )
-    after = _of_brokers(built, news.reported_since).where(F.col("logged_at") >= F.col("its_time"))
-    return {(cluster, broker) for cluster, broker in collect(after.select("cluster", "broker").distinct())}
+    return _brokers(_of_brokers(built, news.reported_since).where(F.col("logged_at") >= F.col("its_time")))
 
 
 def _of_brokers(rows: DataFrame, times: Mapping[Broker, datetime]) -> DataFrame:

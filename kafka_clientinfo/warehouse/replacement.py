@@ -9,14 +9,12 @@ connection | stored rows of connections that stay, and  | MERGE of the new rows,
 
 from collections.abc import Iterable
 from datetime import datetime
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connections.texts import of_other_keys
-from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
+from ..connections.texts import of_other_keys, of_same_keys
+from ..tables.spec import CONNECTION_KEY, TableSpec
 from ..tables.types import sql_time
 from .ddl import same_key
 
@@ -47,25 +45,17 @@ def commented(rows: DataFrame, spec: TableSpec) -> DataFrame:
     )
 
 
-def with_replaced(stored: DataFrame, new: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
-    """Return the new rows, and the stored rows of connections that stay.
-
-    Args:
-        stored: the table.
-        new: the new rows.
-        recomputed_ids: what to replace, in rows of cluster, broker, connection_id, opened_at, opened_seq and
-            unchanged_until. A row stands for one connection; or, if opened_at is null, for all connections of the id
-            that opened after unchanged_until; or, if that is null too, for all of the id.
-    """
-    return staying(stored, recomputed_ids).unionByName(new)
+def with_replaced(stored: DataFrame, new: DataFrame, replaced: DataFrame) -> DataFrame:
+    """Return the new rows, and the stored rows of connections without a key in `replaced`."""
+    return of_other_keys(stored, replaced, CONNECTION_KEY).unionByName(new)
 
 
 def changes(
-    stored: DataFrame, new: DataFrame, recomputed_ids: DataFrame, since: datetime | None, spec: TableSpec
+    stored: DataFrame, new: DataFrame, replaced: DataFrame, since: datetime | None, spec: TableSpec
 ) -> DataFrame:
     """Return the new rows, and the stored rows to delete, marked as tombstones."""
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
-    old = _replaced(stored.where(recent), recomputed_ids, "left_semi")
+    old = of_same_keys(stored.where(recent), replaced, CONNECTION_KEY)
     return with_tombstones(new, of_other_keys(old, new, spec.key))
 
 
@@ -90,22 +80,3 @@ def within(since: datetime | None) -> str:
     if since is None:
         return "true"
     return f"t.opened_at >= timestamp '{sql_time(since)}'"
-
-
-def staying(stored: DataFrame, recomputed_ids: DataFrame) -> DataFrame:
-    """Return the stored rows of connections that stay, see `with_replaced`."""
-    return _replaced(stored, recomputed_ids, "left_anti")
-
-
-def _replaced(rows: DataFrame, recomputed_ids: DataFrame, how: str) -> DataFrame:
-    names = (*CONNECTION_KEY, "unchanged_until")
-    its = {name: F.col(f"its_{name}") for name in names}
-    same_id = reduce(and_, (F.col(name) == its[name] for name in CONNECTION_ID_KEY))
-    is_later = its["unchanged_until"].isNull() | (F.col("opened_at") > its["unchanged_until"])
-    is_one = (F.col("opened_at") == its["opened_at"]) & (F.col("opened_seq") == its["opened_seq"])
-    is_recomputed = F.when(its["opened_at"].isNull(), is_later).otherwise(is_one)
-    return rows.join(
-        recomputed_ids.select(*(F.col(name).alias(f"its_{name}") for name in names)),
-        on=same_id & is_recomputed,
-        how=how,
-    )

@@ -25,7 +25,7 @@ REQUESTS = (
 CONNECTIONS = (
     "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
     "last_request_at timestamp, file_id string, byte_offset bigint, opened_seq int, "
-    "client_id string, remote_host string, role string"
+    "client_id string, remote_host string, role string, broker_requests bigint"
 )
 JUDGED = (
     "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
@@ -112,7 +112,7 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
             sent = (FETCH, 4, f"of {name}", f"{broker} {name}", False, 2 if name in log.replicas else -1)
             rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds), is_duplicate, *sent))
         for name, no, opened, last, offset in log.connections:
-            client = (BROKERS_NAME, f"{broker} {log.hosts.get(name, name)}", "client")
+            client = (BROKERS_NAME, f"{broker} {log.hosts.get(name, name)}", "client", 0)
             known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0, *client))
         for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
             key = ("c", broker, name, at(opened), 0)

@@ -145,7 +145,7 @@ def derivation_of(
     derived.until = None if until is None else at(until)
     derived.is_whole = until is None and retained_from is None
     derived.increment = SimpleNamespace(
-        recomputed_ids="ids",
+        replaced="ids",
         earliest_recomputed_at="earliest",
         cached=(),
         requests="new",

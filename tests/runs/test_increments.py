@@ -16,10 +16,10 @@ GAP_MS = 300_000
 
 Recomputed = dict[str, tuple[str, list[int]]]
 """Per connection id, what is replaced, and the seconds of the requests that are judged."""
-ON, NEW, ALL = "a connection that goes on", "nothing", "all that is left of the id"
+ON, NEW, ALL = "a connection that goes on", "nothing", "all of the id that is not frozen"
 
-Stays = dict[str, tuple[float, int, float]]
-"""Of the connections of an id that stay: when the newest opened, their number, and the time of their latest request."""
+Stays = dict[str, tuple[int, float]]
+"""Of the frozen connections of an id: their number, and the time of their latest request."""
 
 
 def seconds_of(name: str) -> Any:
@@ -27,28 +27,25 @@ def seconds_of(name: str) -> Any:
 
 
 def stays(increment: increments.Increment) -> Stays:
-    assert increment.recomputed_ids is not None
-    ids = increment.recomputed_ids.select("connection_id", seconds_of("unchanged_until").alias("until"))
-    rows = increment.requests.join(ids, "connection_id").where("unchanged_connections > 0").distinct()
     last = seconds_of("unchanged_last_request_at").alias("last")
-    found = rows.select("connection_id", "until", "unchanged_connections", last).distinct()
-    return {name: (until, number, last) for name, until, number, last in found.collect()}
+    rows = increment.requests.where("unchanged_connections > 0")
+    found = rows.select("connection_id", "unchanged_connections", last).distinct()
+    return {name: (number, last) for name, number, last in found.collect()}
 
 
 def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
     """What is recomputed of each broker."""
-    assert increment.recomputed_ids is not None
-    replaced = {
-        (row["broker"], row["connection_id"]): ALL if row["opened_at"] is None else ON
-        for row in increment.recomputed_ids.collect()
-    }
-    assert len(replaced) == increment.recomputed_ids.count()
+    assert increment.replaced is not None
+    ids = ["broker", "connection_id"]
+    judged_before = increment.before.requests
+    going_on = set() if judged_before is None else {tuple(row) for row in judged_before.select(*ids).collect()}
+    replaced = {tuple(row): ON if tuple(row) in going_on else ALL for row in increment.replaced.select(*ids).collect()}
     requests: dict[tuple[str, str], list[int]] = {}
     for row in increment.requests.where("not is_duplicate").select("broker", "connection_id", "second").collect():
         requests.setdefault((row[0], row[1]), []).append(row[2])
-    going_on = [key for key, what in replaced.items() if what == ON]
+    assert going_on <= replaced.keys()
     assert increment.before.states is None or increment.before.states.count() == len(going_on)
-    assert increment.before.requests is None or increment.before.requests.count() == 2 * len(going_on)
+    assert judged_before is None or judged_before.count() == 2 * len(going_on)
     found: dict[str, Recomputed] = {}
     for key in {*replaced, *requests}:
         found.setdefault(key[0], {})[key[1]] = (replaced.get(key, NEW), sorted(requests.get(key, [])))
@@ -85,7 +82,7 @@ def late_file(has_grown: bool) -> tuple[Log, Recomputed]:
     files.append(file_of("earlier", 1, -9000, AT))
     connections: list[Connection] = [("x", 1, 5000, 5000, 0), ("y", 1, 5001, 5001, 1)]
     log = Log(old(("x", 5000), ("y", 5001)), [("x", 10, "late"), *grown], connections, files)
-    return log, {"x": (ALL, [10, 5000]), "y": (ALL, [5001]), **({"z": (ALL, [5002])} if has_grown else {})}
+    return log, {"x": (ALL, [10, 5000]), "y": (ALL, [5001]), **({"z": (NEW, [5002])} if has_grown else {})}
 
 
 def grown_past_another() -> tuple[Log, Recomputed]:
@@ -93,7 +90,7 @@ def grown_past_another() -> tuple[Log, Recomputed]:
     before = [*old(("x", 0)), ("untouched", 15, "other")]
     files = [file_of("f", 2, 0, last=30), file_of("other", 1, 0, AT, last=20), file_of("earlier", 1, -9000, AT)]
     log = Log(before, old(("x", 30)), [("x", 1, 0, 0, 0)], files)
-    return log, {"x": (ALL, [0, 30]), "untouched": (ALL, [15])}
+    return log, {"x": (ALL, [0, 30]), "untouched": (NEW, [15])}
 
 
 def new_files() -> tuple[Log, Recomputed]:
@@ -135,26 +132,22 @@ def begun_at_info(info: int, back: float, began: str = "INFO") -> tuple[Log, Rec
     before = old(("old", 0), ("settled", 3239), ("unsettled", 3240))
     connections: list[Connection] = [(name, 1, at, at, place) for place, (name, at, _) in enumerate(before)]
     new = old(("x", 3600), ("x", 5000), ("z", 5001))
-    of_new = ALL if back > 60 else NEW
-    expected = {"x": (of_new, [3600, 5000]), "z": (of_new, [5001])}
-    if info and began == "INFO":
-        expected["unsettled"] = (ALL, [3240])
-    if back > 60:
-        expected |= {"old": (ALL, [0]), "settled": (ALL, [3239])}
+    expected = {"x": (NEW, [3600, 5000]), "z": (NEW, [5001])}
+    if (info and began == "INFO") or back > 60:
+        expected |= {"old": (ALL, [0]), "settled": (ALL, [3239]), "unsettled": (ALL, [3240])}
     return Log(before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)], began=began), expected
 
 
 def set_back_between_files(back: float) -> tuple[Log, Recomputed]:
     """A file that begins by more than a minute before an earlier one ends shows too that the clock was set back."""
-    connections: list[Connection] = [("old", 1, 0, 0, 0), ("unsettled", 1, 8700, 8700, 1)]
+    connections: list[Connection] = [("old", 1, 0, 0, 0), ("settled", 1, 8300, 8300, 1)]
     files = [
         file_of("earlier", 1, -9000, AT, last=-8000),
         file_of("f", 2, 0, AT, info=2),
         file_of("new", 1, 9000 - back),
     ]
-    log = Log(old(("old", 0), ("unsettled", 8700)), [("x", 9000, "new")], connections, files)
-    expected = {"x": (ALL if back > 60 else NEW, [9000]), "unsettled": (ALL, [8700])}
-    return log, expected | ({"old": (ALL, [0])} if back > 60 else {})
+    log = Log(old(("old", 0), ("settled", 8300)), [("x", 9000, "new")], connections, files)
+    return log, {"x": (NEW, [9000])} | ({"old": (ALL, [0]), "settled": (ALL, [8300])} if back > 60 else {})
 
 
 def settled_at(level: str) -> tuple[Log, Recomputed]:
@@ -206,7 +199,10 @@ def with_files(files: list[tuple[Any, ...]], is_late: bool) -> tuple[Log, Recomp
 
 
 def of_a_replica(name: str, host: str) -> tuple[Log, Recomputed]:
-    """A host that a new request shows to be a broker's: connections from it that bear a broker's name are a broker's."""
+    """A host that a new request shows to be a broker's: connections from it that bear a broker's name are a broker's.
+
+    A host that was known to be a broker's changes nothing.
+    """
     connections: list[Connection] = [("a", 1, 0, 0, 0), ("elsewhere", 1, 3, 3, 1)]
     log = Log(
         old(("a", 0), ("elsewhere", 3)),
@@ -216,7 +212,8 @@ def of_a_replica(name: str, host: str) -> tuple[Log, Recomputed]:
         replicas=("replica",),
         hosts={"a": host},
     )
-    return log, {name: (NEW, [4])} | ({"a": (ALL, [0])} if (name, host) == ("replica", "replica") else {})
+    is_shown = (name, host) == ("replica", "replica")
+    return log, {name: (NEW, [4])} | ({"a": (ALL, [0]), "elsewhere": (ALL, [3])} if is_shown else {})
 
 
 CASES: dict[str, tuple[Log, Recomputed]] = {
@@ -284,9 +281,9 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     log = Log(old(("y", 900), ("at the instant", 500)), new, connections, files)
     held, judged = stored(spark, {"b": log}, retained_from)
     increment, whole = increments.new_since(held, judged, AT, GAP_MS), increments.everything_retained(held)
-    assert stays(increment) == stays(whole) == {"x": (50, 2, 499)}
-    assert recomputed(increment) == {"b": {"x": (ALL, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
-    assert recomputed(whole) == {"b": {"x": (ALL, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
+    assert stays(increment) == stays(whole) == {"x": (2, 499)}
+    assert recomputed(increment) == {"b": {"x": (NEW, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
+    assert recomputed(whole) == {"b": {"x": (NEW, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
 
 
 @pytest.mark.long
@@ -295,7 +292,7 @@ def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_la
     connections: list[Connection] = [("x", 1, 700, 999, 0), ("x", 2, 400, 450, 0)]
     log = Log([], old(("x", 1000)), connections, [file_of("f", 1, 0)], heard={"x": 999})
     assert recomputed(increments.new_since(*stored(spark, {"b": log}, at(500)), AT, GAP_MS)) == {
-        "b": {"x": (ALL, [1000])}
+        "b": {"x": (NEW, [1000])}
     }
 
 
@@ -311,7 +308,7 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
     held, judged = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
     increment = increments.new_since(held, judged, AT, GAP_MS)
     assert (increment.earliest_recomputed_at(), increment.states) == (None, None)
-    assert stays(increment) == {"x": (0, 1, 100), "y": (0, 1, 100)}
+    assert stays(increment) == {"x": (1, 100), "y": (1, 100)}
     found = recomputed(increment)
     assert found == {"b": {"x": (ALL, [600, 5000]), "y": (ALL, [5001])}}
     assert found == recomputed(increments.everything_retained(held))
@@ -321,7 +318,7 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
     held, _ = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
     increment = increments.everything(held.requests)
-    assert (increment.recomputed_ids, increment.earliest_recomputed_at(), increment.requests) == (
+    assert (increment.replaced, increment.earliest_recomputed_at(), increment.requests) == (
         None,
         None,
         held.requests,

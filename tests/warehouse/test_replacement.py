@@ -7,10 +7,9 @@ import pytest
 
 from kafka_clientinfo.connections.texts import of_other_keys
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import parse_spec
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, parse_spec
 from kafka_clientinfo.warehouse import replacement
 
-from . import tiny
 from .tiny import AT
 
 SPEC = parse_spec("""
@@ -44,14 +43,13 @@ STORED: list[Row] = [
     ("other", "x", 30, "r", 1),
 ]
 NEW: list[Row] = [("b", "x", 20, "r", 2), ("b", "x", 40, "r", 2)]
-TOUCHED = [
-    ("c", "b", "x", None, None, AT + timedelta(seconds=10)),
-    ("c", "b", "w", AT + timedelta(seconds=19), 0, None),
-    ("c", "b", "w", AT + timedelta(seconds=29), 1, None),
-    ("c", "b", "z", None, None, None),
-    ("c", "b", "new", None, None, None),
+REPLACED: list[Row] = [
+    ("b", "x", 20, "", 0),
+    ("b", "x", 30, "", 0),
+    ("b", "w", 19, "", 0),
+    ("b", "z", 5, "", 0),
+    ("b", "new", 1, "", 0),
 ]
-"""All of x that opened later than a time, one connection of w and one that is not stored, and all of z and of an id that is new."""
 STAY: list[Row] = [
     ("b", "x", 10, "r", 1), ("b", "y", 10, "r", 1), ("b", "w", 9, "r", 1), ("b", "w", 29, "r", 1), ("other", "x", 30, "r", 1),
 ]  # fmt: skip
@@ -91,13 +89,13 @@ def test_rows_of_connections_that_are_computed_again_are_replaced(
     spark: Any, since: float | None, gone: list[Row]
 ) -> None:
     stored, new = relation(spark, STORED), relation(spark, NEW)
-    touched = relation_of(spark, TOUCHED, tiny.TOUCHED)
+    keys = relation(spark, REPLACED).select(*CONNECTION_KEY)
     bound = None if since is None else AT + timedelta(seconds=since)
-    changed = replacement.changes(stored, new, touched, bound, SPEC)
+    changed = replacement.changes(stored, new, keys, bound, SPEC)
     expected = [(*row, False) for row in NEW] + [(*row, True) for row in gone]
     assert rows_of(changed) == sorted(expected, key=str)
     if since is None:
-        replaced = replacement.with_replaced(stored, new, touched)
+        replaced = replacement.with_replaced(stored, new, keys)
         assert rows_of(replaced) == sorted([(*row, None) for row in [*STAY, *NEW]], key=str)
         upserted = of_other_keys(stored, new, SPEC.key).unionByName(new)
         assert rows_of(upserted) == sorted(

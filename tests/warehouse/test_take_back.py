@@ -15,7 +15,7 @@ from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, SPECS, committed, event, events, fact, facts, rows_of, run, touched
+from .tiny import AT, SPECS, committed, event, events, fact, facts, keys_of, rows_of, run
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def append_and_replace(spark: Any, lake: Warehouse) -> None:
     lake.append("events", event(spark, "lost"))
     lake.append("sums", rows_of(spark, "sums", ("lost", "l", 1, AT)))
     new = facts(spark, fact("x", requests=9), fact("lost"))
-    lake.replace_connections("facts", new, touched(spark, None, "x"), lambda: None)
+    lake.replace_connections("facts", new, keys_of(spark, fact("x")), lambda: None)
 
 
 def overwrite_and_delete(spark: Any, lake: Warehouse) -> None:

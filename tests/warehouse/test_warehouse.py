@@ -1,7 +1,6 @@
 """Delta tables as declared: made by their first write, replaced by connection, readable by others."""
 
 import stat
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, SPECS, committed, fact, facts, run, touched, touched_one
+from .tiny import AT, SPECS, committed, fact, facts, keys_of, run
 
 HUGE, NOTHING = 1 << 40, 0
 
@@ -70,7 +69,7 @@ def test_a_table_stays_clustered_however_it_is_written_again(
     """An overwrite of the whole table drops the clustering, and says nothing, as do the rows."""
     lake = Warehouse(spark, str(tmp_path) if addressed == "by path" else schema, False, SPECS)
     lake.open()
-    rows, ids = facts(spark, fact("x")), touched(spark, None, "x")
+    rows, ids = facts(spark, fact("x")), keys_of(spark, fact("x"))
     lake.append("facts", rows)
     lake.overwrite("facts", rows)
     lake.overwrite("facts", rows, "connection_id = 'x'")
@@ -133,19 +132,9 @@ def test_an_append_of_other_rows_than_expected_is_an_error(spark: Any, plain: Wa
 def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("x", 1), fact("y")))
     new = facts(spark, fact("x", 0, 9))
-    lake.replace_connections("facts", new, touched(spark, None, "x"), lambda: None)
+    lake.replace_connections("facts", new, keys_of(spark, fact("x"), fact("x", 1)), lambda: None)
     assert lake.rows()["facts"] == 2
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
-
-
-@pytest.mark.long
-def test_connections_up_to_an_instant_stay(spark: Any, lake: Warehouse) -> None:
-    lake.append("facts", facts(spark, fact("x"), fact("x", hours=1), fact("x", hours=2)))
-    since = AT + timedelta(minutes=30)
-    new = facts(spark, fact("x", hours=2, requests=7), fact("x", hours=3))
-    lake.replace_connections("facts", new, touched(spark, AT, "x"), lambda: since)
-    assert lake.count("facts") == 3
-    assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"))))
 
 
 @pytest.mark.long
@@ -153,7 +142,7 @@ def test_of_an_id_one_connection_can_be_replaced(spark: Any, lake: Warehouse) ->
     rows = (fact("x"), fact("x", 1), fact("x", hours=1), fact("y"))
     lake.append("facts", facts(spark, *rows))
     new = facts(spark, fact("x", 1, requests=7), fact("x", hours=2))
-    lake.replace_connections("facts", new, touched_one(spark, "x", AT, 1), lambda: AT)
+    lake.replace_connections("facts", new, keys_of(spark, fact("x", 1)), lambda: AT)
     assert lake.count("facts") == 5
     assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"), fact("x", hours=1), fact("y"))))
 
@@ -170,7 +159,7 @@ def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: War
 def test_replacing_twice_changes_nothing(spark: Any, lake: Warehouse) -> None:
     for _ in range(3):
         rows = facts(spark, fact("x"), fact("x", 1))
-        lake.replace_connections("facts", rows, touched(spark, None, "x"), lambda: None)
+        lake.replace_connections("facts", rows, keys_of(spark, fact("x"), fact("x", 1)), lambda: None)
         assert lake.count("facts") == 2
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import parse_spec, table_spec
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, parse_spec, table_spec
 from kafka_clientinfo.warehouse.progress import Stages
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -111,15 +111,6 @@ def facts(spark: Any, *rows: tuple[Any, ...]) -> Any:
     return rows_of(spark, "facts", *rows)
 
 
-TOUCHED = "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, unchanged_until timestamp"
-
-
-def touched(spark: Any, unchanged_until: datetime | None, *connections: str) -> Any:
-    """All connections of these ids that opened after an instant, to be replaced."""
-    rows = [("c", "b", connection, None, None, unchanged_until) for connection in connections]
-    return relation_of(spark, rows, TOUCHED)
-
-
-def touched_one(spark: Any, connection: str, opened_at: datetime, opened_seq: int = 0) -> Any:
-    """One connection of an id, to be replaced."""
-    return relation_of(spark, [("c", "b", connection, opened_at, opened_seq, None)], TOUCHED)
+def keys_of(spark: Any, *rows: tuple[Any, ...]) -> Any:
+    """The keys of the connections of these facts."""
+    return facts(spark, *rows).select(*CONNECTION_KEY)
