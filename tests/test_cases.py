@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
+from tests.ingestion.test_topic_mentions import produce
 from tests.scanned import scanned
 
 LOGS = Path(__file__).parent / "cases"
@@ -43,6 +44,17 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "msk_iam": ([{"principal": f"[IAM]:[{arn}]"} for arn in (ME, ME, ME, ORDERS, ORDERS)], []),
     "strimzi_oauth": ([{"principal": "User:service-account-orders"}] * 3, []),
 }
+
+
+def test_a_setting_adds_forms_of_principals_that_name_a_session(tmp_path: Path) -> None:
+    log = tmp_path / "b1" / "kafka-request.log"
+    log.parent.mkdir()
+    made = [produce(at=at, correlation_id=at, principal=f"Custom:orders/session-{at}") for at in range(3)]
+    log.write_bytes(b"".join(made))
+    tables = scanned([tmp_path], Settings(principal_patterns=("^(Custom:[^/]+)/session-[0-9]+$",)))
+    assert tables.query("SELECT principal, requests FROM {connections}").rows == [("Custom:orders", 3)]
+    assert tables.query("SELECT DISTINCT principal FROM {topic_usage}").rows == [("Custom:orders",)]
+    assert tables.query("SELECT count(DISTINCT principal) FROM {requests}").rows == [(3,)]  # as logged
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -71,6 +71,7 @@ def of_usage(tables: Any) -> tuple[Counter[Use], Counter[Use]]:
 def by_name(counts: Counter[Use], tables: Any) -> Counter[Use]:
     """Counts without zeros, under the names that `known_topics` has for ids."""
     names = dict(tables.query("SELECT topic_id, topic FROM {known_topics} WHERE topic_id IS NOT NULL").rows)
+    names.setdefault("AAAAAAAAAAAAAAAAAAAAAQ", "__cluster_metadata")  # its id in every cluster (KIP-516)
     found = Counter[Use]()
     for (client, operation, topic), number in counts.items():
         found[client, operation, names.get(topic, topic)] += number

@@ -68,7 +68,7 @@ def execute(context: Context) -> int:
         raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
     scope, waiting = context.scope("connections")
     notes = [*_check_days(scope, (first, second)), *waiting]
-    changes = _changes(_on(first, scope), _on(second, scope), arguments.target)
+    changes = _changes(_on(first, scope), _on(second, scope), arguments.target, _is_covered(scope, second))
     document = {"from": str(first), "to": str(second), "target": arguments.target}
     shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
@@ -114,6 +114,15 @@ def _check_days(scope: Scope, days: Iterable[date]) -> list[str]:
         if last.date() == day:
             notes.append(f"The last request is of {last:%Y-%m-%d %H:%M} UTC; what came later on that day is not known.")
     return notes
+
+
+def _is_covered(scope: Scope, day: date) -> bool:
+    """Return whether the logs of all brokers hold every request of a day, but for its last hour: else silence says nothing."""
+    begin, cluster = datetime.combine(day, time(), UTC), Filters(cluster=scope.filters.cluster)
+    rows = scope.tables.query(
+        f"SELECT covered_from, covered_until FROM {{log_coverage}} AS l WHERE {cluster.where()}", cluster.parameters
+    )
+    return all(first and first <= begin and until >= begin + timedelta(hours=23) for first, until in rows)
 
 
 def _on(day: date, scope: Scope) -> Scope:
@@ -181,8 +190,14 @@ def _violations(scope: Scope) -> ByKey:
     return {tuple(row[name] for name in names): row for row in rows}
 
 
-def _changes(before: Scope, after: Scope, target: str | None) -> list[Table]:
-    """Return one table for each kind of change from the earlier to the later day."""
+def _changes(before: Scope, after: Scope, target: str | None, is_covered: bool) -> list[Table]:
+    """Return one table for each kind of change from the earlier to the later day.
+
+    Clients that are not seen on the later day are gone only if the logs would have shown them (`is_covered`).
+    """
+    not_seen = (
+        "Clients that are gone" if is_covered else "Clients that were not seen; the logs do not hold all of that day"
+    )
     clients_before, clients = _clients(before), _clients(after)
     changed, unknown = [], []
     for who, later in clients.items():
@@ -198,7 +213,7 @@ def _changes(before: Scope, after: Scope, target: str | None) -> list[Table]:
     breaking = [] if target is None else _without(_breaking(after, target), _breaking(before, target))
     return [
         _client_table("new", "New clients", ("software",), new),
-        _client_table("gone", "Clients that are gone", ("software",), gone),
+        _client_table("gone", not_seen, ("software",), gone),
         _client_table("changed_software", "Clients with other software", ("before", "after"), changed),
         _client_table("newly_unknown", "Clients with newly unknown software", ("before", "reasons"), unknown),
         _client_table(

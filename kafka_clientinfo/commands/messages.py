@@ -19,7 +19,7 @@ from .. import __version__
 from ..config.owners import Owner
 from ..errors import ClientInfoError, ConfigError
 from ..printable import safe
-from ..protocol import api_key
+from ..protocol import UNKNOWN, api_key
 from ..questions.presenter import (
     IN_WORDS,
     advised,
@@ -29,6 +29,7 @@ from ..questions.presenter import (
     hosts,
     least_release,
     probably,
+    settings_of_libraries,
     verdicts,
     who,
     why,
@@ -274,6 +275,8 @@ def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
         more = f" ({_text(in_parentheses)})" if in_parentheses else ""
         yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}"
     rest = {use["api_name"]: None for use in uses if use["raise_setting"] is None and not use["upgrade_to"]}
+    if rest and all(use["client_software_name"] == UNKNOWN and use["library"] is None for use in uses):
+        yield f"if a setting holds the client's versions down, raise it ({markdown_text(settings_of_libraries())})"
     for name in rest:
         yield f"send {name} in a version that Kafka {target} accepts: {_accepted(target, name)}"
 

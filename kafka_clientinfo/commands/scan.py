@@ -294,9 +294,13 @@ class _Scan:
         notes = list(self._notes_on_activity)
         if any(low is not None for _, low in self._settings.policy.software):
             notes.append(_MINIMUMS)
-        refused = upgrade.already_refused(self._refused) if verdict is None else []
+        refused = upgrade.already_refused(self._refused, verdict.fine_beside_refused if verdict else 0)
         texts = [self._headline(), *refused, as_text(answers, notes, "--limit 0 and --json", in_blocks)]
-        texts.append(folded(_newest_release(Scope(self._tables))) if verdict is None else upgrade.as_text(verdict))
+        texts.append(
+            folded(_newest_release(Scope(self._tables)))
+            if verdict is None
+            else upgrade.as_text(verdict, with_refused=False)
+        )
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:

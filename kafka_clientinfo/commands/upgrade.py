@@ -8,7 +8,18 @@ from typing import Any
 from ..errors import ConfigError
 from ..questions.filters import add_filters
 from ..questions.impact import MARKS, Impact, impact
-from ..questions.presenter import FEW_HOSTS, IN_WORDS, advice, counted, explained, hosts, verdicts, who, why
+from ..questions.presenter import (
+    FEW_HOSTS,
+    IN_WORDS,
+    advice,
+    counted,
+    explained,
+    hosts,
+    settings_of_libraries,
+    verdicts,
+    who,
+    why,
+)
 from ..questions.topics import losses
 from ..releases.broker_releases import REFUSED, WORST_FIRST, release
 from ..releases.client_libraries import client_libraries
@@ -115,11 +126,13 @@ def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
     return Table(title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
-def as_text(result: Impact, by: Table | None = None) -> str:
-    """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses."""
-    parts = []
+def as_text(result: Impact, by: Table | None = None, with_refused: bool = True) -> str:
+    """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses.
+
+    `with_refused` is whether to begin with what brokers refuse already.
+    """
+    parts = already_refused(result.refused_already, result.fine_beside_refused) if with_refused else []
     if result.target is not None:
-        parts += already_refused(result.refused_already, result.fine_beside_refused)
         parts.append(folded(headline(result.target, result.clients, result.barely_seen)))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
@@ -212,7 +225,8 @@ def _first_releases(target: str) -> str:
     lines = [(name, measured[0].name, measured[-1].name) for name, measured in fitting if measured]
     title = f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried"
     table = Table(title, ("library", "release or later", "newest"), lines)
-    return f"{table_text([table])}\n{folded(_BASELINE, hanging='')}"
+    pinned = f"  Or a setting holds its versions down, and is to be raised: {settings_of_libraries()}."
+    return "\n".join([table_text([table]), *(folded(text, hanging="") for text in (pinned, _BASELINE))])
 
 
 def _matrix(result: Impact) -> list[Table]:

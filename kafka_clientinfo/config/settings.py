@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .. import resources
 from ..errors import ConfigError
+from .patterns import check_pattern
 from .policy import Policy, load_policy
 from .toml_files import check_names, parsed, shown, text_of
 
@@ -24,7 +25,8 @@ LOG_LAYOUTS = ("auto", *_PATTERNS, *(f"{wrapper}+{pattern}" for wrapper in _WRAP
 """Names of layouts, which `logs.layouts` defines."""
 _TEN_YEARS = 10 * 365
 """In days. Each number has a range, so that no calculation with times and sizes overflows."""
-_DERIVED_BY = ("log_zone", "max_idle_ms", "coverage_gap_ms", "controller_listeners", "bucket_minutes", "policy")
+_DERIVED_BY = ("log_zone", "max_idle_ms", "coverage_gap_ms", "controller_listeners", "bucket_minutes", "policy",
+               "principal_patterns")  # fmt: skip
 """The settings on which derived tables depend."""
 
 
@@ -46,6 +48,8 @@ class Settings:
         broker_pattern: regular expression with a group `broker`, searched in a log's absolute path; if it is empty or
             finds nothing, the path names the broker as `broker_of` says.
         log_zone: IANA name of the zone in which the brokers write timestamps.
+        principal_patterns: regular expressions, each with a group that is the same on all connections of a client, for
+            principals that also name a connection or a session; those of Amazon MSK's IAM and Strimzi's OAuth are known.
         log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
         max_idle_ms: the brokers' connections.max.idle.ms; a greater value that server.log states is used instead.
         coverage_gap_ms: a longer silence of a broker's log at DEBUG is a gap: the level may have been switched, or a
@@ -74,6 +78,7 @@ class Settings:
     cluster: str = "default"
     broker_pattern: str = ""
     log_zone: str = "UTC"
+    principal_patterns: tuple[str, ...] = ()
     log_layout: str = "auto"
     max_idle_ms: int = field(default=600_000, metadata={"range": (1, _TEN_YEARS * 86_400_000)})
     coverage_gap_ms: int = field(default=300_000, metadata={"range": (1, _TEN_YEARS * 86_400_000)})
@@ -96,7 +101,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check every value; raise ConfigError with what was found and what to do."""
-        for name in ("controller_listeners", "stored_views"):
+        for name in ("controller_listeners", "stored_views", "principal_patterns"):
             if isinstance(one := getattr(self, name), str):  # a text alone is one name, not its characters
                 object.__setattr__(self, name, (one,))
         if not self.cluster.strip():
@@ -118,6 +123,10 @@ class Settings:
             groups = re.compile(self.broker_pattern).groupindex
         except re.error as error:
             raise ConfigError(f"broker_pattern {self.broker_pattern!r} is no regular expression: {error}") from None
+        for pattern in self.principal_patterns:
+            check_pattern(pattern, "principal_patterns")
+            if re.compile(pattern).groups < 1:
+                raise ConfigError(f"principal_patterns: {pattern!r} has no group; put what stays in parentheses")
         if self.broker_pattern and "broker" not in groups:
             raise ConfigError(f"broker_pattern {self.broker_pattern!r} has no group named broker; write (?P<broker>…)")
 

@@ -73,10 +73,13 @@ def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> Data
     return _by_keys(rows, others, key, "left_semi")
 
 
-def with_normal_principals(requests: DataFrame) -> DataFrame:
-    """Replace principals that name a connection, a session or a token by the form that their client always has."""
+def with_normal_principals(requests: DataFrame, patterns: Iterable[str] = ()) -> DataFrame:
+    """Replace principals that name a connection, a session or a token by the form that their client always has.
+
+    `patterns` are those of the settings; of several that fit, the first counts.
+    """
     principal, normal = F.col("principal"), F.col("principal")
-    for begin, pattern in FORMS:
+    for begin, pattern in reversed([*(("", own) for own in patterns), *FORMS]):
         shared = F.regexp_extract("principal", pattern, 1)
         normal = F.when(principal.startswith(begin) & (shared != ""), shared).otherwise(normal)
     return requests.withColumn("principal", normal)

@@ -44,6 +44,7 @@ from ..logs.generations.plain_json import (
 )
 from ..logs.group_bodies import group_payloads
 from ..logs.parser import INSTANTS
+from ..logs.principals import normal_principal
 from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RequestEvent
 from ..logs.topics.mentions import NOTHING, Mentions
@@ -103,9 +104,15 @@ class _Pieces(dict[bytes, int]):
 class RequestRows:
     """The requests of a split since its last batch. Both ways to read share the clock and the recent requests."""
 
-    def __init__(self, clock: LogClock, recent: RecentRequests, reads_topics: bool = False) -> None:
+    def __init__(
+        self,
+        clock: LogClock,
+        recent: RecentRequests,
+        reads_topics: bool = False,
+        principal_patterns: tuple[str, ...] = (),
+    ) -> None:
         self._clock = clock
-        self._reads_topics = reads_topics
+        self._reads_topics, self._principal_patterns = reads_topics, principal_patterns
         self._duplicates = BatchDuplicates(recent)
         self._clear()
 
@@ -240,7 +247,7 @@ class RequestRows:
         self._clear()
         columns["is_duplicate"] = self._duplicates.flags(columns)
         if columns["remote_port"].null_count:
-            columns |= _without_two_ends(columns)
+            columns |= _without_two_ends(columns, self._principal_patterns)
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=EVENT_SCHEMA), mentions
 
     def _plain_columns(self) -> Columns:
@@ -274,7 +281,7 @@ class RequestRows:
         return {name: columns[name] for name in _TYPES}
 
 
-def _without_two_ends(columns: Columns) -> Columns:
+def _without_two_ends(columns: Columns, principal_patterns: tuple[str, ...]) -> Columns:
     """Return the ids of requests with a connection id that does not name both ends (`told_apart`), and no duplicates of them.
 
     A duplicate is known by its connection, and theirs is not known.
@@ -282,7 +289,10 @@ def _without_two_ends(columns: Columns) -> Columns:
     is_masked = columns["remote_port"].is_null()
     stated = (columns[name].filter(is_masked).to_pylist() for name in _TELLING)
     known: dict[tuple[Any, ...], str] = {}
-    ids = [known.get(one) or known.setdefault(one, told_apart(*one)) for one in zip(*stated, strict=True)]
+    ids = []
+    for *texts, principal in zip(*stated, strict=True):
+        one = (*texts, normal_principal(principal, principal_patterns))
+        ids.append(known.get(one) or known.setdefault(one, told_apart(*one)))
     return {
         "connection_id": pc.replace_with_mask(columns["connection_id"], is_masked, pa.array(ids, pa.string())),
         "is_duplicate": pc.and_(columns["is_duplicate"], pc.invert(is_masked)),

@@ -187,6 +187,7 @@ class Reading:
             first_offset=beginning.first_offset,
             ambiguous_hour=beginning.has_ambiguous_hour(self._settings.log_zone),
             opening_hash=beginning.opening_hash,
+            principal_patterns=self._settings.principal_patterns,
         )
         return [Split(planned, 0, None)]
 

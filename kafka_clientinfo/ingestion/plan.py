@@ -217,6 +217,7 @@ class _Planning:
             ambiguous_hour=longest.beginning.has_ambiguous_hour(self._settings.log_zone),
             opening_hash=longest.beginning.opening_hash,
             is_over=is_over(longest.file),
+            principal_patterns=self._settings.principal_patterns,
         )
 
     def _new_id(self, cluster: str, broker: str, first: bytes) -> str:

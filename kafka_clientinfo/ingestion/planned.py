@@ -71,6 +71,7 @@ class PlannedFile:
         ambiguous_hour: whether it begins in an hour that its zone repeats.
         opening_hash: that of `FileHead`.
         is_over: whether nothing is added to it any more, so that no record at its end waits for more bytes.
+        principal_patterns: those of the settings.
     """
 
     file_id: str
@@ -88,6 +89,7 @@ class PlannedFile:
     ambiguous_hour: bool = False
     opening_hash: str | None = None
     is_over: bool = False
+    principal_patterns: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:

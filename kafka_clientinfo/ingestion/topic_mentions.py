@@ -128,13 +128,14 @@ class TopicCounts:
 
     Args:
         begin: the offset at which the split begins.
+        principal_patterns: see `normal_principal`.
 
     Attributes:
         row_count: the number of rows so far.
     """
 
-    def __init__(self, begin: int) -> None:
-        self._begin = begin
+    def __init__(self, begin: int, principal_patterns: tuple[str, ...] = ()) -> None:
+        self._begin, self._principal_patterns = begin, principal_patterns
         self.row_count = 0
         self._uses: defaultdict[Key, _Topics] = defaultdict(_Topics)
         self._names: dict[tuple[str, str, str | None], _Count] = {}
@@ -162,7 +163,14 @@ class TopicCounts:
         operation = "replicate" if said.operation == "fetch" and replica_id is not None else said.operation
         principal, client_id, name, version, connection_id = who
         software = name or UNKNOWN, version or UNKNOWN
-        key = (normal_principal(principal), client_id, connection_id, *software, operation, at // _DAY)
+        key = (
+            normal_principal(principal, self._principal_patterns),
+            client_id,
+            connection_id,
+            *software,
+            operation,
+            at // _DAY,
+        )
         by_session = False
         if said.session is not None and not said.session.is_fetch:
             self._add(self._sessions.acknowledge((*key[:-2], "fetch", key[-1]), at, said.session))

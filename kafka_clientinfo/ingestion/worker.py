@@ -91,8 +91,9 @@ class SplitReader:
         self.framing = framing_of(self.file)
         self.is_server_log = is_server_log(self.file)
         self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone, reads_topics)
-        self.requests = RequestRows(self.parser.clock, self.parser.recent, reads_topics)
-        self.topics = TopicCounts(split.start)
+        patterns = split.file.principal_patterns
+        self.requests = RequestRows(self.parser.clock, self.parser.recent, reads_topics, patterns)
+        self.topics = TopicCounts(split.start, patterns)
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0

@@ -10,8 +10,6 @@ import re
 from functools import lru_cache
 from hashlib import blake2b
 
-from .principals import normal_principal
-
 _TWO_ENDS = re.compile(r"(.+):([0-9]{1,5})-(?P<host>.+):(?P<port>[0-9]{1,5})(?:-[0-9]+){0,2}")
 LONGEST = 600
 """Length of the longest connection id, with two host names; the patterns take quadratic time, so longer texts are not
@@ -43,7 +41,10 @@ def told_apart(
     software_version: str | None,
     principal: str | None,
 ) -> str:
-    """Return a connection id that does not name both ends, with a hash of what the record states of the client."""
-    stated = repr((client_id, software_name, software_version, normal_principal(principal)))
+    """Return a connection id that does not name both ends, with a hash of what the record states of the client.
+
+    The principal is in its normal form.
+    """
+    stated = repr((client_id, software_name, software_version, principal))
     digest = blake2b(stated.encode("utf-8", "surrogatepass"), digest_size=MASKED_DIGITS // 2).hexdigest()
     return f"{connection_id}#{digest}"

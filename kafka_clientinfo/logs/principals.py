@@ -6,7 +6,8 @@
     Strimzi's OAuth (KeycloakRBAC…) | OAuthKafkaPrincipal(User:x, groups: …, token: …)      | User:x
 
 Such a principal is another one for each connection, or after each login, so that the logged text would make as many
-clients of one. The table `requests` keeps it.
+clients of one. The table `requests` keeps it. The setting `principal_patterns` adds forms: of a principal in which a
+pattern is found, its group counts.
 """
 
 import re
@@ -22,9 +23,14 @@ _KEPT = 10_000
 
 
 @lru_cache(_KEPT)
-def normal_principal(principal: str | None) -> str | None:
-    """Return the part of a principal that is the same on all connections of its client."""
-    for begin, pattern in FORMS:
-        if principal is not None and principal.startswith(begin) and (found := re.search(pattern, principal)):
+def normal_principal(principal: str | None, patterns: tuple[str, ...] = ()) -> str | None:
+    """Return the part of a principal that is the same on all connections of its client; `patterns` are of the settings."""
+    for begin, pattern in (*(("", own) for own in patterns), *FORMS):
+        if (
+            principal is not None
+            and principal.startswith(begin)
+            and (found := re.search(pattern, principal))
+            and found[1]
+        ):
             return found[1]
     return principal

@@ -136,14 +136,16 @@ class Question:
     def _latency(self) -> str:
         """Return the times that percentiles are of: if they sort the answer, without those that say nothing of slowness.
 
-        A fetch waits for data, up to the client's fetch.max.wait.ms, and so do brokers that replicate.
+        A fetch waits for data, up to the client's fetch.max.wait.ms (by API it is a row of its own), and so do brokers that
+        replicate.
         """
         source = self._source("client_latency")
         if self.top != "p99":
             return source
         brokers = "SELECT cluster, client_id FROM {api_usage} AS u WHERE role <> 'client' AND client_id IS NOT NULL"
+        waits = "true" if self.by == "api" else "a.api_name NOT IN ('FETCH', 'SHARE_FETCH')"
         return (
-            f"(SELECT * FROM {source}) AS a WHERE a.api_name NOT IN ('FETCH', 'SHARE_FETCH') "
+            f"(SELECT * FROM {source}) AS a WHERE {waits} "
             f"AND NOT EXISTS (SELECT 1 FROM ({brokers}) AS b WHERE b.cluster = a.cluster AND b.client_id = a.client_id)"
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED
+from ..releases.client_libraries import client_libraries
 from ..tables.spec import ADVICE, CLIENT
 
 FEW_HOSTS = 3
@@ -148,3 +149,12 @@ def held_down_by(use: Mapping[str, Any]) -> str:
     """Return a text for `raise_setting`, what holds the versions of a client down."""
     setting = str(use["raise_setting"])
     return "what holds its versions down" if setting == UNKNOWN else setting
+
+
+def settings_of_libraries() -> str:
+    """Return the settings that hold the versions of clients down, each with its libraries, as one text."""
+    libraries: dict[str, list[str]] = {}
+    for library in client_libraries():
+        if library.version_settings is not None:
+            libraries.setdefault(library.version_settings, []).append(library.name)
+    return "; ".join(f"{' or '.join(names)}: {setting}" for setting, names in libraries.items())

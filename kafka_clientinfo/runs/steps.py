@@ -104,7 +104,9 @@ def _step(name: str, make: Callable[..., DataFrame]) -> Step:
 
 def _given(relations: Mapping[str, Any], need: str) -> Any:
     """Return a relation as steps read it: requests have principals in their normal form."""
-    return with_normal_principals(relations[need]) if need in ("requests", "new_requests") else relations[need]
+    if need not in ("requests", "new_requests"):
+        return relations[need]
+    return with_normal_principals(relations[need], relations["settings"].principal_patterns)
 
 
 def _violations() -> Step:

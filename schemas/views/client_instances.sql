@@ -300,7 +300,8 @@ without_id AS (
 ),
 
 -- An id in a telemetry request is certainly made by the client only if no broker can have assigned it. A broker could have done so
--- on a connection that no log shows, so the id's first connection must be the first known of that client.
+-- on a connection that no log shows, so the id's first connection must be the first known of that client, at a time for which the
+-- logs of all brokers hold every request. Java's clients of 3.7 to 4.4 never make their own.
 made_by_clients AS (
   SELECT cluster, instance_id, first.opened_at, first.remote_host, first.principal, first.client_id
   FROM (
@@ -310,6 +311,7 @@ made_by_clients AS (
              'opened_at', c.opened_at, 'remote_host', coalesce(c.remote_host, ''), 'principal', coalesce(c.principal, ''),
              'client_id', coalesce(c.client_id, ''), 'is_new', c.in_request AND c.telemetry_id_sent_first AND c.lowest_correlation_id = 0
                AND c.software LIKE 'apache-kafka-java %'
+               AND NOT regexp_like(c.software, '^apache-kafka-java (3[.][789]|4[.][0-4])')
            ), c.place) AS first
     FROM carried AS c
     JOIN instances AS i ON c.cluster = i.cluster AND c.instance_id = i.instance_id
@@ -327,12 +329,20 @@ first_connections AS (
   WHERE c.role = 'client'
   GROUP BY m.cluster, m.remote_host, m.principal, m.client_id
 ),
+unseen AS (
+  SELECT DISTINCT m.cluster, m.instance_id
+  FROM made_by_clients AS m
+  JOIN {log_coverage} AS l ON m.cluster = l.cluster
+  WHERE NOT coalesce(m.opened_at >= l.covered_from AND m.opened_at <= l.covered_until, false)
+),
 certain AS (
   SELECT m.cluster, m.instance_id
   FROM made_by_clients AS m
   JOIN first_connections AS f
     ON m.cluster = f.cluster AND m.remote_host = f.remote_host AND m.principal = f.principal AND m.client_id = f.client_id
     AND m.opened_at = f.opened_at
+  LEFT JOIN unseen AS u ON m.cluster = u.cluster AND m.instance_id = u.instance_id
+  WHERE u.cluster IS NULL
 ),
 judged AS (
   SELECT i.*,

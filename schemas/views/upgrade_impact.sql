@@ -60,6 +60,15 @@ default_ids AS (
          THEN regexp_like(i.client_id, l.client_id_pattern) ELSE false END
   GROUP BY i.client_id
 ),
+contradicted AS (
+  -- Clients that behave otherwise than the library of their default client id, if no setting of it makes it send what others send.
+  SELECT DISTINCT c.cluster, c.principal, c.client_id
+  FROM {connections} AS c
+  JOIN default_ids AS d ON c.client_id = d.client_id
+  JOIN {client_libraries} AS l ON d.library = l.library AND l.version_settings IS NULL
+  WHERE c.role = 'client' AND c.client_software_name = 'unknown' AND size(c.candidate_software) > 0
+    AND NOT array_contains(transform(c.candidate_software, one -> one.software_name), l.software_name)
+),
 clients AS (
   SELECT cluster, principal, client_id, client_software_name, client_software_version,
          array_sort(collect_list(named_struct(
@@ -70,7 +79,7 @@ clients AS (
   GROUP BY cluster, principal, client_id, client_software_name, client_software_version
 ),
 named AS (
-  SELECT c.*, coalesce(s.library, d.library) AS library,
+  SELECT c.*, coalesce(s.library, CASE WHEN x.cluster IS NULL THEN d.library END) AS library,
          CASE
            WHEN regexp_like(c.client_software_version, '^v?[0-9]')
              THEN regexp_extract(c.client_software_version, '^v?([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})', 1)
@@ -80,6 +89,9 @@ named AS (
   FROM clients AS c
   LEFT JOIN {client_libraries} AS s ON c.client_software_name = s.software_name
   LEFT JOIN default_ids AS d ON c.client_software_name = 'unknown' AND c.client_id = d.client_id
+  LEFT JOIN contradicted AS x
+    ON c.client_software_name = 'unknown' AND c.cluster = x.cluster AND c.client_id = x.client_id
+    AND c.principal IS NOT DISTINCT FROM x.principal
 ),
 
 -- 3. The advice, made once for all clients of a cluster that have the same library and use the same.

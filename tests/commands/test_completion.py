@@ -34,8 +34,8 @@ def test_every_command_is_completed(capsys: pytest.CaptureFixture[str], shell: s
     ("words", "offered"),
     [
         (["kafka-clientinfo", "cl"], {"clients"}),
-        (["kafka-clientinfo", "upgrade", "--target", "4.0"], {"4.0.1"}),
-        (["kafka-clientinfo", "scan", "--upgrade", "4.0"], {"4.0.1"}),
+        (["kafka-clientinfo", "upgrade", "--target", "4.0"], {"4.0.0", "4.0.1"}),
+        (["kafka-clientinfo", "scan", "--upgrade", "4.0"], {"4.0.0", "4.0.1"}),
         (["kafka-clientinfo", "violations", "--rule", "log_"], {"log_forging"}),
         (["kafka-clientinfo", "clients", "--princ"], {"--principal"}),
     ],

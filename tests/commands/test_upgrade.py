@@ -222,14 +222,14 @@ def test_json_holds_everything(warehouse: str, capsys: pytest.CaptureFixture[str
     found = json.loads(capsys.readouterr().out)
     assert found["clients"] == {"refused": 0, "deprecated": 3, "accepted": 0, "undecided": 0}
     assert {(row["client_id"], row["refused_from"]) for row in found["rows"]} == {
-        ("app", "4.0.1"),
-        (HOSTILE, "4.0.1"),
-        ("held", "4.0.1"),
+        ("app", "4.0.0"),
+        (HOSTILE, "4.0.0"),
+        ("held", "4.0.0"),
     }
     assert list(found["by_release"]) == list(broker_releases.releases())
     assert found["by_release"]["4.0.1"]["refused"] == 2
     (held,) = [row["marks"] for row in found["matrix"] if row["client_id"] == "held"]
-    assert held == "!" * 23 + "?" * 5
+    assert held == "!" * 23 + "?" * 6
     assert any("3.8.1" in sentence and "nobody tried" in sentence for sentence in found["cannot_tell"])
 
 
@@ -237,7 +237,7 @@ def test_the_matrix_is_printed(warehouse: str, capsys: pytest.CaptureFixture[str
     upgrade(warehouse, "--all-targets")
     said = capsys.readouterr().out
     assert "0.10.0.1 to 4.4.0" in said
-    assert "!" * 23 + "?" * 5 in said
+    assert "!" * 23 + "?" * 6 in said
     upgrade(warehouse, "--all-targets", "--csv")
     assert capsys.readouterr().out.startswith("release,refused,deprecated,accepted,undecided\n")
 

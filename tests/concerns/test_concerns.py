@@ -49,7 +49,7 @@ def test_every_rule_is_made_by_its_concern_or_by_a_view() -> None:
     files = {name: Path(str(module(name).__file__)) for name in BY_NAME}
     sources = {name: file.parent.glob("*.py") if file.stem == "__init__" else [file] for name, file in files.items()}
     by_concern = {name: rules_in(file.read_text("utf-8") for file in files) for name, files in sources.items()}
-    by_views = rules_in(query for name, query in definitions().items() if name.startswith("findings_"))
+    by_views = rules_in(query for name, query in definitions().items() if name.startswith(("findings_", "refusals")))
     assert {name: made - rules_of(name) for name, made in by_concern.items()} == {name: set() for name in BY_NAME}
     assert by_views.union(*by_concern.values()) == set(rules())
 

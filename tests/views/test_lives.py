@@ -38,7 +38,7 @@ def thrice(name: str, ids: list[str], *opened: float) -> list[dict[str, Any]]:
     ]
 
 
-JAVA = {"client_software_name": "apache-kafka-java", "client_software_version": "4.4.0"}
+JAVA = {"client_software_name": "apache-kafka-java", "client_software_version": "5.0.0"}
 CASES_OF_LIVES = [
     "restarted", "two instances", "three on one broker", "three behind NAT", "restarted thrice, seldom", "another begins later",
     "numbers far away", "few numbers", "two at work in parallel", "other software", "handed over between clients",
@@ -179,6 +179,18 @@ TELEMETRY: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     ),
     "its connection has asked others first": (
         [carries("t2", telemetry_request_id=kafka_id(901), telemetry_id_sent_first=False, client_id="t2", **JAVA)],
+        UNCERTAIN,
+    ),
+    "a client of Java's that never makes its own": (
+        [
+            carries(
+                "t9",
+                telemetry_request_id=kafka_id(909),
+                telemetry_id_sent_first=True,
+                client_id="t9",
+                **JAVA | {"client_software_version": "4.4.0"},
+            )
+        ],
         UNCERTAIN,
     ),
     "it counts each connection from 0": (

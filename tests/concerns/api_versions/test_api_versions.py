@@ -263,6 +263,10 @@ MESSAGES = {
         "to zero, nothing offered",
         "ApiVersions v3 was answered with UNSUPPORTED_VERSION and no range",
     ),
+    "refused_although_offered": (
+        "refused although it is offered",
+        "ApiVersions v4 was answered with UNSUPPORTED_VERSION and a range that holds v4",
+    ),
 }
 
 

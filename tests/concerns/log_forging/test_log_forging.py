@@ -56,8 +56,8 @@ KILLED = {
 def forgers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The connections that break the rule, of a killed broker for each case."""
     folder = tmp_path_factory.mktemp("killed")
-    for name, (pattern, wrapper, between) in KILLED.items():
-        line = wrap(request_header_struct_record(client_id="innocent"), pattern, wrapper)
+    for number, (name, (pattern, wrapper, between)) in enumerate(KILLED.items()):
+        line = wrap(request_header_struct_record(client_id="innocent", correlation_id=number), pattern, wrapper)
         torn = b"".join(line[:at] + between + line * 2 for at in range(60, line.find(b"totalTime"), 60))
         forger = request_header_struct_record(
             client_id=FORGED + "Completed request:x", connection="10.0.0.1:9092-10.0.0.9:4-0"
