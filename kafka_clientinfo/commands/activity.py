@@ -3,12 +3,22 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..config.owners import Owner, Owners
-from ..questions.activity import BY, CLIENT_KEY, TOP, Question, nothing, owners_of_clients, timeline, whole_buckets
+from ..questions.activity import (
+    BY,
+    CLIENT_KEY,
+    TOP,
+    Question,
+    logged_steps,
+    nothing,
+    owners_of_clients,
+    timeline,
+    whole_buckets,
+)
 from ..questions.filters import Scope, add_filters
 from ..questions.presenter import counted
 from ..questions.trust import info_logs, of_cluster
@@ -126,10 +136,17 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     if (steps := timeline(scope, most)) is None:
         return replace(table, columns=columns, rows=rows), sentences
     series, draw = question.over_time(scope, steps, limit), marks()
-    rows = [(*row, draw.line(series.get(row[: len(keys)]) or [0] * steps.count)) for row in rows]
+    logged, place = logged_steps(scope, steps), keys.index("cluster") if "cluster" in keys else None
+
+    def line(row: tuple[Any, ...]) -> str:
+        own = logged.get(None if place is None else row[place], set())
+        return draw.line(series.get(row[: len(keys)]) or [0] * steps.count, own)
+
+    rows = [(*row, line(row)) for row in rows]
     sentence = (
         f"Over time: requests; a character is {steps.words}, from {steps.start:%Y-%m-%d %H:%M} to "
-        f"{steps.end:%Y-%m-%d %H:%M} UTC; the highest is the most of its row, {draw.none} is none."
+        f"{steps.end:%Y-%m-%d %H:%M} UTC; the highest is the most of its row, {draw.none} is none, "
+        "and a blank that not all requests were logged."
     )
     whole = table.whole | {"over time"}
     return replace(table, columns=(*columns, "over_time"), rows=rows, whole=whole), [sentence, *sentences]
@@ -142,12 +159,17 @@ class Marks:
     none: str
     levels: str
 
-    def line(self, numbers: Sequence[int]) -> str:
-        """Return a character per number: the highest for the greatest number, whatever it is, and `none` for 0 only."""
+    def line(self, numbers: Sequence[int], logged: Collection[int] | None = None) -> str:
+        """Return a character per number: the highest for the greatest number, whatever it is, and `none` for 0 only.
+
+        `logged` are the places at which 0 is known to be none; elsewhere it is a blank. None stands for all.
+        """
         most = max(numbers, default=0)
         return "".join(
-            self.levels[-(-number * len(self.levels) // most) - 1] if number > 0 else self.none for number in numbers
-        )
+            self.levels[-(-number * len(self.levels) // most) - 1] if number > 0
+            else self.none if logged is None or place in logged else " "
+            for place, number in enumerate(numbers)
+        )  # fmt: skip
 
 
 BLOCKS = Marks("·", "▁▂▃▄▅▆▇█")

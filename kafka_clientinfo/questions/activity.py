@@ -39,6 +39,8 @@ _MOST_MINUTES = 1_440
 """The longest bucket that is divided into minutes: each is a row of VALUES."""
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
 """Minutes that a step of a timeline may last."""
+_SILENCE = timedelta(minutes=5)
+"""The silence after a request at DEBUG that shows no hole of the log, unless the setting coverage_gap_ms says otherwise."""
 _UNITS = ((10_080, "week"), (1_440, "day"), (60, "hour"), (1, "minute"))
 
 
@@ -204,6 +206,23 @@ def timeline(scope: Scope, most: int) -> Timeline | None:
         if count <= most:
             break
     return Timeline(datetime.fromtimestamp(begin * 60, UTC), width, count, in_minutes)
+
+
+def logged_steps(scope: Scope, steps: Timeline) -> dict[str | None, set[int]]:
+    """Return the steps in which any broker logged every request, by cluster, and under None those of any cluster.
+
+    In others, as while the logger was at INFO, a client without requests may have sent some.
+    """
+    runs = scope.tables.query(
+        "SELECT cluster, run.began_at, run.ended_at FROM (SELECT cluster, explode(debug_runs) AS run FROM {ingested_files}) AS f"
+    )
+    width, logged = timedelta(minutes=steps.minutes), dict[str | None, set[int]]()
+    for cluster, began, ended in runs:
+        first, last = ((at - steps.start) // width for at in (began, ended + _SILENCE))
+        inside = range(max(first, 0), min(last, steps.count - 1) + 1)
+        for name in (cluster, None):
+            logged.setdefault(name, set()).update(inside)
+    return logged
 
 
 def _numbers(source: str, scope: Scope, in_minutes: bool) -> str:

@@ -9,6 +9,7 @@ from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.connections.table import OF_CONNECTION
 from kafka_clientinfo.connections.violations import WHO
 from kafka_clientinfo.tables.spec import table_spec
+from tests.frames import at
 from tests.questions.activity_on_disk import WHO as WHO_ACTS
 from tests.questions.activity_on_disk import opened as opened_connections
 from tests.questions.activity_on_disk import sent
@@ -97,7 +98,10 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]], offers: Mapping[str, in
     tables |= {"client_inventory": list(inventory.values()), "upgrade_impact": list(impact.values())}
     tables["broker_api_versions"] = _offered(offers)
     clusters = sorted({"c", *(row["cluster"] for row in tables["connections"])})
-    tables["ingested_files"] = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in clusters]
+    whole = [{"began_at": at(-86_400), "ended_at": at(9 * 86_400)}]
+    tables["ingested_files"] = [
+        {"file_id": name, "cluster": name, "broker": "b", "path": "p", "debug_runs": whole} for name in clusters
+    ]
     return write_warehouse(root, tables)
 
 

@@ -55,3 +55,8 @@ def test_blocks_are_for_those_who_can_show_them(
         monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding, write=io.StringIO().write))
     assert marks() == expected
+
+
+def test_where_not_all_was_logged_nothing_is_a_blank_and_something_is_shown() -> None:
+    assert BLOCKS.line([0, 0, 3, 0], {0, 3}) == "· █·"
+    assert ASCII.line([0, 0, 3], set()) == "  @"

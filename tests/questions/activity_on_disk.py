@@ -59,6 +59,9 @@ def opened(number: int, client_id: str | None = "app", hour: int = 0, **given: A
 
 def activity(root: Path, rows: Iterable[Mapping[str, Any]], bucket_minutes: int | None = None, **tables: Any) -> Path:
     """Write a warehouse of these rows."""
-    ledger = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in ("c", "d")]
+    whole = [{"began_at": START, "ended_at": START + timedelta(days=9)}]
+    ledger = [
+        {"file_id": name, "cluster": name, "broker": "b", "path": "p", "debug_runs": whole} for name in ("c", "d")
+    ]
     written = {"client_activity": list(rows), "ingested_files": ledger, **tables}
     return write_warehouse(root, written, bucket_minutes=bucket_minutes)

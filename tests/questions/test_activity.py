@@ -344,3 +344,16 @@ def test_percentiles_lie_within_the_stated_bound_of_the_exact_ones(
                 true = exact[-(-percent * len(exact) // 100) - 1]
                 assert true <= value <= exact[-1]
                 assert value / 1.8 < true or value <= 0.1
+
+
+def test_steps_count_as_logged_while_a_broker_logged_every_request(tmp_path: Path) -> None:
+    """As long as the silence after a request shows no hole of the log; a step of which a part was logged counts."""
+
+    def file(cluster: str, *runs: tuple[float, float]) -> dict[str, Any]:
+        rows = [{"began_at": at(began * 60), "ended_at": at(ended * 60)} for began, ended in runs]
+        return {"file_id": cluster, "cluster": cluster, "broker": "b", "path": "p", "debug_runs": rows}
+
+    files = [file("c", (0, 1), (30, 31)), file("d", (50, 100))]
+    scope = Scope(LocalTables(warehouse(tmp_path / "w", [sent(1.0)], ingested_files=files)))
+    logged = activity.logged_steps(scope, steps(0, 10, 6, True))
+    assert logged == {"c": {0, 3}, "d": {5}, None: {0, 3, 5}}
