@@ -5,7 +5,7 @@
 SELECT cluster, principal, client_id, remote_host, day, probable_software_name
 FROM (
     SELECT cluster, principal, client_id, remote_host, timestamp_micros(day_no * 86400000000) AS day,
-           max(shown) AS probable_software_name, collect_list(others) AS others
+           max(shown) AS probable_software_name, collect_set(others) AS others
     FROM (
         SELECT cluster, principal, client_id, remote_host, CAST(floor(unix_micros(opened_at) / 864e8) AS BIGINT) AS day_no,
                probable_software_name AS shown,
