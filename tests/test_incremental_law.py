@@ -215,7 +215,14 @@ def rows_of(folder: Path, name: str) -> tuple[list[dict[str, Any]], list[dict[st
     reading = Reading([str(folder)], FIELD, with_servers=True)
     requests = [row for part in reading.parts() if part.kind == "request" for row in part.rows.to_pylist()]
     files = [file | {"broker": name, "file_id": f"{name} {file['file_id']}"} for file in reading.files]
-    return [row | {"broker": name, "file_id": f"{name} {row['file_id']}"} for row in requests], files
+    own = {"broker": name}
+    rows = [
+        row
+        | own
+        | {"file_id": f"{name} {row['file_id']}", "errors": None if row["errors"] is None else dict(row["errors"])}
+        for row in requests
+    ]
+    return rows, files
 
 
 def shown_at(file: dict[str, Any], moment: Any) -> dict[str, Any]:
