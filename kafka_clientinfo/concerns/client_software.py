@@ -235,7 +235,7 @@ def _probable_columns(is_unknown: Column) -> Columns:
     client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
     negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 
-    Most libraries can be pinned to old versions by a setting, and then send what others send. Of 1,041 clients that were
+    Most libraries can be pinned to old versions by a setting, and then send what others send. Of 1,298 programs that were
     driven for it, pinned and not, with four releases of Kafka, those were named wrong that send no ApiVersions, and of the
     others those that Java's client and kafka-go were taken for by versions alone. So a connection without ApiVersions names
     nobody. Java's client is named where it numbers a request before the connection's first one, as it does while it has no
