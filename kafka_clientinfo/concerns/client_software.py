@@ -235,11 +235,11 @@ def _probable_columns(is_unknown: Column) -> Columns:
     client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
     negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 
-    Most libraries can be pinned to old versions by a setting, and then send what others send. Of 1,298 programs that were
-    driven for it, pinned and not, with four releases of Kafka, those were named wrong that send no ApiVersions, and of the
-    others those that Java's client and kafka-go were taken for by versions alone. So a connection without ApiVersions names
-    nobody. Java's client is named where it numbers a request before the connection's first one, as it does while it has no
-    connection yet; kafka-go where ApiVersions is not the first request.
+    Most libraries can be pinned to old versions by a setting, and then send what others send. 1,298 programs, pinned and
+    not, were driven with four releases of Kafka; versions alone named the wrong library in two cases. First, if the program
+    sends no ApiVersions: such a connection names nobody. Second, if the answer was Java's client or kafka-go: so Java's
+    client is named only where it numbers a request before the connection's first one, as it does while it has no connection
+    yet, and kafka-go only where ApiVersions is not the first request.
 
     A client id that a program chooses by default (`PROGRAMS`) must not contradict.
 

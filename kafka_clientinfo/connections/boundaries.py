@@ -21,9 +21,10 @@ one id, in log order, are divided before every request that shows that a new con
 
 Software names are no evidence in a log that was evidently sampled or filtered: the request that changed the name may be
 missing. Silence is no evidence if the correlation id is the next one: no request is missing, so the connection stayed
-open and the broker's limit is higher than assumed. An id that does not name both ends (`logs.connection`) is never
-divided: its requests may take turns on several connections. Since 1.0 connection ids hold a counter and are hardly ever used
-again, so there any higher correlation id shows that the connection stayed open.
+open and the broker's limit is higher than assumed. Since 1.0 connection ids hold a counter and are hardly ever used again,
+so there any higher correlation id shows that the connection stayed open.
+
+An id that does not name both ends (`logs.connection`) is never divided: its requests may take turns on several connections.
 """
 
 from collections.abc import Callable, Mapping

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from ..logs.apis import TOPIC_APIS
 from ..logs.clock import LogClock
-from ..logs.connection import remote_end, told_apart
+from ..logs.connection import id_of_client, remote_end
 from ..logs.duplicates import MEMORY, DuplicateKey, RecentRequests
 from ..logs.framing import MAX_RECORD
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID, Times
@@ -55,8 +55,8 @@ from .arrow_schema import EVENT_SCHEMA, arrays_of
 Columns = dict[str, pa.Array]
 Prints = npt.NDArray[np.uint64]
 _TYPES = {field.name: field.type for field in EVENT_SCHEMA}
-_TELLING = ("connection_id", "client_id", "client_software_name", "client_software_version", "principal")
-"""What tells requests apart if their connection id does not name both ends; see `told_apart`."""
+_OF_CLIENT = ("connection_id", "client_id", "client_software_name", "client_software_version", "principal")
+"""Columns that go into the id of requests with a connection id that does not name both ends; see `id_of_client`."""
 _LONGEST_REQUEST = 10**12
 """Microseconds; a record with a longer time is not plain."""
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
@@ -282,17 +282,17 @@ class RequestRows:
 
 
 def _without_two_ends(columns: Columns, principal_patterns: tuple[str, ...]) -> Columns:
-    """Return the ids of requests with a connection id that does not name both ends (`told_apart`), and no duplicates of them.
+    """Return the ids of requests with a connection id that does not name both ends (`id_of_client`), and no duplicates of them.
 
     A duplicate is known by its connection, and theirs is not known.
     """
     is_masked = columns["remote_port"].is_null()
-    stated = (columns[name].filter(is_masked).to_pylist() for name in _TELLING)
+    stated = (columns[name].filter(is_masked).to_pylist() for name in _OF_CLIENT)
     known: dict[tuple[Any, ...], str] = {}
     ids = []
     for *texts, principal in zip(*stated, strict=True):
         one = (*texts, normal_principal(principal, principal_patterns))
-        ids.append(known.get(one) or known.setdefault(one, told_apart(*one)))
+        ids.append(known.get(one) or known.setdefault(one, id_of_client(*one)))
     return {
         "connection_id": pc.replace_with_mask(columns["connection_id"], is_masked, pa.array(ids, pa.string())),
         "is_duplicate": pc.and_(columns["is_duplicate"], pc.invert(is_masked)),

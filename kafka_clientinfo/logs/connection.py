@@ -2,7 +2,7 @@
 
 Services and shippers mask addresses with their ports, as Amazon MSK does: `INTERNAL_IP-INTERNAL_IP-5`,
 `INTERNAL_IP-192.0.2.1:33245-169`. Such an id names no two ends, and several connections may have it at a time, so it is
-no key. Their requests are kept apart by what the records state of the client (`told_apart`); which connections there
+no key. Their requests are kept apart by what the records state of the client (`id_of_client`); which connections there
 were, and what came first on them, is then not known.
 """
 
@@ -34,7 +34,7 @@ def remote_end(connection_id: str) -> tuple[str | None, int | None]:
     return (masked["host"] if masked else None), None
 
 
-def told_apart(
+def id_of_client(
     connection_id: str,
     client_id: str | None,
     software_name: str | None,

@@ -67,13 +67,9 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]], offers: Mapping[str, in
         who = {name: connection[name] for name in names}
         api = {"api_key": APIS[given["api"]], "api_name": given["api"], "api_version": given["version"]}
         of_connection = {name: connection[name] for name in OF_CONNECTION if name in connection}
-        tables["api_usage"].append(
-            key
-            | of_connection
-            | api
-            | {"requests": requests, "first_at": opened, "last_at": closed}
-            | {"info_only": given.get("info_only", False)}
-        )
+        counted = {"requests": requests, "first_at": opened, "last_at": closed}
+        counted["info_only"] = given.get("info_only", False)
+        tables["api_usage"].append(key | of_connection | api | counted)
         tables["connection_groups"] += [
             key | of_connection | {"group_id": group, "takes_part": True} for group in given.get("groups", ())
         ]
