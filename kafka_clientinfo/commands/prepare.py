@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(logs: Sequence[str], target: Path) -> None:
-    """Run what users run (a first run, one with new bytes, reports) in one session, whose JVM writes `target` when it ends."""
+    """Run what users run (a first run, one with new bytes, reports) in one session; its JVM writes `target` when it ends."""
     from .. import cli
 
     options = with_recording(dict(load_settings().spark), target)["spark.driver.extraJavaOptions"]

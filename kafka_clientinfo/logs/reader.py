@@ -41,7 +41,7 @@ START_WINDOW = 64 << 20
 """Bytes after which the search for the start of a record ends."""
 
 OPENING_BYTES = 4 << 10
-"""Bytes from the first record on by which logs with the same first record are told apart."""
+"""Bytes from the first record on that distinguish logs with the same first record."""
 
 _HEAD_BYTES = IDENTITY_BYTES + 4096
 _RESUME_BLOCK = RESUME_WINDOW + 1

@@ -143,7 +143,7 @@ def clients_by_verdict(scope: Scope, target: str) -> dict[str, int]:
 def barely_seen(scope: Scope, target: str) -> int:
     """Return how many of the clients that are fine were seen to ask for metadata and versions only.
 
-    What else they send is in no log that was read, as of programs that just began, or whose log was cut.
+    Other requests of theirs may be in no log that was read: a program had just begun, or its log was cut.
     """
     seen = f"SELECT {', '.join(CLIENT)} FROM judged GROUP BY {', '.join(CLIENT)} HAVING min(rank) = {FINE} "
     ((number,),) = scope.query(
