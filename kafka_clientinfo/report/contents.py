@@ -141,7 +141,7 @@ class _Contents:
         releases = declared("releases")
         for name, numbers in counts.items():
             releases.add(name, *numbers.values())
-        notes = [*filter(None, [unseen_starts(self.scope)]), *self.verdict.cannot_tell]
+        notes = [*_limits_of_fine(self.verdict), *filter(None, [unseen_starts(self.scope)]), *self.verdict.cannot_tell]
         if self.is_part:
             notes.append(
                 "The span chooses the clients that were seen in it; their numbers of requests per version are of all time."
@@ -262,6 +262,22 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
     table.choose = {"verdict": breaking} if by_word[breaking] else {}
     table.rows = [row for word, rows in by_word.items() for row in rows[: LIMIT if word == breaking else _NOT_BREAKING]]
     return table
+
+
+def _limits_of_fine(verdict: Impact) -> list[str]:
+    """Return sentences on clients that count as fine and may not be, as the log does not show all that they send."""
+    notes = []
+    if verdict.refused_already:
+        requests = counted(sum(row["requests"] for row in verdict.refused_already), "request")
+        notes.append(
+            f"Brokers refused {requests} in the last day of the logs already (view refused_requests). Clients from "
+            f"the same hosts that count as fine: {verdict.fine_beside_refused:,}."
+        )
+    if verdict.barely_seen:
+        notes.append(
+            f"Of the clients that are fine, {verdict.barely_seen:,} were seen with requests for metadata and versions only."
+        )
+    return notes
 
 
 def _within(scope: Scope, first: datetime, last: datetime) -> Buckets:
