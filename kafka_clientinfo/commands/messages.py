@@ -9,7 +9,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,12 @@ from ..questions.presenter import (
     explained,
     held_down_by,
     hosts,
+    is_known_by_behaviour,
     least_release,
+    may_be_held_down_by,
     probably,
-    settings_of_libraries,
     verdicts,
+    ways_of_libraries,
     who,
     why,
 )
@@ -247,12 +249,30 @@ def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
         "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
         f"versions that Kafka {target} accepts."
     )
-    return ["## What to do", lead, "\n".join(lines)] if lines else []
+    if not lines:
+        return []
+    has_unknown = any(_has_no_library(list(map(advised, own))) for own in by_client.values())
+    return ["## What to do", lead, "\n".join(lines), *(_any_library(target) if has_unknown else ())]
+
+
+def _has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:
+    return all(use["client_software_name"] == UNKNOWN and use["library"] is None for use in uses)
+
+
+def _any_library(target: str) -> list[str]:
+    """Return what to do for clients of each library, for those whose library is not known."""
+    ways = [
+        f"- If it is {_text(name)}: upgrade to {first} or later (newest: {newest})"
+        + (f"; if it is as new already, raise {_text(setting)}." if setting else ".")
+        for name, first, newest, setting in ways_of_libraries(target)
+    ]
+    return ["Where the library of a client is not known, ask which one its program uses:", "\n".join(ways)]
 
 
 def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
-    for text in dict.fromkeys(filter(None, map(probably, own_uses))):
-        yield f"it gives no name, and is {_text(text)} by how it behaves"
+    guesses = {text: is_known_by_behaviour(use) for use in own_uses if (text := probably(use))}
+    for text, is_by_behaviour in guesses.items():
+        yield f"it gives no name, and is {_text(text)}{' by how it behaves' if is_by_behaviour else ''}"
     uses = [advised(use) for use in own_uses]
     held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
     for library, use in held.items():
@@ -273,10 +293,12 @@ def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
         remarks = [remark, f"newest: {newest}" if newest != first_one else ""]
         in_parentheses = "; ".join(filter(None, remarks))
         more = f" ({_text(in_parentheses)})" if in_parentheses else ""
-        yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}"
+        setting = may_be_held_down_by(use)
+        pinned = f", or, if it is as new already, raise {_text(setting)}" if setting else ""
+        yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}{pinned}"
     rest = {use["api_name"]: None for use in uses if use["raise_setting"] is None and not use["upgrade_to"]}
-    if rest and all(use["client_software_name"] == UNKNOWN and use["library"] is None for use in uses):
-        yield f"if a setting holds the client's versions down, raise it ({markdown_text(settings_of_libraries())})"
+    if rest and _has_no_library(uses):
+        yield "which library it uses is not known: see below"
     for name in rest:
         yield f"send {name} in a version that Kafka {target} accepts: {_accepted(target, name)}"
 

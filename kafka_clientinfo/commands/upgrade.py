@@ -15,14 +15,13 @@ from ..questions.presenter import (
     counted,
     explained,
     hosts,
-    settings_of_libraries,
     verdicts,
+    ways_of_libraries,
     who,
     why,
 )
 from ..questions.topics import losses
-from ..releases.broker_releases import REFUSED, WORST_FIRST, release
-from ..releases.client_libraries import client_libraries
+from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .messages import TOKEN, Webhook, messages, send
@@ -217,16 +216,10 @@ def _title(result: Impact, verdict: str) -> str:
 
 
 def _first_releases(target: str) -> str:
-    """Return the first and the newest measured release of each library that works with the target, whatever it does.
-
-    It helps with clients that do not name their library.
-    """
-    fitting = ((library.name, library.fitting(release(target))) for library in client_libraries())
-    lines = [(name, measured[0].name, measured[-1].name) for name, measured in fitting if measured]
+    """Return what to do for clients that do not name their library, for each library that they may use."""
+    header = ("if it is", "upgrade to, or later", "newest", "or, if it is as new already, raise")
     title = f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried"
-    table = Table(title, ("library", "release or later", "newest"), lines)
-    pinned = f"  Or a setting holds its versions down, and is to be raised: {settings_of_libraries()}."
-    return "\n".join([table_text([table]), *(folded(text, hanging="") for text in (pinned, _BASELINE))])
+    return "\n".join([table_text([Table(title, header, ways_of_libraries(target))]), folded(_BASELINE, hanging="")])
 
 
 def _matrix(result: Impact) -> list[Table]:

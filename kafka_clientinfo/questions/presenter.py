@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import UNKNOWN
-from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, UNDECIDED
+from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, TOO_OLD, UNDECIDED, release
 from ..releases.client_libraries import client_libraries
 from ..tables.spec import ADVICE, CLIENT
 
@@ -72,13 +72,26 @@ def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
 def probably(use: Mapping[str, Any]) -> str:
     """Return what a refused client without a name probably is, as `probably sarama 1.19.0 to 1.30.1`; "" if not known.
 
+    How it behaves says it, else a client id that a library chooses by default.
+
     Args:
         use: a row of `Impact.rows`; one without the columns that `add_probable` adds has nothing probable.
     """
-    if use.get("probable_software_name") is None or use["verdict"] != REFUSED:
+    if use["verdict"] != REFUSED:
         return ""
+    if not is_known_by_behaviour(use):
+        return f"by its client id probably {use['library']}" if _is_known_by_id(use) else ""
     first, last = use["probable_versions_from"], use["probable_versions_to"]
     return f"probably {use['probable_software_name']} {first if first == last else f'{first} to {last}'}"
+
+
+def is_known_by_behaviour(use: Mapping[str, Any]) -> bool:
+    """Return whether a refused client has a probable library by how it behaves."""
+    return use.get("probable_software_name") is not None and use["verdict"] == REFUSED
+
+
+def _is_known_by_id(use: Mapping[str, Any]) -> bool:
+    return use["client_software_name"] == UNKNOWN and use["library"] is not None and not is_known_by_behaviour(use)
 
 
 def advised(use: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -87,7 +100,9 @@ def advised(use: Mapping[str, Any]) -> Mapping[str, Any]:
     A client id that a library chooses by default may say that the client's own release of that library is new enough; as
     it names one release, and how the client behaves only a range, that stays.
     """
-    if not probably(use) or (use["library"] == use["probable_library"] and use["raise_setting"] is not None):
+    if not is_known_by_behaviour(use) or (
+        use["library"] == use["probable_library"] and use["raise_setting"] is not None
+    ):
         return use
     return {**use, **{name: use[f"probable_{name}"] for name in ("library", *ADVICE)}}
 
@@ -103,18 +118,36 @@ def advice(use: Mapping[str, Any], target: str) -> str:
             that one first.
         target: the name of that release.
     """
-    return ": ".join(filter(None, (probably(use), _advice(advised(use), target))))
+    to_do = _advice(advised(use), target)
+    return ": ".join(filter(None, (probably(use), to_do)))
 
 
 def _advice(use: Mapping[str, Any], target: str) -> str:
-    if use["raise_setting"] is not None:
-        return f"raise {held_down_by(use)}; {use['library']} is new enough"
-    if use["upgrade_to"] is None:
+    if use["raise_setting"] is None and use["upgrade_to"] is None:
         return ""
+    library = "" if _is_known_by_id(use) else f"{use['library']} "  # named before
+    if use["raise_setting"] is not None:
+        return f"raise {held_down_by(use)}; {library or 'it '}is new enough"
     least, remark = least_release(use, target)
     brokers_first = f"; brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
     newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
-    return f"upgrade to {use['library']} {least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}"
+    pinned = f"; if it is as new already, raise {setting}" if (setting := may_be_held_down_by(use)) else ""
+    return f"upgrade to {library}{least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}{pinned}"
+
+
+def may_be_held_down_by(use: Mapping[str, Any]) -> str | None:
+    """Return the setting of a client's library that may hold its versions down; None if it has none, or can't be the reason.
+
+    A client whose release is known gets either an upgrade or the setting as its advice. One that is known by a client id
+    without a release may have any.
+    """
+    if not _is_known_by_id(use) or use["reason"] not in TOO_OLD:
+        return None
+    library = next((one for one in client_libraries() if one.name == use["library"]), None)
+    if library is None or library.client_ids is None:
+        return None
+    match = re.fullmatch(library.client_ids, use["client_id"] or "", re.DOTALL)
+    return None if match and any(match.groups()) else library.version_settings
 
 
 def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
@@ -151,10 +184,17 @@ def held_down_by(use: Mapping[str, Any]) -> str:
     return "what holds its versions down" if setting == UNKNOWN else setting
 
 
-def settings_of_libraries() -> str:
-    """Return the settings that hold the versions of clients down, each with its libraries, as one text."""
-    libraries: dict[str, list[str]] = {}
+def ways_of_libraries(target: str) -> list[tuple[str, str, str, str]]:
+    """Return what to do for clients of any measured library, if theirs is not known.
+
+    Returns:
+        For each library with a release that works with the target, whatever it does: its name, the first and the newest
+        such release, and the settings that hold versions down in a newer one, or "".
+    """
+    ways = []
     for library in client_libraries():
-        if library.version_settings is not None:
-            libraries.setdefault(library.version_settings, []).append(library.name)
-    return "; ".join(f"{' or '.join(names)}: {setting}" for setting, names in libraries.items())
+        if measured := library.fitting(release(target)):
+            way = {"library": library.name, "upgrade_to": measured[0].name, "upgrade_newest": measured[-1].name}
+            least, _ = least_release(way, target)
+            ways.append((library.name, least, measured[-1].name, library.version_settings or ""))
+    return ways

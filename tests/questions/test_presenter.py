@@ -4,8 +4,16 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.questions.presenter import advice, counted, identity, least_release, verdicts
+from kafka_clientinfo.questions.presenter import (
+    advice,
+    counted,
+    identity,
+    least_release,
+    verdicts,
+    ways_of_libraries,
+)
 from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
+from kafka_clientinfo.releases.client_libraries import client_libraries
 
 
 @pytest.mark.parametrize(
@@ -40,7 +48,12 @@ REMARK = "0.11.0.3 works as measured, but Kafka 4.0 supports 2.1 and later only,
 
 def use(library: str, first: str | None, newest: str | None, **given: Any) -> dict[str, Any]:
     columns = {"library": library, "upgrade_to": first, "upgrade_newest": newest}
-    return columns | {"upgrade_over": None, "raise_setting": None} | given
+    row = {"verdict": "refused", "reason": "below_range", "client_software_name": "stated", "client_id": "app"}
+    return row | columns | {"upgrade_over": None, "raise_setting": None} | given
+
+
+def by_id(library: str, client_id: str, **given: Any) -> dict[str, Any]:
+    return use(library, None, None, client_software_name="unknown", client_id=client_id) | given
 
 
 @pytest.mark.parametrize(
@@ -73,7 +86,35 @@ def test_java_clients_need_a_release_that_kafka_supports(
         ),
         (use("sarama", None, None, raise_setting="Config.Version"), "raise Config.Version; sarama is new enough"),
         (use("sarama", None, None), ""),
+        (
+            by_id("sarama", "sarama", upgrade_to="1.46", upgrade_newest="1.61.1"),
+            "by its client id probably sarama: upgrade to 1.46 or later; newest: 1.61.1; if it is as new already, raise "
+            "Config.Version, which many programs call version",
+        ),
+        (
+            by_id("sarama", "sarama", reason="removed", upgrade_to="1.46", upgrade_newest="1.46"),
+            "by its client id probably sarama: upgrade to 1.46 or later",
+        ),
+        (
+            by_id("kafkajs", "kafkajs", upgrade_to="2.0", upgrade_newest="2.0"),
+            "by its client id probably kafkajs: upgrade to 2.0 or later",
+        ),
+        (
+            by_id("kafka-python", "kafka-python-1.3.5", upgrade_to="2.1.5", upgrade_newest="2.1.5"),
+            "by its client id probably kafka-python: upgrade to 2.1.5 or later",
+        ),
+        (
+            by_id("kafka-python", "kafka-python-3.0", raise_setting="api_version"),
+            "by its client id probably kafka-python: raise api_version; it is new enough",
+        ),
     ],
 )
 def test_advice_names_one_minimum(row: dict[str, Any], text: str) -> None:
     assert advice(row, "4.0.1") == text
+
+
+def test_every_measured_library_has_a_way() -> None:
+    ways = {name: (least, newest, setting) for name, least, newest, setting in ways_of_libraries("4.0.1")}
+    assert ways[JAVA][0] == "2.1"
+    assert ways["kafka-python"][2] == "api_version"
+    assert ways.keys() == {library.name for library in client_libraries()}

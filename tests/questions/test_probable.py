@@ -55,6 +55,10 @@ class Case:
 NOTHING = (None, None, None)
 OLD_RDKAFKA = ("librdkafka", "0.11.0", "1.0.1")
 TO_BINDING = f"probably librdkafka 0.11.0 to 1.0.1: upgrade to {BINDING} 2.0.2 or later; newest: 2.16.1"
+BY_ITS_ID = (
+    "by its client id probably sarama: upgrade to 1.30.1 or later; newest: 1.61.1; if it is as new already, raise "
+    "Config.Version, which many programs call version"
+)
 CASES: dict[str, Case] = {
     "no connection shows a library": Case([unnamed(), unnamed()], NOTHING),
     "one connection": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
@@ -104,9 +108,7 @@ CASES: dict[str, Case] = {
     "what the client id says is replaced": Case(
         [unnamed(*OLD_RDKAFKA, advice=BY_ID)], OLD_RDKAFKA, {TO_BINDING}, "sarama"
     ),
-    "without a probable library it counts": Case(
-        [unnamed(advice=BY_ID)], NOTHING, {"upgrade to sarama 1.30.1 or later; newest: 1.61.1"}, "sarama "
-    ),
+    "without a probable library it counts": Case([unnamed(advice=BY_ID)], NOTHING, {BY_ITS_ID}, "sarama "),
     "the client id says that the same library is new enough": Case(
         [unnamed("sarama", "1.19.0", "1.61.1", **FETCH, advice=BY_ID | {"raise_setting": {TARGET: "by id"}})],
         ("sarama", "1.19.0", "1.61.1"),
