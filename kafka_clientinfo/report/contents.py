@@ -141,19 +141,26 @@ class _Contents:
         releases = declared("releases")
         for name, numbers in counts.items():
             releases.add(name, *numbers.values())
-        notes = [*_limits_of_fine(self.verdict), *filter(None, [unseen_starts(self.scope)]), *self.verdict.cannot_tell]
+        notes = [*filter(None, [unseen_starts(self.scope)]), *self.verdict.cannot_tell]
         if self.is_part:
             notes.append(
                 "The span chooses the clients that were seen in it; their numbers of requests per version are of all time."
             )
         label = "Clients by verdict for every release; the table below has the numbers"
         drawn = plots.stacked_by_release(counts, IN_WORDS, _COLOURS, self.target, label)
+        tables = [_who_breaks(self.verdict, self.inventory, self.owners)]
+        words = dict(IN_WORDS)
+        if limits := _limits_of_fine(self.verdict):
+            words[ACCEPTED] += " as far as seen"
+        if self.verdict.refused_already:
+            tables.insert(0, _refused(self.verdict))
         return self._section(
             "who_breaks",
-            _who_breaks(self.verdict, self.inventory, self.owners),
+            *tables,
             releases,
-            notes=notes,
-            figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in IN_WORDS.items()],
+            tables=[table.name for table in tables],
+            notes=[*limits, *notes],
+            figures=[(f"{self.verdict.clients[name]:,}", text) for name, text in words.items()],
             plots=[(releases.caption, drawn)],
         )
 
@@ -261,6 +268,18 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
     by_word = {word: [row for row in table.rows if row[0] == word] for word in IN_WORDS.values()}
     table.choose = {"verdict": breaking} if by_word[breaking] else {}
     table.rows = [row for word, rows in by_word.items() for row in rows[: LIMIT if word == breaking else _NOT_BREAKING]]
+    return table
+
+
+def _refused(verdict: Impact) -> Table:
+    """Return the table of what brokers refuse already, with the clients of the same hosts."""
+    table = declared("refused")
+    for row in verdict.refused_already[:LIMIT]:
+        table.add(
+            row["remote_host"], f"{row['api_name']} v{row['api_version']}", row["requests"],
+            int(row["last_at"].timestamp()) * 1_000_000, [identity(one) for one in row["client_ids"]], row["broker"], row["cluster"],
+        )  # fmt: skip
+    table.total = len(verdict.refused_already)
     return table
 
 
