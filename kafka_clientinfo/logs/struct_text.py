@@ -167,33 +167,43 @@ class _Reader:
             raise _NotAStruct
 
 
-def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | None:
-    """Convert a body in struct notation to JSON text.
+def struct_value(text: str, fields: tuple[FieldSpec, ...] | None) -> dict[str, Json] | None:
+    """Return the value of a body in struct notation, with Kafka's field names; None if it does not follow the notation.
 
     Args:
         text: the body with its outer braces.
         fields: its message schema's fields in wire order; None if the version has no schema.
-
-    Returns:
-        Compact JSON with Kafka's field names, or None if the text does not follow the notation.
     """
     reader = _Reader(text)
     try:
         value = reader.struct(fields, 0, True)
     except _NotAStruct:  # nesting is bounded
         return None
-    if reader.at != len(text):
-        return None
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if reader.at == len(text) else None
+
+
+def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | None:
+    """Return the `struct_value` as compact JSON text."""
+    value = struct_value(text, fields)
+    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def struct_body(text: bytes, key: int, version: int, kind: Literal["request", "response"]) -> str | None:
     """Return the JSON text of a control API's body in struct notation; None if it is absent or cannot be read."""
     if len(text) > MAX_BODY or not text.startswith(b"{"):
         return None
+    return (_cached_body if len(text) <= _CACHED_SIZE else _body)(text, key, version, kind)
+
+
+def _body(text: bytes, key: int, version: int, kind: Literal["request", "response"]) -> str | None:
     decoded, schema_fields = text.decode("utf-8", "replace"), _fields(key, version, kind)
     converted = struct_to_json(decoded, schema_fields)
     return struct_to_json(decoded, None) if converted is None and schema_fields is not None else converted
+
+
+_CACHED_SIZE = 16 << 10
+_cached_body = lru_cache(maxsize=256)(_body)
+"""Most bodies of control APIs are answers to ApiVersions, which are alike for all connections to a broker."""
 
 
 @lru_cache(maxsize=1024)

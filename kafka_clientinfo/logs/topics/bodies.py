@@ -13,7 +13,7 @@ from ...protocol import ApiKey
 from ..apis import TOPIC_OPERATIONS
 from ..generations.fields import INT16, INT32
 from ..json_bodies import json_object
-from ..struct_text import MAX_BODY, struct_to_json
+from ..struct_text import MAX_BODY, struct_value
 from .mentions import FINAL_EPOCH, NO_ID, NOTHING, FetchSession, Mentions, TopicUse, merged, of_one_name
 
 _LISTING = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS}
@@ -220,8 +220,7 @@ def _with_sizes(request: bytes) -> bytes:
 def _struct(body: bytes) -> Any:
     if len(body) > MAX_BODY or not body.startswith(b"{"):
         return None
-    text = struct_to_json(body.decode("utf-8", "replace"), None)
-    return None if text is None else json.loads(text)
+    return struct_value(body.decode("utf-8", "replace"), None)
 
 
 def name_text_mentions(key: int, body: bytes) -> Mentions:
