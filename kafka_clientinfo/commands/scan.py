@@ -217,7 +217,7 @@ class _Scan:
 
         Returns:
             The exit code: 3 if a client would break at --upgrade, 1 if a file was not read to its end or no file has a
-            record, else 0.
+            request, else 0.
         """
         self._tables.set_files(self._reading.files)
         self._tables.derive((*_ANSWERED_BY, *(["client_activity"] if self._arguments.activity else [])))
@@ -240,7 +240,7 @@ class _Scan:
         show(self._arguments, tables, document=document, text=lambda: self._text(answers, verdict))
         if self._refused or (verdict is not None and verdict.breaks):
             return WOULD_BREAK
-        return int(self._reading.is_incomplete or not any(report["records"] for report in self._reading.reports))
+        return int(self._reading.is_incomplete or not any(report["requests"] for report in self._reading.reports))
 
     def _of_log(self, limit: int) -> list[Table]:
         """Return the files that were read, and the answers about them."""
