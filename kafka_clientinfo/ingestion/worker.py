@@ -33,13 +33,14 @@ from ..errors import InputError
 from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events
 from ..logs.compression import CorruptFile
 from ..logs.content import opened
-from ..logs.framing import PlainSplitter, RawRecord, Splitter, receive_all
+from ..logs.framing import PlainSplitter, RawRecord
+from ..logs.line_records import Splitter, receive_all
 from ..logs.parser import Parser, ServerLogParser, guarded
 from ..logs.reader import RESUME_WINDOW, hash_bytes, head
 from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
-from ..logs.unwrapping import splitter_of
+from ..logs.splitters import splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows

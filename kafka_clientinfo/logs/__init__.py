@@ -4,10 +4,11 @@ for record in range_records(path, 0, None):
     event = parser.parse(record)
 """
 
-from .framing import RawRecord, split_records
+from .framing import RawRecord
 from .parser import Parser
 from .reader import range_records
 from .request_event import IgnoredRecord, RejectedRecord, RequestEvent
+from .splitters import split_records
 
 __all__ = [
     "IgnoredRecord",

@@ -24,14 +24,15 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from .broker_records import LOGIN, has_ended, has_whole_trace
-from .compression import CorruptFile
+from .heads import words_after
 from .json_run import JsonRun
 from .record_marks import (
     COMPLETED,
     HANDLING,
+    OWN_WORDS,
     PREFIX,
     PREFIX_LENGTH,
     TIME_LENGTH,
@@ -54,9 +55,6 @@ CLOSING = b"Closing socket for "
 """The beginning of a record with a stack trace that says why a request could not be read."""
 HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
 """The text after which a trace of `KafkaApis` names the connection."""
-OWN_WORDS = re.compile(
-    rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
-)
 FAILED_LOGIN = re.compile(LOGIN)
 _USUAL_JSON = tuple(words + b'{"' for words in USUAL_WORDS)
 
@@ -133,6 +131,9 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
     if HANDLING.match(data, prefix.end()):
         connection = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
         return connection is not None and is_finished(data, start, end)
+    if words := words_after(data, prefix):
+        is_json = data.startswith(COMPLETED + b'{"', words)
+        return is_json or not data.startswith(COMPLETED, words) or text_end(data, words, end) > 0
     return has_ended(data, start, end)
 
 
@@ -195,22 +196,31 @@ ENDED_SERVER_LOG = Framing(_starts_server_record, lambda data, start, end: True)
 """For a server.log that is no longer written, so that its last record is whole, stack trace included."""
 
 
+def _lines_of_others(data: bytes, has_ended: bool) -> int:
+    """Return where a record ends that is followed by requests in another layout, as after log4j was reconfigured; else 0.
+
+    A request in text is over only where it ends for the last time, as a client may have written all that stands before; so all
+    of it must be there (`has_ended`).
+    """
+    line_end = data.find(b"\n") + 1
+    if not 0 < line_end < len(data) or data.find(COMPLETED, line_end) < 0:
+        return 0
+    prefix = PREFIX.match(data)
+    if prefix is None or not data.startswith(COMPLETED, prefix.end()):
+        return 0
+    if data.startswith(b'{"', prefix.end() + len(COMPLETED)):
+        return line_end if ends_with_logger(data, 0, line_end) else 0
+    if not has_ended or is_finished(data, 0, len(data)):
+        return 0
+    end = data.rfind(b"\n", 0, len(data) - 1) + 1
+    while end > 0 and not is_finished(data, 0, end):
+        end = data.rfind(b"\n", 0, end - 1) + 1
+    return end
+
+
 def _inner_prefixes(data: bytes) -> int:
     """Return the number of lines after a record's first one that have a prefix."""
     return sum(1 for _ in _LINE_LIKE_A_START.finditer(data))
-
-
-class Splitter(Protocol):
-    """Splitter of a stream of byte blocks into records, in any layout; its caller takes all records after each call."""
-
-    def receive(self, block: bytes) -> None:
-        """Add the next bytes of the file."""
-
-    def end(self) -> None:
-        """Note that no bytes follow."""
-
-    def next_record(self) -> RawRecord | None:
-        """Return the next record; None if it needs more bytes, or if there is none."""
 
 
 class PlainSplitter:
@@ -222,8 +232,16 @@ class PlainSplitter:
         offset: the offset of the current record in the file.
     """
 
-    def __init__(self, offset: int = 0, framing: Framing = REQUEST_LOG, is_over: bool = False) -> None:
+    def __init__(
+        self,
+        offset: int = 0,
+        framing: Framing = REQUEST_LOG,
+        is_over: bool = False,
+        others: Callable[[int, bytes], Iterable[RawRecord]] | None = None,
+    ) -> None:
+        """Begin at an offset; `others` splits lines in another layout, which begin at an offset, into records."""
         self.offset = offset
+        self._others = others
         self._is_over = is_over
         self.buffer = b""
         self.start = 0
@@ -315,6 +333,9 @@ class PlainSplitter:
         starts: Sequence[int] = cuts(data) if self._framing.may_be_torn else ()
         if not finished and starts:
             starts = last_settled(data, starts)
+        has_others = self._others is not None and not (self._is_torn or self._truncated)
+        if has_others and (rest := _lines_of_others(data, finished)):
+            return self._with_others(data, rest, finished)
         if starts or self._is_torn:
             self._pieces.extend(self._inner_records(data, starts, finished))
             return self._pieces.popleft()
@@ -322,6 +343,16 @@ class PlainSplitter:
         self.offset += record.length
         self._truncated = self._forged = 0
         return record
+
+    def _with_others(self, data: bytes, rest: int, finished: bool) -> RawRecord:
+        """Return the record before `rest`, where lines in another layout begin, which become further records."""
+        assert self._others is not None
+        first = RawRecord(self.offset, data[:rest], rest, True, _inner_prefixes(data[:rest]))
+        others = self._others(self.offset + rest, data[rest:])
+        self._pieces.extend(record._replace(finished=finished or record.finished) for record in others)
+        self.offset += len(data)
+        self._forged = 0
+        return first
 
     def _inner_records(self, data: bytes, starts: Sequence[int], finished: bool) -> Iterator[RawRecord]:
         """Yield the records inside a torn one; all but the first begin at `starts`."""
@@ -354,41 +385,3 @@ class PlainSplitter:
         if not self._framing.may_be_torn:
             return self._framing.is_finished(data, 0, len(data))
         return not awaits_next(data) and self._framing.is_finished(data, max(cuts(data), default=0), len(data))
-
-
-def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:
-    """Pass blocks to the splitter, then the end; yield after each step, so that the caller takes records.
-
-    Raises:
-        CorruptFile: the stream's damage, after the end.
-    """
-    damage: CorruptFile | None = None
-    try:
-        for block in blocks:
-            splitter.receive(block)
-            yield
-    except CorruptFile as error:
-        damage = error
-    splitter.end()
-    yield
-    if damage is not None:
-        raise damage
-
-
-def all_records(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[RawRecord]:
-    """Yield the records of a stream of blocks in order; every byte is in exactly one.
-
-    Raises:
-        CorruptFile: after all records before the damage, including the one that it cuts off.
-    """
-    for _ in receive_all(splitter, blocks):
-        while (record := splitter.next_record()) is not None:
-            yield record
-
-
-def split_records(blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG) -> Iterator[RawRecord]:
-    """Yield the records of a stream of blocks in Kafka's own layout, which begins at `offset` in the decompressed file.
-
-    Bytes before the first prefix are a record of their own.
-    """
-    return all_records(PlainSplitter(offset, framing), blocks)

@@ -1,8 +1,9 @@
 """The layout of a request log: its wrapper and log4j pattern, detected from the file's first bytes.
 
-A file has one layout, which `detect` finds before records are read, so that a client's text is never taken for a
-wrapper. `framing.split_records` reads Kafka's own pattern in plain UTF-8, in several tasks if the file is large.
-`unwrapping` reads all other layouts line by line and gives records in Kafka's own pattern (`RawRecord.text`).
+A file has one wrapper and a main pattern, which `detect` finds before records are read, so that a client's text is never
+taken for a wrapper. `framing` reads Kafka's own pattern in plain UTF-8, in several tasks if the file is large. `unwrapping`
+reads all other layouts line by line and gives records in Kafka's own pattern (`RawRecord.text`). A request in another
+pattern than the file's is read as well (`starts`).
 
     pattern      | a line, as log4j patterns                                       | remarks
     -------------|-----------------------------------------------------------------|------------------------------------
@@ -13,8 +14,8 @@ wrapper. `framing.split_records` reads Kafka's own pattern in plain UTF-8, in se
     message      | `%m`                                                            | begins with a request log's own
                  |                                                                 | words; the wrapper has the time
     json         | one JSON event                                                  |
-    any          | any of these except `message`                                   | for a file that begins with other
-                 |                                                                 | programs' output only
+    any          | any other, and any of these                                     | a request's own words begin the
+                 |                                                                 | message, after a head with a time
 """
 
 import codecs
@@ -25,12 +26,22 @@ from functools import partial
 from typing import Literal, NamedTuple, cast
 
 from ..config.settings import check_layout
-from .framing import OWN_WORDS
-from .record_marks import LEVEL, PREFIX, TIME
+from .heads import has_undated_head, words_after
+from .record_marks import FILLER, LOGGER_END, OWN_WORDS, PREFIX
+from .starts import (
+    END_WINDOW,
+    STAMP,
+    STARTS,
+    Pattern,
+    logger_first_start,
+    message_start,
+    quoted_start,
+    split_logger,
+    stamped_start,
+)
 from .wrappers import Line, Unwrap, cri, docker, event, is_journal, is_syslog, journal, syslog
 
 Wrapper = Literal["none", "cri", "docker", "journal", "syslog"]
-Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 
 SAMPLE = 1 << 20
 """Bytes of a file's beginning in which the layout is detected if they hold no record."""
@@ -40,24 +51,16 @@ end with a logger."""
 _SAMPLE_LINES = 2000
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
-_STAMP = re.compile(
-    rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)"
-    rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
-)
-_LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
-_LONGEST_PLAIN = len("[2026-11-21 02:45:09,935123] DEBUG ")
-"""Bytes of the longest prefix without a thread; what seems to be a thread may hold another line's time."""
-_DAY = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:")
-_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\Z")
-_END_WINDOW = 700
 _BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
 """The end of a request that has no logger at its end."""
 _EXPORT = b"__CURSOR=s="
 """The beginning of every entry of `journalctl -o export`."""
+_PART_OF_DOCKER = 16_000
+"""Bytes; Docker cuts a line into parts of 16 KiB."""
+_FILLERS = (b"\0", b"\xef\xbb\xbf")
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 _CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
-REQUEST_LOGGER = b"kafka.request.logger"
 
 
 class Layout(NamedTuple):
@@ -97,7 +100,7 @@ class UnreadableForm(OSError):
 
 
 def check_form(sample: bytes) -> None:
-    """Refuse a log in UTF-16, and one that `journalctl -o export` wrote.
+    """Refuse a log in UTF-16, one that `journalctl -o export` wrote, and one without dates.
 
     Args:
         sample: the first bytes of its decompressed content.
@@ -107,117 +110,16 @@ def check_form(sample: bytes) -> None:
     """
     if sample.startswith(UTF_16_MARKS):
         raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
+    lines = [Line(line) for line in _lines(sample)]
+    if any(has_undated_head(line.text) for line in lines) and all(STARTS["any"](line) is None for line in lines):
+        raise UnreadableForm(
+            "its requests have no date; write one with each line (`%d{ISO8601}` in log4j's pattern), or keep the wrapper "
+            "that states the time"
+        )
     if sample.startswith(_EXPORT):
         raise UnreadableForm(
             "it has the form of `journalctl -o export`; export the journal with `journalctl --all -o json`"
         )
-
-
-class Start(NamedTuple):
-    """The start of a record.
-
-    Attributes:
-        stamp: time and level in Kafka's own pattern, followed by a blank.
-        message: the first line of the message; if `logger` is None, with everything after it on the line.
-        logger: the logger, if it does not follow the message; else None.
-        whole: whether no further line can belong to the record.
-        escaped: whether the file escapes line breaks in the message.
-    """
-
-    stamp: bytes
-    message: bytes
-    logger: bytes | None
-    whole: bool
-    escaped: bool = False
-
-
-def stamp(time: bytes, level: bytes) -> bytes:
-    """Return time and level in Kafka's own pattern, such as `[2026-11-21T02:45:09.935Z] DEBUG `."""
-    return b"[" + time + b"] " + level + b" "
-
-
-def stamped_start(line: Line) -> Start | None:
-    """Return the start of a record that begins with time and level; None if the line has none."""
-    head = _STAMP.match(line.text)
-    if head is None:
-        return None
-    end = head.end()
-    if end > _LONGEST_PLAIN and _holds_time(line.text, head.end(1), end):
-        return None
-    return Start(_stamp_of(head), line.text[end:], None, False)
-
-
-def logger_first_start(line: Line) -> Start | None:
-    """Return the start of a record that begins with time, level and logger; None if the line has none."""
-    head = _STAMP.match(line.text)
-    logger = None if head is None else _LOGGER_FIRST.match(line.text, head.end())
-    if head is None or logger is None or _holds_time(line.text, head.end(1), logger.start(1)):
-        return None
-    return Start(_stamp_of(head), line.text[logger.end() :], logger[1], False)
-
-
-def _holds_time(text: bytes, start: int, end: int) -> bool:
-    """Return whether the apparent thread holds another line's time, which shows a torn first head."""
-    return text.find(b":", start, end) >= 0 and _DAY.search(text, start, end) is not None
-
-
-def _stamp_of(head: re.Match[bytes]) -> bytes:
-    return stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
-
-
-def message_start(line: Line) -> Start | None:
-    """Return the start of a record without a time, which begins with a request log's own words.
-
-    Without a level, a request of a deprecated version counts as INFO, and all others as DEBUG, as brokers log them.
-    """
-    if line.time is None or OWN_WORDS.match(line.text) is None:
-        return None
-    deprecated = b'"requestApiVersionDeprecated":true' in line.text
-    return Start(stamp(line.time, line.level or (b"INFO" if deprecated else b"DEBUG")), line.text, None, False)
-
-
-def json_start(line: Line) -> Start | None:
-    """Return the start in a JSON event: from its message if that has time and level, else from its fields."""
-    logged = event(line.text)
-    if logged is None:
-        return None
-    inner = None if logged.text.startswith(b"{") else any_start(Line(logged.text.rstrip(b"\r\n")))
-    if inner is not None:
-        return inner._replace(whole=True)
-    time = logged.time or line.time
-    if time is None:
-        return None
-    return Start(stamp(time, logged.level or b"DEBUG"), logged.text, logged.logger or REQUEST_LOGGER, True, True)
-
-
-def any_start(line: Line) -> Start | None:
-    """Return the start of a record in any pattern that states its time."""
-    if line.text.startswith(b"{"):
-        return json_start(line)
-    first = logger_first_start(line)
-    return first if first is not None and OWN_WORDS.match(first.message) else stamped_start(line)
-
-
-STARTS: dict[Pattern, Callable[[Line], Start | None]] = {
-    "kafka": stamped_start,
-    "stamped": stamped_start,
-    "logger_first": logger_first_start,
-    "message": message_start,
-    "json": json_start,
-    "any": any_start,
-}
-
-
-def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
-    """Return message and logger of `MESSAGE (LOGGER)` or `MESSAGE (LOGGER) [THREAD]`; the rightmost logger counts."""
-    last = None
-    text = text.rstrip(b"\r\n")
-    at = len(text) - _END_WINDOW
-    while (end := _END.search(text, at)) is not None:
-        last, at = end, end.start(1)
-    if last is None:
-        return text, None
-    return text[: last.start()].rstrip(b" "), last[1]
 
 
 def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
@@ -268,7 +170,9 @@ def is_enough(sample: bytes) -> bool:
 
 def _begins_record(line: Line) -> bool:
     text = line.text
-    return bool(_STAMP.match(text) or OWN_WORDS.match(text) or (text.startswith(b"{") and _REQUEST.search(text)))
+    if STAMP.match(text) or OWN_WORDS.match(text) or (text.startswith(b"{") and _REQUEST.search(text)):
+        return True
+    return message_start(line) is not None or quoted_start(line) is not None
 
 
 def _lines(sample: bytes) -> list[bytes]:
@@ -289,14 +193,21 @@ _WRAPPED: tuple[tuple[Wrapper, Callable[[bytes], object]], ...] = (
 def _wrapper(lines: list[bytes]) -> Wrapper:
     """Return the wrapper of the first line that is a record or has a wrapper; clients' texts only come later."""
     for line in lines:
-        if _STAMP.match(line) is not None:
+        if STAMP.match(line) is not None:
             return "none"
         for wrapper, is_wrapped in _WRAPPED:
+            if wrapper == "docker" and _has_parts_only(lines):
+                continue  # fluent-bit writes lines without their ends, and without a mark that says of parts
             if is_wrapped(line):  # the torn head of a CRI line is like that of syslog
                 return "cri" if wrapper == "syslog" and any(map(cri, lines)) else wrapper
         if event(line) is not None:
             return "none"
     return "none"
+
+
+def _has_parts_only(lines: list[bytes]) -> bool:
+    parts = [part for line in lines if (part := docker(line)) is not None]
+    return bool(parts) and not any(part.whole or len(part.text) >= _PART_OF_DOCKER for part in parts)
 
 
 def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
@@ -306,6 +217,14 @@ def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
     for line in map(unwrap, lines):
         if line is None:
             continue
+        if (
+            line.whole
+            and line.stream not in parts
+            and not line.text.startswith(_FILLERS)
+            and not line.text.endswith(b"\r")
+        ):
+            whole_lines.append(line)
+            continue
         parts.setdefault(line.stream, []).append(line)
         if line.whole:
             whole_lines.append(_joined(parts.pop(line.stream)))
@@ -313,15 +232,19 @@ def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
 
 
 def _joined(parts: list[Line]) -> Line:
-    return parts[-1]._replace(text=b"".join(part.text.removesuffix(b"\r") for part in parts))
+    text = b"".join(part.text.removesuffix(b"\r") for part in parts)
+    filler = FILLER.match(text)
+    return parts[-1]._replace(text=text[filler.end() if filler else 0 :])
 
 
 def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
     for line in lines:
-        if _STAMP.match(line.text):
+        if STAMP.match(line.text):
             return _stamped_pattern(line, lines, wrapper)
         if wrapper != "none" and OWN_WORDS.match(line.text):
             return "message"
+        if message_start(line) is not None or quoted_start(line) is not None:
+            return "any"
         if line.text.startswith(b"{") and (event(line.text) or (not line.whole and _CUT_EVENT.search(line.text))):
             return "json"
     if wrapper != "none":
@@ -336,7 +259,10 @@ def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern
         return "kafka"
     # A request log's own words begin the message in one of the patterns, but not in a torn line.
     starts = ((one, start(one)) for one in lines for start in (stamped_start, logger_first_start))
-    line = next((one for one, start in starts if start is not None and OWN_WORDS.match(start.message)), line)
+    known = next((one for one, start in starts if start is not None and OWN_WORDS.match(start.message)), None)
+    if known is None and any(message_start(one) is not None for one in lines):
+        return "any"
+    line = known or line
     first = logger_first_start(line)
     # A message of another logger may hold ` - ` as well; then its logger stands at the end.
     is_first = first is not None and (OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
@@ -345,11 +271,15 @@ def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern
 
 def _is_kafka(lines: list[Line]) -> bool:
     """Return whether lines are in Kafka's own pattern, with bracketed times and ending with a logger, not a thread."""
-    if not any(PREFIX.match(line.text) for line in lines):
+    prefixes = [(prefix, line.text) for line in lines if (prefix := PREFIX.match(line.text))]
+    if not prefixes or next(
+        (words_after(text, prefix) > prefix.end() for prefix, text in prefixes if words_after(text, prefix)), False
+    ):
         return False
     ended = [line for line in _possible_ends(lines) if split_logger(line.text)[1] is not None]
-    threads = sum(1 for line in ended if line.text.endswith(b"]"))
-    return _logger_ends(lines) and 2 * threads <= len(ended)
+    # A thread, or a number of a line in `(logger:249)`.
+    others = sum(1 for line in ended if LOGGER_END.search(line.text, len(line.text) - END_WINDOW) is None)
+    return _logger_ends(lines) and 2 * others <= len(ended)
 
 
 def _possible_ends(lines: list[Line]) -> list[Line]:
@@ -371,5 +301,5 @@ def _logger_ends(lines: list[Line]) -> bool:
     """
     lines = _possible_ends(lines)
     ends = [split_logger(line.text)[1] is not None for line in lines]
-    bare = [_BARE_END.search(line.text[-_END_WINDOW:]) is not None for line in lines]
+    bare = [_BARE_END.search(line.text[-END_WINDOW:]) is not None for line in lines]
     return sum(ends) >= sum(is_bare and not end for is_bare, end in zip(bare, ends, strict=True))

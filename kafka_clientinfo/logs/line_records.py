@@ -9,13 +9,15 @@ are a torn record.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Protocol
 
 from . import framing
-from .framing import CLOSING, FAILED_LOGIN, HANDLING_END
-from .layouts import REQUEST_LOGGER, Start, split_logger
+from .compression import CorruptFile
+from .framing import CLOSING, FAILED_LOGIN, HANDLING_END, RawRecord
 from .record_marks import COMPLETED, HANDLING, JSON_START
+from .starts import REQUEST_LOGGER, Start, split_logger
 from .tearing import TEXT_STARTS, may_follow
 from .wrappers import LONGEST_HEAD, Line
 
@@ -35,6 +37,49 @@ _MOST_OBJECTS = 16
 """Beginnings of objects in JSON that are tried in a torn line."""
 _HEADS = frozenset(b"[<{0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """The first bytes of lines in all layouts: a bracket, a priority, an object, a year or a month."""
+
+
+class Splitter(Protocol):
+    """Splitter of a stream of byte blocks into records, in any layout; its caller takes all records after each call."""
+
+    def receive(self, block: bytes) -> None:
+        """Add the next bytes of the file."""
+
+    def end(self) -> None:
+        """Note that no bytes follow."""
+
+    def next_record(self) -> RawRecord | None:
+        """Return the next record; None if it needs more bytes, or if there is none."""
+
+
+def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:
+    """Pass blocks to the splitter, then the end; yield after each step, so that the caller takes records.
+
+    Raises:
+        CorruptFile: the stream's damage, after the end.
+    """
+    damage: CorruptFile | None = None
+    try:
+        for block in blocks:
+            splitter.receive(block)
+            yield
+    except CorruptFile as error:
+        damage = error
+    splitter.end()
+    yield
+    if damage is not None:
+        raise damage
+
+
+def all_records(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[RawRecord]:
+    """Yield the records of a stream of blocks in order; every byte is in exactly one.
+
+    Raises:
+        CorruptFile: after all records before the damage, including the one that it cuts off.
+    """
+    for _ in receive_all(splitter, blocks):
+        while (record := splitter.next_record()) is not None:
+            yield record
 
 
 class PhysicalLines:

@@ -24,6 +24,7 @@ from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
+from .heads import words_after
 from .record_marks import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, PREFIX, TOTAL_TIME, prefix_of, strip_logger
 from .request_event import (
     RAW_LIMIT,
@@ -103,14 +104,15 @@ class Parser:
             return self._without_prefix(record, data)
         if record.torn:
             return _torn(record)
-        if not data.startswith(COMPLETED, prefix.end()):
+        words = prefix.end() if data.startswith(COMPLETED, prefix.end()) else words_after(data, prefix)
+        if not data.startswith(COMPLETED, words or len(data)):
             return self._of_another_kind(record, data, prefix)
         if len(record.data) < record.length or len(data) > MAX_RECORD:
             return _rejected(record, "oversized", f"{record.length} bytes, at most {MAX_RECORD} are read")
         if not record.finished:
             return _rejected(record, "unfinished", "the file ends inside this record")
         try:
-            return self._request(record, data, prefix)
+            return self._request(record, data, prefix, words)
         except MalformedRecord as error:
             return _rejected(record, error.reason, error.detail)
         except ValueError as error:  # a 31st of February
@@ -138,22 +140,27 @@ class Parser:
 
     def _of_another_kind(
         self, record: RawRecord, data: bytes, prefix: re.Match[bytes]
-    ) -> FailedRequest | IgnoredRecord:
+    ) -> FailedRequest | IgnoredRecord | RejectedRecord:
         for pattern, kind in _OTHER_KINDS:
             if pattern.match(data, prefix.end()):
                 return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())
-        if logger is None or _REQUEST_LOGGER.fullmatch(logger[1]):
+        is_ours = logger is None or _REQUEST_LOGGER.fullmatch(logger[1]) is not None
+        failed = None if is_ours else failed_request(record.offset, data, prefix, self.clock, record.escaped)
+        if failed is None and COMPLETED in data:
+            return _rejected(
+                record, "malformed_header", "`Completed request:` after words that are no head of a request"
+            )
+        if is_ours:
             return IgnoredRecord(record.offset, "other")
-        failed = failed_request(record.offset, data, prefix, self.clock, record.escaped)
         return failed or IgnoredRecord(record.offset, "other_logger", broker_event(data, prefix, self.clock))
 
-    def _request(self, record: RawRecord, data: bytes, prefix: re.Match[bytes]) -> RequestEvent:
+    def _request(self, record: RawRecord, data: bytes, prefix: re.Match[bytes], words: int) -> RequestEvent:
         message = strip_logger(data)
         if message is None:
             raise MalformedRecord("unfinished", "no ` (logger)` at the record's end")
-        message = message[prefix.end() + len(COMPLETED) :]
+        message = message[words + len(COMPLETED) :]
         if message.startswith(b'{"') and (b"\n" in message or holds_json_start(message)):
             raise MalformedRecord("malformed_json", "two records ran into one, or a line break is raw: it is damaged")
         for start, read in _GENERATIONS:

@@ -28,7 +28,7 @@ from .content import RawBytes as RawBytes
 from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, is_sure_end
 from .layouts import KAFKA, Layout, check_form, detect, is_enough
 from .record_marks import LINE_WITH_PREFIX, PREFIX
-from .unwrapping import layout_records
+from .splitters import layout_records
 
 FIRST_BLOCK = 64 << 10
 RESUME_WINDOW = 64 << 10
@@ -163,7 +163,8 @@ def head(
             sample, blocks = _begin(blocks, is_known)
             check_form(sample)
             if not is_known:
-                layout = detect(sample, name, latest)
+                beginning = sample[:FIRST_BLOCK]  # of a compressed file the sample is larger
+                layout = detect(beginning if is_enough(beginning) else sample, name, latest)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
             first, first_offset, first_time, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
             if first is not None:

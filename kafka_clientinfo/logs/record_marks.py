@@ -13,6 +13,10 @@ LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
 LOGGER_WINDOW = 300
 _USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
 COMPLETED = b"Completed request:"
+OWN_WORDS = re.compile(
+    rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
+)
+"""With these words a message of the request logger begins."""
 TIME_LENGTH = len("[2026-11-21 02:45:09,935")
 """Bytes of `[` and a time with milliseconds, as Kafka writes it by default."""
 USUAL_WORDS = tuple(b"] %b " % level + COMPLETED for level in (b"DEBUG", b"TRACE", b"INFO"))
@@ -25,16 +29,16 @@ HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHea
 """The beginning of `KafkaApis`' trace of a request; the trace holds the client's texts raw in every release."""
 
 _BOM = b"\xef\xbb\xbf"
-_FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
+FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
 """Bytes that can precede a record: a byte order mark, and the zeros that a truncated file or a power failure leaves."""
-LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + _FILLER.pattern + rb"(?=" + PREFIX.pattern + rb")")
+LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + FILLER.pattern + rb"(?=" + PREFIX.pattern + rb")")
 """The filler at the beginning of a line with a prefix; the match ends where the prefix begins."""
 
 
 def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
     """Return the prefix of the record that begins at `start`, after filler if there is any; None if it has no prefix."""
     prefix = PREFIX.match(data, start)
-    return prefix or PREFIX.match(data, _FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
+    return prefix or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
 
 
 def before_filler(data: bytes, start: int) -> int:

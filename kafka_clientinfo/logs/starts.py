@@ -1,0 +1,211 @@
+"""Where a record starts on a line, in each log4j pattern, and where its logger stands at the end.
+
+A pattern reads its own records, and requests in any other one too (see `heads`), as log4j may have been reconfigured, or two
+programs may write one file. A client's text never comes in by this: in JSON it holds no line break, and in text a line
+inside an open record is not tried.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from json import JSONDecoder
+from typing import Literal, NamedTuple
+
+from .heads import COLOURS_AT_END, LONGEST, head_of, may_follow, time_in
+from .record_marks import COMPLETED, LEVEL, OWN_WORDS, TIME
+from .wrappers import Line, event
+
+Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
+STAMP = re.compile(
+    rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)"
+    rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
+)
+_LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
+_LONGEST_PLAIN = len("[2026-11-21 02:45:09,935123] DEBUG ")
+"""Bytes of the longest prefix without a thread; what seems to be a thread may hold another line's time."""
+_DAY = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:")
+_END = re.compile(
+    rb"\(([A-Za-z_][\w.$]{0,255})(?::(?<!\.java:)(?<!\.scala:)(?:\d{1,7}|\?))?\)(?: \[[^\r\n]{1,300}\])?\Z"
+)
+"""A logger, perhaps with the number of a line, which in a stack trace is that of a file."""
+_PIPED_END = re.compile(rb" ?\| ?([A-Za-z_][\w.$]{0,255})(?: ?\|)?(?: \([\w.$]{1,255}(?::\d{1,7})?\))?\Z")
+"""A logger between pipes, perhaps with the place in the source, as `| kafka.request.logger (Logging.scala:62)`."""
+_CSV = re.compile(rb'(?:[^"\r\n]{0,255},)?"')
+"""The beginning of a line in CSV up to its first field in quotes."""
+END_WINDOW = 700
+REQUEST_LOGGER = b"kafka.request.logger"
+_JSON_REQUEST = COMPLETED + b'{"'
+
+
+class Start(NamedTuple):
+    """The start of a record.
+
+    Attributes:
+        stamp: time and level in Kafka's own pattern, followed by a blank.
+        message: the first line of the message; if `logger` is None, with everything after it on the line.
+        logger: the logger, if it does not follow the message; else None.
+        whole: whether no further line can belong to the record.
+        escaped: whether the file escapes line breaks in the message.
+    """
+
+    stamp: bytes
+    message: bytes
+    logger: bytes | None
+    whole: bool
+    escaped: bool = False
+
+
+def stamp(time: bytes, level: bytes) -> bytes:
+    """Return time and level in Kafka's own pattern, such as `[2026-11-21T02:45:09.935Z] DEBUG `."""
+    return b"[" + time + b"] " + level + b" "
+
+
+def stamped_start(line: Line) -> Start | None:
+    """Return the start of a record that begins with time and level; None if the line has none."""
+    head = STAMP.match(line.text)
+    if head is None:
+        return None
+    end = head.end()
+    if end > _LONGEST_PLAIN and _holds_time(line.text, head.end(1), end):
+        return None
+    return Start(_stamp_of(head), line.text[end:], None, False)
+
+
+def logger_first_start(line: Line) -> Start | None:
+    """Return the start of a record that begins with time, level and logger; None if the line has none."""
+    head = STAMP.match(line.text)
+    logger = None if head is None else _LOGGER_FIRST.match(line.text, head.end())
+    if head is None or logger is None or _holds_time(line.text, head.end(1), logger.start(1)):
+        return None
+    return Start(_stamp_of(head), line.text[logger.end() :], logger[1], False)
+
+
+def _holds_time(text: bytes, start: int, end: int) -> bool:
+    """Return whether the apparent thread holds another line's time, which shows a torn first head."""
+    return text.find(b":", start, end) >= 0 and _DAY.search(text, start, end) is not None
+
+
+def _stamp_of(head: re.Match[bytes]) -> bytes:
+    return stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
+
+
+def message_start(line: Line) -> Start | None:
+    """Return the start of a record that begins with a request log's own words, after a head in any pattern (see `heads`).
+
+    The head's time counts, else the line's. Without a level, a request of a deprecated version counts as INFO, and all
+    others as DEBUG, as brokers log them.
+    """
+    head = head_of(line.text, line.time is not None)
+    if head is None:
+        return None
+    words, time, level = head
+    deprecated = b'"requestApiVersionDeprecated":true' in line.text
+    level = level or line.level or (b"INFO" if deprecated else b"DEBUG")
+    message = COLOURS_AT_END.sub(b"", line.text[words:], 1)
+    own = stamp(time or line.time or b"", level)
+    if message.startswith(_JSON_REQUEST):
+        end = message.rfind(b"}") + 1
+        is_cut = end == 0 or not may_follow(message[end:])
+        return Start(own, message if is_cut else message[:end], REQUEST_LOGGER, True)
+    return Start(own, message, None, False)
+
+
+def bare_start(line: Line) -> Start | None:
+    """Return the start of a record that begins with a request log's own words, on a line whose time is known."""
+    return message_start(line) if line.time is not None and OWN_WORDS.match(line.text) else None
+
+
+def quoted_start(line: Line) -> Start | None:
+    r"""Return the start in a line that quotes the message: an event after a head, CSV (`""`), or `msg="…\"…"`."""
+    text = line.text
+    words = OWN_WORDS.search(text, 0, 4 * LONGEST)
+    if words is None or text.startswith(b"{") or text.find(b'"', 0, words.start()) < 0:
+        return None
+    begin = text.find(b'{"', 0, LONGEST)
+    if 0 < begin < words.start() and (start := json_start(line._replace(text=text[begin:]))) is not None:
+        return start
+    if b'""' not in text:
+        at = text.rfind(b'"', 0, words.start())
+        with suppress(ValueError):
+            message, _ = JSONDecoder().raw_decode(text[at:].decode("utf-8", "surrogateescape"))
+            return _quoted(line, [text[:at].replace(b'"', b" ").decode("utf-8", "surrogateescape"), message])
+    if _CSV.match(text, 0, words.start()) is None:
+        return None
+    with suppress(csv.Error, StopIteration):
+        return _quoted(line, next(csv.reader([text.decode("utf-8", "surrogateescape")], strict=True)))
+    return None
+
+
+def _quoted(line: Line, fields: Sequence[str]) -> Start | None:
+    """Return the start of the record that one of the fields of a line holds; the others may have its time and level."""
+    times = [time for one in fields if (time := time_in(one[:LONGEST].encode("utf-8", "replace")))]
+    for message in fields:
+        inner = line._replace(text=message.encode("utf-8", "surrogateescape"), time=times[0] if times else line.time)
+        if (start := message_start(inner)) is not None:
+            return start._replace(whole=True, escaped=True)
+    return None
+
+
+def json_start(line: Line) -> Start | None:
+    """Return the start in a JSON event: from its message if that has time and level, else from its fields."""
+    logged = event(line.text)
+    if logged is None:
+        return None
+    time = logged.time or line.time
+    text = logged.text.rstrip(b"\r\n")
+    inner = STARTS["any"](Line(text, time=time if text.startswith(b"{") else None))
+    if inner is not None and (OWN_WORDS.match(inner.message) or not text.startswith(b"{")):
+        return inner._replace(whole=True)
+    if time is None:
+        return None
+    return Start(stamp(time, logged.level or b"DEBUG"), logged.text, logged.logger or REQUEST_LOGGER, True, True)
+
+
+def any_start(line: Line) -> Start | None:
+    """Return the start of a record in any pattern that states its time."""
+    if line.text.startswith(b"{"):
+        return json_start(line)
+    first = logger_first_start(line)
+    return first if first is not None and OWN_WORDS.match(first.message) else stamped_start(line)
+
+
+def _or_found(start: Callable[[Line], Start | None]) -> Callable[[Line], Start | None]:
+    """Return the function for one pattern that reads requests in any other one, too: log4j may have been reconfigured."""
+
+    def found(line: Line) -> Start | None:
+        own = start(line)
+        if own is not None and OWN_WORDS.match(own.message):
+            return own
+        if (any_head := message_start(line) or own) is not None:
+            return any_head
+        return json_start(line) if line.text.startswith(b"{") else quoted_start(line)
+
+    return found
+
+
+EXACT_STARTS: dict[Pattern, Callable[[Line], Start | None]] = {
+    "kafka": stamped_start,
+    "stamped": stamped_start,
+    "logger_first": logger_first_start,
+    "message": bare_start,
+    "json": json_start,
+    "any": any_start,
+}
+"""For each pattern, the function that returns the start of a record on a line."""
+STARTS = {pattern: _or_found(start) for pattern, start in EXACT_STARTS.items()}
+"""The same functions, which also read requests in other patterns."""
+
+
+def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
+    """Return message and logger of `MESSAGE (LOGGER)` or `MESSAGE (LOGGER) [THREAD]`; the rightmost logger counts."""
+    last = None
+    text = text.rstrip(b"\r\n")
+    at = len(text) - END_WINDOW
+    while (end := _END.search(text, at)) is not None:
+        last, at = end, end.start(1)
+    if last is None:
+        last = _PIPED_END.search(text, max(0, len(text) - END_WINDOW))
+    if last is None:
+        return text, None
+    return text[: last.start()].rstrip(b" "), last[1]

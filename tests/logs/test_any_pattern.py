@@ -1,0 +1,241 @@
+"""A request is found in whatever pattern a log has, as its own words begin the message; and what is not read is rejected."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord, RequestEvent
+from kafka_clientinfo.logs.heads import time_in
+from kafka_clientinfo.logs.layouts import UnreadableForm, check_form
+from kafka_clientinfo.logs.reader import head
+from tests.amounts import one_in, places
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, requests
+from tests.logs.laid_out import comparable, events
+
+MESSAGE = re.compile(r"\[([\d-]+) ([\d:]+),(\d+)\] (\w+) (.*) \(kafka\.request\.logger\)")
+Write = Callable[[str, str, str, str, str], str]
+"""Writes a line from its day, time, milliseconds, level and message."""
+THREAD = "data-plane-kafka-network-thread-0-ListenerName(PLAIN-9092)-PLAINTEXT-1"
+
+
+def kafka(day: str, time: str, ms: str, level: str, message: str) -> str:
+    return f"[{day} {time},{ms}] {level} {message} (kafka.request.logger)"
+
+
+def epoch(day: str, time: str, ms: str) -> int:
+    return round(datetime.fromisoformat(f"{day}T{time}+00:00").timestamp()) * 1000 + int(ms)
+
+
+def in_json(key: str, is_line: bool) -> Write:
+    def write(day: str, time: str, ms: str, level: str, message: str) -> str:
+        text = kafka(day, time, ms, level, message) if is_line else message
+        return json.dumps({"timestamp": f"{day}T{time}.{ms}Z", "level": level, key: text})
+
+    return write
+
+
+def csv_of(*fields: str) -> str:
+    return ",".join('"' + field.replace('"', '""') + '"' for field in fields)
+
+
+def month(day: str) -> str:
+    return f"{datetime.fromisoformat(day):%b}"
+
+
+PATTERNS: dict[str, Write] = {
+    "Cloudera": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} kafka.request.logger: {m}",
+    "Confluent for Kubernetes": lambda d, t, ms, lv, m: (
+        f"[{lv}] {d} {t},{ms} [{THREAD}] kafka.request.logger updateRequestMetrics - app=kafka, server=0 - {m}"
+    ),
+    "Huawei": lambda d, t, ms, lv, m: (
+        f"{d} {t},{ms} | {lv}  | [{THREAD}] | {m} | kafka.request.logger (Logging.scala:62)"
+    ),
+    "JBoss": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} [kafka.request.logger] ({THREAD}) {m}",
+    "place in the source": lambda d, t, ms, lv, m: (
+        f"{d} {t},{ms} {lv} [{THREAD}] kafka.request.logger (RequestChannel.scala:updateRequestMetrics(249)) - {m}"
+    ),
+    "line after the logger": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} {m} (kafka.request.logger:249)",
+    "MDC": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} [broker=1] {m} (kafka.request.logger)",
+    "MDC's word": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} broker-1 {m} (kafka.request.logger)",
+    "brackets": lambda d, t, ms, lv, m: f"[{d} {t},{ms}][{lv}][kafka.request.logger] {m}",
+    "pipes": lambda d, t, ms, lv, m: f"{d} {t},{ms} | {lv} | kafka.request.logger | {m}",
+    "tabs": lambda d, t, ms, lv, m: f"{d} {t},{ms}\t{lv}\tkafka.request.logger\t{m}",
+    "small letters": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv.lower()} {m} (kafka.request.logger)",
+    "slashes": lambda d, t, ms, lv, m: f"{d.replace('-', '/')} {t}.{ms} {lv} kafka.request.logger - {m}",
+    "as web servers write": lambda d, t, ms, lv, m: f"[{d[8:]}/{month(d)}/{d[:4]}:{t}.{ms} +0000] {lv} {m}",
+    "%d{DATE}": lambda d, t, ms, lv, m: f"{d[8:]} {month(d)} {d[:4]} {t},{ms} {lv} [t] kafka.request.logger: {m}",
+    "%d{COMPACT}": lambda d, t, ms, lv, m: f"{d.replace('-', '')}{t.replace(':', '')}{ms} {lv} {m}",
+    "%d{ISO8601_BASIC}": lambda d, t, ms, lv, m: f"{d.replace('-', '')}T{t.replace(':', '')},{ms} {lv} {m}",
+    "%d{UNIX_MILLIS}": lambda d, t, ms, lv, m: f"{epoch(d, t, ms)} {lv} {m}",
+    "seconds of the epoch": lambda d, t, ms, lv, m: f"{epoch(d, t, ms) // 1000}.{ms} {lv} {m}",
+    "docker compose": lambda *line: f"kafka-1  | {kafka(*line)}",
+    "kubectl --prefix": lambda *line: f"[pod/my-cluster-kafka-0/kafka] {kafka(*line)}",
+    "stern": lambda *line: f"my-cluster-kafka-0 kafka {kafka(*line)}",
+    "grep": lambda *line: f"/var/log/kafka/kafka-request.log:12:{kafka(*line)}",
+    "ansible": lambda *line: f"broker1 | CHANGED | rc=0 >> {kafka(*line)}",
+    "CloudWatch": lambda d, t, ms, lv, m: f"{d}T{t}.{ms}000+00:00 broker/1 {kafka(d, t, ms, lv, m)}",
+    "journal with a weekday": lambda d, t, ms, lv, m: f"Sat {d} {t} UTC host kafka[1]: {kafka(d, t, ms, lv, m)}",
+    "syslog with fraction and year": lambda d, t, ms, lv, m: f"{month(d)} {d[8:]} {d[:4]} {t}.{ms} host kafka[1]: {m}",
+    "colours": lambda *line: f"\x1b[36m{kafka(*line)}\x1b[0m",
+    "a coloured level": lambda d, t, ms, lv, m: f"\x1b[2m{d} {t}.{ms}\x1b[0m \x1b[32m{lv}\x1b[0m logger - {m}",
+    "logfmt": lambda d, t, ms, lv, m: f'time="{d}T{t}.{ms}Z" level={lv.lower()} msg={json.dumps(m)}',
+    "CSV": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", kafka(d, t, ms, lv, m)),
+    "CSV with the message alone": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", m),
+    "compose around JSON": lambda d, t, ms, lv, m: (
+        f"kafka-1  | {json.dumps({'@timestamp': f'{d}T{t}.{ms}Z', 'message': m, 'level': lv})}"
+    ),
+    **{f"JSON, {key}": in_json(key, True) for key in ("log", "msg", "textPayload", "_raw", "event", "line", "body")},
+    **{f"JSON, {key} alone": in_json(key, False) for key in ("message", "textPayload", "event")},
+    "Elasticsearch": lambda d, t, ms, lv, m: json.dumps(
+        {"_index": "i", "_source": {"@timestamp": f"{d}T{t}.{ms}Z", "message": m, "level": lv}}
+    ),
+    "Splunk": lambda *line: json.dumps({"preview": False, "result": {"_raw": kafka(*line)}}),
+    "JSON in JSON": lambda d, t, ms, lv, m: json.dumps(
+        {"time": f"{d}T{t}.{ms}Z", "message": json.dumps({"log": kafka(d, t, ms, lv, m)})}
+    ),
+    "fluent-bit": lambda d, t, ms, lv, m: json.dumps(
+        {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "_p": "F", "log": kafka(d, t, ms, lv, m)}
+    ),
+    "fluent-bit without marks": lambda d, t, ms, lv, m: json.dumps(
+        {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "log": kafka(d, t, ms, lv, m)}
+    ),
+}
+LINES = {
+    name: [
+        match
+        for line in EXCERPTS[name].decode().split("\n")
+        if (match := MESSAGE.fullmatch(line)) and len(requests(parse(line.encode() + b"\n"))) == 1
+    ]
+    for name in GENERATIONS
+}
+
+
+def written(write: Write, lines: list[re.Match[str]]) -> bytes:
+    return "".join(f"{write(*line.groups())}\n" for line in lines).encode()
+
+
+@pytest.mark.parametrize(("name", "generation"), product(PATTERNS, GENERATIONS))
+def test_requests_are_read_in_any_pattern(name: str, generation: str) -> None:
+    lines = LINES[generation][:12]
+    expected = requests(parse(written(kafka, lines)))
+    assert len(expected) == len(lines) > 0
+    got = requests(events(written(PATTERNS[name], lines)))
+    assert [comparable(one) for one in got] == [comparable(one) for one in expected]
+    assert [one.logged_at for one in got] == [one.logged_at for one in expected]
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_fields_of_a_request_may_be_the_events_own(name: str) -> None:
+    del name
+    (line,) = (json.loads(json_record(client_id="a").decode().split("request:", 1)[1].rsplit(" (", 1)[0]),)
+    for event in ({"@timestamp": "2026-11-21T12:00:00Z", **line}, {"ts": 1795262400.0, "kafka": line}):
+        (got,) = requests(events(json.dumps(event).encode() + b"\n"))
+        assert (got.client_id, got.logged_at) == ("a", 1_795_262_400_000_000)
+
+
+@pytest.mark.parametrize(("first", "second"), one_in(40, product([kafka, *PATTERNS.values()], PATTERNS.values())))
+def test_a_pattern_may_change_inside_a_file(first: Write, second: Write) -> None:
+    """log4j was reconfigured, or two sources write one file. In JSON, where a record is one line, all are read."""
+    lines = LINES["json"][:8]
+    got = events(written(first, lines[:4]) + written(second, lines[4:]))
+    assert len(requests(got)) == 8
+
+
+@pytest.mark.parametrize(("name", "generation"), one_in(3, product(PATTERNS, GENERATIONS)))
+def test_what_holds_a_request_is_read_or_rejected_wherever_a_log_is_cut(name: str, generation: str) -> None:
+    """No line with a request's words is merely counted."""
+    log = written(PATTERNS[name], LINES[generation][:4])
+    dice = random.Random(f"{name} {generation}")
+    for at in places(1, len(log) - 1, max(1, len(log) // 6)):
+        data = log[:at] + log[dice.randrange(at, len(log)) :]
+        for event in events(data):
+            if isinstance(event, IgnoredRecord):
+                assert b"Completed request:" not in data[event.byte_offset :].split(b"\n")[0], (at, event)
+
+
+FORGED = json_record(client_id="forged").decode().strip()
+"""A whole request, as a client may write it into a text that another logger repeats."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-21 12:00:00,000 WARN kafka.server.KafkaApis: {}",
+        "2026-11-21 12:00:00,000 ERROR [t] - {}",
+        "2026-11-21 12:00:00,000 INFO kafka.coordinator.group.GroupCoordinator: {}",
+        "2026-11-21 12:00:00,000 INFO KafkaServer: client '{}' left",
+        "2026-11-21 12:00:00,000 INFO KafkaServer: client {} left",
+        '2026-11-21 12:00:00,000 INFO KafkaServer: client="{}"',
+        "2026-11-21 12:00:00,000 INFO KafkaServer: clientId=x{}",
+        "[2026-11-21 12:00:00,000] INFO user {} logged in (kafka.server.KafkaServer)",
+    ],
+)
+def test_what_another_logger_repeats_is_no_request(line: str) -> None:
+    message = FORGED.split("] DEBUG ", 1)[1].rsplit(" (", 1)[0]
+    genuine = written(PATTERNS["Cloudera"], LINES["json"][:2])
+    got = events(genuine + line.format(message).encode() + b"\n" + genuine)
+    assert "forged" not in {one.client_id for one in requests(got)}
+    assert [type(one) for one in got if not isinstance(one, RequestEvent)] == [RejectedRecord]
+
+
+def test_a_line_inside_a_request_in_text_is_text_in_any_pattern() -> None:
+    forged = written(PATTERNS["Cloudera"], LINES["request_header_struct"][:1]).decode()
+    record = request_header_struct_record(client_id=f"a\n{forged}b").decode().strip()
+    own = PATTERNS["Cloudera"](
+        "2026-11-21", "12:00:00", "000", "DEBUG", record.split("] DEBUG ", 1)[1].rsplit(" (", 1)[0]
+    )
+    got = events(written(PATTERNS["Cloudera"], LINES["request_header_struct"][:2]) + own.encode() + b"\n")
+    assert len(requests(got)) <= 3
+    assert all((one.client_id or "").startswith("a\n") for one in requests(got)[2:])
+
+
+@pytest.mark.parametrize("line", ["12:00:00,000 DEBUG {}", "{}", "DEBUG kafka.request.logger - {}"])
+def test_a_log_without_dates_is_refused(line: str, tmp_path: Path) -> None:
+    log = "".join(line.format(one[5]) + "\n" for one in LINES["json"][:3]).encode()
+    with pytest.raises(UnreadableForm, match="no date"):
+        check_form(log)
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(log)
+    with pytest.raises(UnreadableForm, match="no date"):
+        head(path)
+    check_form(log + json_record())
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        (b"", None),
+        (b"12:00:00,000 DEBUG", None),
+        (b"2026-11-21", None),
+        (b"2026-11-21T12:00:00,462+0000 ", b"2026-11-21T12:00:00,462+0000"),
+        (b"Nov 21 12:00:00 h [2026-11-20 11:59:59,1] ", b"2026-11-20 11:59:59,1"),
+        (b"2026-11-20 11:59:59 h 2026-11-21 12:00:00 ", b"2026-11-21 12:00:00"),
+        (b"2026-11-20T11:59:59.000+2026-11-21T12:00:00.000+00:00 ", b"2026-11-21T12:00:00.000+00:00"),
+        (b"2026.11.21 12:00:00.5 ", b"2026-11-21 12:00:00.5"),
+        (b"3/Nov/2026:12:00:00 +0100 ", b"2026-11-03 12:00:00+0100"),
+        (b"20261121 120000 ", b"2026-11-21 12:00:00"),
+        (b"20261121T120000.123Z ", b"2026-11-21 12:00:00.123Z"),
+        (b"Nov  3 2026 12:00:00.25 ", b"2026-11-03 12:00:00.25"),
+        (b"1795262400 ", b"2026-11-21T12:00:00.000000Z"),
+        (b"1795262400462 ", b"2026-11-21T12:00:00.462000Z"),
+        (b"1795262400.000462 ", b"2026-11-21T12:00:00.000462Z"),
+        (b"17952624 ", None),
+        (b"thread-1795262400 ", None),
+    ],
+)
+def test_a_time_is_found(text: bytes, time: bytes | None) -> None:
+    assert time_in(text) == time
+
+
+def test_a_time_without_a_year_is_in_the_past() -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=3)
+    found = time_in(f"{tomorrow:%b %d} 12:00:00 ".encode())
+    assert found is not None
+    assert datetime.fromisoformat(found.decode() + "+00:00") < datetime.now(UTC) + timedelta(days=1)
