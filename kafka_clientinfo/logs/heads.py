@@ -24,10 +24,14 @@ _NOT_OURS = re.compile(
     rb"|(?<![\w.])(?:kafka|org\.apache|io\.confluent)\.(?![\w.$]*Request)(?:[a-z]\w*\.)+[A-Z]"
 )
 """What a head does not hold."""
+_LABELS = re.compile(
+    rb'[{\[](?:[\w@.-]{1,64} )?[\w.-]{1,64}="[^"\r\n]{0,256}"(?:,? ?[\w.-]{1,64}="[^"\r\n]{0,256}"){0,32}[}\]]'
+)
+"""Labels that a tool adds, as Loki's `{app="kafka"}` and the structured data of RFC 5424."""
 _COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}m")
 COLOURS_AT_END = re.compile(rb"(?:\x1b\[[\d;]{0,16}m)+\Z")
 _LEVEL = re.compile(rb"(?<![A-Za-z0-9_.-])(TRACE|DEBUG|INFO)(?![A-Za-z0-9_.-])", re.IGNORECASE)
-_TAIL = re.compile(rb"\s*(?:(?:\([^()]{1,300}\)|\[[^\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?)\s*){0,4}")
+_TAIL = re.compile(rb"\s*(?:(?:\([^()]{1,300}\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?)\s*){0,4}")
 _REQUEST = re.compile(rb'Completed request:(?:\{"|RequestHeader\(|\{api_key=|Name:)')
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
 _ZONE = rb"(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
@@ -58,6 +62,8 @@ def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | Non
         return None
     head = text[: words.start()]
     head = _COLOUR.sub(b"", head[head.rfind(b"\0") + 1 :])  # before zeros stands the torn end of a line
+    if b'="' in head:
+        head = _LABELS.sub(b"", head)
     if _NOT_OURS.search(head) or head[-1:].isalnum():
         return None
     time = time_in(head)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..printable import encodable
 from .heads import LONGEST, MONTHS, head_of, latest_year, of_epoch, time_in
 from .json_bodies import json_object
-from .record_marks import COMPLETED, TIME
+from .record_marks import COMPLETED, OWN_WORDS, TIME
 
 _TIME = re.compile(TIME)
 _CRI = re.compile(
@@ -58,7 +58,7 @@ _OF_REQUEST = (
     "clientInformation", "temporaryMemoryBytes", "messageConversionsTime",
 )  # fmt: skip
 """The fields of a request in JSON (2.8+), in their order."""
-_MESSAGES = ("message", "short_message", "log", "msg")
+_MESSAGES = ("message", "full_message", "short_message", "log", "msg")
 _TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime")
 _LOGGERS = ("logger_name", "loggerName", "logger", "_logger")
 _LONGEST_TIME = 40
@@ -185,7 +185,7 @@ def event(line: bytes) -> Line | None:
     Names of fields may be nested (`{"log":{"level":…}}`) or have dots (`log.level`). If there is no usual message, it is a text
     at any depth that holds a request, or the request's own fields.
     """
-    fields = json_object(line)
+    fields = json_object(line.rstrip(b" \t\r,]"))  # in an array, a comma or a bracket follows
     found = None if fields is None else _message(fields)
     if fields is None or found is None:
         return None
@@ -200,9 +200,9 @@ def event(line: bytes) -> Line | None:
 
 def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """Return the message of an event, and the object that it stands in."""
-    usual = next((text for key in _MESSAGES if isinstance(text := fields.get(key), str)), None)
-    if usual is not None:
-        return usual, fields
+    usual = [text for key in _MESSAGES if isinstance(text := fields.get(key), str)]
+    if usual:
+        return next((text for text in usual if OWN_WORDS.search(_bytes(text[:LONGEST]))), usual[0]), fields
     waiting = [fields]
     for one in islice(iter(waiting), _MOST_FIELDS):
         if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):

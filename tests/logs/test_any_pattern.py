@@ -80,6 +80,12 @@ PATTERNS: dict[str, Write] = {
     "stern": lambda *line: f"my-cluster-kafka-0 kafka {kafka(*line)}",
     "grep": lambda *line: f"/var/log/kafka/kafka-request.log:12:{kafka(*line)}",
     "ansible": lambda *line: f"broker1 | CHANGED | rc=0 >> {kafka(*line)}",
+    "Loki": lambda d, t, ms, lv, m: f'{d}T{t}.{ms}Z {{app="kafka", pod="kafka-0"}} {kafka(d, t, ms, lv, m)}',
+    "JSON in an array": lambda *line: f"{in_json('message', True)(*line)},",
+    "JSON in lines": lambda *line: f'    "message": {json.dumps(kafka(*line))},',
+    "GELF": lambda d, t, ms, lv, m: json.dumps(
+        {"short_message": m[:9], "full_message": m, "timestamp": epoch(d, t, ms) / 1000, "level": 7}
+    ),
     "CloudWatch": lambda d, t, ms, lv, m: f"{d}T{t}.{ms}000+00:00 broker/1 {kafka(d, t, ms, lv, m)}",
     "journal with a weekday": lambda d, t, ms, lv, m: f"Sat {d} {t} UTC host kafka[1]: {kafka(d, t, ms, lv, m)}",
     "syslog with fraction and year": lambda d, t, ms, lv, m: f"{month(d)} {d[8:]} {d[:4]} {t}.{ms} host kafka[1]: {m}",

@@ -52,6 +52,7 @@ def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator
     schema = request.getfixturevalue("schema")
     lake = Warehouse(spark, schema, False, SPECS)
     lake.open()
+    lake.claim()
     yield lake
 
 

@@ -106,7 +106,7 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
     [
         (with_columns("events", COUNT), False, "events cannot become its table events: column number is missing"),
         pytest.param(
-            *(with_types("events", "int"), False, "column file_id has type string, not int"), marks=pytest.mark.long
+            *(with_types("events", "int"), False, "column run has type bigint, not int"), marks=pytest.mark.long
         ),
         pytest.param(
             *(with_types("facts", "string"), True, "column names has type array<string>, not string"),
