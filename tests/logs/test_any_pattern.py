@@ -166,6 +166,22 @@ def test_what_holds_a_request_is_read_or_rejected_wherever_a_log_is_cut(name: st
                 assert b"Completed request:" not in data[event.byte_offset :].split(b"\n")[0], (at, event)
 
 
+CASES = Path(__file__).parents[3] / "shared" / "cases" / "field"
+FOLDERS = ("layouts", "15-cloudera-silent", "21-fluent-bit", "24-cfk")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_logs_that_were_not_read_once_are_read_whole(folder: str) -> None:
+    paths = sorted((CASES / folder).rglob("*.log"))
+    if not paths:
+        pytest.skip(f"an extra check: {CASES / folder} is not there")
+    for path in paths:
+        data = path.read_bytes()
+        got = events(data)
+        assert len(requests(got)) == data.count(b"Completed request:"), path
+        assert not [one for one in got if isinstance(one, RejectedRecord)], path
+
+
 FORGED = json_record(client_id="forged").decode().strip()
 """A whole request, as a client may write it into a text that another logger repeats."""
 
