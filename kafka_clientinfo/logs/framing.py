@@ -206,9 +206,10 @@ def _lines_of_others(data: bytes, has_ended: bool) -> int:
     if not 0 < line_end < len(data) or data.find(COMPLETED, line_end) < 0:
         return 0
     prefix = PREFIX.match(data)
-    if prefix is None or not data.startswith(COMPLETED, prefix.end()):
+    if prefix is None or OWN_WORDS.match(data, prefix.end()) is None:
         return 0
-    if data.startswith(b'{"', prefix.end() + len(COMPLETED)):
+    is_request = data.startswith(COMPLETED, prefix.end())
+    if not is_request or data.startswith(b'{"', prefix.end() + len(COMPLETED)):
         return line_end if ends_with_logger(data, 0, line_end) else 0
     if not has_ended or is_finished(data, 0, len(data)):
         return 0

@@ -141,7 +141,7 @@ class Parser:
     def _of_another_kind(
         self, record: RawRecord, data: bytes, prefix: re.Match[bytes]
     ) -> FailedRequest | IgnoredRecord | RejectedRecord:
-        for pattern, kind in _OTHER_KINDS:
+        for pattern, kind in _OTHER_KINDS:  # they may hold anything, raw, that a client wrote
             if pattern.match(data, prefix.end()):
                 return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)

@@ -154,6 +154,17 @@ def test_a_pattern_may_change_inside_a_file(first: Write, second: Write) -> None
     assert len(requests(got)) == 8
 
 
+def test_the_request_logger_may_have_two_patterns() -> None:
+    """An appender of its own for one of its loggers, into the same file."""
+    trace = (
+        "[2026-11-21 12:00:00,000] TRACE Sending FETCH response to client a of 9 bytes. (kafka.network.RequestChannel$)"
+    )
+    lines = [f"{trace}\n{PATTERNS['Cloudera'](*line.groups())}\n" for line in LINES["json"][:8]]
+    got = events("".join(lines).encode())
+    assert len(requests(got)) == 8
+    assert [one.kind for one in got if isinstance(one, IgnoredRecord)] == ["sending_response"] * 8
+
+
 @pytest.mark.parametrize(("name", "generation"), one_in(3, product(PATTERNS, GENERATIONS)))
 def test_what_holds_a_request_is_read_or_rejected_wherever_a_log_is_cut(name: str, generation: str) -> None:
     """No line with a request's words is merely counted."""
