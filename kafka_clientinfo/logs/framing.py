@@ -121,19 +121,19 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
     if data.startswith(_USUAL_JSON, start + TIME_LENGTH):
         return True  # the same as below, but faster than the pattern
     prefix = PREFIX.match(data, start, end)
-    if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
+    if prefix is None:
         return True
-    if data.startswith(COMPLETED, prefix.end()):  # in text; another program's output may follow one of its lines
-        has_ended_here = ends_with_logger(data, start, end) and _holds_times(data, start, end)
-        return has_ended_here or text_end(data, prefix.end(), end) > 0
-    if OWN_WORDS.match(data, prefix.end()):
+    words = prefix.end() if OWN_WORDS.match(data, prefix.end()) else words_after(data, prefix)
+    if data.startswith(COMPLETED, words or end):
+        if data.startswith(b'{"', words + len(COMPLETED)):
+            return True
+        # In text; another program's output may follow one of its lines.
+        return (ends_with_logger(data, start, end) and _holds_times(data, start, end)) or text_end(data, words, end) > 0
+    if words:
         return ends_with_logger(data, start, end)
     if HANDLING.match(data, prefix.end()):
         connection = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
         return connection is not None and is_finished(data, start, end)
-    if words := words_after(data, prefix):
-        is_json = data.startswith(COMPLETED + b'{"', words)
-        return is_json or not data.startswith(COMPLETED, words) or text_end(data, words, end) > 0
     return has_ended(data, start, end)
 
 

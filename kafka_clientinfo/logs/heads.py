@@ -19,7 +19,7 @@ from .record_marks import OWN_WORDS, TIME
 LONGEST = 1 << 10
 """Bytes; longer than the head of a line."""
 _NOT_OURS = re.compile(
-    rb"[\"'`{}\x00-\x08\x0a-\x1a\x1c-\x1f]"
+    rb"[\"'`{}\x00-\x08\x0a-\x1a\x1c-\x1f]|Handling request:"
     rb"|(?<![\w-])(?i:WARN|WARNING|ERROR|FATAL)(?![\w-])"
     rb"|(?<![\w.])(?:kafka|org\.apache|io\.confluent)\.(?![\w.$]*Request)(?:[a-z]\w*\.)+[A-Z]"
 )

@@ -110,8 +110,8 @@ def check_form(sample: bytes) -> None:
     """
     if sample.startswith(UTF_16_MARKS):
         raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
-    lines = [Line(line) for line in _lines(sample)]
-    if any(has_undated_head(line.text) for line in lines) and all(STARTS["any"](line) is None for line in lines):
+    lines = [Line(line) for line in _lines(sample[:SAMPLE])]
+    if all(STARTS["any"](line) is None for line in lines) and any(has_undated_head(line.text) for line in lines):
         raise UnreadableForm(
             "its requests have no date; write one with each line (`%d{ISO8601}` in log4j's pattern), or keep the wrapper "
             "that states the time"

@@ -104,7 +104,7 @@ class Parser:
             return self._without_prefix(record, data)
         if record.torn:
             return _torn(record)
-        words = prefix.end() if data.startswith(COMPLETED, prefix.end()) else words_after(data, prefix)
+        words = prefix.end() if data.startswith(COMPLETED, prefix.end()) else _words_after(data, prefix)
         if not data.startswith(COMPLETED, words or len(data)):
             return self._of_another_kind(record, data, prefix)
         if len(record.data) < record.length or len(data) > MAX_RECORD:
@@ -205,6 +205,13 @@ class Parser:
             forged,
             logged.errors,
         )
+
+
+def _words_after(data: bytes, prefix: re.Match[bytes]) -> int:
+    """Return where a request's own words begin after a head in another pattern; 0 if another logger repeats them."""
+    logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
+    is_ours = logger is None or _REQUEST_LOGGER.fullmatch(logger[1]) is not None
+    return words_after(data, prefix) if is_ours else 0
 
 
 def _mentions(logged: LoggedRequest) -> Mentions:

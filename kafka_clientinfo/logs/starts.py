@@ -112,7 +112,7 @@ def message_start(line: Line) -> Start | None:
 
 
 def bare_start(line: Line) -> Start | None:
-    """Return the start of a record that begins with a request log's own words, on a line whose time is known."""
+    """Return the start of a record that begins with a request log's own words, on a line with a known time."""
     return message_start(line) if line.time is not None and OWN_WORDS.match(line.text) else None
 
 

@@ -195,6 +195,7 @@ FORGED = json_record(client_id="forged").decode().strip()
 """A whole request, as a client may write it into a text that another logger repeats."""
 
 
+@pytest.mark.parametrize("pattern", [kafka, PATTERNS["MDC"], PATTERNS["Cloudera"]], ids=["kafka", "MDC", "Cloudera"])
 @pytest.mark.parametrize(
     "line",
     [
@@ -206,11 +207,12 @@ FORGED = json_record(client_id="forged").decode().strip()
         '2026-11-21 12:00:00,000 INFO KafkaServer: client="{}"',
         "2026-11-21 12:00:00,000 INFO KafkaServer: clientId=x{}",
         "[2026-11-21 12:00:00,000] INFO user {} logged in (kafka.server.KafkaServer)",
+        "[2026-11-21 12:00:00,000] INFO user {} (kafka.server.KafkaServer)",
     ],
 )
-def test_what_another_logger_repeats_is_no_request(line: str) -> None:
+def test_what_another_logger_repeats_is_no_request(line: str, pattern: Write) -> None:
     message = FORGED.split("] DEBUG ", 1)[1].rsplit(" (", 1)[0]
-    genuine = written(PATTERNS["Cloudera"], LINES["json"][:2])
+    genuine = written(pattern, LINES["json"][:2])
     got = events(genuine + line.format(message).encode() + b"\n" + genuine)
     assert "forged" not in {one.client_id for one in requests(got)}
     assert [type(one) for one in got if not isinstance(one, RequestEvent)] == [RejectedRecord]
@@ -225,6 +227,18 @@ def test_a_line_inside_a_request_in_text_is_text_in_any_pattern() -> None:
     got = events(written(PATTERNS["Cloudera"], LINES["request_header_struct"][:2]) + own.encode() + b"\n")
     assert len(requests(got)) <= 3
     assert all((one.client_id or "").startswith("a\n") for one in requests(got)[2:])
+
+
+def test_a_trace_of_kafka_apis_that_repeats_a_request_is_a_trace() -> None:
+    own = "Handling request:RequestHeader(apiKey=FETCH, apiVersion=12, clientId={}, correlationId=1) -- {{}} from connection a-b-1;"
+    trace = (
+        "[2026-11-21 12:00:00,000] TRACE [KafkaApi-1] "
+        + own
+        + "securityProtocol:PLAINTEXT,principal:User:a (kafka.server.KafkaApis)\n"
+    )
+    (got,) = events(trace.format('Completed request:{{"a":1}}').encode())
+    assert isinstance(got, IgnoredRecord)
+    assert got.kind == "handling_request"
 
 
 @pytest.mark.parametrize("line", ["12:00:00,000 DEBUG {}", "{}", "DEBUG kafka.request.logger - {}"])
