@@ -260,7 +260,7 @@ def _has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _any_library(target: str) -> list[str]:
-    """Return what to do for clients of each library, for those whose library is not known."""
+    """Return what to do for a client without a known library, for each library that it may use."""
     ways = [
         f"- If it is {_text(name)}: upgrade to {first} or later (newest: {newest})"
         + (f"; if it is as new already, raise {_text(setting)}." if setting else ".")

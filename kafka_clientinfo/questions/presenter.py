@@ -138,7 +138,7 @@ def _advice(use: Mapping[str, Any], target: str) -> str:
 def may_be_held_down_by(use: Mapping[str, Any]) -> str | None:
     """Return the setting of a client's library that may hold its versions down; None if it has none, or can't be the reason.
 
-    A client whose release is known gets either an upgrade or the setting as its advice. One that is known by a client id
+    A client with a known release gets either an upgrade or the setting as its advice. One that is known by a client id
     without a release may have any.
     """
     if not _is_known_by_id(use) or use["reason"] not in TOO_OLD:

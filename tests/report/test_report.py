@@ -397,27 +397,3 @@ def test_what_a_span_does_not_choose_is_noted(hostile_warehouse: Path, given: di
         "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span.",
     ):
         assert shown.count(f"<li>{note}</li>") == notes
-
-
-def test_it_says_which_clients_may_only_look_fine(hostile_warehouse: Path) -> None:
-    scope = scope_of(hostile_warehouse)
-    verdict = impact(scope, TARGET, True)
-    refused = {"cluster": "c", "broker": "b", "remote_host": "h", "api_name": "FETCH", "last_at": at(4)}
-    verdict.refused_already = [
-        refused | {"api_version": version, "requests": version, "client_ids": ["", "<b>"]} for version in (2, 1)
-    ]
-    verdict.fine_beside_refused, verdict.barely_seen = 1, 5
-    with_notes = contents.report(scope, verdict)
-    verdict.refused_already, verdict.fine_beside_refused, verdict.barely_seen = [], 0, 0
-    without = contents.report(scope, verdict)
-    rows = data_of(with_notes)["tables"]["refused"]["rows"]
-    assert rows == [["h", f"FETCH v{n}", n, int(at(4).timestamp()), ["(empty)", "<b>"], "b"] for n in (2, 1)]
-    assert "refused" not in data_of(without)["tables"]
-    assert "fine as far as seen" in with_notes
-    assert "fine as far as seen" not in without
-    for note in (
-        "Brokers refused 3 requests in the last day of the logs already (view refused_requests). Clients from the same hosts "
-        "that count as fine: 1.",
-        "Of the clients that are fine, 5 were seen with requests for metadata and versions only.",
-    ):
-        assert (with_notes.count(f"<li>{note}</li>"), without.count(f"<li>{note}</li>")) == (1, 0)
