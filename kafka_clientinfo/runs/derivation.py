@@ -37,8 +37,6 @@ from ..warehouse.warehouse import Warehouse
 from . import increments
 from .steps import Step, needed, read_by_others, steps
 
-_KINDS = 8
-"""Judged requests per connection, to size a session; logs of busy brokers have 4 to 5."""
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
 _CONNECTIONS = "connections"
@@ -98,12 +96,10 @@ class Derivation:
         """Set up the session for the increment, if it is more work than its new requests."""
         if self.until is None:
             return nullcontext()
-        states = self.increment.states
-        rows = self.lake.count("requests") if states is None else states * _KINDS
-        size = rows * REQUEST_BYTES
-        is_small = size <= SMALL_BYTES
-        self.lake.one_file &= is_small
-        return nullcontext() if is_small else sized(self.lake.spark, size)
+        judged = self.increment.judged_before
+        rows = self.lake.count("requests") if judged is None else judged + self.increment.new_requests
+        self.lake.one_file &= rows * REQUEST_BYTES <= SMALL_BYTES
+        return sized(self.lake.spark, rows * REQUEST_BYTES)
 
     def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         self.cached += self.increment.cached
@@ -167,7 +163,7 @@ class Derivation:
     @property
     def _only_adds(self) -> bool:
         """Whether no connection is stored of those to write."""
-        return self.increment.states == 0
+        return self.increment.judged_before == 0
 
     def _of_connections(self, step: Step) -> None:
         rows = self._cached_if_read(step.name, step.make(self.relations))

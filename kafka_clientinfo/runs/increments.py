@@ -80,7 +80,9 @@ class Increment:
         before: what the last build judged of the connections that go on.
         earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
         cached: relations to release after the run.
-        states: how many connections go on, 0 if all are new; None if a broker is recomputed whole.
+        judged_before: how many judged requests the connections that go on have, 0 if all connections are new; None if a
+            broker is recomputed whole.
+        new_requests: how many requests are new.
     """
 
     replaced: DataFrame | None
@@ -88,7 +90,8 @@ class Increment:
     before: JudgedBefore = NOTHING
     earliest_recomputed_at: Callable[[], datetime | None] = lambda: None
     cached: tuple[DataFrame, ...] = ()
-    states: int | None = None
+    judged_before: int | None = None
+    new_requests: int = 0
 
 
 @dataclass
@@ -100,14 +103,14 @@ class _News:
         debug_since: per broker, the time of the first new request at DEBUG.
         reported_since: per broker with new reports, the time from which they may change results.
         shows_a_broker: whether a new request shows by itself that a broker sent it.
-        states: the number of connections that go on.
+        judged_before: the number of judged requests of the connections that go on.
     """
 
     requests: dict[str, int]
     debug_since: dict[Broker, datetime]
     reported_since: dict[Broker, datetime]
     shows_a_broker: bool
-    states: int
+    judged_before: int
 
 
 def everything(requests: DataFrame) -> Increment:
@@ -145,7 +148,7 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
     going_on = cache(_going_on(ids, judged, stored), stored.staging)
     news = _news(new, going_on, stored, built_until)
-    keys = replaced = going_on
+    keys = replaced = _of_keys(going_on)
     whole = _whole_brokers(requests, news, stored, judged, built_until, coverage_gap_ms)
     if whole:
         # One list, as Spark Connect refuses deeply nested expressions.
@@ -155,7 +158,7 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         others = requests.where(~is_whole)
         requests = stored.requests.where(is_whole).unionByName(others, allowMissingColumns=True)
     cached, before = [new, going_on], NOTHING
-    if news.states:
+    if news.judged_before:
         known = cache(of_same_keys(judged, keys, CONNECTION_KEY), stored.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
         cached.append(known)
@@ -165,7 +168,8 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         before,
         lru_cache(lambda: None if whole else _earliest(ids, keys)),
         tuple(cached),
-        None if whole else news.states,
+        None if whole else news.judged_before,
+        sum(news.requests.values()),
     )
 
 
@@ -176,13 +180,13 @@ def _news(new: DataFrame, keys: DataFrame, stored: Stored, built_until: datetime
         F.sum("requests").alias("requests"),
         F.bool_or("show_a_broker").alias("show_a_broker"),
     )
-    going_on = keys.agg(F.count("*").alias("requests"))
+    going_on = keys.agg(F.coalesce(F.sum("judged"), F.lit(0)).alias("requests"))
     news = _News({}, {}, {}, False, 0)
     for cluster, broker, file_id, since, requests, shows_a_broker in collect(
         of_file.unionByName(going_on, allowMissingColumns=True)
     ):
         if file_id is None:
-            news.states = requests
+            news.judged_before = requests
             continue
         news.requests[file_id] = requests
         news.shows_a_broker |= bool(shows_a_broker)
@@ -224,11 +228,12 @@ def _brokers(rows: DataFrame) -> set[Broker]:
 
 
 def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
-    """Return the key of the last connection of each id, unless retention has deleted its requests.
+    """Return the key of the last connection of each id, unless retention has deleted its requests, and its judged requests.
 
     Of all connections it reads the key only: the table has many columns.
     """
-    keys = judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi").distinct()
+    known = judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi")
+    keys = known.groupBy(*CONNECTION_KEY).agg(F.count("*").alias("judged"))
     if stored.retained_from is not None:
         keys = of_other_keys(keys, stored.connections.where(_is_frozen(stored)), CONNECTION_KEY)
     return keys

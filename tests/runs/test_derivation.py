@@ -13,6 +13,7 @@ from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.caching import release
+from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging
 from kafka_clientinfo.warehouse.state import State
@@ -80,28 +81,28 @@ def test_requests_are_counted_once(
 
 
 @pytest.mark.parametrize(
-    ("until", "states", "size", "one_file"),
+    ("until", "judged", "size", "one_file"),
     [
         (None, None, None, True),
-        (2, 0, None, True),
-        (2, 10_000, None, True),
-        (2, 10_001, 10_001 * 8 * 600, False),
-        (2, None, 99 * 600_000, False),
+        (2, 0, 7, True),
+        (2, 9_993, 10_000, True),
+        (2, 9_994, 10_001, False),
+        (2, None, 99_000, False),
     ],
     ids=["everything", "only new connections", "connections that go on", "one more", "a late file"],
 )
 def test_a_session_is_set_up_for_what_an_increment_reads(
-    monkeypatch: pytest.MonkeyPatch, until: int | None, states: int | None, size: int | None, one_file: bool
+    monkeypatch: pytest.MonkeyPatch, until: int | None, judged: int | None, size: int | None, one_file: bool
 ) -> None:
     sizes: list[int] = []
     monkeypatch.setattr(derivation, "sized", lambda spark, size: sizes.append(size) or nullcontext())
-    monkeypatch.setattr(derivation, "SMALL_BYTES", 10_000 * 8 * 600)
+    monkeypatch.setattr(derivation, "SMALL_BYTES", 10_000 * REQUEST_BYTES)
     derived: Any = derivation.Derivation.__new__(derivation.Derivation)
     derived.until = until
-    derived.increment = SimpleNamespace(states=states)
+    derived.increment = SimpleNamespace(judged_before=judged, new_requests=7)
     derived.lake = SimpleNamespace(one_file=True, count=lambda name: 99_000, spark=None)
     with derived._sized():
-        assert sizes == ([] if size is None else [size])
+        assert sizes == ([] if size is None else [size * REQUEST_BYTES])
     assert derived.lake.one_file == one_file
 
 
@@ -137,7 +138,7 @@ class Noted:
 
 
 def derivation_of(
-    until: int | None, retained_from: int | None = None, states: int | None = None
+    until: int | None, retained_from: int | None = None, judged: int | None = None
 ) -> tuple[Any, list[Any]]:
     """A derivation on a warehouse without tables, and what it does there."""
     done: list[Any] = []
@@ -150,7 +151,7 @@ def derivation_of(
         cached=(),
         requests="new",
         before="before",
-        states=states,
+        judged_before=judged,
     )
     derived.relations, derived.in_memory, derived.cached, derived.settings = {}, None, [], "settings"
     derived.committed, derived.files, derived.judged = Noted("requests"), ["file"], "judged"
@@ -175,7 +176,7 @@ def derivation_of(
 
 
 @pytest.mark.parametrize(
-    ("until", "retained_from", "states", "how"),
+    ("until", "retained_from", "judged", "how"),
     [
         (None, None, None, "all judged"),
         (None, 1, None, "all judged"),
@@ -187,24 +188,24 @@ def derivation_of(
 def test_a_later_run_finds_what_was_judged_of_every_id_that_may_go_on(
     until: int | None,
     retained_from: int | None,
-    states: int | None,
+    judged: int | None,
     how: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A run that reads on has judged only some ids; the others keep what earlier runs have judged."""
-    derived, done = derivation_of(until, retained_from, states)
+    derived, done = derivation_of(until, retained_from, judged)
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
     derived._derive(Step("judged_requests", ("requests",), lambda relations: Noted("judged")))
     assert done == [(how, "judged where is_newest without is_newest")]
     assert derived.relations == {"judged_requests": Noted("judged")}
 
 
-@pytest.mark.parametrize(("states", "is_added"), [(None, False), (3, False), (0, True)])
+@pytest.mark.parametrize(("judged", "is_added"), [(None, False), (3, False), (0, True)])
 def test_a_table_of_connections_gets_the_rows_of_those_that_are_recomputed(
-    states: int | None, is_added: bool, monkeypatch: pytest.MonkeyPatch
+    judged: int | None, is_added: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of new connections are added."""
-    derived, done = derivation_of(2, None, states)
+    derived, done = derivation_of(2, None, judged)
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
     derived._derive(Step("api_usage", ("judged_requests",), lambda relations: Noted("made")))
     assert derived.relations == {"api_usage": Noted("made")}

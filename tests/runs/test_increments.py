@@ -259,7 +259,7 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
     log, expected = over_and_open(is_open_beside)
     increment = since(spark, {"b": log})
     assert increment.earliest_recomputed_at() == at(0 if is_open_beside else 1000)
-    assert increment.states == 1 + is_open_beside
+    assert increment.judged_before == 2 * (1 + is_open_beside)
     assert recomputed(increment) == {"b": expected}
 
 
@@ -267,7 +267,7 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
 def test_where_only_duplicates_are_new_no_connection_is_recomputed(spark: Any) -> None:
     log = Log(old(("x", 0)), old(("x", 1)), [("x", 1, 0, 0, 0)], [file_of("f", 2, 0)], duplicates=("x",))
     increment = since(spark, {"b": log})
-    assert (increment.earliest_recomputed_at(), increment.states, recomputed(increment)) == (None, 0, {})
+    assert (increment.earliest_recomputed_at(), increment.judged_before, recomputed(increment)) == (None, 0, {})
 
 
 @pytest.mark.long
@@ -307,7 +307,7 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
     files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
     held, judged = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
     increment = increments.new_since(held, judged, AT, GAP_MS)
-    assert (increment.earliest_recomputed_at(), increment.states) == (None, None)
+    assert (increment.earliest_recomputed_at(), increment.judged_before) == (None, None)
     assert stays(increment) == {"x": (1, 100), "y": (1, 100)}
     found = recomputed(increment)
     assert found == {"b": {"x": (ALL, [600, 5000]), "y": (ALL, [5001])}}

@@ -14,11 +14,13 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 KEYS = (*conf_of(0, 1), "spark.sql.session.timeZone")
 
 
-def test_small_runs_interpret_and_large_ones_compile() -> None:
+def test_the_smallest_runs_interpret_small_ones_compile_projections_and_large_ones_stages() -> None:
     small, large = conf_of(SMALL_BYTES, 2), conf_of(SMALL_BYTES + 1, 2)
     assert (small[PARTITIONS], large[PARTITIONS]) == ("1", "2")
     assert conf_of(SMALL_BYTES + 1, 1)[PARTITIONS] == "2"
     assert 10_000_000 < SMALL_BYTES < 100_000_000
+    assert small["spark.sql.codegen.factoryMode"] == large["spark.sql.codegen.factoryMode"] == "FALLBACK"
+    assert conf_of(SMALL_BYTES // 2, 2)["spark.sql.codegen.factoryMode"] == "NO_CODEGEN"
     assert small["spark.sql.codegen.wholeStage"] == "false"
     assert large["spark.sql.codegen.wholeStage"] == "true"
     assert small.keys() == large.keys()
