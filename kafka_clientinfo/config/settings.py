@@ -19,24 +19,11 @@ from .policy import Policy, load_policy
 from .toml_files import check_names, parsed, shown, text_of
 
 SPARK_PREFIX = "spark.kafka_clientinfo."
-_PATTERNS = ("kafka", "stamped", "logger_first", "message", "json", "any")
-_WRAPPERS = ("cri", "docker", "journal", "syslog")
-LOG_LAYOUTS = ("auto", *_PATTERNS, *(f"{wrapper}+{pattern}" for wrapper in _WRAPPERS for pattern in _PATTERNS))
-"""Names of layouts, which `logs.layouts` defines."""
 _TEN_YEARS = 10 * 365
 """In days. Each number has a range, so that no calculation with times and sizes overflows."""
 _DERIVED_BY = ("log_zone", "max_idle_ms", "coverage_gap_ms", "controller_listeners", "bucket_minutes", "policy",
                "principal_patterns")  # fmt: skip
 """The settings on which derived tables depend."""
-
-
-def check_layout(name: str) -> None:
-    """Raise ConfigError for a name that is not one of `LOG_LAYOUTS`."""
-    if name not in LOG_LAYOUTS:
-        raise ConfigError(
-            f"log_layout is {shown(name)}; give auto, one of {', '.join(_PATTERNS)}, or one of them after "
-            f"{', '.join(f'{wrapper}+' for wrapper in _WRAPPERS)}"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +37,6 @@ class Settings:
         log_zone: IANA name of the zone in which the brokers write timestamps.
         principal_patterns: regular expressions, each with a group that is the same on all connections of a client, for
             principals that also name a connection or a session; those of Amazon MSK's IAM and Strimzi's OAuth are known.
-        log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
         max_idle_ms: the brokers' connections.max.idle.ms; a greater value that server.log states is used instead.
         coverage_gap_ms: a longer silence of a broker's log at DEBUG is a gap: the level may have been switched, or a
             file may be missing.
@@ -79,7 +65,6 @@ class Settings:
     broker_pattern: str = ""
     log_zone: str = "UTC"
     principal_patterns: tuple[str, ...] = ()
-    log_layout: str = "auto"
     max_idle_ms: int = field(default=600_000, metadata={"range": (1, _TEN_YEARS * 86_400_000)})
     coverage_gap_ms: int = field(default=300_000, metadata={"range": (1, _TEN_YEARS * 86_400_000)})
     controller_listeners: tuple[str, ...] = ("CONTROLLER",)
@@ -114,7 +99,6 @@ class Settings:
                 f"keep_connections_days is {self.keep_connections_days} and retention_days {self.retention_days}; give "
                 "retention_days from 1 to keep_connections_days, as connections go after their requests"
             )
-        check_layout(self.log_layout)
         try:
             ZoneInfo(self.log_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):

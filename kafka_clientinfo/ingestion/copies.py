@@ -80,7 +80,7 @@ class Candidate:
         size = min(len(ours.opening), len(theirs.opening))
         return (
             ours.opening[:size] == theirs.opening[:size]
-            and ours.layout.name == theirs.layout.name
+            and ours.layout.kind == theirs.layout.kind
             and is_server_log(self.file) == is_server_log(other.file)
         )
 

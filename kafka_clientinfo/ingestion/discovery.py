@@ -108,21 +108,19 @@ def listed_logs(logs: Logs) -> list[str]:
     return listed
 
 
-def find_logs(logs: Logs, layout: str = "auto") -> list[StoredFile]:
+def find_logs(logs: Logs) -> list[StoredFile]:
     """Return the files that LOGS names: files, folders (every request log below), globs; paths or URIs.
-
-    Files that are recognised by their content have the layout of the setting `log_layout`.
 
     Raises:
         InputError: an item names nothing or an empty folder, or its store cannot be reached.
     """
-    found = delivered_logs(logs, layout)
+    found = delivered_logs(logs)
     for item in found.empty:
         raise _names_no_log(item, _nothing({}))
     return found.files
 
 
-def delivered_logs(logs: Logs, layout: str = "auto") -> Delivered:
+def delivered_logs(logs: Logs) -> Delivered:
     """Return what `find_logs` does, and apart from it the folders without any file; hidden and empty ones do not count.
 
     Raises:
@@ -132,7 +130,7 @@ def delivered_logs(logs: Logs, layout: str = "auto") -> Delivered:
     empty: list[str] = []
     for item in listed_logs(logs):
         try:
-            files = _logs_of(item, layout)
+            files = _logs_of(item)
         except OSError as error:
             raise InputError(f"{shown_uri(item)}: {error.strerror or error}") from None
         if not files:
@@ -141,7 +139,7 @@ def delivered_logs(logs: Logs, layout: str = "auto") -> Delivered:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
             before = files_by_identity.get(identity)
             files_by_identity[identity] = file if before is None else _one_of(before, file, identity[1])
-    return Delivered(_with_mixed(list(files_by_identity.values()), layout), empty)
+    return Delivered(_with_mixed(list(files_by_identity.values())), empty)
 
 
 def is_empty_folder(item: str) -> bool:
@@ -161,11 +159,11 @@ def _one_of(before: StoredFile, file: StoredFile, real: str) -> StoredFile:
     return replace(name, other_paths=tuple(dict.fromkeys((*before.other_paths, *file.other_paths, other.path))))
 
 
-def _with_mixed(files: list[StoredFile], layout: str) -> list[StoredFile]:
+def _with_mixed(files: list[StoredFile]) -> list[StoredFile]:
     """Mark each server.log: it is a request log only if its content is that of one, and no request log is beside it."""
     beside = {file.folder for file in files if _is_log(file)}
     alone = [file for file in files if is_server_log(file) and file.folder not in beside]
-    contents = dict(zip(alone, _contents(alone, layout), strict=True))
+    contents = dict(zip(alone, _contents(alone), strict=True))
     return [
         replace(file, holds_requests=file.folder not in beside and contents.get(file, "requests") == "requests")
         if fnmatchcase(file.name, SERVER_LOG_NAMES)
@@ -174,7 +172,7 @@ def _with_mixed(files: list[StoredFile], layout: str) -> list[StoredFile]:
     ]
 
 
-def _logs_of(item: str, layout: str) -> list[StoredFile]:
+def _logs_of(item: str) -> list[StoredFile]:
     """Return the logs of an item; none if it names folders, and nothing is in them yet."""
     if not item.strip() or item in _ONLY_A_SCHEME:
         raise InputError(
@@ -182,7 +180,7 @@ def _logs_of(item: str, layout: str) -> list[StoredFile]:
         )
     path = local_path(item)
     named = _remote(item) if path is None else _local(path)
-    recognised, contents = _recognised(named.in_folders, layout)
+    recognised, contents = _recognised(named.in_folders)
     files = sorted({*named.files, *recognised}, key=_path_parts)
     if not files and not (named.has_folders and not any(map(_is_delivered, contents))):
         hint = _nothing(contents) if named.has_folders or contents else "no such file, folder or match"
@@ -206,28 +204,28 @@ def _is_delivered(file: StoredFile) -> bool:
         return error.errno not in _NO_FILE
 
 
-def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFile], dict[StoredFile, LogContent]]:
+def _recognised(files: Sequence[StoredFile]) -> tuple[list[StoredFile], dict[StoredFile, LogContent]]:
     """Return the files in folders that are to be read, and the contents of those that were looked at."""
     known = [file for file in files if file.inner.endswith("/") or _is_log(file)]
     beside = {file.folder for file in known}
     others = [file for file in files if not (file.inner.endswith("/") or _is_log(file))]
     others = [file for file in others if not (is_server_log(file) and file.folder in beside)]
-    contents = dict(zip(others, _contents(others, layout), strict=True))
+    contents = dict(zip(others, _contents(others), strict=True))
     known += [replace(file, holds_requests=True) for file in others if contents[file] == "requests"]
     return known, contents
 
 
-def _contents(files: Sequence[StoredFile], layout: str) -> list[LogContent]:
+def _contents(files: Sequence[StoredFile]) -> list[LogContent]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda file: _content(file, layout), files))
+        return list(pool.map(_content, files))
 
 
-def _content(file: StoredFile, layout: str) -> LogContent:
+def _content(file: StoredFile) -> LogContent:
     """Return the kind of a file's content; one that cannot be opened counts as a log, so that planning reports it."""
     try:
         if not file.root and not stat.S_ISREG(os.stat(file.inner).st_mode):
             return "other"
-        return content_of(file, layout, file.modified)
+        return content_of(file, file.modified)
     except OSError as error:
         return "other" if error.errno in _NO_FILE else "requests"
 

@@ -160,7 +160,7 @@ class Reading:
 
     def _planned(self, logs: Sequence[str], with_servers: bool, waiting: Callable[[], None]) -> list[Split]:
         if NAME not in logs:
-            paths = find_logs(logs, self._settings.log_layout)
+            paths = find_logs(logs)
             plan = make_plan(with_server_logs(paths) if with_servers else paths, {}, self._settings, 1)
             self.problems += plan.problems
             self.size = plan.size_on_disk
@@ -172,7 +172,7 @@ class Reading:
                 raise ValueError("it is closed")
             self._stream = Stream(sys.stdin.fileno(), waiting)
             file = StandardInput(NAME, NAME, stream=self._stream)
-            beginning = head(file, name=self._settings.log_layout, latest=datetime.now(UTC))
+            beginning = head(file, latest=datetime.now(UTC))
             self._stream.begin()
         except (OSError, ValueError) as error:  # ValueError: it is closed
             why = getattr(error, "strerror", None) or error

@@ -136,8 +136,7 @@ class _Planning:
     def _head(self, file: StoredFile) -> tuple[StoredFile, FileHead]:
         """Return a file with its present size, and its head."""
         measured = file.measured()
-        layout = self._settings.log_layout
-        return measured, head(measured, framing_of(measured), name=layout, latest=measured.modified)
+        return measured, head(measured, framing_of(measured), latest=measured.modified)
 
     def settle(self) -> None:
         """Decide what to read of each file."""

@@ -1,21 +1,15 @@
-"""The layout of a request log: its wrapper and log4j pattern, detected from the file's first bytes.
+"""The layout of a request log: its wrapper, and whether it is in Kafka's own pattern, detected from its first bytes.
 
-A file has one wrapper and a main pattern, which `detect` finds before records are read, so that a client's text is never
-taken for a wrapper. `framing` reads Kafka's own pattern in plain UTF-8, in several tasks if the file is large. `unwrapping`
-reads all other layouts line by line and gives records in Kafka's own pattern (`RawRecord.text`). A request in another
-pattern than the file's is read as well (`starts`).
+A file has one wrapper, which `detect` finds before records are read, so that a client's text is never taken for one:
 
-    pattern      | a line, as log4j patterns                                       | remarks
-    -------------|-----------------------------------------------------------------|------------------------------------
-    kafka        | `[%d] %p %m (%c)`                                               | Kafka's own, without a wrapper
-    stamped      | `[%d] %p %m (%c)`, `%d{ISO8601} %p %m (%c) [%t]` and the like   | begins with time and level, may
-                 |                                                                 | have a thread or lack the logger
-    logger_first | `%d %-5p [%t] %c{1}:%L - %m`                                    | the logger precedes the message
-    message      | `%m`                                                            | begins with a request log's own
-                 |                                                                 | words; the wrapper has the time
-    json         | one JSON event                                                  |
-    any          | any other, and any of these                                     | a request's own words begin the
-                 |                                                                 | message, after a head with a time
+    kind     | a line
+    ---------|------------------------------------------------------------------------------------------------------
+    kafka    | `[%d] %p %m (%c)`, Kafka's own pattern, without a wrapper: read by `framing`, in several tasks if large
+    lines    | any other log4j pattern, or events in JSON, without a wrapper
+    cri      | Kubernetes'; docker: Docker's json-file; journal: `journalctl -o json`; syslog: RFC 3164 and RFC 5424
+
+`unwrapping` reads all but the first line by line. What is inside a wrapper is found line by line (`starts`), and gives
+records in Kafka's own pattern (`RawRecord.text`).
 """
 
 import codecs
@@ -23,25 +17,14 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
-from ..config.settings import check_layout
 from .heads import has_undated_head, words_after
 from .record_marks import FILLER, LOGGER_END, OWN_WORDS, PREFIX
-from .starts import (
-    END_WINDOW,
-    STAMP,
-    STARTS,
-    Pattern,
-    logger_first_start,
-    message_start,
-    quoted_start,
-    split_logger,
-    stamped_start,
-)
+from .starts import END_WINDOW, STAMP, message_start, quoted_start, split_logger, start_of
 from .wrappers import Line, Unwrap, cri, docker, event, is_journal, is_syslog, journal, syslog
 
-Wrapper = Literal["none", "cri", "docker", "journal", "syslog"]
+Kind = Literal["kafka", "lines", "cri", "docker", "journal", "syslog"]
 
 SAMPLE = 1 << 20
 """Bytes of a file's beginning in which the layout is detected if they hold no record."""
@@ -67,28 +50,23 @@ class Layout(NamedTuple):
     """How the records of one file are laid out.
 
     Attributes:
-        wrapper: what surrounds each line.
-        pattern: log4j's pattern inside the wrapper.
+        kind: what surrounds each line, or that nothing does.
         logger_ends: whether records end with their logger, so that a line without it ends no record.
+        stamped: whether lines state their time; if not, the wrapper does, and a time on a line is somebody's text.
         latest: no line is more than a day newer than this (None: now); it gives RFC 3164 times their year.
         json_requests: whether the first request is in JSON (2.8+), where clients' line breaks are escaped.
     """
 
-    wrapper: Wrapper = "none"
-    pattern: Pattern = "kafka"
+    kind: Kind = "kafka"
     logger_ends: bool = True
+    stamped: bool = True
     latest: datetime | None = None
     json_requests: bool = False
 
     @property
     def splittable(self) -> bool:
         """Whether tasks can begin inside the file; if not, one task reads the whole file."""
-        return (self.wrapper, self.pattern) == ("none", "kafka")
-
-    @property
-    def name(self) -> str:
-        """Its name in the setting `log_layout`, such as `cri+json`."""
-        return self.pattern if self.wrapper == "none" else f"{self.wrapper}+{self.pattern}"
+        return self.kind == "kafka"
 
 
 KAFKA = Layout()
@@ -111,7 +89,7 @@ def check_form(sample: bytes) -> None:
     if sample.startswith(UTF_16_MARKS):
         raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
     lines = [Line(line) for line in _lines(sample[:SAMPLE])]
-    if all(STARTS["any"](line) is None for line in lines) and any(has_undated_head(line.text) for line in lines):
+    if all(start_of(line) is None for line in lines) and any(has_undated_head(line.text) for line in lines):
         raise UnreadableForm(
             "its requests have no date; write one with each line (`%d{ISO8601}` in log4j's pattern), or keep the wrapper "
             "that states the time"
@@ -122,35 +100,31 @@ def check_form(sample: bytes) -> None:
         )
 
 
-def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
-    """Return the function that unwraps a physical line; `wrapper` and `latest` are those of `Layout`."""
-    if wrapper == "syslog":
+def unwrapper(kind: Kind, latest: datetime | None) -> Unwrap:
+    """Return the function that unwraps a physical line; `kind` and `latest` are those of `Layout`."""
+    if kind == "syslog":
         return partial(syslog, latest or datetime.now(UTC))
-    readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker, "journal": journal}
-    return readers[wrapper]
+    readers: dict[Kind, Unwrap] = {"cri": cri, "docker": docker, "journal": journal}
+    return readers.get(kind, Line)
 
 
-def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) -> Layout:
+def detect(sample: bytes, latest: datetime | None = None) -> Layout:
     """Return the layout of a file.
 
     Args:
         sample: the first bytes of its decompressed content, as many as `is_enough` asks for.
-        name: one of `settings.LOG_LAYOUTS`: `auto`, a pattern, or a wrapper and a pattern, such as `cri+json`.
         latest: time at which the file was last written; None if it is not known, which counts as now.
-
-    Raises:
-        ConfigError: the name is none of these.
     """
-    check_layout(name)
     lines = _lines(sample)
-    before, _, after = name.rpartition("+")
-    wrapper = _wrapper(lines) if name == "auto" else cast(Wrapper, before or "none")
-    inner = _inner(lines, unwrapper(wrapper, latest))
+    kind = _wrapper(lines)
+    inner = _inner(lines, unwrapper(kind, latest))
     inner = inner[next((at for at, line in enumerate(inner) if _begins_record(line)), 0) :]
-    pattern = _pattern(inner, wrapper) if name == "auto" else cast(Pattern, after)
-    ends = pattern == "kafka" or _logger_ends(inner)
-    years = latest if wrapper == "syslog" else None  # the only times without a year
-    return Layout(wrapper, pattern, ends, years, _requests_are_json(inner))
+    if kind == "lines" and _is_kafkas(inner):
+        kind = "kafka"
+    ends = kind == "kafka" or _logger_ends(inner)
+    years = latest if kind == "syslog" else None  # the only times without a year
+    is_stamped = kind in ("kafka", "lines") or not (inner and OWN_WORDS.match(inner[0].text))
+    return Layout(kind, ends, is_stamped, years, _requests_are_json(inner))
 
 
 def is_enough(sample: bytes) -> bool:
@@ -160,8 +134,7 @@ def is_enough(sample: bytes) -> bool:
     of one, `_LONG_SAMPLE` bytes.
     """
     lines = _lines(sample)
-    wrapper = _wrapper(lines)
-    begun = [line for line in _inner(lines, unwrapper(wrapper, None)) if _begins_record(line)]
+    begun = [line for line in _inner(lines, unwrapper(_wrapper(lines), None)) if _begins_record(line)]
     if any(line.whole for line in begun) and b"\n" in sample.strip(b"\n"):
         return True
     is_cut = _begins_record(Line(sample[sample.rfind(b"\n") + 1 :]))
@@ -181,7 +154,7 @@ def _lines(sample: bytes) -> list[bytes]:
     return [line for line in lines[:-1] or lines if line.strip()]
 
 
-_WRAPPED: tuple[tuple[Wrapper, Callable[[bytes], object]], ...] = (
+_WRAPPED: tuple[tuple[Kind, Callable[[bytes], object]], ...] = (
     ("cri", cri),
     ("docker", lambda line: docker(line) or _CUT_DOCKER.match(line)),
     ("journal", is_journal),
@@ -190,19 +163,19 @@ _WRAPPED: tuple[tuple[Wrapper, Callable[[bytes], object]], ...] = (
 """Wrappers, each with a function that returns whether a line has it; they are tried in this order."""
 
 
-def _wrapper(lines: list[bytes]) -> Wrapper:
-    """Return the wrapper of the first line that is a record or has a wrapper; clients' texts only come later."""
+def _wrapper(lines: list[bytes]) -> Kind:
+    """Return the wrapper of the first line that is a record or has one, else `lines`; clients' texts only come later."""
     for line in lines:
         if STAMP.match(line) is not None:
-            return "none"
+            return "lines"
         for wrapper, is_wrapped in _WRAPPED:
             if wrapper == "docker" and _has_parts_only(lines):
                 continue  # fluent-bit writes lines without their ends, and without a mark that says of parts
             if is_wrapped(line):  # the torn head of a CRI line is like that of syslog
                 return "cri" if wrapper == "syslog" and any(map(cri, lines)) else wrapper
         if event(line) is not None:
-            return "none"
-    return "none"
+            return "lines"
+    return "lines"
 
 
 def _has_parts_only(lines: list[bytes]) -> bool:
@@ -237,40 +210,19 @@ def _joined(parts: list[Line]) -> Line:
     return parts[-1]._replace(text=text[filler.end() if filler else 0 :])
 
 
-def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
+def _is_kafkas(lines: list[Line]) -> bool:
+    """Return whether lines without a wrapper are in Kafka's own pattern, as they are if nothing shows another one."""
     for line in lines:
         if STAMP.match(line.text):
-            return _stamped_pattern(line, lines, wrapper)
-        if wrapper != "none" and OWN_WORDS.match(line.text):
-            return "message"
-        if message_start(line) is not None or quoted_start(line) is not None:
-            return "any"
-        if line.text.startswith(b"{") and (event(line.text) or (not line.whole and _CUT_EVENT.search(line.text))):
-            return "json"
-    if wrapper != "none":
-        return "any"
+            return _has_kafkas_ends(lines)
+        if message_start(line) is not None or quoted_start(line) is not None or event(line.text) is not None:
+            return False
     # The beginning of one long line of JSON is an event that the sample cuts off.
-    is_cut = len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text)
-    return "json" if is_cut else "kafka"
+    return not (len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text))
 
 
-def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern:
-    if wrapper == "none" and _is_kafka(lines):
-        return "kafka"
-    # A request log's own words begin the message in one of the patterns, but not in a torn line.
-    starts = ((one, start(one)) for one in lines for start in (stamped_start, logger_first_start))
-    known = next((one for one, start in starts if start is not None and OWN_WORDS.match(start.message)), None)
-    if known is None and any(message_start(one) is not None for one in lines):
-        return "any"
-    line = known or line
-    first = logger_first_start(line)
-    # A message of another logger may hold ` - ` as well; then its logger stands at the end.
-    is_first = first is not None and (OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
-    return "logger_first" if is_first else "stamped"
-
-
-def _is_kafka(lines: list[Line]) -> bool:
-    """Return whether lines are in Kafka's own pattern, with bracketed times and ending with a logger, not a thread."""
+def _has_kafkas_ends(lines: list[Line]) -> bool:
+    """Return whether lines with a time have it in brackets, and end with a logger, not with a thread."""
     prefixes = [(prefix, line.text) for line in lines if (prefix := PREFIX.match(line.text))]
     if not prefixes or next(
         (words_after(text, prefix) > prefix.end() for prefix, text in prefixes if words_after(text, prefix)), False

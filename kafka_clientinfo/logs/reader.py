@@ -141,14 +141,13 @@ def head(
     file: str | Path | LogFile,
     framing: Framing = REQUEST_LOG,
     layout: Layout | None = None,
-    name: str = "auto",
     latest: datetime | None = None,
 ) -> FileHead:
     """Read a file up to the end of its first record, usually some kilobytes.
 
     This reads at most `START_WINDOW` bytes before the record, not counting zeros, and not much more than
     `IDENTITY_BYTES` of the record. If `layout` is None it is detected, in as many bytes as `layouts.is_enough` asks for;
-    `name` and `latest` are those of `layouts.detect`.
+    `latest` is that of `layouts.detect`.
 
     Raises:
         OSError: the file cannot be opened or read.
@@ -164,7 +163,7 @@ def head(
             check_form(sample)
             if not is_known:
                 beginning = sample[:FIRST_BLOCK]  # of a compressed file the sample is larger
-                layout = detect(beginning if is_enough(beginning) else sample, name, latest)
+                layout = detect(beginning if is_enough(beginning) else sample, latest)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
             first, first_offset, first_time, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
             if first is not None:

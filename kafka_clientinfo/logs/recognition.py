@@ -32,8 +32,8 @@ _LONGEST = 2 * max(map(len, _WORDS))
 _FIRST_BYTES = 4096
 
 
-def content_of(file: str | Path | LogFile, name: str = "auto", latest: datetime | None = None) -> LogContent:
-    """Return what the beginning of a file holds; `name` and `latest` are those of `layouts.detect`.
+def content_of(file: str | Path | LogFile, latest: datetime | None = None) -> LogContent:
+    """Return what the beginning of a file holds; `latest` is that of `layouts.detect`.
 
     Returns:
         `requests` if a completed request can be read; `handled_requests` if there are only traces of requests by
@@ -56,17 +56,17 @@ def content_of(file: str | Path | LogFile, name: str = "auto", latest: datetime 
                     return "other"
             sample += block
             if has_words and seen is None:
-                seen = _content(sample, name, latest)
+                seen = _content(sample, latest)
                 if seen == "requests":
                     return seen
-    return "other" if seen is None else _content(sample, name, latest)
+    return "other" if seen is None else _content(sample, latest)
 
 
-def _content(sample: bytes, name: str, latest: datetime | None) -> LogContent:
+def _content(sample: bytes, latest: datetime | None) -> LogContent:
     check_form(sample)
     parser = Parser()
     handled = False
-    for record in layout_records([sample], 0, detect(sample, name, latest)):
+    for record in layout_records([sample], 0, detect(sample, latest)):
         event = guarded(parser.read, record)
         if isinstance(event, RequestEvent):
             return "requests"

@@ -22,7 +22,7 @@ def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_ove
 
 def _records_of_others(offset: int, data: bytes) -> Iterator[RawRecord]:
     """Yield the records of lines in any other layout."""
-    lines = Layout(pattern="any", logger_ends=False)
+    lines = Layout("lines", logger_ends=False)
     return all_records(LineSplitter(offset, lines, True, depth=MOST_HALVES), [data])
 
 

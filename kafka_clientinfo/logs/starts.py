@@ -1,22 +1,28 @@
-"""Where a record starts on a line, in each log4j pattern, and where its logger stands at the end.
+"""Where a record starts on a line, in any log4j pattern, and where its logger stands at the end.
 
-A pattern reads its own records, and requests in any other one too (see `heads`), as log4j may have been reconfigured, or two
-programs may write one file. A client's text never comes in by this: in JSON it holds no line break, and in text a line
-inside an open record is not tried.
+    a line                                                 | its record
+    -------------------------------------------------------|-----------------------------------------------------------
+    `2026-11-21 02:49:28,462 DEBUG [thread] MESSAGE`       | begins after time, level and perhaps a thread, as any logger's
+    `2026-11-21 02:49:28,462 DEBUG [thread] LOGGER - …`    | begins after the logger
+    `{"@timestamp":…,"message":"…"}`                       | is the message of an event in JSON
+    `HEAD Completed request:…`                             | begins with a request log's own words, after any head with a
+                                                           | time (see `heads`); also in quotes
+
+Each line is looked at by itself, as log4j may have been reconfigured, or two programs may write one file. A client's text
+never comes in by this: in JSON it holds no line break, and in text a line inside an open record is not tried.
 """
 
 import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from json import JSONDecoder
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from .heads import COLOURS_AT_END, LONGEST, head_of, may_follow, time_in
 from .record_marks import COMPLETED, LEVEL, OWN_WORDS, TIME
 from .wrappers import Line, event
 
-Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 STAMP = re.compile(
     rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)"
     rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
@@ -111,11 +117,6 @@ def message_start(line: Line) -> Start | None:
     return Start(own, message, None, False)
 
 
-def bare_start(line: Line) -> Start | None:
-    """Return the start of a record that begins with a request log's own words, on a line with a known time."""
-    return message_start(line) if line.time is not None and OWN_WORDS.match(line.text) else None
-
-
 def quoted_start(line: Line) -> Start | None:
     r"""Return the start in a line that quotes the message: an event after a head, CSV (`""`), or `msg="…\"…"`."""
     text = line.text
@@ -154,7 +155,7 @@ def json_start(line: Line) -> Start | None:
         return None
     time = logged.time or line.time
     text = logged.text.rstrip(b"\r\n")
-    inner = STARTS["any"](Line(text, time=time if text.startswith(b"{") else None))
+    inner = start_of(Line(text, time=time if text.startswith(b"{") else None))
     if inner is not None and (OWN_WORDS.match(inner.message) or not text.startswith(b"{")):
         return inner._replace(whole=True)
     if time is None:
@@ -162,39 +163,30 @@ def json_start(line: Line) -> Start | None:
     return Start(stamp(time, logged.level or b"DEBUG"), logged.text, logged.logger or REQUEST_LOGGER, True, True)
 
 
-def any_start(line: Line) -> Start | None:
-    """Return the start of a record in any pattern that states its time."""
+def exact_start(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:
+    """Return the start of a record, if the line begins with it: with time and level, as an event, or with its own words.
+
+    `logger_ends` and `stamped` are those of `layouts.Layout`. If records end with their logger, a message may begin with
+    words and ` - `.
+    """
     if line.text.startswith(b"{"):
         return json_start(line)
+    if OWN_WORDS.match(line.text):
+        return message_start(line)
+    if not stamped:
+        return None
     first = logger_first_start(line)
-    return first if first is not None and OWN_WORDS.match(first.message) else stamped_start(line)
+    may_be_first = first is not None and not (logger_ends and split_logger(line.text)[1])
+    is_first = may_be_first or (first is not None and OWN_WORDS.match(first.message))
+    return first if is_first else stamped_start(line)
 
 
-def _or_found(start: Callable[[Line], Start | None]) -> Callable[[Line], Start | None]:
-    """Return the function for one pattern that reads requests in any other one, too: log4j may have been reconfigured."""
-
-    def found(line: Line) -> Start | None:
-        own = start(line)
-        if own is not None and OWN_WORDS.match(own.message):
-            return own
-        if (any_head := message_start(line) or own) is not None:
-            return any_head
-        return json_start(line) if line.text.startswith(b"{") else quoted_start(line)
-
-    return found
-
-
-EXACT_STARTS: dict[Pattern, Callable[[Line], Start | None]] = {
-    "kafka": stamped_start,
-    "stamped": stamped_start,
-    "logger_first": logger_first_start,
-    "message": bare_start,
-    "json": json_start,
-    "any": any_start,
-}
-"""For each pattern, the function that returns the start of a record on a line."""
-STARTS = {pattern: _or_found(start) for pattern, start in EXACT_STARTS.items()}
-"""The same functions, which also read requests in other patterns."""
+def start_of(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:
+    """Return the start of a record on a line; None if it has none. A request may have any head before it."""
+    own = exact_start(line, logger_ends, stamped)
+    if own is not None and OWN_WORDS.match(own.message):
+        return own
+    return message_start(line) or own or quoted_start(line)
 
 
 def split_logger(text: bytes) -> tuple[bytes, bytes | None]:

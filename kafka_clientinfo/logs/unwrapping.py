@@ -30,6 +30,7 @@ number of records that wait, and `MAX_RECORD` the size of one.
 
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 
 from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, RawRecord
@@ -46,7 +47,7 @@ from .line_records import (
     is_failure,
 )
 from .record_marks import COMPLETED, JSON_START, OWN_WORDS, find_words
-from .starts import EXACT_STARTS, STARTS, split_logger
+from .starts import exact_start, split_logger, start_of
 from .tearing import is_whole, reads
 from .wrappers import Line, cri_part_before
 
@@ -71,8 +72,9 @@ class LineSplitter:
         self._keeps_traces = keeps_traces
         self._depth = depth
         self._searches = depth < MOST_HALVES
-        self._unwrap = unwrapper(layout.wrapper, layout.latest)
-        self._start = STARTS[layout.pattern]
+        self._unwrap = unwrapper(layout.kind, layout.latest)
+        self._start = partial(start_of, logger_ends=layout.logger_ends, stamped=layout.stamped)
+        self._exact_start = partial(exact_start, logger_ends=layout.logger_ends, stamped=layout.stamped)
         self._at = offset
         self._lines = PhysicalLines()
         self._received: Iterator[tuple[bytes, int]] = iter(())
@@ -143,28 +145,32 @@ class LineSplitter:
 
     def _inner_line(self, data: bytes, line: Line | None) -> int:
         """Return where a line of a runtime begins inside another one, which is torn; 0 if none does."""
-        if self._layout.wrapper in ("docker", "journal"):
+        if self._layout.kind in ("docker", "journal"):
             return inner_object(data, self._unwrap) if line is None else 0
-        if self._layout.wrapper != "cri":
+        if self._layout.kind != "cri":
             return 0
-        # Clients' texts hold no such quotes. If a whole line begins here, the search in the record finds it.
-        words = data.rfind(_EVENT_START if self._layout.pattern == "json" else JSON_START)
-        return cri_part_before(data, words) if words > 0 else 0
+        # If a whole line begins here, the search in the record finds it. Clients' texts hold no such quotes: an event begins with
+        # one, and other lines have them in the request.
+        for words in (data.rfind(JSON_START), data.rfind(_EVENT_START)):
+            part = cri_part_before(data, words) if words > 0 else 0
+            if part and (data.startswith(JSON_START, words) or b' {"' in data[part:words]):
+                return part
+        return 0
 
     def _take_line(self, data: bytes, length: int, line: Line | None, is_torn: bool = False) -> None:
         begin, self._at = self._at, self._at + length
         if line is not None:
             self._line(begin, data, length, line)
             return
-        is_torn = is_torn or data.startswith(_TORN_OBJECTS.get(self._layout.wrapper, ()))
-        if self._layout.wrapper in ("cri", "docker"):
+        is_torn = is_torn or data.startswith(_TORN_OBJECTS.get(self._layout.kind, ()))
+        if self._layout.kind in ("cri", "docker"):
             for other in list(self._open.values()):
                 self._close(other)  # the file is damaged here, so the next lines do not continue the record
             self._end_parts()
         record = self._new(begin, b"")  # a line without the wrapper belongs to no stream and is a record of its own
         self._own(data, length)
         text = data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"")
-        start = STARTS["any"](Line(text))  # a source without the wrapper may have been added
+        start = start_of(Line(text))  # a source without the wrapper may have been added
         record.open(start if start is not None and OWN_WORDS.match(start.message) else None, text, self._at)
         record.torn, record.done = is_torn, True
 
@@ -227,7 +233,7 @@ class LineSplitter:
             return False
         if record.finished and not is_traced:
             return False
-        inside = start or STARTS["any"](line)
+        inside = start or start_of(line)
         record.forged += inside is not None
         record.go_on(line.text, self._at)
         if inside is None or not reports_failure(inside.message):  # inside a record, a failure does not end it
@@ -242,7 +248,7 @@ class LineSplitter:
             self._take_later(owner, record)
         elif start is None or start.whole:
             inside = () if start is None else start.message.split(b"\n")[1:]
-            record.forged = sum(1 for text in inside if STARTS["any"](Line(text)) is not None)
+            record.forged = sum(1 for text in inside if start_of(Line(text)) is not None)
             record.done = True
         else:
             self._open[record.stream] = record
@@ -267,7 +273,7 @@ class LineSplitter:
             self._close(owner)
         elif self._is_end(b"\n".join(part.text.join() for part in owner.unsettled)[-WINDOW:], owner):
             for part in owner.unsettled:
-                owner.forged += STARTS["any"](Line(part.text.join())) is not None
+                owner.forged += start_of(Line(part.text.join())) is not None
                 owner.go_on(part.text.join(), part.end)
                 self._give_up(part)
             owner.unsettled = []
@@ -363,7 +369,7 @@ class LineSplitter:
                 parts.add(part.text)
                 if part.whole:
                     break
-        start = None if line is None else EXACT_STARTS[self._layout.pattern](line._replace(text=parts.join()))
+        start = None if line is None else self._exact_start(line._replace(text=parts.join()))
         return None if start is None else start.message
 
     def _splitter(self, offset: int, depth: int) -> "LineSplitter":

@@ -146,7 +146,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
 
 def log_files(logs: Sequence[str], settings: Settings) -> Delivered:
     """Return what the logs hold, and if the settings say so the server logs beside them."""
-    found = delivered_logs(logs, settings.log_layout)
+    found = delivered_logs(logs)
     return found._replace(files=with_server_logs(found.files)) if settings.server_logs else found
 
 

@@ -17,7 +17,7 @@ RECORDS = {
     "ingested_files": "file",
 }
 """The kinds of rows that may be read, each a table of a warehouse, with their names in `arrow_schema.SCHEMA`."""
-_SETTINGS = ("cluster", "broker_pattern", "log_zone", "log_layout", "split_bytes")
+_SETTINGS = ("cluster", "broker_pattern", "log_zone", "split_bytes")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _OWN = [
     "path",
@@ -61,7 +61,7 @@ class Options:
         Raises:
             InputError: the logs name nothing, or a folder in which there are files but no log.
         """
-        found = delivered_logs(self.logs, self.settings.log_layout).files
+        found = delivered_logs(self.logs).files
         return with_server_logs(found) if self.records in ("failed_requests", "ingested_files") else found
 
 

@@ -9,10 +9,8 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.config.policy import Policy
-from kafka_clientinfo.config.settings import LOG_LAYOUTS, Settings, load_settings
+from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.logs.layouts import detect
-from kafka_clientinfo.logs.starts import STARTS
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
@@ -62,7 +60,6 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
         ("vacuum_hours = 10000000", "give a number from 0 to 876000"),
         ("split_bytes = 0x7fffffffffffffff", "give a number from 1 to 1099511627776"),
         ("server_logs = 1", "server_logs is 1; expected a value like True"),
-        ('log_layout = "jsn"', "c.toml: log_layout is 'jsn'; give auto, one of kafka, stamped"),
         ("x = " + "[" * 5000, "not valid TOML"),
         ('log_zone = "Berlin"', "give an IANA name"),
         ('broker_pattern = "("', "is no regular expression"),
@@ -115,21 +112,6 @@ def test_a_number_may_be_the_lowest_or_the_highest(name: str, low: int, high: in
 def test_a_name_alone_is_one_name_and_not_its_characters() -> None:
     found = Settings(controller_listeners="CTL", stored_views="upgrade_impact")  # type: ignore[arg-type]
     assert (found.controller_listeners, found.stored_views) == (("CTL",), ("upgrade_impact",))
-
-
-def test_every_layout_that_may_be_named_is_known_to_the_reader() -> None:
-    assert {detect(b"", name).name for name in LOG_LAYOUTS if name != "auto"} == {*LOG_LAYOUTS} - {"auto"}
-    assert {*STARTS} <= {*LOG_LAYOUTS}
-
-
-@pytest.mark.parametrize("name", ["", "nothing", "cri", "cri+", "+json", "cri+docker+json", "kafka+cri"])
-def test_it_refuses_a_layout_that_is_none(name: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        Settings(log_layout=name)
-    assert str(caught.value) == (
-        f"log_layout is {name!r}; give auto, one of kafka, stamped, logger_first, message, json, any, "
-        "or one of them after cri+, docker+, journal+, syslog+"
-    )
 
 
 def test_it_says_which_file_it_cannot_read(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.splitters import layout_records
-from kafka_clientinfo.logs.starts import STARTS
 
 LATEST = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -16,14 +15,11 @@ LOGGED = "2026-11-21 12:00:00"
 STAMPED = "2026-11-21T12:00:00Z"
 
 
-NAMES = ["auto", *STARTS, *(f"{wrapper}+{pattern}" for wrapper in ("cri", "docker", "syslog") for pattern in STARTS)]
-
-
 Event = RequestEvent | RejectedRecord | IgnoredRecord
 
 
 def found(data: bytes, layout: Layout | None = None, offset: int = 0) -> list[RawRecord]:
-    return list(layout_records([data[offset:]], offset, layout or detect(data, latest=LATEST)))
+    return list(layout_records([data[offset:]], offset, layout or detect(data, LATEST)))
 
 
 def events(data: bytes, layout: Layout | None = None) -> list[Event]:

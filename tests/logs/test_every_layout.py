@@ -4,18 +4,19 @@ import gzip
 from datetime import UTC, datetime
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord
-from kafka_clientinfo.logs.layouts import detect
+from kafka_clientinfo.logs.layouts import Kind, detect
 from kafka_clientinfo.logs.splitters import layout_records
 from tests.amounts import examples, one_in, places
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
-from tests.logs.laid_out import LATEST, NAMES, Event, comparable, events, found
+from tests.logs.laid_out import LATEST, Event, comparable, events, found
 from tests.wrapping import KINDS, logged, wrap
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_logs").glob("*/kafka-request.log*"))
@@ -77,7 +78,7 @@ def test_it_hands_records_on_in_kafkas_own_pattern(pattern: str) -> None:
 
 def test_most_ends_tell_whether_a_logger_ends_records_also_in_a_wrapper() -> None:
     lines = json_record(), json_record(), json_record(logger="")
-    assert detect(b"".join(b"2026-11-21T02:45:09.9Z stdout F " + line for line in lines), latest=LATEST).logger_ends
+    assert detect(b"".join(b"2026-11-21T02:45:09.9Z stdout F " + line for line in lines), LATEST).logger_ends
 
 
 GOLDEN = sorted(path for path in (FOLDER / "layouts").iterdir() if path.suffix in (".log", ".json"))
@@ -117,7 +118,7 @@ def test_it_gives_the_same_records_however_the_blocks_are_cut(
     kind: tuple[tuple[str, str], str], part: int, cuts: list[int]
 ) -> None:
     data = laid_out(*kind, part)
-    layout = detect(data, latest=LATEST)
+    layout = detect(data, LATEST)
     places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     blocks = [data[start:end] for start, end in pairwise(places)]
     assert list(layout_records(blocks, 0, layout)) == found(data, layout)
@@ -126,7 +127,7 @@ def test_it_gives_the_same_records_however_the_blocks_are_cut(
 @given(LAYOUT_LAWS, st.integers(40, 4000), st.integers(0, 1 << 20))
 def test_it_resumes_where_any_part_of_the_file_ended(kind: tuple[tuple[str, str], str], part: int, cut: int) -> None:
     data = laid_out(*kind, part)
-    layout = detect(data, latest=LATEST)
+    layout = detect(data, LATEST)
     whole = found(data, layout)
     before = found(data[: cut % (len(data) + 1)], layout)
     assert b"".join(record.data for record in before) == data[: cut % (len(data) + 1)]
@@ -140,7 +141,7 @@ def test_it_resumes_where_any_part_of_the_file_ended(kind: tuple[tuple[str, str]
 @pytest.mark.parametrize("kind", KINDS, ids="-".join)
 def test_it_can_resume_at_every_records_end(kind: tuple[str, str]) -> None:
     data = wrap(EXCERPTS["api_key_struct"], *kind, 300)
-    layout = detect(data, latest=LATEST)
+    layout = detect(data, LATEST)
     whole = found(data, layout)
     for number in places(0, len(whole), 5):
         assert found(data, layout, whole[number].offset) == whole[number:]
@@ -153,11 +154,12 @@ PIECES = [b"2026-11-21T02:45:09.935123456Z stdout F ", b"2026-11-21T02:45:09.935
 
 
 @settings(max_examples=examples(300))
-@given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=6)), max_size=20), st.sampled_from(NAMES),
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=6)), max_size=20), st.sampled_from(["auto", *get_args(Kind)]),
        st.sampled_from([b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"]))  # fmt: skip
-def test_it_takes_any_bytes_in_any_layout(parts: list[bytes], name: str, mark: bytes) -> None:
+def test_it_takes_any_bytes_in_any_layout(parts: list[bytes], name: Any, mark: bytes) -> None:
     data = mark + b"".join(parts)
-    layout = detect(data, name, LATEST)
+    layout = detect(data, LATEST)
+    layout = layout if name == "auto" else layout._replace(kind=name)
     whole = found(data, layout)
     assert b"".join(record.data for record in whole) == data
     assert [record.offset for record in whole] == [sum(r.length for r in whole[:i]) for i in range(len(whole))]

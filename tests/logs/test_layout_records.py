@@ -1,13 +1,19 @@
 """The starts and ends of records in each layout."""
 
 import json
-from typing import Any
 
 import pytest
 
 from kafka_clientinfo.logs import RejectedRecord
 from kafka_clientinfo.logs.layouts import Layout, detect
-from kafka_clientinfo.logs.starts import EXACT_STARTS, REQUEST_LOGGER, STARTS, split_logger
+from kafka_clientinfo.logs.starts import (
+    REQUEST_LOGGER,
+    exact_start,
+    json_start,
+    logger_first_start,
+    split_logger,
+    stamped_start,
+)
 from kafka_clientinfo.logs.wrappers import Line
 from tests.builders import json_record
 from tests.logs.excerpts import parse, requests
@@ -45,11 +51,10 @@ TIME = LOGGED.encode()
 def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blanks: int) -> None:
     thread = b"[" + b"t" * length + b"]" + b" " * blanks
     is_one = 1 <= length <= 300 and 1 <= blanks <= 4
-    stamped, logger_first = EXACT_STARTS["stamped"], EXACT_STARTS["logger_first"]
-    assert (stamped(Line(TIME + b" " + thread + b"INFO x")) is not None) == is_one
-    assert (logger_first(Line(TIME + b" INFO " + thread + b"a.B - x")) is not None) == is_one
+    assert (stamped_start(Line(TIME + b" " + thread + b"INFO x")) is not None) == is_one
+    assert (logger_first_start(Line(TIME + b" INFO " + thread + b"a.B - x")) is not None) == is_one
     for words in (b"Completed request:x", b"Processor 1 x", b"Sending x", b"Not sending x", b"x", b"Processor x"):
-        start = stamped(Line(TIME + b" INFO " + thread + words))
+        start = stamped_start(Line(TIME + b" INFO " + thread + words))
         is_dropped = is_one and words not in (b"x", b"Processor x")
         assert start is not None
         assert start.message == (b"" if is_dropped else thread) + words
@@ -60,9 +65,9 @@ def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blan
     [(b"t-0", True, True), (b"a[1] b", False, True), (b"a] b", False, True), (b"a\rb", False, False)],
 )
 def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: bool, is_after: bool) -> None:
-    first = STARTS["stamped"](Line(TIME + b" [" + thread + b"] INFO x"))
-    after = STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x"))
-    logger = STARTS["logger_first"](Line(TIME + b" INFO [" + thread + b"] a.B - x"))
+    first = stamped_start(Line(TIME + b" [" + thread + b"] INFO x"))
+    after = stamped_start(Line(TIME + b" INFO [" + thread + b"] Sending x"))
+    logger = logger_first_start(Line(TIME + b" INFO [" + thread + b"] a.B - x"))
     assert ((first is not None), (logger is not None)) == (is_first, is_after)
     assert after is not None
     assert (after.message == b"Sending x") == is_after
@@ -70,7 +75,7 @@ def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: boo
 
 def test_a_thread_ends_at_its_first_bracket_before_a_requests_words() -> None:
     for words in (b"Completed request:[u] Sending x", b"Sending [u] Not sending x"):
-        start = STARTS["stamped"](Line(TIME + b" INFO [t] " + words))
+        start = stamped_start(Line(TIME + b" INFO [t] " + words))
         assert start is not None
         assert start.message == words
 
@@ -78,11 +83,11 @@ def test_a_thread_ends_at_its_first_bracket_before_a_requests_words() -> None:
 @pytest.mark.parametrize("blanks", range(6))
 @pytest.mark.parametrize("brackets", [b"[%b]", b"%b"])
 def test_a_stamp_has_blanks_before_and_after_its_level(brackets: bytes, blanks: int) -> None:
-    before = STARTS["stamped"](Line(brackets % TIME + b" " * blanks + b"INFO x"))
+    before = stamped_start(Line(brackets % TIME + b" " * blanks + b"INFO x"))
     assert (before is not None) == (1 <= blanks <= 4)
-    after = STARTS["stamped"](Line(brackets % TIME + b" INFO" + b" " * blanks + b"x"))
+    after = stamped_start(Line(brackets % TIME + b" INFO" + b" " * blanks + b"x"))
     assert (None if after is None else after.message) == (b" " * (blanks - 4) + b"x" if blanks else None)
-    assert STARTS["stamped"](Line(brackets % TIME + b" INFO")) is not None
+    assert stamped_start(Line(brackets % TIME + b" INFO")) is not None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ def test_a_stamp_has_blanks_before_and_after_its_level(brackets: bytes, blanks: 
     ],
 )
 def test_it_knows_a_logger_that_comes_first(head: bytes, logger: bytes | None) -> None:
-    start = STARTS["logger_first"](Line(TIME + b" INFO " + head + b"x"))
+    start = logger_first_start(Line(TIME + b" INFO " + head + b"x"))
     assert (None if start is None else (start.logger, start.message)) == (None if logger is None else (logger, b"x"))
 
 
@@ -115,9 +120,9 @@ def test_it_knows_a_logger_that_comes_first(head: bytes, logger: bytes | None) -
      (b"2026-11-21-12:00", False), (b"2026-11-21 12.00", False), (b"a:b", False)],
 )  # fmt: skip
 def test_a_thread_that_holds_another_lines_time_is_none(thread: bytes, is_time: bool) -> None:
-    assert (STARTS["stamped"](Line(TIME + b" [" + thread + b"] INFO x")) is None) == is_time
-    assert (STARTS["stamped"](Line(TIME + b" INFO [" + thread + b"] Sending x")) is None) == is_time
-    assert (STARTS["logger_first"](Line(TIME + b" INFO [" + thread + b"] a.B - x")) is None) == is_time
+    assert (stamped_start(Line(TIME + b" [" + thread + b"] INFO x")) is None) == is_time
+    assert (stamped_start(Line(TIME + b" INFO [" + thread + b"] Sending x")) is None) == is_time
+    assert (logger_first_start(Line(TIME + b" INFO [" + thread + b"] a.B - x")) is None) == is_time
 
 
 @pytest.mark.parametrize(
@@ -138,20 +143,20 @@ def test_a_thread_that_holds_another_lines_time_is_none(thread: bytes, is_time: 
 )
 def test_it_knows_how_requests_end_without_a_logger(end: str, is_end: bool) -> None:
     line = f"{LOGGED} DEBUG {end}\n".encode()
-    assert detect(line * 2, "stamped").logger_ends != is_end
-    assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode(), "stamped").logger_ends
+    assert detect(line * 2).logger_ends != is_end
+    assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode()).logger_ends
 
 
 def test_a_logger_after_a_requests_times_is_its_logger() -> None:
     times = f"{LOGGED} DEBUG x,sendTime:1.5,securityProtocol:SSL,principal:User:a"
-    assert detect(f"{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
-    assert not detect(f"{times}\n{times}\n{times}(a.B)\n".encode(), "stamped").logger_ends
+    assert detect(f"{times}\n{times}(a.B)\n".encode()).logger_ends
+    assert not detect(f"{times}\n{times}\n{times}(a.B)\n".encode()).logger_ends
 
 
 @pytest.mark.parametrize(("deprecated", "level"), [("true", b"INFO"), ("false", b"DEBUG"), ("null", b"DEBUG")])
 def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: bytes) -> None:
     text = f'Completed request:{{"requestHeader":{{"requestApiVersionDeprecated":{deprecated}}}}}'.encode()
-    assert STARTS["message"](Line(text, b"", True, TIME)) == (
+    assert exact_start(Line(text, b"", True, TIME)) == (
         b"[%b] %b " % (TIME, level), text, REQUEST_LOGGER, True, False,
     )  # fmt: skip
 
@@ -160,10 +165,10 @@ def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: byt
 @pytest.mark.parametrize("blank", ["", " "])
 def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
     event = f'{{"level":"INFO","{name}":{blank}"' + "x" * 100
-    assert detect(event.encode()).name == "json"
-    assert detect(f"{STAMPED} stdout P {event}\n".encode()).name == "cri+json"
-    assert detect(event.encode() + b"\ny\n").name == "kafka"
-    assert detect(f'{{"log":{blank}"x'.encode()).wrapper == "docker"
+    assert detect(event.encode()).kind == "lines"
+    assert detect(f"{STAMPED} stdout P {event}\n".encode()).kind == "cri"
+    assert detect(event.encode() + b"\ny\n").kind == "kafka"
+    assert detect(f'{{"log":{blank}"x'.encode()).kind == "docker"
 
 
 @pytest.mark.parametrize("text", [b"Completed request:x", b"Processor 0 received request: x",
@@ -171,10 +176,10 @@ def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
 @pytest.mark.parametrize(("level", "stated"), [(b"WARN", b"WARN"), (None, b"DEBUG")])
 def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: bytes | None, stated: bytes) -> None:
     time = b"2026-11-21T12:00:00Z"
-    start = STARTS["message"](Line(text, b"", True, time, level))
+    start = exact_start(Line(text, b"", True, time, level))
     assert start == (b"[%b] %b " % (time, stated), text, None, False, False)
-    assert STARTS["message"](Line(text)) is None
-    assert STARTS["message"](Line(b"x" + text, b"", True, time, level)) is None
+    assert exact_start(Line(text)) is None
+    assert exact_start(Line(b"x" + text, b"", True, time, level)) is None
 
 
 @pytest.mark.parametrize(
@@ -188,14 +193,14 @@ def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: byt
 @pytest.mark.parametrize("message", ["m", '{"message":"[2026-11-21 12:00:00,000] INFO x"}'])
 def test_an_event_is_a_whole_record(message: str, event: str, stamp: bytes, logger: bytes) -> None:
     text = f'{{"message":{json.dumps(message)},{event}}}'.encode()
-    assert STARTS["json"](Line(text, b"", True, b"2026-11-21T12:00:00Z")) == (
+    assert json_start(Line(text, b"", True, b"2026-11-21T12:00:00Z")) == (
         stamp,
         message.encode(),
         logger,
         True,
         True,
     )
-    assert (STARTS["json"](Line(text)) is None) == ("timeMillis" not in event)
+    assert (json_start(Line(text)) is None) == ("timeMillis" not in event)
 
 
 @pytest.mark.parametrize("zone", [b"+99:00", b"-1900", b"+18:01"])
@@ -212,32 +217,30 @@ TRACE = "java.io.EOFException\n\tat x.y(Z.java:1)"
 
 
 @pytest.mark.parametrize(
-    ("pattern", "logger_ends", "lines", "text"),
+    ("logger_ends", "lines", "text"),
     [
-        ("stamped", True, f"[{LOGGED},5] INFO x (a.B) [t]", f"[{LOGGED}.5] INFO x (a.B)\n"),
-        ("stamped", True, f"{LOGGED}Z [t] INFO  x", f"[{LOGGED}Z] INFO x\n"),
-        ("stamped", False, f"{LOGGED} +01:00 INFO x", f"[{LOGGED}+01:00] INFO x (kafka.request.logger)\n"),
-        ("stamped", False, f"{LOGGED} INFO x (a.B)", f"[{LOGGED}] INFO x (a.B)\n"),
-        ("stamped", True, f"{LOGGED} ERROR {CLOSED} (a.B)\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
-        ("logger_first", True, f"{LOGGED} INFO [t] a.B:7 - x (c.D)", f"[{LOGGED}] INFO x (c.D) (a.B)\n"),
-        ("logger_first", True, f"{LOGGED} ERROR [t] a.B - {CLOSED}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n"),
-        ("logger_first", True, f"{LOGGED} ERROR a.B - {CLOSED}\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
-        ("any", True, f"{LOGGED} INFO [t] a.B - x", f"[{LOGGED}] INFO [t] a.B - x\n"),
-        ("any", True, f"{LOGGED} DEBUG [t] a.B - Completed request:x", f"[{LOGGED}] DEBUG Completed request:x (a.B)\n"),
-        ("kafka", True, "x", "x"),
+        (True, f"[{LOGGED},5] INFO x (a.B) [t]", f"[{LOGGED}.5] INFO x (a.B)\n"),
+        (True, f"{LOGGED}Z [t] INFO  x", f"[{LOGGED}Z] INFO x\n"),
+        (False, f"{LOGGED} +01:00 INFO x", f"[{LOGGED}+01:00] INFO x (kafka.request.logger)\n"),
+        (False, f"{LOGGED} INFO x (a.B)", f"[{LOGGED}] INFO x (a.B)\n"),
+        (True, f"{LOGGED} ERROR {CLOSED} (a.B)\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
+        (False, f"{LOGGED} INFO [t] a.B:7 - x (c.D)", f"[{LOGGED}] INFO x (c.D) (a.B)\n"),
+        (True, f"{LOGGED} ERROR [t] a.B - {CLOSED}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n"),
+        (True, f"{LOGGED} ERROR a.B - {CLOSED}\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
+        (True, f"{LOGGED} INFO [t] a.B - x", f"[{LOGGED}] INFO x (a.B)\n"),
+        (True, f"{LOGGED} DEBUG [t] a.B - Completed request:x", f"[{LOGGED}] DEBUG Completed request:x (a.B)\n"),
+        (True, "x", "x"),
     ],
 )  # fmt: skip
-def test_it_writes_records_as_kafkas_own_layout_has_them(
-    pattern: Any, logger_ends: bool, lines: str, text: str
-) -> None:
+def test_it_writes_records_as_kafkas_own_layout_has_them(logger_ends: bool, lines: str, text: str) -> None:
     wrapped = "".join(f"2026-11-21T12:00:00Z stdout F {line}\n" for line in lines.split("\n"))
-    layout = Layout(wrapper="cri", pattern=pattern, logger_ends=logger_ends)
+    layout = Layout("cri", logger_ends=logger_ends)
     (record,) = found(wrapped.encode(), layout)
     assert record.text == text.encode()
 
 
 def test_it_hands_on_bytes_that_are_no_utf_8() -> None:
-    (record,) = found(b"2026-11-21T12:00:00Z stdout F [2026-11-21 12:00:00] INFO \xff (a.B)\n", Layout(wrapper="cri"))
+    (record,) = found(b"2026-11-21T12:00:00Z stdout F [2026-11-21 12:00:00] INFO \xff (a.B)\n", Layout("cri"))
     assert record.text == b"[2026-11-21 12:00:00] INFO \xff (a.B)\n"
 
 
@@ -245,7 +248,7 @@ def test_it_hands_on_bytes_that_are_no_utf_8() -> None:
 def test_an_event_holds_its_stack_trace(trace: str) -> None:
     message = f"{CLOSED}\n{trace}".rstrip("\n")
     line = json.dumps({"message": message, "time": LOGGED, "level": "ERROR", "logger": "a.B"}).encode() + b"\n"
-    (record,) = found(line, Layout(pattern="json"))
+    (record,) = found(line, Layout("lines"))
     assert record.text == f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{trace}".encode() + b"\n" * bool(trace)
 
 
@@ -258,6 +261,6 @@ def test_it_infers_the_level_where_none_is_written() -> None:
 @pytest.mark.parametrize("end", ["", "\\n", "\\r\\n"])
 @pytest.mark.parametrize("message", ["aX", "a (b.C)", "a\\tb"])
 def test_a_line_of_the_log_inside_an_event_ends_before_its_line_end(message: str, end: str) -> None:
-    start = STARTS["json"](Line(f'{{"message":"[2026-11-21 12:00:00,000] INFO {message}{end}"}}'.encode()))
+    start = json_start(Line(f'{{"message":"[2026-11-21 12:00:00,000] INFO {message}{end}"}}'.encode()))
     expected = message.replace("\\t", "\t").encode()
     assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True, False)

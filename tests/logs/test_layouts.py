@@ -1,72 +1,54 @@
-"""The layout that a file's beginning shows or that a setting names, and the starts and ends of records in it."""
+"""The layout that a file's beginning shows."""
 
 import re
 from datetime import UTC, datetime
 
 import pytest
 
-from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.logs.layouts import KAFKA, SAMPLE, Layout, UnreadableForm, check_form, detect, is_enough
 from tests.builders import json_record, request_header_struct_record
-from tests.logs.excerpts import EXCERPTS, parse, requests
-from tests.logs.laid_out import LATEST, NAMES, events, found
+from tests.logs.excerpts import EXCERPTS
+from tests.logs.laid_out import LATEST, found
 from tests.wrapping import wrap
 
 
-@pytest.mark.parametrize(("name", "pattern", "wrapper"), [("cri+stamped", "thread_last", "cri"), ("json", "ecs", "none"),
-                                                          ("docker+json", "logstash", "docker"), ("kafka", "kafka", "none"),
-                                                          ("syslog+message", "message", "rfc_3164"), ("any", "ecs", "none"),
-                                                          ("logger_first", "logger_first", "none")])  # fmt: skip
-def test_it_takes_the_layout_that_is_named(name: str, pattern: str, wrapper: str) -> None:
-    data = wrap(EXCERPTS["json"], pattern, wrapper)
-    layout = detect(b"other text\n" + data, name, LATEST)
-    assert layout.name == name
-    assert len(requests(events(data, layout))) == len(requests(parse(EXCERPTS["json"])))
-
-
-@pytest.mark.parametrize("name", ["", "nothing", "cri", "cri+", "+json", "cri+docker+json", "kafka+cri"])
-def test_it_refuses_a_layout_that_is_none(name: str) -> None:
-    with pytest.raises(ConfigError, match=rf"log_layout is '{re.escape(name)}'; give auto, one of kafka, stamped"):
-        detect(b"", name)
-
-
 @pytest.mark.parametrize(
-    ("sample", "name"),
+    ("sample", "kind"),
     [
         (b"", "kafka"),
         (b"[2026-11-21 02:45:09,9", "kafka"),
         (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "kafka"),
-        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "stamped"),
-        (b"Preparing truststore\nKafka started\n2026-11-21T02:45:09.9Z stdout F x\n", "cri+any"),
-        (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", "cri+any"),
-        (b"text\n2026-11-21T02:45:09.9Z stdout F [2026-11-21 02:45:09,900] INFO a (b.C)\n", "cri+stamped"),
-        (b'{"log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n","stream":"stdout"}\n', "docker+stamped"),
-        (b'{"stream":"stdout","log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n"}\n', "docker+stamped"),
-        (b"<134>Nov 21 02:45:09 host app[1]: [2026-11-21 02:45:09,900] INFO a (b.C)\n", "syslog+stamped"),
-        (b"<134>Nov 21 02:45:09 host app[1]: x\n", "syslog+any"),
-        (b"2026-11-21T02:45:09.9Z stdout P Completed re\n2026-11-21T02:45:09.9Z stdout F quest:x\n", "cri+message"),
-        (b"<134>Nov 21 02:45:09 host app[1]: Completed request:x\n", "syslog+message"),
+        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "lines"),
+        (b"Preparing truststore\nKafka started\n2026-11-21T02:45:09.9Z stdout F x\n", "cri"),
+        (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", "cri"),
+        (b"text\n2026-11-21T02:45:09.9Z stdout F [2026-11-21 02:45:09,900] INFO a (b.C)\n", "cri"),
+        (b'{"log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n","stream":"stdout"}\n', "docker"),
+        (b'{"stream":"stdout","log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n"}\n', "docker"),
+        (b"<134>Nov 21 02:45:09 host app[1]: [2026-11-21 02:45:09,900] INFO a (b.C)\n", "syslog"),
+        (b"<134>Nov 21 02:45:09 host app[1]: x\n", "syslog"),
+        (b"2026-11-21T02:45:09.9Z stdout P Completed re\n2026-11-21T02:45:09.9Z stdout F quest:x\n", "cri"),
+        (b"<134>Nov 21 02:45:09 host app[1]: Completed request:x\n", "syslog"),
         (b"Completed request:x\n", "kafka"),
         (b"X2026-11-21T02:45:09.9Z stdout F x\n", "kafka"),
         (2 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n", "kafka"),
         (3 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "kafka"),
         (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a [t]\n", "kafka"),
         (json_record() + json_record(logger=""), "kafka"),
-        (json_record() + 2 * json_record(logger=""), "stamped"),
-        (json_record(logger="") + json_record(logger=" (a.b)X"), "stamped"),
-        (b"2026-11-21T02:45:09.9 INFO a (b.C)\n", "stamped"),
-        (b"2026-11-21 02:45:09 INFO [t] a.b - x\n", "logger_first"),
-        (b"2026-11-21 02:45:09 INFO [t] a.b - x (b.C)\n", "stamped"),
-        (b"2026-11-21 02:45:09 INFO [t] a.b - Completed request:x (b.C)\n", "logger_first"),
-        (b'{"message":"x","timeMillis":1}\n2026-11-21T02:45:09.9Z stdout F x\n', "json"),
-        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n', "cri+json"),
-        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n2026-11-21T02:45:09.9Z stdout F y\n', "cri+any"),
-        (b"2026-11-21T02:45:09.9Z stdout F {x\n", "cri+any"),
+        (json_record() + 2 * json_record(logger=""), "lines"),
+        (json_record(logger="") + json_record(logger=" (a.b)X"), "lines"),
+        (b"2026-11-21T02:45:09.9 INFO a (b.C)\n", "lines"),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - x\n", "lines"),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - x (b.C)\n", "lines"),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - Completed request:x (b.C)\n", "lines"),
+        (b'{"message":"x","timeMillis":1}\n2026-11-21T02:45:09.9Z stdout F x\n', "lines"),
+        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n', "cri"),
+        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n2026-11-21T02:45:09.9Z stdout F y\n', "cri"),
+        (b"2026-11-21T02:45:09.9Z stdout F {x\n", "cri"),
         (b'{"message":"x\ny\n', "kafka"),
         (b"{x\n", "kafka"),
         (b'x{"message":"y\n', "kafka"),
-        (b'{"message":"' + b"x" * 100_000, "json"),
-        (b'{"log":"{\\"message\\":\\"' + b"x" * 100_000, "docker+any"),
+        (b'{"message":"' + b"x" * 100_000, "lines"),
+        (b'{"log":"{\\"message\\":\\"' + b"x" * 100_000, "docker"),
         (json_record(request={"topics": ["t" * 9000]})[:5000], "kafka"),
         (json_record(client_id="2026-11-21T02:45:09.9Z stdout F x"), "kafka"),
         (request_header_struct_record(client_id="x\n2026-11-21T02:45:09.9Z stdout F x") * 2, "kafka"),
@@ -75,11 +57,11 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
         (request_header_struct_record(client_id="x\n<134>Nov 21 02:45:09 host app[1]: y") * 2, "kafka"),
     ],
 )
-def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, name: str) -> None:
+def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, kind: str) -> None:
     for end in (b"\n", b"\r\n"):
         layout = detect(sample.replace(b"\n", end), latest=LATEST)
-        assert (layout.name, layout.splittable) == (name, name == "kafka")
-        assert layout.latest == (LATEST if name.startswith("syslog+") else None)
+        assert (layout.kind, layout.splittable) == (kind, kind == "kafka")
+        assert layout.latest == (LATEST if kind == "syslog" else None)
 
 
 def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
@@ -88,10 +70,10 @@ def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "wrapper"), [("\ufeff", "cri"), ("\ufeff\0\0", "cri"), ("X\ufeff", "none"), ("\ufeffX", "none")]
+    ("before", "kind"), [("\ufeff", "cri"), ("\ufeff\0\0", "cri"), ("X\ufeff", "kafka"), ("\ufeffX", "kafka")]
 )
-def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, wrapper: str) -> None:
-    assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).wrapper == wrapper
+def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, kind: str) -> None:
+    assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).kind == kind
 
 
 EXPORT = b"__CURSOR=s=3be2ab4f;i=14\n__REALTIME_TIMESTAMP=1\nMESSAGE=" + json_record() + b"\n"
@@ -128,28 +110,18 @@ def test_what_must_be_converted_is_refused(sample: bytes, refusal: str | None) -
 )
 def test_it_knows_whether_the_requests_are_json(generation: str, pattern: str, is_json: bool) -> None:
     data = wrap(EXCERPTS[generation], pattern, "cri")
-    assert [detect(data, name).json_requests for name in ("auto", "cri+any")] == [is_json] * 2
+    assert [detect(data, name).json_requests for name in ("auto", "cri")] == [is_json] * 2
     assert not detect(b"Completed").json_requests
 
 
-@pytest.mark.parametrize("name", NAMES[1:])
-def test_kafkas_own_pattern_alone_ends_with_a_logger_whatever_the_sample_shows(name: str) -> None:
-    layout = detect(json_record(logger=""), name, LATEST)
-    # What the wrapper does not unwrap shows no end; syslog takes any line.
-    assert layout.logger_ends == (name.startswith(("cri+", "docker+")) or name.endswith("kafka"))
-    assert layout.latest == (LATEST if name.startswith("syslog+") else None)
-    assert detect(json_record(), name).logger_ends
-
-
 @pytest.mark.parametrize("year", [1998, 2020])
-@pytest.mark.parametrize("name", ["auto", "syslog+message"])
-def test_times_without_a_year_are_of_the_files(year: int, name: str) -> None:
+def test_times_without_a_year_are_of_the_files(year: int) -> None:
     data = wrap(json_record(), "message", "rfc_3164")
-    layout = detect(data, name, datetime(year, 12, 1, tzinfo=UTC))
+    layout = detect(data, datetime(year, 12, 1, tzinfo=UTC))
     (record,) = found(data, layout)
     assert record.text is not None
     assert record.text.startswith(b"[%d-11-21 12:00:00] " % year)
-    (undated,) = found(data, Layout(wrapper="syslog", pattern="message"))
+    (undated,) = found(data, Layout("syslog"))
     assert undated.text is not None
     assert undated.text[5:40] == record.text[5:40]
 

@@ -193,7 +193,7 @@ def test_a_record_waits_for_one_that_begins_before_its_end(tag: str) -> None:
         f"stdout F {STARTED}INFO x (a.b)",
     ]
     data = "".join(f"{STAMP} {line}\n" for line in lines).encode()
-    (waiting,) = found(data, Layout(wrapper="cri", pattern="stamped"))
+    (waiting,) = found(data, Layout("cri"))
     assert (waiting.data, waiting.finished) == (data, False)
 
 
@@ -203,7 +203,7 @@ def test_half_a_line_is_not_finished_however_many_records_wait(waiting: int) -> 
     at = b"2026-11-21T12:00:00.5Z "
     request = at + b"stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH\n"
     half = at + b"stdout F [2026"
-    *_, last = found(request + (at + b"stderr F warning\n") * waiting + half, Layout(wrapper="cri", pattern="stamped"))
+    *_, last = found(request + (at + b"stderr F warning\n") * waiting + half, Layout("cri"))
     assert last.data.endswith(half)
     assert not last.finished
 
@@ -211,13 +211,13 @@ def test_half_a_line_is_not_finished_however_many_records_wait(waiting: int) -> 
 def test_a_line_in_parts_has_the_time_of_its_first() -> None:
     whole = json_record().partition(b"] DEBUG ")[2]
     data = b"2026-11-21T12:00:00Z stdout P " + whole[:50] + b"\n2026-11-21T12:00:01Z stdout F " + whole[50:]
-    (record,) = found(data, Layout(wrapper="cri", pattern="message"))
+    (record,) = found(data, Layout("cri"))
     assert record.text == b"[2026-11-21T12:00:00Z] DEBUG " + whole
 
 
 def test_only_a_files_first_line_may_follow_filler() -> None:
     filler = b"\xef\xbb\xbf\0\0"
-    first, second = found(filler + b"a\n" + filler + b"b\n", Layout(wrapper="cri", pattern="any"))
+    first, second = found(filler + b"a\n" + filler + b"b\n", Layout("cri"))
     assert (first.text, second.text) == (b"a", filler + b"b")
 
 
@@ -273,7 +273,7 @@ def test_it_knows_which_records_go_on_in_the_next_line(
 ) -> None:
     data = f"{STAMP} stdout F {STARTED}{first}\n{STAMP} stdout F text\n".encode()
     for logger_ends, expected in ((True, goes_on), (False, goes_on_without_loggers)):
-        layout = Layout(wrapper="cri", pattern="stamped", logger_ends=logger_ends)
+        layout = Layout("cri", logger_ends=logger_ends)
         records = found(data, layout)
         assert len(records) == (1 if expected else 2), logger_ends
         assert records[-1].finished is not expected
@@ -283,9 +283,7 @@ def test_it_knows_which_records_go_on_in_the_next_line(
 
 def test_a_header_that_has_ended_stays_so() -> None:
     lines = [f"{STARTED}{RECEIVED}", "b, correlationId=1) -- {x", "y", f"z}}{LOGGER}", "text"]
-    records = found(
-        "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(wrapper="cri", pattern="stamped")
-    )
+    records = found("".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout("cri"))
     assert [record.text for record in records] == [
         f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{LOGGER}\n".replace(",000]", ".000]").encode(),
         b"text",
@@ -299,7 +297,7 @@ def test_it_keeps_what_other_programs_write(text: str) -> None:
         (f"{STAMP} stdout F {text}\n", 0),
         (f"{STAMP} stdout F x\n{text}\n", 1),
     ):
-        records = found(data.encode(), Layout(wrapper="cri", pattern="any"))
+        records = found(data.encode(), Layout("cri"))
         assert (records[number].text, records[number].forged_prefixes) == (text.rstrip("\r").encode(), 0)
         assert [record.finished for record in records] == [True] * data.count("\n")
 
@@ -320,13 +318,13 @@ def test_a_quiet_stream_holds_nothing_back(quiet: str, other: str, end: str, mos
             fed.append(number)
             yield f"{STAMP} {other} F x\n".encode()
 
-    next(layout_records(feed(), 0, Layout(wrapper="cri", pattern="stamped")))
+    next(layout_records(feed(), 0, Layout("cri")))
     assert 1 <= fed[-1] <= most
 
 
 def test_a_failure_waits_for_its_stack_trace_until_another_stream_goes_on() -> None:
     closing = f"{STAMP} stdout F {STARTED}ERROR Closing socket for a because of error{LOGGER}\n".encode()
-    layout = Layout(wrapper="cri", pattern="stamped")
+    layout = Layout("cri")
     assert [record.finished for record in found(closing, layout)] == [False]
     records = found(closing + f"{STAMP} stderr F x\n".encode(), layout)
     assert [record.finished for record in records] == [True, True]
@@ -347,7 +345,7 @@ def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pyte
                 yield data[at : at + (1 << 12)]
 
         parser, got = Parser(), []
-        for record in layout_records(feed(), 0, detect(data[: 1 << 14], f"{wrapper}+any".removeprefix("none+"))):
+        for record in layout_records(feed(), 0, detect(data[: 1 << 14])):
             held.append(len(record.data) + len(record.text or b""))
             got.append(parser.parse(record))
         assert max(held) < 3 * (1 << 16)
@@ -363,7 +361,7 @@ def test_a_record_after_a_torn_line_that_lost_its_middle_is_not_taken_from_a_wro
     torn = b'{"log":"' + b"x" * (1 << 14) + inner
     data = first + torn + last
     blocks = (data[at : at + 1000] for at in range(0, len(data), 1000))
-    records = list(layout_records(blocks, 0, Layout(wrapper="docker")))
+    records = list(layout_records(blocks, 0, Layout("docker")))
     assert [record.length for record in records] == [len(first), len(torn), len(last)]
     assert [event.client_id for event in map(Parser().parse, records) if isinstance(event, RequestEvent)] == ["a", "c"]
 
@@ -391,6 +389,6 @@ def test_it_bounds_what_mixed_streams_hold_back() -> None:
 
 def test_it_reads_the_plain_log_the_same_way_line_by_line() -> None:
     for name, data in EXCERPTS.items():
-        got = events(data, detect(data, "stamped"))
+        got = events(data, detect(data)._replace(kind="lines"))
         assert [comparable(e) for e in requests(got)] == [comparable(e) for e in requests(parse(data))], name
         assert isinstance(got[0], RequestEvent | IgnoredRecord)
