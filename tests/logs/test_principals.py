@@ -13,6 +13,10 @@ PRINCIPALS: dict[str | None, str | None] = {
     f"[IAM]:[{ARN}]:[INTERNAL_IP-65.1.63.214:33245-169]:[{UUID}]": f"[IAM]:[{ARN}]",
     "OAuthKafkaPrincipal(User:orders, groups: null, session: 1482011, token: eyJh**0000w)": "User:orders",
     "OAuthKafkaPrincipal(User:a, b, groups: [x, y], session: -7, token: z)": "User:a, b",
+    "OAuthKafkaPrincipal(User:a, groups: null, session: , token: )": "User:a",
+    "OAuthKafkaPrincipal(User:a, groups: [], session: null, token: null)": "User:a",
+    "OAuthKafkaPrincipal(User:a, session:100, token:eyJh**0000w)": "User:a",
+    "OAuthKafkaPrincipal(User:a, groups: x, session: 1, token: y), groups: null, session: 2, token: z)": "User:a, groups: x, session: 1, token: y)",
     # Nothing else is cut: these may be anybody's names.
     f"[IAM]:[{ARN}]": f"[IAM]:[{ARN}]",
     f"[IAM]:[{ARN}]:[x]:[no uuid]": f"[IAM]:[{ARN}]:[x]:[no uuid]",
