@@ -160,9 +160,10 @@ def _check(arguments: argparse.Namespace) -> None:
             argument(f"--{option}", text)
     if "warehouse" in arguments and arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
         raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
+    arguments.asked_release = None
     for option in ("target", "upgrade"):
         if (asked := getattr(arguments, option, None)) is not None:
-            measured = release(asked)
+            measured, arguments.asked_release = release(asked), asked
             if (sentence := other_release(asked, measured)) is not None:
                 text_tables.complain(sentence)
             setattr(arguments, option, measured.name)

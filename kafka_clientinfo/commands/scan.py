@@ -25,7 +25,14 @@ from ..printable import argument, safe
 from ..questions import topics
 from ..questions.activity import BY
 from ..questions.filters import Scope
-from ..questions.impact import Impact, barely_seen, clients_by_verdict, impact, refused_already
+from ..questions.impact import (
+    Impact,
+    barely_seen,
+    clients_by_verdict,
+    fine_beside_refused,
+    impact,
+    refused_already,
+)
 from ..questions.presenter import counted
 from ..questions.trust import info_logs, unseen_starts
 from ..releases.broker_releases import releases
@@ -226,7 +233,11 @@ class _Scan:
             parts = 5 + (self._arguments.activity is not None)
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
         target = self._arguments.upgrade
-        verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
+        verdict = (
+            None
+            if target is None
+            else impact(Scope(self._tables), target, limit=limit, asked=self._arguments.asked_release)
+        )
         self._refused = refused_already(Scope(self._tables)) if verdict is None else verdict.refused_already
         _, *answers = of_log = self._of_log(limit)
         if self._shows:
@@ -288,16 +299,20 @@ class _Scan:
         return [table]
 
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
-        if verdict is None and not any(report["requests"] for report in self._reading.reports):
+        if verdict is None and not self._refused and not any(report["requests"] for report in self._reading.reports):
             return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(_NO_REQUESTS)}"
         in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
         notes = list(self._notes_on_activity)
         if any(low is not None for _, low in self._settings.policy.software):
             notes.append(_MINIMUMS)
-        refused = upgrade.already_refused(self._refused, verdict.fine_beside_refused if verdict else 0)
+        newest = list(releases())[-1]
+        beside = (
+            verdict.fine_beside_refused if verdict else fine_beside_refused(Scope(self._tables), newest, self._refused)
+        )
+        refused = upgrade.already_refused(self._refused, beside)
         texts = [self._headline(), *refused, as_text(answers, notes, "--limit 0 and --json", in_blocks)]
         texts.append(
-            folded(_newest_release(Scope(self._tables)))
+            folded(_newest_release(Scope(self._tables), newest, beside))
             if verdict is None
             else upgrade.as_text(verdict, with_refused=False)
         )
@@ -318,11 +333,13 @@ class _Scan:
         return folded("\n".join(lines))
 
 
-def _newest_release(scope: Scope) -> str:
-    """Return a sentence on who would break at the newest measured release, and what the logs do not show."""
-    newest = list(releases())[-1]
+def _newest_release(scope: Scope, newest: str, beside: int) -> str:
+    """Return a sentence on who would break at the newest measured release, and what the logs do not show.
+
+    Of the clients that are fine, `beside` come from hosts that are refused already.
+    """
     clients = clients_by_verdict(scope, newest)
     verdict = "No client can be judged by these logs."
     if any(clients.values()):
-        verdict = f"{upgrade.headline(newest, clients, barely_seen(scope, newest))} --upgrade RELEASE says who, why and what to do."
+        verdict = f"{upgrade.headline(newest, clients, barely_seen(scope, newest), beside)} --upgrade RELEASE says who, why and what to do."
     return "\n".join([verdict, *filter(None, (unseen_starts(scope), info_logs(scope)))])

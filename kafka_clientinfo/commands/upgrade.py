@@ -80,7 +80,9 @@ def execute(context: Context) -> int:
     owners = given_owners(context)
     webhook = None if arguments.webhook is None else Webhook(arguments.webhook)
     scope, notes = context.scope("upgrade_impact")
-    result = impact(scope, arguments.target, arguments.all_targets, bool(notes), limit_of(arguments))
+    result = impact(
+        scope, arguments.target, arguments.all_targets, bool(notes), limit_of(arguments), arguments.asked_release
+    )
     by: Table | None = None
     done: list[str] = []
     ownership = Ownership(owners, scope)
@@ -132,7 +134,7 @@ def as_text(result: Impact, by: Table | None = None, with_refused: bool = True) 
     """
     parts = already_refused(result.refused_already, result.fine_beside_refused) if with_refused else []
     if result.target is not None:
-        parts.append(folded(headline(result.target, result.clients, result.barely_seen)))
+        parts.append(folded(headline(result.target, result.clients, result.barely_seen, result.fine_beside_refused)))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
             parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
@@ -166,8 +168,8 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
     remark = "Their brokers close the connection, so that the request log has no such request (view refused_requests)."
     if fine_beside:
         remark += (
-            f" {counted(fine_beside, 'client')} below count as fine by what else they send, and come from these hosts: "
-            "one of them may be who is refused."
+            f" Clients below that count as fine by what else they send, and come from these hosts: {fine_beside:,}. One of them may be "
+            "who is refused."
         )
     table = table_text([Table(title, header, lines, len(rows) - len(lines), longest=longest)], rest=_REST)
     return [f"{table}\n{folded(remark, hanging='')}"]
@@ -178,10 +180,14 @@ def _request(row: Mapping[str, Any]) -> str:
     return f"{row['api_name'] or 'unknown API'}{version}"
 
 
-def headline(target: str, by_verdict: Mapping[str, int], little: int = 0) -> str:
-    """Return the sentence with the number of clients per verdict at a release; `little` are fine as far as they are seen."""
+def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside: int = 0) -> str:
+    """Return the sentence with the number of clients per verdict at a release.
+
+    Of those that are fine, `little` are so as far as they are seen, and `beside` come from hosts that are refused already.
+    """
     text = f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}"
-    return text + (f", {little:,} of them as far as seen (metadata and versions only)." if little else ".")
+    text += f", {little:,} of them as far as seen (metadata and versions only)" if little else ""
+    return text + (f", {beside:,} of them from hosts that are refused already." if beside else ".")
 
 
 def _section(result: Impact, verdict: str) -> Table:

@@ -1,6 +1,7 @@
 """Reads the verdict on an upgrade or downgrade: which clients break at a release, and what the log cannot tell."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,11 +57,18 @@ class Impact:
     cannot_tell: list[str] = field(default_factory=list)
 
 
-def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
+def impact(
+    scope: Scope,
+    target: str | None,
+    all_targets: bool = False,
+    waits: bool = False,
+    limit: int = 0,
+    asked: str | None = None,
+) -> Impact:
     """Read the verdicts of a built warehouse: on a release, and with `all_targets` on all of them.
 
     `waits` says that there are requests which no build has seen. `limit` bounds the rows per verdict and the matrix;
-    0 is no limit.
+    0 is no limit. `asked` is the release as somebody gave it, if `target` is the measured one that stands for it.
 
     Raises:
         ConfigError: no release of the target's series was measured.
@@ -75,9 +83,9 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     counted = [result.clients] if measured is not None else list(result.by_release.values())
     result.breaks = bool(result.refused_already) or any(counts.get(REFUSED) for counts in counted)
     result.cannot_tell = _cannot_tell(result, scope, waits)
-    if measured is not None and (sentence := other_release(str(target), measured)) is not None:
+    if measured is not None and (sentence := other_release(str(asked or target), measured)) is not None:
         result.cannot_tell.insert(0, sentence)
-    if not any(number for counts in counted for number in counts.values()):
+    if not result.refused_already and not any(number for counts in counted for number in counts.values()):
         raise WarehouseError(nobody(scope, f"no client of {scope.tables.root}"))
     return result
 
@@ -95,8 +103,8 @@ def refused_already(scope: Scope) -> list[dict[str, Any]]:
         times += f" AND r.remote_host IN (SELECT c.remote_host FROM {{connections}} AS c WHERE role = 'client' AND {chosen.where()})"
     rows = scope.tables.query(
         "SELECT cluster, broker, remote_host, api_name, api_version, requests, first_at, last_at, client_ids FROM {refused_requests} AS r "
-        "JOIN (SELECT cluster AS its_cluster, max(last_logged_at) AS logged_until FROM {ingested_files} GROUP BY cluster) AS f "
-        f"ON r.cluster = f.its_cluster AND r.last_at >= f.logged_until - INTERVAL '1' DAY WHERE {times} "
+        "LEFT JOIN (SELECT cluster AS its_cluster, max(last_logged_at) AS logged_until FROM {ingested_files} GROUP BY cluster) AS f "
+        f"ON r.cluster = f.its_cluster WHERE (f.logged_until IS NULL OR r.last_at >= f.logged_until - INTERVAL '1' DAY) AND {times} "
         "ORDER BY requests DESC, cluster, broker, remote_host, api_name, api_version",
         filters.parameters,
     ).dicts()
@@ -152,6 +160,23 @@ def barely_seen(scope: Scope, target: str) -> int:
     return int(number)
 
 
+def fine_beside_refused(scope: Scope, target: str, refused: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many of the clients that are fine at a release are from hosts with requests that are refused already.
+
+    Where a refused request's host is not known, it may be any of the cluster's.
+    """
+    hosts = {(row["cluster"], row["remote_host"]) for row in refused}
+    if not hosts:
+        return 0
+    client = ", ".join(CLIENT)
+    of_clients = scope.query(
+        f"{judged(target)}SELECT {client}, min(rank), flatten(collect_list(host_list)) FROM judged GROUP BY {client}"
+    )
+    return sum(
+        rank == FINE and any((own[0], host) in hosts for host in (None, *listed)) for *own, rank, listed in of_clients
+    )
+
+
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
     result.clients, result.barely_seen = clients_by_verdict(scope, target), barely_seen(scope, target)
@@ -173,13 +198,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
     add_probable(scope.tables, result.rows, target)
-    if hosts := {(row["cluster"], row["remote_host"]) for row in result.refused_already}:
-        of_clients = scope.query(
-            f"{rows}SELECT {client}, min(rank), flatten(collect_list(host_list)) FROM judged GROUP BY {client}"
-        )
-        result.fine_beside_refused = sum(
-            rank == FINE and any((own[0], host) in hosts for host in listed) for *own, rank, listed in of_clients
-        )
+    result.fine_beside_refused = fine_beside_refused(scope, target, result.refused_already)
 
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:
@@ -208,8 +227,12 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at "
         "FROM {api_usage} AS u GROUP BY cluster, broker ORDER BY cluster, broker"
     ).dicts()
-    if not brokers:
+    if not brokers and not result.refused_already:
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
+    if not brokers:
+        return [
+            "The logs hold no request that a broker took, so that nobody can be judged by others than those that are refused."
+        ]
     begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
     sentences = [
         f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC; clients that did not connect "

@@ -1,5 +1,6 @@
 """The verdict on a release: what is counted, in which order it comes, and what a limit leaves out."""
 
+import gzip
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.filters import Filters, Scope
-from kafka_clientinfo.questions.impact import Impact, impact, refused_already
+from kafka_clientinfo.questions.impact import Impact, fine_beside_refused, impact, refused_already
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.tables.spec import CLIENT
@@ -165,3 +166,30 @@ def test_what_brokers_refuse_already_comes_first_and_counts(tmp_path: Path) -> N
     nobody = replace(scope, filters=Filters(client="nobody at all"))
     assert refused_already(nobody) == []
     assert refused_already(replace(scope, filters=Filters(until=at(-86_400)))) == []
+
+
+def server_log(folder: Path, host: str) -> Path:
+    """A broker's logs without a single request, because it logs them at INFO and refuses the old ones."""
+    names = sorted(Path("sample_logs/kafka-4.4.0").resolve().glob("server.log*"))
+    text = names[0].read_bytes()
+    text = gzip.decompress(text) if names[0].suffix == ".gz" else text
+    (folder / "b1").mkdir(parents=True)
+    (folder / "b1" / "server.log").write_bytes(text.replace(b"127.0.0.1", host.encode()))
+    (folder / "b1" / "kafka-request.log").write_bytes(b"")
+    return folder
+
+
+def test_what_is_refused_counts_where_nothing_else_is_logged(tmp_path: Path) -> None:
+    found = impact(Scope(scanned([server_log(tmp_path, "127.0.0.1")], Settings())), TARGET)
+    assert (found.breaks, sum(found.clients.values())) == (True, 0)
+    assert {row["api_name"] for row in found.refused_already} == {"PRODUCE"}
+    assert found.cannot_tell[0].startswith("The logs hold no request that a broker took")
+
+
+def test_any_client_may_be_refused_where_the_host_is_masked() -> None:
+    scope = Scope(scanned([Path("sample_logs/kafka-4.4.0").resolve()], Settings()))
+    known = impact(scope, TARGET)
+    masked = [row | {"remote_host": None} for row in known.refused_already]
+    assert fine_beside_refused(scope, TARGET, masked) == known.clients["accepted"]
+    assert fine_beside_refused(scope, TARGET, known.refused_already) == known.fine_beside_refused
+    assert fine_beside_refused(scope, TARGET, []) == 0
