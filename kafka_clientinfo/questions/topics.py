@@ -34,14 +34,12 @@ _BY_CLIENT = (
     f"FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL GROUP BY {_CLIENT}, {TOPIC}"
 )
 """SQL for what each client does with each topic."""
-_DAYS = "SELECT u.cluster, count(DISTINCT u.day) AS days FROM {topic_usage} AS u GROUP BY u.cluster"
-"""SQL for the number of days on which the logs of a cluster show any use of a topic."""
 ALL = (
     "SELECT cluster, topic, count(produce_requests) AS producers, count(coalesce(fetch_requests, commit_requests)) AS "
     "consumers, CAST(sum(produce_bytes) AS BIGINT) AS produced_bytes, CAST(sum(fetch_bytes) AS BIGINT) AS fetched_bytes, "
     "CAST(floor(sum(produce_bytes) / max(days)) AS BIGINT) AS produced_bytes_a_day, "
     "max(produce_at) AS last_produced, max(fetch_at) AS last_fetched "
-    f"FROM (SELECT c.*, d.days FROM ({_BY_CLIENT}) AS c LEFT JOIN ({_DAYS}) AS d "
+    f"FROM (SELECT c.*, d.days FROM ({_BY_CLIENT}) AS c LEFT JOIN {{covered_days}} AS d "
     "ON d.cluster = c.cluster) AS c GROUP BY cluster, topic "
     "ORDER BY coalesce(produced_bytes, 0) + coalesce(fetched_bytes, 0) DESC, cluster, topic"
 )
@@ -51,7 +49,7 @@ _OF_TOPIC = (
     "CAST(sum(u.requests) AS BIGINT) AS requests, CAST(sum(u.bytes) AS BIGINT) AS bytes, "
     "CAST(floor(sum(u.bytes) / max(d.days)) AS BIGINT) AS bytes_a_day, min(u.first_at) AS first_seen, "
     "max(u.last_at) AS last_seen "
-    f"FROM {{topic_usage}} AS u JOIN ({_DAYS}) AS d ON d.cluster = u.cluster "
+    f"FROM {{topic_usage}} AS u JOIN {{covered_days}} AS d ON d.cluster = u.cluster "
     f"LEFT JOIN {{client_inventory}} AS i ON {same('i', 'u')} "
     f"WHERE {TOPIC} = {{topic}} GROUP BY u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count "
     "ORDER BY u.cluster, CASE u.operation WHEN 'produce' THEN 0 WHEN 'fetch' THEN 1 WHEN 'commit' THEN 2 "
