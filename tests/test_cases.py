@@ -34,15 +34,34 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "coordinator_refuses_its_answer": ([{"client_id": "app"}], [("inconsistent_group_protocol", "broker")]),
     # The same for a SyncGroup v5 that states neither: the client's, but no sign of two applications.
     "sync_without_type": ([{"client_id": "app"}], [("inconsistent_group_protocol", "client")]),
+    # SyncGroup is refused on another connection than JoinGroup was answered on: who is wrong is not known.
+    "sync_on_another_connection": ([{"client_id": "x"}] * 2, [("inconsistent_group_protocol", "either")]),
+    # JoinGroup is answered with a name that the member did not offer, and SyncGroup repeats it.
+    "answer_is_repeated": (
+        [{"client_id": "x"}],
+        [("group_name_mismatch", "broker"), ("protocol_nobody_offered", "broker")],
+    ),
+    # A name that KIP-511 allows and stock brokers refuse; this broker took it.
+    "accepted_name": ([{"client_software_name": ".foo-", "software_valid_by_broker": True}], []),
+    # ApiVersions states a broker's id, and WriteTxnMarkers leaves it out (KIP-1313).
+    "broker_leaves_its_id_out": ([{"role": "broker", "client_id": "broker-2-txn-marker-sender"}], []),
+    # SASL hides the first request; the ids are empty, a, b and none: the last one's is a.
+    "other_ids_after_sasl": ([{"client_id": "a", "start": "hidden_by_sasl"}], [("client_id_changed", "either")]),
     # Amazon MSK masks private addresses with their ports: two connections, of one principal, have one id.
     "masked_ends": (
         [{"start": "before_log", "requests": 6, "client_id": one, "remote_host": None} for one in MASKED],
         [],
     ),
     "masked_local_end": ([{"requests": 6, "client_id": one, "remote_host": "192.0.2.7"} for one in MASKED], []),
+    # Both ends are masked with the same text, ports and all.
+    "masked_alike": (
+        [{"start": "before_log", "client_id": one, "remote_host": None} for one in ("orders", "billing")],
+        [],
+    ),
     # Principals that name a connection or a session: two clients of five connections, and one of three that logs in again.
     "msk_iam": ([{"principal": f"[IAM]:[{arn}]"} for arn in (ME, ME, ME, ORDERS, ORDERS)], []),
     "strimzi_oauth": ([{"principal": "User:service-account-orders"}] * 3, []),
+    "oauth_without_token": ([{"principal": "User:x", "requests": 2}], []),
 }
 
 

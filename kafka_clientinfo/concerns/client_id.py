@@ -39,6 +39,7 @@ def aggregates() -> Aggregates:
         **_counts(),
         "any_header_v3": F.bool_or(has_header_v3()),
         "asks_for_more_than_versions": F.bool_or(~is_api_versions()),
+        "first_stated_id": F.min_by("client_id", F.when(stated("client_id") != "", F.col("seq"))),
     }
 
 
@@ -65,8 +66,9 @@ def columns(settings: Settings) -> Columns:
         "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,
         "client_id_verdict": _verdict(),
     }
-    is_later = _is_hidden() & (F.size("other_client_ids") == 1)
-    client_id = F.when(is_later, F.get("other_client_ids", F.lit(0))).otherwise(F.col("first.client_id"))
+    client_id = F.when(_is_hidden(), F.coalesce("first_stated_id", "first.client_id")).otherwise(
+        F.col("first.client_id")
+    )
     return {"client_id": client_id, **only_of_clients(judged)}
 
 

@@ -80,14 +80,20 @@ def predicates() -> Columns:
     after = software_after()
     becomes_known = F.coalesce(after["name"] != UNKNOWN, F.lit(False))
     return {
-        "software_name_is_invalid": _differs("sent_software_name", BROKER_PATTERN_SQL),
-        "software_version_is_invalid": _differs("sent_software_version", BROKER_PATTERN_SQL),
+        "software_name_is_invalid": _is_invalid("sent_software_name"),
+        "software_version_is_invalid": _is_invalid("sent_software_version"),
         "software_is_invalid_by_kip": _differs("sent_software_name", KIP_PATTERN_SQL)
         | _differs("sent_software_version", KIP_PATTERN_SQL),
         "software_is_reset": was_known & ~can_name() & logged.isNotNull(),
         "software_is_changed": was_known & becomes_known & (known != after),
         "known_software": F.when(was_known, known),
     }
+
+
+def _is_invalid(name: str) -> Column:
+    """Return whether a broker refuses a text: not one that the KIP allows, and that the broker took as it is."""
+    is_taken = (F.col("error_code") == int(ErrorCode.NONE)) & ~_differs(name, KIP_PATTERN_SQL)
+    return _differs(name, BROKER_PATTERN_SQL) & ~F.coalesce(is_taken, F.lit(False))
 
 
 def _differs(name: str, pattern: str) -> Column:
@@ -105,7 +111,9 @@ def is_registered() -> Column:
 
     It does before it looks at the rest of a valid request, so that one to another cluster counts (4.4, KIP-1242).
     """
-    return is_api_versions() & F.coalesce(~F.col("error_code").isin(_UNSUPPORTED, _INVALID), F.lit(False))
+    error, is_valid = F.col("error_code"), ~_differs("sent_software_name", BROKER_PATTERN_SQL)
+    is_taken = (error == int(ErrorCode.NONE)) | (~error.isin(_UNSUPPORTED, _INVALID) & is_valid)
+    return is_api_versions() & F.coalesce(is_taken, F.lit(False))
 
 
 def software_after() -> Column:

@@ -127,7 +127,7 @@ def shown_as_brokers(connections: DataFrame, new_requests: DataFrame) -> DataFra
     Returns:
         Their cluster, broker and connection_id.
     """
-    hosts = new_requests.where(is_of_a_broker()).select("cluster", "remote_host").distinct()
+    hosts = new_requests.where(may_be_of_a_broker()).select("cluster", "remote_host").distinct()
     named = connections.where(is_client() & has_broker_name(F.col("client_id")))
     from_brokers = named.join(F.broadcast(hosts), on=["cluster", "remote_host"], how="left_semi")
     return from_brokers.select("cluster", "broker", "connection_id").distinct()
@@ -158,18 +158,36 @@ def _first(value: Column) -> Column:
 
 
 def is_of_a_broker() -> Column:
-    """Return whether a request shows by itself that a broker or a controller sent it."""
+    """Return whether a judged request shows that a broker or a controller sent it."""
+    return _is_sent_by_broker(_is_inter_broker())
+
+
+def may_be_of_a_broker() -> Column:
+    """Return whether a request may show that a broker or a controller sent it: the first one of its connection may say more."""
+    left_out = _is_unnamed() & has_header_v3()
+    names = F.when(left_out, F.lit("0")).otherwise(F.col("client_id"))
+    marks = F.col("api_key").isin(int(ApiKey.WRITE_TXN_MARKERS), int(ApiKey.ADD_PARTITIONS_TO_TXN))
+    return _is_sent_by_broker(_is_inter_broker(names) | (left_out & marks))
+
+
+def _is_sent_by_broker(is_inter_broker: Column) -> Column:
     is_replica = F.coalesce(F.col("replica_id") >= 0, F.lit(False))
-    return ~F.col("is_forwarded") & (_is_inter_broker() | is_replica)
+    return ~F.col("is_forwarded") & (is_inter_broker | is_replica)
 
 
-def _is_inter_broker() -> Column:
+def _is_unnamed() -> Column:
+    return F.coalesce(F.col("client_id"), F.lit("")) == ""
+
+
+def _is_inter_broker(client_id: Column | None = None) -> Column:
     """Return whether a request is one that brokers send to each other, with a broker's client id or none.
 
-    With header v3 a request without a client id has that of its connection's first one (KIP-1313).
+    With header v3 a request without a client id has that of its connection's first one (KIP-1313), which is taken if no
+    client id is given.
     """
-    client_id = F.col("client_id")
-    unnamed = (F.coalesce(client_id, F.lit("")) == "") & ~has_header_v3()
+    if client_id is None:
+        client_id = F.when(_is_unnamed() & has_header_v3(), F.col("first_client_id")).otherwise(F.col("client_id"))
+    unnamed = _is_unnamed() & ~has_header_v3()
     verifies = (F.col("api_key") == int(ApiKey.ADD_PARTITIONS_TO_TXN)) & (
         F.col("api_version") >= _FIRST_BROKERS_VERSION
     )

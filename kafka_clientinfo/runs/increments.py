@@ -36,7 +36,7 @@ from ..connections.boundaries import STATE, UNCHANGED
 from ..connections.judged import NOTHING, JudgedBefore
 from ..connections.reports import Report
 from ..connections.starts import Broker, File
-from ..connections.table import is_of_a_broker, shown_as_brokers
+from ..connections.table import may_be_of_a_broker, shown_as_brokers
 from ..connections.texts import of_other_keys, of_same_keys
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
@@ -102,7 +102,7 @@ class _News:
         requests: per file_id, the number of new requests.
         debug_since: per broker, the time of the first new request at DEBUG.
         reported_since: per broker with new reports, the time from which they may change results.
-        shows_a_broker: whether a new request shows by itself that a broker sent it.
+        shows_a_broker: whether a new request may show that a broker sent it.
         judged_before: the number of judged requests of the connections that go on.
     """
 
@@ -141,7 +141,7 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
             F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since"),
             F.count("*").alias("requests"),
             F.bool_and("is_duplicate").alias("are_duplicates"),
-            F.bool_or(is_of_a_broker()).alias("show_a_broker"),
+            F.bool_or(may_be_of_a_broker()).alias("show_a_broker"),
         ),
         stored.staging,
     )

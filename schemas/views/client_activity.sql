@@ -1,17 +1,6 @@
 -- What each client does over time: requests with their times and errors per API and bucket of time, and connections opened and ended. Stays when retention deletes requests.
--- For requests that state no client id, the one that their connection has stated (KIP-1313).
-WITH stated AS (
-    SELECT p.cluster, p.broker, p.connection_id, p.first_at, max(c.client_id) AS client_id
-    FROM {client_activity_parts} AS p
-    JOIN {connections} AS c
-      ON c.cluster = p.cluster AND c.broker = p.broker AND c.connection_id = p.connection_id AND c.client_id <> ''
-         AND p.first_at BETWEEN c.opened_at AND c.last_request_at
-    WHERE p.connection_id IS NOT NULL
-    GROUP BY p.cluster, p.broker, p.connection_id, p.first_at
-),
-summed AS (
-    SELECT p.cluster, p.broker, p.principal, coalesce(s.client_id, p.client_id) AS client_id,
-           p.client_software_name, p.client_software_version, p.listener, p.api_name, p.bucket,
+WITH summed AS (
+    SELECT cluster, broker, principal, client_id, client_software_name, client_software_version, listener, api_name, bucket,
            sum(requests) AS requests,
            collect_list(requests_by_minute) AS minutes_of_parts,
            collect_list(errors) AS errors_of_parts,
@@ -47,11 +36,8 @@ summed AS (
            sum(throttled) AS throttled,
            sum(CAST(floor(throttled_ms * 1000 + 0.5) AS BIGINT)) / 1000 AS throttled_ms,
            max(ingested_at) AS ingested_at
-    FROM {client_activity_parts} AS p
-    LEFT JOIN stated AS s
-      ON s.cluster = p.cluster AND s.broker = p.broker AND s.connection_id = p.connection_id AND s.first_at = p.first_at
-    GROUP BY p.cluster, p.broker, p.principal, coalesce(s.client_id, p.client_id), p.client_software_name, p.client_software_version,
-             p.listener, p.api_name, p.bucket
+    FROM {activity_of_clients}
+    GROUP BY cluster, broker, principal, client_id, client_software_name, client_software_version, listener, api_name, bucket
 ),
 of_requests AS (
     SELECT *,

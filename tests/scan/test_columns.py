@@ -38,7 +38,7 @@ READ_LATER = {
         telemetry_sent_id was_answered watched_error went_on_after_inconsistent went_on_after_invalid_request
     """,
     "connections": """
-        accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first first_accepted first_telemetry_asked_with
+        accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first first_accepted first_stated_id first_telemetry_asked_with
         has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
         ignored_known_offer went_on_knowingly instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
         last_api_versions_error last_refused outlasts own_instance_id refused_names repeats

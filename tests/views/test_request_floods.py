@@ -29,6 +29,10 @@ CASES: dict[str, Case] = {
         neighbour(20), usual("x", client_id=None, principal=None, listener=None),
         requests("x", 12, 3, LATER, client_id=None, principal=None, listener=None), rules=[FLOOD]
     ),
+    "it leaves its client id out after the first request (KIP-1313)": case(
+        neighbour(20), [handshake("x", 1)], requests("x", 1, 10, client_id=None, header_version=3),
+        requests("x", 12, 3, LATER, client_id=None, header_version=3), rules=[FLOOD]
+    ),
     "it always sends more than any client needs": case(neighbour(20), [OPENING], requests("x", 45, 5), rules=[FLOOD]),
     "two APIs": case(
         neighbour(20), USUAL, requests("x", 1, 10, api="COMMIT"), requests("x", 12, 3, LATER),

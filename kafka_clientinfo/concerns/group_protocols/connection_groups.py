@@ -32,7 +32,7 @@ _TOPICS = 100
 _MESSAGE = (*GROUP_KEY, "api_key", "api_name", "api_version", "sent_type")
 _COUNTS = (
     "requests", "inconsistent_group_protocol", "undecoded_payloads", "protocol_name_mismatches", "mismatches_rejected",
-    "mismatches_taken", "mismatches_of_answers", "inconsistent_contradicted", "inconsistent_unstated",
+    "mismatches_taken", "mismatches_of_answers", "inconsistent_contradicted", "inconsistent_unstated", "inconsistent_without_join",
 )  # fmt: skip
 """Columns that are added up for a connection and group."""
 _SUBSCRIPTION = (
@@ -96,6 +96,7 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         F.count_if(mismatches & F.col("is_of_answer")).alias("mismatches_of_answers"),
         _number(F.coalesce(F.col("refusal") == "chosen", F.lit(False))).alias("inconsistent_contradicted"),
         _number(F.coalesce(F.col("refusal") == "nothing", F.lit(False))).alias("inconsistent_unstated"),
+        _number(F.coalesce(F.col("refusal") == "not_known", F.lit(False))).alias("inconsistent_without_join"),
         F.min(F.when(mismatches, F.struct("seq", "logged_at", "source", "name_mismatch"))).alias("first_mismatch"),
         F.max(F.when(mismatches, F.col("logged_at"))).alias("last_mismatch_at"),
     )

@@ -137,13 +137,19 @@ def _name_mismatch() -> Column:
 
 
 def _is_of_answer() -> Column:
-    """Return whether the coordinator takes the request and names another protocol than it: no client is to blame."""
+    """Return whether the coordinator named another protocol than the request, which it takes, or than was offered.
+
+    Then no client is to blame, nor if its SyncGroup repeats the name that JoinGroup was answered with.
+    """
     is_taken = F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(True))
     is_join, is_sync = F.col("api_key") == JOIN, (F.col("api_key") == SYNC) & (F.col("sent.protocolName") != "")
     is_another = F.when(is_join, is_not_in(F.col("response_name"), offered_names())).when(
         is_sync, F.col("response_name") != F.col("sent.protocolName")
     )
-    return is_taken & F.coalesce(is_another, F.lit(False))
+    repeats = (F.col("sent.protocolName") == F.col("joined.name")) & is_not_in(
+        F.col("joined.name"), F.col("joined.offered")
+    )
+    return F.coalesce((is_taken & is_another) | (is_sync & repeats), F.lit(False))
 
 
 def _refusal() -> Column:
@@ -151,8 +157,8 @@ def _refusal() -> Column:
 
     Returns:
         `chosen`: what JoinGroup answered to the same member in the same generation, which no coordinator may refuse;
-        `nothing`: no type or no name, which v5 must state; or `other`. Before v5 it states neither, so that there is
-        nothing to refuse.
+        `nothing`: no type or no name, which v5 must state; `not_known`: the log shows no such JoinGroup on the connection; or
+        `other`. Before v5 it states neither, so that there is nothing to refuse.
     """
     is_refused = (F.col("api_key") == SYNC) & (F.col("error_code") == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
     name, states_both = unless_empty("sent.protocolName"), F.col("api_version") >= FIRST_SYNC_WITH_PROTOCOL
@@ -160,6 +166,7 @@ def _refusal() -> Column:
     what = (
         F.when(states_both & (F.col("sent_type").isNull() | name.isNull()), "nothing")
         .when(F.col("joined.name").isNotNull() & (is_chosen | ~states_both), "chosen")
+        .when(F.col("joined").isNull(), "not_known")
         .otherwise("other")
     )
     return F.when(is_refused, what)

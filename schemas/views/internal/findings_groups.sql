@@ -1,7 +1,7 @@
 -- Findings on groups: members answered with INCONSISTENT_GROUP_PROTOCOL, types that contradict each other, and protocols that nobody offered (KIP-559).
 WITH inconsistent AS (
     SELECT cluster, group_id, sum(inconsistent_group_protocol) AS occurrences, sum(inconsistent_contradicted) AS contradicted,
-           sum(inconsistent_unstated) AS unstated, min(inconsistent_first_at) AS first_at,
+           sum(inconsistent_unstated) AS unstated, sum(inconsistent_without_join) AS without_join, min(inconsistent_first_at) AS first_at,
            max(inconsistent_last_at) AS last_at, min(inconsistent_example) AS example, count(*) AS connections,
            -- The connection of the example.
            min(named_struct(
@@ -156,8 +156,8 @@ findings AS (
            || CASE WHEN unstated > 0
                    THEN ', ' || CAST(unstated AS STRING) || ' of ' || CAST(occurrences AS STRING) || ' for a SyncGroup without protocol type or name' ELSE '' END
                AS message,
-           -- A coordinator that refuses what it chose itself contradicts itself.
-           CASE WHEN contradicted >= occurrences THEN 'broker' WHEN contradicted > 0 THEN 'either' END AS blames
+           -- A coordinator that refuses what it chose itself contradicts itself. What it chose may be unknown.
+           CASE WHEN contradicted >= occurrences THEN 'broker' WHEN contradicted + without_join > 0 THEN 'either' END AS blames
     FROM inconsistent
     UNION ALL
     SELECT 'mixed_protocol_types', cluster, group_id, occurrences, rejected, taken, first_at, last_at, example, NULL,

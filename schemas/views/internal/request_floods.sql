@@ -13,7 +13,7 @@
 WITH counted AS (
     SELECT cluster, broker, listener, principal, client_id, api_name, client_software_name, client_software_version, bucket,
            requests, requests_by_minute
-    FROM {client_activity_parts}
+    FROM {activity_of_clients}
     -- APIs that clients need now and then; how often they produce and fetch is what they are there for.
     WHERE api_name IN ('METADATA', 'OFFSET_COMMIT', 'FIND_COORDINATOR', 'API_VERSIONS', 'OFFSET_FETCH', 'LIST_OFFSETS',
                        'INIT_PRODUCER_ID', 'JOIN_GROUP', 'HEARTBEAT', 'DESCRIBE_CLUSTER', 'DESCRIBE_CONFIGS',

@@ -4,7 +4,7 @@
 -- A client's time is that of its connections: many processes with one client id have as much more of it.
 WITH throttled AS (
     SELECT cluster, broker, listener, principal, client_id, client_software_name, client_software_version, api_name, bucket
-    FROM {client_activity_parts}
+    FROM {activity_of_clients}
     GROUP BY ALL
     HAVING sum(throttled) > 0
 ),
@@ -14,7 +14,7 @@ by_api AS (
            p.api_name, CAST(floor(unix_micros(p.bucket) / 6e7) AS BIGINT) AS bucket_minute, sum(p.throttled) AS requests,
            CAST(sum(CAST(floor(p.throttled_ms * 1000 + 0.5) AS BIGINT)) AS BIGINT) AS micros,
            array_distinct(flatten(collect_list(map_keys(p.requests_by_minute)))) AS numbers
-    FROM {client_activity_parts} AS p
+    FROM {activity_of_clients} AS p
     JOIN throttled AS t
       ON p.cluster = t.cluster AND p.broker = t.broker AND p.listener IS NOT DISTINCT FROM t.listener
      AND p.principal IS NOT DISTINCT FROM t.principal AND p.client_id IS NOT DISTINCT FROM t.client_id
