@@ -294,7 +294,7 @@ def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
         in_parentheses = "; ".join(filter(None, remarks))
         more = f" ({_text(in_parentheses)})" if in_parentheses else ""
         setting = may_be_held_down_by(use)
-        pinned = f", or, if it is as new already, raise {_text(setting)}" if setting else ""
+        pinned = f", or raise {_text(setting)}, if that holds its versions down" if setting else ""
         yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}{pinned}"
     rest = {use["api_name"]: None for use in uses if use["raise_setting"] is None and not use["upgrade_to"]}
     if rest and _has_no_library(uses):

@@ -131,23 +131,22 @@ def _advice(use: Mapping[str, Any], target: str) -> str:
     least, remark = least_release(use, target)
     brokers_first = f"; brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
     newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
-    pinned = f"; if it is as new already, raise {setting}" if (setting := may_be_held_down_by(use)) else ""
+    pinned = f"; or raise {setting}, if that holds its versions down" if (setting := may_be_held_down_by(use)) else ""
     return f"upgrade to {library}{least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}{pinned}"
 
 
 def may_be_held_down_by(use: Mapping[str, Any]) -> str | None:
     """Return the setting of a client's library that may hold its versions down; None if it has none, or can't be the reason.
 
-    A client with a known release gets either an upgrade or the setting as its advice. One that is known by a client id
-    without a release may have any.
+    A client that states its release gets either an upgrade or the setting as its advice. One that is known by a default client
+    id, or by how it behaves up to a release that is new enough, may be held down by the setting.
     """
-    if not _is_known_by_id(use) or use["reason"] not in TOO_OLD:
+    may_be_new = is_known_by_behaviour(use) and version_numbers(use["probable_versions_to"]) >= version_numbers(
+        str(use["upgrade_to"])
+    )
+    if not (_is_known_by_id(use) or may_be_new) or use["reason"] not in TOO_OLD:
         return None
-    library = next((one for one in client_libraries() if one.name == use["library"]), None)
-    if library is None or library.client_ids is None:
-        return None
-    match = re.fullmatch(library.client_ids, use["client_id"] or "", re.DOTALL)
-    return None if match and any(match.groups()) else library.version_settings
+    return next((one.version_settings for one in client_libraries() if one.name == use["library"]), None)
 
 
 def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:

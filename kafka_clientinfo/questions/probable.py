@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..protocol import UNKNOWN
-from ..releases.broker_releases import REFUSED, TOO_OLD, releases
+from ..releases.broker_releases import REFUSED, TOO_OLD, release, releases
 from ..releases.client_libraries import LibraryRelease, library_of_behaviour
 from ..tables.spec import ADVICE, CLIENT
 from .presenter import version_numbers
@@ -32,7 +32,8 @@ PROBABLE = ("probable_software_name", "probable_versions_from", "probable_versio
 _ADVISED = ("library", *ADVICE)
 _MOST_IDS = 500
 """With more client ids than these, a query reads all clients without a name, and not those of the ids."""
-
+_FIRST_WITH_JSON = "2.8.2"
+"""The first measured release of brokers that log requests in JSON."""
 _Use = tuple[int, int, int | None, int | None]
 """An API's key and version that a client uses, and the lowest and highest version that today's brokers offer, if known."""
 
@@ -111,6 +112,10 @@ def _used(
             "WHERE last_seen = newest GROUP BY cluster, api_key"
         )
     }
+    in_json = "SELECT cluster FROM {connections} AS c GROUP BY cluster HAVING bool_and(log_generation = 'json')"
+    for (cluster,) in tables.query(in_json):
+        if cluster not in {known for known, _ in offers}:  # its brokers are 2.8 or later
+            offers |= {(cluster, key): (own.low, own.high) for key, own in release(_FIRST_WITH_JSON).apis.items()}
     rows = tables.query(
         f"SELECT {', '.join(CLIENT)}, api_key, api_version, map_keys(refused_by) AS refusing FROM {{upgrade_impact}} AS i "
         f"WHERE client_software_name = '{UNKNOWN}' AND {condition}",

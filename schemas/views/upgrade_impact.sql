@@ -111,12 +111,21 @@ refusing AS (
   FROM refused_uses
   GROUP BY cluster, library, own_release, uses
 ),
-today AS (
+offered AS (
   -- The versions that all of a cluster's brokers have offered since their last start.
   SELECT cluster, api_key, max(min_version) AS broker_min, min(max_version) AS broker_max
   FROM {process_api_versions}
   WHERE process_ended IS NULL
   GROUP BY cluster, api_key
+),
+today AS (
+  SELECT cluster, api_key, broker_min, broker_max FROM offered
+  UNION ALL
+  -- If no answer is logged: brokers that log JSON are 2.8 or later, and offer at least what that does.
+  SELECT c.cluster, k.api_key, k.advertised_min, k.advertised_max
+  FROM (SELECT cluster FROM {connections} GROUP BY cluster HAVING bool_and(log_generation = 'json')) AS c
+  CROSS JOIN (SELECT api_key, advertised_min, advertised_max FROM {kafka_releases} WHERE release = '2.8.2' AND advertised_max IS NOT NULL) AS k
+  WHERE c.cluster NOT IN (SELECT cluster FROM offered)
 ),
 measured AS (
   SELECT u.cluster, u.library, u.own_release, u.uses, v.release_numbers, v.release,

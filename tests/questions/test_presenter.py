@@ -56,6 +56,13 @@ def by_id(library: str, client_id: str, **given: Any) -> dict[str, Any]:
     return use(library, None, None, client_software_name="unknown", client_id=client_id) | given
 
 
+def by_behaviour(library: str, first: str, last: str, **given: Any) -> dict[str, Any]:
+    probable = {"probable_software_name": library, "probable_versions_from": first, "probable_versions_to": last}
+    advice = {f"probable_{name}": None for name in ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")}
+    row = use("", None, None, client_software_name="unknown", library=None)
+    return row | probable | advice | {"probable_library": library} | given
+
+
 @pytest.mark.parametrize(
     ("row", "target", "least"),
     [
@@ -88,8 +95,8 @@ def test_java_clients_need_a_release_that_kafka_supports(
         (use("sarama", None, None), ""),
         (
             by_id("sarama", "sarama", upgrade_to="1.46", upgrade_newest="1.61.1"),
-            "by its client id probably sarama: upgrade to 1.46 or later; newest: 1.61.1; if it is as new already, raise "
-            "Config.Version, which many programs call version",
+            "by its client id probably sarama: upgrade to 1.46 or later; newest: 1.61.1; or raise Config.Version, "
+            "which many programs call version, if that holds its versions down",
         ),
         (
             by_id("sarama", "sarama", reason="removed", upgrade_to="1.46", upgrade_newest="1.46"),
@@ -101,7 +108,15 @@ def test_java_clients_need_a_release_that_kafka_supports(
         ),
         (
             by_id("kafka-python", "kafka-python-1.3.5", upgrade_to="2.1.5", upgrade_newest="2.1.5"),
-            "by its client id probably kafka-python: upgrade to 2.1.5 or later",
+            "by its client id probably kafka-python: upgrade to 2.1.5 or later; or raise api_version, if that holds its versions down",
+        ),
+        (
+            by_behaviour("aiokafka", "0.0.1", "0.12.0", probable_upgrade_to="0.10.0", probable_upgrade_newest="0.10.0"),
+            "probably aiokafka 0.0.1 to 0.12.0: upgrade to aiokafka 0.10.0 or later; or raise api_version, if that holds its versions down",
+        ),
+        (
+            by_behaviour("aiokafka", "0.0.1", "0.9.0", probable_upgrade_to="0.10.0", probable_upgrade_newest="0.10.0"),
+            "probably aiokafka 0.0.1 to 0.9.0: upgrade to aiokafka 0.10.0 or later",
         ),
         (
             by_id("kafka-python", "kafka-python-3.0", raise_setting="api_version"),

@@ -56,8 +56,8 @@ NOTHING = (None, None, None)
 OLD_RDKAFKA = ("librdkafka", "0.11.0", "1.0.1")
 TO_BINDING = f"probably librdkafka 0.11.0 to 1.0.1: upgrade to {BINDING} 2.0.2 or later; newest: 2.16.1"
 BY_ITS_ID = (
-    "by its client id probably sarama: upgrade to 1.30.1 or later; newest: 1.61.1; if it is as new already, raise "
-    "Config.Version, which many programs call version"
+    "by its client id probably sarama: upgrade to 1.30.1 or later; newest: 1.61.1; or raise Config.Version, "
+    "which many programs call version, if that holds its versions down"
 )
 CASES: dict[str, Case] = {
     "no connection shows a library": Case([unnamed(), unnamed()], NOTHING),

@@ -106,7 +106,7 @@ LIBRARIES = (
         "kafka-python",
         "pypi:kafka-python",
         "kafka-python",
-        r"kafka-python-([0-9.]+)",
+        r"kafka-python-(?:producer-\d+|([0-9.]+))",
         (
             "1.4.7",
             "2.0.0",
@@ -141,7 +141,7 @@ LIBRARIES = (
         "aiokafka",
         "pypi:aiokafka",
         None,
-        r"aiokafka-([0-9.]+)",
+        r"aiokafka-(?:producer-\d+|([0-9.]+))",
         ("0.7.2", "0.8.1", "0.10.0", "0.11.0", "0.12.0", "0.13.0", "0.14.0"),
         {"0.7.2": "3.8", "0.8.1": "3.8"},
         "api_version",

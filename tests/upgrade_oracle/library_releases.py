@@ -202,7 +202,11 @@ def declaration(lines: Iterable[Mapping[str, Any]]) -> str:
             parts.append(
                 "[[libraries]]\n" + "".join(f"{key} = {quoted(value)}\n" for key, value in known.items() if value)
             )
-        parts += [release_text(release, by_release[library.name, release]) for release in played_]
+        # One of which nothing is known was not measured: its program did not start here.
+        own = {release: by_release[library.name, release] for release in played_}
+        parts += [
+            release_text(release, found) for release, found in own.items() if any(line["versions"] for line in found)
+        ]
     return "\n".join(parts)
 
 
