@@ -59,7 +59,7 @@ def by_id(library: str, client_id: str, **given: Any) -> dict[str, Any]:
 def by_behaviour(library: str, first: str, last: str, **given: Any) -> dict[str, Any]:
     probable = {"probable_software_name": library, "probable_versions_from": first, "probable_versions_to": last}
     advice = {f"probable_{name}": None for name in ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")}
-    row = use("", None, None, client_software_name="unknown", library=None)
+    row = use("", None, None, client_software_name="unknown") | {"library": None}
     return row | probable | advice | {"probable_library": library} | given
 
 
