@@ -1,6 +1,7 @@
 """Who would break at each release, and what to upgrade it to: a release of its library that the target and brokers take."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -305,11 +306,18 @@ def without_names(rows: dict[str, list[Any]], tmp_path_factory: pytest.TempPathF
     return stored
 
 
+@pytest.fixture
+def other_libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(libraries, "client_libraries", lambda: parse_libraries(LIBRARIES))
+    yield
+    references.cache_clear()  # a query may have made it of these
+
+
+@pytest.mark.usefixtures("other_libraries")
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_client_without_a_name_gets_the_same_advice(
-    rows: dict[str, list[Any]], without_names: StoredTables, name: str, monkeypatch: pytest.MonkeyPatch
+    rows: dict[str, list[Any]], without_names: StoredTables, name: str
 ) -> None:
-    monkeypatch.setattr(libraries, "client_libraries", lambda: parse_libraries(LIBRARIES))
     uses_of_client = [
         row.asDict() | {"client_software_name": "unknown", "client_software_version": "unknown"} for row in rows[name]
     ]
