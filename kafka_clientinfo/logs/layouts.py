@@ -169,9 +169,10 @@ def _wrapper(lines: list[bytes]) -> Kind:
         if STAMP.match(line) is not None:
             return "lines"
         for wrapper, is_wrapped in _WRAPPED:
-            if wrapper == "docker" and _has_parts_only(lines):
-                continue  # fluent-bit writes lines without their ends, and without a mark that says of parts
-            if is_wrapped(line):  # the torn head of a CRI line is like that of syslog
+            if not is_wrapped(line):
+                continue
+            # fluent-bit writes lines without their ends, and without a mark that says of parts
+            if wrapper != "docker" or not _has_parts_only(lines):  # the torn head of a CRI line is like that of syslog
                 return "cri" if wrapper == "syslog" and any(map(cri, lines)) else wrapper
         if event(line) is not None:
             return "lines"

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from kafka_clientinfo.logs import layouts
 from kafka_clientinfo.logs.layouts import KAFKA, SAMPLE, Layout, UnreadableForm, check_form, detect, is_enough
+from kafka_clientinfo.logs.wrappers import docker
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS
 from tests.logs.laid_out import LATEST, found
@@ -141,3 +143,11 @@ def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:
     cut_off = b'2026-11-21T02:45:09.935Z stdout F [2026-11-21 02:45:09,935] DEBUG Completed request:{"isForwarded"'
     assert detect(foreign + cut_off) == detect(foreign)
     assert detect(foreign + cut_off + b"\n") != detect(foreign)
+
+
+def test_a_line_of_a_file_is_looked_at_a_few_times_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[bytes] = []
+    monkeypatch.setattr(layouts, "docker", lambda line: looked_at.append(line) or docker(line))
+    assert detect(b'{"t": 1, "event": "no record"}\n' * 500).kind == "kafka"
+    assert detect(b'{"log":"part","stream":"stdout"}\n' * 500).kind == "lines"
+    assert len(looked_at) <= 4 * 500
