@@ -66,9 +66,8 @@ def columns(settings: Settings) -> Columns:
         "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,
         "client_id_verdict": _verdict(),
     }
-    client_id = F.when(_is_hidden(), F.coalesce("first_stated_id", "first.client_id")).otherwise(
-        F.col("first.client_id")
-    )
+    stated_later = F.when(_is_hidden(), F.col("first_stated_id"))
+    client_id = F.coalesce(stated_later, F.col("first.client_id"))
     return {"client_id": client_id, **only_of_clients(judged)}
 
 
