@@ -165,7 +165,7 @@ def is_of_a_broker() -> Column:
 def may_be_of_a_broker() -> Column:
     """Return whether a request may show that a broker or a controller sent it: the first one of its connection may say more."""
     left_out = _is_unnamed() & has_header_v3()
-    names = F.when(left_out, F.lit("0")).otherwise(F.col("client_id"))
+    names = F.when(left_out, F.lit("0")).otherwise(F.col("client_id"))  # as if it were a node's id
     marks = F.col("api_key").isin(int(ApiKey.WRITE_TXN_MARKERS), int(ApiKey.ADD_PARTITIONS_TO_TXN))
     return _is_sent_by_broker(_is_inter_broker(names) | (left_out & marks))
 
