@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> None:
     arguments = context.arguments
-    target = arguments.target or list(releases())[-1]
+    target = arguments.asked_release or list(releases())[-1]
     owners = given_owners(context)
     from ..report.contents import report
 

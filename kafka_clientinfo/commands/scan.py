@@ -232,12 +232,8 @@ class _Scan:
         if self._fills_terminal and self._arguments.limit is None:
             parts = 5 + (self._arguments.activity is not None)
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
-        target = self._arguments.upgrade
-        verdict = (
-            None
-            if target is None
-            else impact(Scope(self._tables), target, limit=limit, asked=self._arguments.asked_release)
-        )
+        target = self._arguments.asked_release
+        verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
         self._refused = refused_already(Scope(self._tables)) if verdict is None else verdict.refused_already
         _, *answers = of_log = self._of_log(limit)
         if self._shows:

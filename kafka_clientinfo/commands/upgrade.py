@@ -80,9 +80,7 @@ def execute(context: Context) -> int:
     owners = given_owners(context)
     webhook = None if arguments.webhook is None else Webhook(arguments.webhook)
     scope, notes = context.scope("upgrade_impact")
-    result = impact(
-        scope, arguments.target, arguments.all_targets, bool(notes), limit_of(arguments), arguments.asked_release
-    )
+    result = impact(scope, arguments.asked_release, arguments.all_targets, bool(notes), limit_of(arguments))
     by: Table | None = None
     done: list[str] = []
     ownership = Ownership(owners, scope)

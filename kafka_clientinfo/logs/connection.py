@@ -1,9 +1,10 @@
 """Kafka's connection ids: `LOCAL:PORT-REMOTE:PORT[-[PROCESSOR-]INDEX]`, in 0.8 `/REMOTE:PORT`.
 
 Services and shippers mask addresses with their ports, as Amazon MSK does: `INTERNAL_IP-INTERNAL_IP-5`,
-`INTERNAL_IP-192.0.2.1:33245-169`. Or they write something else in place of each: `***:9092-***:9092-5`, `0.0.0.0:0`. Such an id
-names no two ends, and several connections may have it at a time, so it is no key. Their requests are kept apart by what the records state of the client (`id_of_client`); which connections there
-were, and what came first on them, is then not known.
+`INTERNAL_IP-192.0.2.1:33245-169`. Others put one text or number in place of each end: `***:9092-***:9092-5`, `0.0.0.0:0`.
+Such an id names no two ends, and several connections may have it at a time, so it is no key. Their requests are kept apart
+by what the records state of the client (`id_of_client`); which connections there were, and what came first on them, is then
+not known.
 """
 
 import re

@@ -6,10 +6,13 @@ A file has one wrapper, which `detect` finds before records are read, so that a 
     ---------|------------------------------------------------------------------------------------------------------
     kafka    | `[%d] %p %m (%c)`, Kafka's own pattern, without a wrapper: read by `framing`, in several tasks if large
     lines    | any other log4j pattern, or events in JSON, without a wrapper
-    cri      | Kubernetes'; docker: Docker's json-file; journal: `journalctl -o json`; syslog: RFC 3164 and RFC 5424
+    cri      | Kubernetes' CRI
+    docker   | Docker's json-file, or fluent-bit's
+    journal  | `journalctl -o json`
+    syslog   | RFC 3164 or RFC 5424
 
-`unwrapping` reads all but the first line by line. What is inside a wrapper is found line by line (`starts`), and gives
-records in Kafka's own pattern (`RawRecord.text`).
+`unwrapping` reads all kinds but the first line by line, finds what each line holds (`starts`), and gives records in Kafka's
+own pattern (`RawRecord.text`).
 """
 
 import codecs

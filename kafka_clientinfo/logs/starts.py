@@ -176,9 +176,9 @@ def exact_start(line: Line, logger_ends: bool = True, stamped: bool = True) -> S
     if not stamped:
         return None
     first = logger_first_start(line)
-    may_be_first = first is not None and not (logger_ends and split_logger(line.text)[1])
-    is_first = may_be_first or (first is not None and OWN_WORDS.match(first.message))
-    return first if is_first else stamped_start(line)
+    if first is not None and (OWN_WORDS.match(first.message) or not (logger_ends and split_logger(line.text)[1])):
+        return first
+    return stamped_start(line)
 
 
 def start_of(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:

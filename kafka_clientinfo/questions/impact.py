@@ -57,18 +57,11 @@ class Impact:
     cannot_tell: list[str] = field(default_factory=list)
 
 
-def impact(
-    scope: Scope,
-    target: str | None,
-    all_targets: bool = False,
-    waits: bool = False,
-    limit: int = 0,
-    asked: str | None = None,
-) -> Impact:
+def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
     """Read the verdicts of a built warehouse: on a release, and with `all_targets` on all of them.
 
     `waits` says that there are requests which no build has seen. `limit` bounds the rows per verdict and the matrix;
-    0 is no limit. `asked` is the release as somebody gave it, if `target` is the measured one that stands for it.
+    0 is no limit.
 
     Raises:
         ConfigError: no release of the target's series was measured.
@@ -83,7 +76,7 @@ def impact(
     counted = [result.clients] if measured is not None else list(result.by_release.values())
     result.breaks = bool(result.refused_already) or any(counts.get(REFUSED) for counts in counted)
     result.cannot_tell = _cannot_tell(result, scope, waits)
-    if measured is not None and (sentence := other_release(str(asked or target), measured)) is not None:
+    if measured is not None and (sentence := other_release(str(target), measured)) is not None:
         result.cannot_tell.insert(0, sentence)
     if not result.refused_already and not any(number for counts in counted for number in counts.values()):
         raise WarehouseError(nobody(scope, f"no client of {scope.tables.root}"))
@@ -230,9 +223,7 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     if not brokers and not result.refused_already:
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
     if not brokers:
-        return [
-            "The logs hold no request that a broker took, so that nobody can be judged by others than those that are refused."
-        ]
+        return ["The logs hold no request that a broker took: nobody can be judged but those that are refused already."]
     begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
     sentences = [
         f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC; clients that did not connect "

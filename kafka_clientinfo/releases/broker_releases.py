@@ -218,13 +218,10 @@ def other_release(asked: str, measured: Release) -> str | None:
     name = asked.removeprefix("v")
     if name == measured.name:
         return KNOWN_DIFFERENCES.get(name)
-    of_series = [
-        text for patch, text in KNOWN_DIFFERENCES.items() if patch.startswith(f"{name}.") and patch in releases()
-    ]
-    if of_series or name == measured.name.rpartition(".")[0]:
-        return " ".join(
-            [f"Kafka {asked} is judged as {measured.name}, its newest release that was measured.", *of_series]
-        )
+    if name == measured.name.rpartition(".")[0]:
+        text = f"Kafka {asked} is judged as {measured.name}, its newest release that was measured."
+        others = (KNOWN_DIFFERENCES.get(patch) for patch in releases() if patch.startswith(f"{name}."))
+        return " ".join(filter(None, (text, *others)))
     text = f"Kafka {asked} itself was not measured: this is judged for {measured.name}, the nearest patch release that was."
     if name in OFFERS_THE_SAME:
         text = f"This is judged for {measured.name}: a broker of {asked} offers the same versions."

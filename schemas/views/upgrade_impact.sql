@@ -121,7 +121,7 @@ offered AS (
 today AS (
   SELECT cluster, api_key, broker_min, broker_max FROM offered
   UNION ALL
-  -- If no answer is logged: brokers that log JSON are 2.8 or later, and offer at least what that does.
+  -- If no answer is logged: brokers that log JSON are 2.8 or later, so what that offers stands for theirs.
   SELECT c.cluster, k.api_key, k.advertised_min, k.advertised_max
   FROM (SELECT cluster FROM {connections} GROUP BY cluster HAVING bool_and(log_generation = 'json')) AS c
   CROSS JOIN (SELECT api_key, advertised_min, advertised_max FROM {kafka_releases} WHERE release = '2.8.2' AND advertised_max IS NOT NULL) AS k

@@ -183,7 +183,7 @@ def test_what_is_refused_counts_where_nothing_else_is_logged(tmp_path: Path) -> 
     found = impact(Scope(scanned([server_log(tmp_path, "127.0.0.1")], Settings())), TARGET)
     assert (found.breaks, sum(found.clients.values())) == (True, 0)
     assert {row["api_name"] for row in found.refused_already} == {"PRODUCE"}
-    assert found.cannot_tell[0].startswith("The logs hold no request that a broker took")
+    assert found.cannot_tell[0].startswith("The logs hold no request that a broker took:")
 
 
 def test_any_client_may_be_refused_where_the_host_is_masked() -> None:

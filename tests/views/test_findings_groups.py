@@ -10,7 +10,7 @@ from tests.asking import asked
 from tests.concerns.group_protocols.messages import message
 from tests.concerns.group_protocols.stored import stored
 from tests.engines import collected
-from tests.frames import at
+from tests.frames import at, frame
 
 Row = dict[str, Any]
 DAY = 86_400
@@ -372,3 +372,19 @@ def test_the_example_is_the_first_request_that_counts(found: Found, which: tuple
 def test_what_nobody_offered_is_counted_as_what_the_broker_took(found: Found) -> None:
     row = found["of two types", "protocol_nobody_offered"]
     assert [row[name] for name in ("occurrences", "rejected", "taken")] == [3, 0, 3]
+
+
+@pytest.mark.parametrize(("contradicted", "without_join", "blames"), [(2, None, "broker"), (1, None, "either"), (0, None, "client"),
+                                                                      (0, 1, "either"), (2, 0, "broker")])  # fmt: skip
+def test_what_an_earlier_release_has_not_counted_changes_no_blame(
+    rules_session: Any, contradicted: int, without_join: int | None, blames: str
+) -> None:
+    row = {
+        "cluster": "c", "broker": "b", "connection_id": "x", "opened_at": at(0), "opened_seq": 0, "group_id": "g",
+        "inconsistent_group_protocol": 2, "inconsistent_contradicted": contradicted, "inconsistent_unstated": 0,
+        "inconsistent_without_join": without_join, "inconsistent_first_at": at(1), "inconsistent_last_at": at(2),
+    }  # fmt: skip
+    given = {"connection_groups": [row], "connection_violations": []}
+    tables = {name: frame(rules_session, name, rows) for name, rows in given.items()}
+    (found,) = collected(asked(rules_session, "violations", **tables))
+    assert (found["rule"], found["blames"]) == ("inconsistent_group_protocol", blames)

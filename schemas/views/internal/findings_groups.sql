@@ -1,7 +1,9 @@
 -- Findings on groups: members answered with INCONSISTENT_GROUP_PROTOCOL, types that contradict each other, and protocols that nobody offered (KIP-559).
 WITH inconsistent AS (
     SELECT cluster, group_id, sum(inconsistent_group_protocol) AS occurrences, sum(inconsistent_contradicted) AS contradicted,
-           sum(inconsistent_unstated) AS unstated, sum(inconsistent_without_join) AS without_join, min(inconsistent_first_at) AS first_at,
+           sum(inconsistent_unstated) AS unstated,
+           -- Null in rows that an earlier release has made.
+           coalesce(sum(inconsistent_without_join), 0) AS without_join, min(inconsistent_first_at) AS first_at,
            max(inconsistent_last_at) AS last_at, min(inconsistent_example) AS example, count(*) AS connections,
            -- The connection of the example.
            min(named_struct(
