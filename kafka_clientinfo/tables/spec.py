@@ -141,7 +141,7 @@ def parse_spec(*texts: str) -> TableSpec:
     """
     main, *additions = sorted(map(tomllib.loads, texts), key=lambda part: "name" not in part)
     per_connection = main.get("per") == "connection"
-    declared = [Column(**column) for part in (main, *additions) for column in part.get("columns", ())]
+    declared = [Column(name, **rest) for part in (main, *additions) for name, rest in part.get("columns", {}).items()]
     checks = [check for part in (main, *additions) for check in part.get("checks", {}).items()]
     write_mode = "merge" if per_connection else main["write_mode"]
     own = (_RUN_COLUMN,) if write_mode in _BY_RUN else ()

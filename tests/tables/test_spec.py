@@ -22,9 +22,10 @@ from kafka_clientinfo.tables.types import split_field, split_type
 from tests.tables_page import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-COLUMN = '[[columns]]\nname = "a"\ntype = "string"\ncomment = "A"\n'
+COLUMN = '[columns]\na = { type = "string", comment = "A" }\n'
 TABLE = 'name = "t"\ncomment = "T"\nwrite_mode = "part"\nkey = ["a"]\ncluster_by = ["a"]\n'
-OTHER = COLUMN.replace('"a"', '"b"')
+OTHER = COLUMN.replace("a =", "b =")
+BOTH = COLUMN + OTHER.removeprefix("[columns]\n")
 
 
 def test_a_table_per_connection_has_the_connections_key_and_is_merged() -> None:
@@ -59,8 +60,8 @@ def test_a_row_that_a_run_replaces_has_no_number(mode: str) -> None:
 
 
 def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_more() -> None:
-    assert parse_spec(TABLE + COLUMN + OTHER).statistics == ("a",)
-    assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + COLUMN + OTHER).statistics == ("a", "b")
+    assert parse_spec(TABLE + BOTH).statistics == ("a",)
+    assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + BOTH).statistics == ("a", "b")
 
 
 def test_every_declared_table_loads_under_its_own_name() -> None:

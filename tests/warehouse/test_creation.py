@@ -135,7 +135,7 @@ def test_why_a_schema_is_not_made(text: str, message: str) -> None:
 
 RAW = parse_spec(
     'name = "raw"\ncomment = "Raw"\nwrite_mode = "append"\nkey = ["raw"]\ncluster_by = ["raw"]\n'
-    'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]'
+    '[columns]\nraw = { type = "binary", comment = "Bytes" }'
 )
 
 

@@ -61,14 +61,14 @@ STILL_DELETED = {"requests": 7, "failed_requests": 4}
 
 
 def spec(name: str) -> Any:
-    columns = "".join(
-        f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\nrequired = {str(c == "cluster").lower()}\n'
+    columns = "\n".join(
+        f'{c} = {{ type = "{t}", comment = "c", required = {str(c == "cluster").lower()} }}'
         for c, t in COLUMNS[name].items()
     )
     mode = {"connections": "part", "ingested_files": "file"}.get(name, "append")
     key = "connection_id" if name == "connections" else "file_id"
     return parse_spec(
-        f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\nkey = ["{key}"]\ncluster_by = ["{key}"]\n{columns}'
+        f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\nkey = ["{key}"]\ncluster_by = ["{key}"]\n[columns]\n{columns}'
     )
 
 

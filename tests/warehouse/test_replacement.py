@@ -18,15 +18,14 @@ comment = "Of connections, and of what is no connection's"
 write_mode = "merge"
 key = ["cluster", "broker", "connection_id", "opened_at", "rule"]
 cluster_by = ["broker"]
-columns = [
-    { name = "cluster", type = "string", comment = "Its cluster" },
-    { name = "broker", type = "string", comment = "Its broker" },
-    { name = "connection_id", type = "string", comment = "Its id" },
-    { name = "opened_at", type = "timestamp", comment = "When it was opened" },
-    { name = "opened_seq", type = "int", comment = "Which of those that opened at one time" },
-    { name = "rule", type = "string", comment = "The rule" },
-    { name = "run", type = "int", comment = "The run that wrote the row" },
-]
+[columns]
+cluster = { type = "string", comment = "Its cluster" }
+broker = { type = "string", comment = "Its broker" }
+connection_id = { type = "string", comment = "Its id" }
+opened_at = { type = "timestamp", comment = "When it was opened" }
+opened_seq = { type = "int", comment = "Which of those that opened at one time" }
+rule = { type = "string", comment = "The rule" }
+run = { type = "int", comment = "The run that wrote the row" }
 """)
 Row = tuple[str, str, int | None, str, int]
 """Broker, connection id, the second in which it opened, rule, and run."""
@@ -110,11 +109,10 @@ comment = "Requests by broker"
 write_mode = "file"
 key = ["broker", "name"]
 cluster_by = ["broker"]
-columns = [
-    { name = "broker", type = "string", comment = "The broker" },
-    { name = "name", type = "string", comment = "Its name" },
-    { name = "requests", type = "bigint", comment = "Their number" },
-]
+[columns]
+broker = { type = "string", comment = "The broker" }
+name = { type = "string", comment = "Its name" }
+requests = { type = "bigint", comment = "Their number" }
 """)
     values = "t.`broker` = s.`broker`, t.`name` = s.`name`, t.`requests` = s.`requests`"
     insert = "(`broker`, `name`, `requests`) VALUES (s.`broker`, s.`name`, s.`requests`)"

@@ -40,10 +40,10 @@ COLUMNS = {
 
 
 def spec(name: str) -> Any:
-    columns = "".join(f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\n' for c, t in COLUMNS[name].items())
+    columns = "\n".join(f'{c} = {{ type = "{t}", comment = "c" }}' for c, t in COLUMNS[name].items())
     mode = {"connections": "part", "ingested_files": "file"}.get(name, "append")
     keys = 'key = ["file_id"]\ncluster_by = ["file_id"]'
-    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}')
+    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n[columns]\n{columns}')
 
 
 SPECS = {"runs": table_spec("runs"), **{name: spec(name) for name in COLUMNS}}

@@ -18,10 +18,9 @@ comment = "Files; it's one row per file"
 write_mode = "file"
 key = ["file_id"]
 cluster_by = ["file_id"]
-columns = [
-    { name = "file_id", type = "string", required = true, comment = "The file" },
-    { name = "ingested_at", type = "timestamp", comment = "When" },
-]
+[columns]
+file_id = { type = "string", required = true, comment = "The file" }
+ingested_at = { type = "timestamp", comment = "When" }
 """,
     "events": """
 name = "events"
@@ -29,7 +28,8 @@ comment = "What was read"
 write_mode = "append"
 key = ["file_id"]
 cluster_by = ["file_id"]
-columns = [{ name = "file_id", type = "string", required = true, comment = "The file" }]
+[columns]
+file_id = { type = "string", required = true, comment = "The file" }
 """,
     "facts": """
 name = "facts"
@@ -38,10 +38,9 @@ per = "connection"
 key = ["cluster", "broker", "connection_id", "opened_at", "opened_seq"]
 cluster_by = ["cluster", "broker", "connection_id"]
 statistics = ["cluster", "broker", "connection_id", "opened_at"]
-columns = [
-    { name = "requests", type = "bigint", required = true, comment = "A connection's requests" },
-    { name = "names", type = "array<string>", comment = "Names that it used" },
-]
+[columns]
+requests = { type = "bigint", required = true, comment = "A connection's requests" }
+names = { type = "array<string>", comment = "Names that it used" }
 
 [checks]
 requests_positive = "requests >= 0"
@@ -52,12 +51,11 @@ comment = "Sums by name"
 write_mode = "part"
 key = ["name"]
 cluster_by = ["name"]
-columns = [
-    { name = "name", type = "string", comment = "The name" },
-    { name = "label", type = "string", comment = "Follows from the name" },
-    { name = "answers", type = "bigint", required = true, comment = "Their sum" },
-    { name = "last_seen", type = "timestamp", required = true, comment = "The last" },
-]
+[columns]
+name = { type = "string", comment = "The name" }
+label = { type = "string", comment = "Follows from the name" }
+answers = { type = "bigint", required = true, comment = "Their sum" }
+last_seen = { type = "timestamp", required = true, comment = "The last" }
 """,
 }
 SPECS = {"runs": table_spec("runs"), **{name: parse_spec(text) for name, text in _TEXTS.items()}}
