@@ -73,10 +73,12 @@ class OwnerImpact:
         uses: the uses that are not accepted, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
             last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known), and what
             `add_probable` adds.
+        hosts: cluster and remote host of all clients.
     """
 
     clients: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
     uses: list[dict[str, Any]] = field(default_factory=list)
+    hosts: set[tuple[str, str | None]] = field(default_factory=set)
 
 
 class Ownership:
@@ -184,6 +186,8 @@ class Ownership:
         owners = {tuple(row.values()): self.of(row) for row in endpoints}
         gravest = {(owner, endpoint[: len(CLIENT)]): FINE for endpoint, owner in owners.items()}
         impacts = {owner: OwnerImpact() for owner in owners.values()}
+        for endpoint, owner in owners.items():
+            impacts[owner].hosts.add((endpoint[0], endpoint[-1]))
         for row in not_fine:
             endpoint = tuple(row[name] for name in ENDPOINT)
             client = (owners[endpoint], endpoint[: len(CLIENT)])

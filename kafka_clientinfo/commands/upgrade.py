@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
-from ..questions.filters import add_filters
+from ..questions.filters import Scope, add_filters
 from ..questions.impact import MARKS, Impact, impact
 from ..questions.presenter import (
     FEW_HOSTS,
@@ -20,10 +20,11 @@ from ..questions.presenter import (
     who,
     why,
 )
-from ..questions.topics import losses
+from ..questions.topics import losses, topics_of_clients
 from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
+from .message_text import Facts, MessageTemplate
 from .messages import TOKEN, Webhook, messages, send
 from .output import Table, add_formats, folded, limit_of, show
 from .output import as_text as table_text
@@ -63,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     posted = f"post each message as JSON; the variable {TOKEN} has a token for it"
     sent.add_argument("--webhook", metavar="URL", help=posted)
+    sent.add_argument(
+        "--template",
+        metavar="FILE",
+        help="order of a message's sections and your own words; begin with conf/message.md",
+    )
     add_formats(parser, _SHOWN)
 
 
@@ -74,11 +80,12 @@ def execute(context: Context) -> int:
         raise ConfigError(f"--by {arguments.by} needs a release; name one with --target")
     if arguments.messages is not None and not arguments.messages.strip():
         raise ConfigError(f"--messages is {arguments.messages!r}; name a folder, or . for this one")
-    for option in ("messages", "webhook"):
+    for option in ("messages", "webhook", "template"):
         if getattr(arguments, option) is not None and arguments.by != "owner":
             raise ConfigError(f"--{option} needs --by owner")
     owners = given_owners(context)
     webhook = None if arguments.webhook is None else Webhook(arguments.webhook)
+    template = MessageTemplate(arguments.template)
     scope, notes = context.scope("upgrade_impact")
     result = impact(scope, arguments.asked_release, arguments.all_targets, bool(notes), limit_of(arguments))
     by: Table | None = None
@@ -95,7 +102,8 @@ def execute(context: Context) -> int:
             row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
         if arguments.by == "owner":
             by = owners_table(impacts, arguments.target, limit_of(arguments))
-            done = send(messages(impacts, arguments.target, result.cannot_tell), arguments.messages, webhook)
+            if arguments.messages is not None or webhook is not None:
+                done = send(messages(impacts, _facts(result, scope), template), arguments.messages, webhook)
     if arguments.by == "topic":
         lost = losses(scope, str(result.target))
         title = f"Topics that lose a producer or a consumer, Kafka {result.target}"
@@ -104,6 +112,18 @@ def execute(context: Context) -> int:
     parts = [by] if by else as_tables(result)
     show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by), *map(folded, done)]))
     return WOULD_BREAK if result.breaks else 0
+
+
+def _facts(result: Impact, scope: Scope) -> Facts:
+    topics = topics_of_clients(scope)
+    groups = scope.tables.query(
+        f"SELECT DISTINCT {', '.join(CLIENT)}, group_id FROM {{connection_groups}} AS g "
+        "WHERE takes_part AND role = 'client' ORDER BY group_id"
+    )
+    of_clients: dict[tuple[Any, ...], list[str]] = {}
+    for *client, group_id in groups:
+        of_clients.setdefault(tuple(client), []).append(group_id)
+    return Facts(str(result.target), result.cannot_tell, result.refused_already, topics, of_clients)
 
 
 def as_tables(result: Impact) -> list[Table]:

@@ -15,7 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands import messages
+from kafka_clientinfo.commands import message_text, messages
+from kafka_clientinfo.commands.message_text import Facts
 from kafka_clientinfo.commands.messages import TOKEN, Message, Webhook
 from kafka_clientinfo.commands.ownership import OwnerImpact
 from kafka_clientinfo.config.owners import Owner
@@ -36,27 +37,40 @@ owner = 'All is well'
 hosts = ['10.3.0.0/16']
 """
 VERSION = {"client_software_version": "1.0"}
-HEADER = "| cluster | principal | client id | software | request | requests | hosts | first seen | last seen | why |"
-WITHOUT_OWNER = [
-    f"# Kafka {TARGET}: 1 of 2 clients without an owner would break",
-    "1 client would break; 0 would work, but not later; 1 cannot be judged; 0 are fine, by the requests in the "
-    "brokers' logs. A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host "
-    "may be that of others too. All times are UTC.",
-    "## Would break",
-    HEADER,
-    f"|{' --- |' * 10}",
-    "| c | User:ANONYMOUS | app | kgo v1.0 | PRODUCE v2 | 10 | 10.9.0.9 | 2026-11-23 01:00 | 2026-11-23 01:01 | the target "
-    "advertises it and closes the connection on it |",
-    "## What to do",
-    "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
-    f"versions that Kafka {TARGET} accepts.",
-    "- Client app (software kgo v1.0, principal User:ANONYMOUS, cluster c): send PRODUCE in a version that Kafka 4.0.1 accepts: v3 to v12.",
-    "## Cannot be judged",
-    HEADER,
-    f"|{' --- |' * 10}",
-    "## What this cannot tell",
-]
-"""The lines of a message, without that of a hostile client, and up to its last heading."""
+WITHOUT_OWNER = f"""\
+# Kafka {TARGET}: 1 of 2 clients without an owner would stop working
+
+With Kafka {TARGET} on the brokers, 1 client would stop working, as that release does not accept some of the requests that are sent \
+today; 1 cannot be judged. A client is a principal, a client id and a library, on the hosts that are named; behind a proxy or NAT \
+a host may be that of others too. All times are UTC.
+
+## What to change
+
+### app
+
+- **Change:** its library must send newer requests, which the appendix names: take a newer release of it, or raise the setting that \
+holds it to older ones.
+- **Library:** kgo v1.0, as it states itself
+- **Where:** hosts 10.9.0.9; principal User:ANONYMOUS, cluster c
+- **Seen:** 10 requests that Kafka {TARGET} would not accept, the last one at 2026-11-23 01:01
+
+## Cannot be judged
+
+"""
+TITLES = (
+    "What to change",
+    "Cannot be judged",
+    "How this is known",
+    f"Appendix: requests that Kafka {TARGET} does not accept",
+)
+APPENDIX = f"""
+## Appendix: requests that Kafka {TARGET} does not accept
+
+| cluster | principal | client id | software | request | requests | first seen | last seen | accepted | why |
+|{" --- |" * 10}
+| c | User:ANONYMOUS | app | kgo v1.0 | PRODUCE v2 | 10 | 2026-11-23 01:00 | 2026-11-23 01:01 | v3 to v12 | the target advertises \
+it and closes the connection on it |
+"""
 ADVICE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {TARGET: "2.1.5"}, "upgrade_over": {}}
 ADVICE["upgrade_newest"] = {TARGET: "3.0.12"}
 SET: dict[str, Any] = {"library": "sarama", "upgrade_to": {}, "upgrade_over": {}, "raise_setting": {TARGET: "Config.*"}}
@@ -106,17 +120,17 @@ def test_every_owner_whose_clients_are_not_fine_has_a_message(
     assert set(found) == {name, "no-owner.md"}
     assert (folder / name).stat().st_mode & 0o777 == 0o600
     text = found[name]
-    assert text.startswith(f"# Kafka {TARGET}: 2 of 2 clients of ../Pay\\|ments &lt;script&gt;\\` would break\n")
+    assert text.startswith(f"# Kafka {TARGET}: 2 of 2 clients of ../Pay\\|ments &lt;script&gt;\\` would stop working\n")
     assert "pay\\*@example.org" in text
-    shown = "| c | User:ANONYMOUS | app | kgo v1.0 | PRODUCE v2 | 1,210 | 10.1.0.1, 10.1.0.2 | 2026-11-21 01:00 | 2026-11-22 01:01 |"
-    assert shown in text
+    assert "- **Where:** hosts 10.1.0.1, 10.1.0.2; principal User:ANONYMOUS, cluster c\n" in text
+    assert f"- **Seen:** 1,210 requests that Kafka {TARGET} would not accept, the last one at 2026-11-22 01:01" in text
     assert "10.9.0.9" not in text
-    assert f"send PRODUCE in a version that Kafka {TARGET} accepts: v3 to v12" in text
-    assert f"send FETCH in a version that Kafka {TARGET} accepts: v4 to v17" in text
+    assert "| PRODUCE v2 | 1,210 | 2026-11-21 01:00 | 2026-11-22 01:01 | v3 to v12 |" in text
+    assert "| v4 to v17 | the target takes newer versions only |" in text
     assert "Cannot be judged" not in text
     other = found["no-owner.md"]
-    lines = [line for line in other.splitlines() if line and "evil" not in line]
-    assert lines[: len(WITHOUT_OWNER)] == WITHOUT_OWNER
+    assert other.startswith(WITHOUT_OWNER)
+    assert other.endswith(APPENDIX)
     assert "the target takes older versions only; the client asks for versions, and may know one" in other
 
 
@@ -128,8 +142,8 @@ def test_no_text_of_a_client_is_markup(warehouse: Path, owners: str, tmp_path: P
         assert "\u202e" not in text
         assert "https://evil" not in text
         assert "www.evil" not in text
-        assert re.search(r"(?<!\\)[`*]", text) is None
-        assert [line for line in text.splitlines() if line.startswith("#") and "evil" in line] == []
+        assert re.search(r"(?<!\\)[`*]", re.sub(r"(?m)^- \*\*[A-Z][a-z ]+:\*\*", "", text)) is None
+        assert {line for line in text.splitlines() if line.startswith("## ")} <= {f"## {title}" for title in TITLES}
         rows = [line for line in text.splitlines() if line.startswith("|")]
         assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {11}
 
@@ -139,15 +153,12 @@ def test_no_text_of_a_client_is_markup(warehouse: Path, owners: str, tmp_path: P
 )
 def test_a_message_names_twenty_hosts(hosts: int, shown: str) -> None:
     names = [f"h{number:04}" for number in range(hosts)]
-    assert messages._hosts(set(names)) == ", ".join(names[:20]) + shown
+    assert message_text._hosts(set(names)) == ", ".join(names[:20]) + shown
 
 
 def test_texts_in_a_message_are_cut() -> None:
-    long = "x" * 300
-    who = messages._who({"cluster": long, "principal": None, "client_id": "", "client_software_name": "kgo"} | VERSION)
-    assert [len(text) for text in who] == [120, len("(none)"), len("(empty)"), len("kgo 1.0")]
-    assert len(messages._text(long)) == 240
-    assert re.fullmatch("x{60}-[0-9a-f]{8}[.]md", Message(Owner(long), TARGET, "").file_name)
+    assert len(message_text._text("x" * 300)) == 240
+    assert re.fullmatch("x{60}-[0-9a-f]{8}[.]md", Message(Owner("x" * 300), TARGET, "").file_name)
 
 
 def test_messages_come_by_the_names_of_owners_and_last_that_without_one() -> None:
@@ -156,7 +167,7 @@ def test_messages_come_by_the_names_of_owners_and_last_that_without_one() -> Non
     use |= {"reason": "refused_later", "refused_from": "4.0.1"}
     impacts = {owner: OwnerImpact(uses=[use]) for owner in (Owner("b"), None, Owner("c"), Owner("a"))}
     impacts[Owner("fine")] = OwnerImpact()
-    made = messages.messages(impacts, TARGET, [])
+    made = messages.messages(impacts, Facts(TARGET))
     assert [message.owner and message.owner.name for message in made] == ["a", "b", "c", None]
 
 
@@ -171,14 +182,81 @@ def test_a_message_lists_five_hundred_uses_and_clients() -> None:
     } | VERSION
     common |= {"api_name": "FETCH", "api_version": 3, "all_hosts": {"h"}, "reason": "below_range", "refused_from": None}
     common |= dict.fromkeys(("library", *spec.ADVICE)) | times
-    uses = [common | {"client_id": f"app{number}"} for number in range(501)]
-    table, rest = messages._table_of(uses, "refused")[1:]
-    assert len(table.splitlines()) == 2 + 500
-    assert rest == "… and 1 more, which `kafka-clientinfo upgrade` lists."
-    assert len(messages._table_of(uses[:500], "refused")) == 2
-    *lines, last = messages._what_to_do(uses, TARGET)[-1].splitlines()
-    assert (len(lines), last) == (500, "- … and 1 client more.")
-    assert len(messages._what_to_do(uses[:500], TARGET)[-1].splitlines()) == 500
+    uses = [common | {"client_id": f"app-{chr(0x4E00 + number)}"} for number in range(501)]
+    text = message_text._appendix(uses, TARGET)
+    assert text.count("\n| c |") == 500
+    assert text.endswith("… and 1 more, which `kafka-clientinfo upgrade` lists.")
+    assert " more, which" not in message_text._appendix(uses[:500], TARGET)
+    changes = message_text._changes(uses, Facts(TARGET))
+    assert changes.count("\n### ") == 500
+    assert changes.endswith("… and 1 program more, which `kafka-clientinfo upgrade` lists.")
+    assert " more, which" not in message_text._changes(uses[:500], Facts(TARGET))
+
+
+def test_clients_with_ids_that_differ_by_numbers_are_one_program(owners: str, tmp_path: Path) -> None:
+    old: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised", "groups": ["g"]}
+    uses = [use(f"cron-{number}", f"10.1.0.{number}", **old) for number in range(1, 13)]
+    uses += [use("cron-x", "10.1.0.1", **old), use("cron-1", "10.1.0.1", principal="User:other", **old)]
+    upgrade(fleet(tmp_path / "w", uses), owners, "--messages", str(tmp_path / "m"))
+    (path,) = (tmp_path / "m").iterdir()
+    headings = [line for line in path.read_text("utf-8").splitlines() if line.startswith("### ")]
+    ten = ", ".join(f"cron-{number}" for number in (1, 10, 11, 12, 2, 3, 4, 5, 6, 7))
+    assert sorted(headings) == ["### cron-1", f"### {ten} and 2 more", "### cron-x"]
+    assert "- **Consumer groups:** g\n" in path.read_text("utf-8")
+
+
+def test_what_brokers_refuse_from_its_hosts_already_comes_first() -> None:
+    at = datetime(2026, 11, 21, 18, 55, tzinfo=UTC)
+    row = {"cluster": "c", "broker": "broker-3", "remote_host": "h", "requests": 215, "first_at": at, "last_at": at}
+    other = row | {"remote_host": "elsewhere"}
+    impacts: dict[Owner | None, OwnerImpact] = {
+        Owner("refused"): OwnerImpact(hosts={("c", "h")}),
+        Owner("fine"): OwnerImpact(hosts={("other", "h")}),
+    }
+    (message,) = messages.messages(impacts, Facts(TARGET, refused=[row, other]))
+    assert message.owner == Owner("refused")
+    refused = message.markdown.split("\n## ")[1]
+    assert refused.startswith(
+        "Refused already\n\n- Broker broker-3 of cluster c has refused 215 requests from h since 2026-11-21 18:55, the last one at "
+        "2026-11-21 18:55.\n"
+    )
+
+
+def test_a_template_adds_the_operators_words(warehouse: Path, owners: str, tmp_path: Path) -> None:
+    template = tmp_path / "t.md"
+    template.write_text(
+        "Dear $owner ($contact),\n\n${title}. By 1 May, for $$0.\n\n$later\n\n$changes\n\nYours, the Kafka team\n"
+    )
+    upgrade(warehouse, owners, "--messages", str(tmp_path / "m"), "--template", str(template))
+    text = (tmp_path / "m" / Message(Owner(PAYMENTS), TARGET, "").file_name).read_text("utf-8")
+    assert text.startswith(
+        "Dear ../Pay\\|ments &lt;script&gt;\\` (pay\\*@example.org),\n\n# ".replace(
+            "# ", f"Kafka {TARGET}: 2 of 2 clients"
+        )
+    )
+    assert "By 1 May, for $0.\n\n## What to change\n" in text
+    assert text.endswith("\n\nYours, the Kafka team\n")
+    assert "Appendix" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a\n$nobody", "line 2: $nobody stands for nothing; known are $addressee, $appendix, $changes, "),
+        ("5 $", "line 1: $ stands for nothing; known are "),
+        (None, "cannot be read: "),
+    ],
+)
+def test_a_template_that_is_wrong_is_named(
+    text: str | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = tmp_path / "t.md"
+    if text is not None:
+        template.write_text(text)
+    line = ["upgrade", "--target", TARGET, "--warehouse", "/nowhere", "--owners", "conf/owners.toml", "--by", "owner"]
+    assert cli.main([*line, "--template", str(template)]) == 2
+    assert f"--template {template}" in (error := capsys.readouterr().err)
+    assert says in error
 
 
 def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -> None:
@@ -193,15 +271,15 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     )
     upgrade(fleet(tmp_path / "w", uses), owners, "--messages", str(tmp_path / "m"))
     (path,) = (tmp_path / "m").iterdir()
-    lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("- Client")]
-    assert [line.partition("): ")[2] for line in lines] == [
+    lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("- **Change:** ")]
+    assert [line.partition(":** ")[2] for line in lines] == [
         "upgrade kafka-python to 2.1.5 or later (newest: 3.0.12).",
         "upgrade Apache Kafka's Java client to 2.1 or later (0.11.0.3 works as measured, but Kafka 4.0 supports 2.1 and later only, "
         "KIP-896; newest: 3.0.12).",
         "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
-        "keep its release of sarama, which works with Kafka 4.0.1, and raise Config.\\*, as it uses older versions than it could.",
-        "keep its release of sarama, which works with Kafka 4.0.1, and raise what holds its versions down, as it uses older "
-        "versions than it could.",
+        "keep its release of sarama, which works with Kafka 4.0.1, and raise Config.\\*: it sends older requests than it could.",
+        "keep its release of sarama, which works with Kafka 4.0.1, and raise what holds its versions down: it sends older requests "
+        "than it could.",
     ]
 
 
@@ -215,7 +293,7 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     ],
 )
 def test_it_names_the_versions_that_a_release_takes(target: str, api: str, taken: str) -> None:
-    assert messages._accepted(target, api) == taken
+    assert message_text._accepted(target, api) == taken
 
 
 @pytest.mark.parametrize(
@@ -227,8 +305,8 @@ def test_versions_that_a_release_refuses_though_it_has_them_are_not_named(
 ) -> None:
     answers = {(0, 5): "another reason", (1, 1): "version"} | {(0, version): "version" for version in refused}
     broker = Release("x", tried=True, apis={0: ApiRange(0, 5)}, refused=answers)
-    monkeypatch.setattr(messages, "release", lambda _: broker)
-    assert messages._accepted("x", "PRODUCE") == taken
+    monkeypatch.setattr(message_text, "release", lambda _: broker)
+    assert message_text._accepted("x", "PRODUCE") == taken
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
@@ -254,7 +332,7 @@ def test_a_file_name_begins_with_the_letters_of_its_owner(owner: str, begins: st
     assert re.fullmatch(rf"{begins}[0-9a-f]{{8}}\.md", Message(Owner(owner), TARGET, "").file_name)
 
 
-@pytest.mark.parametrize("option", ["--messages", "--webhook"])
+@pytest.mark.parametrize("option", ["--messages", "--webhook", "--template"])
 def test_messages_need_owners(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["upgrade", "--target", TARGET, "--warehouse", "/nowhere", option, "x"]) == 2
     assert f"{option} needs --by owner" in capsys.readouterr().err

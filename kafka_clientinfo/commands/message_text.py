@@ -1,0 +1,350 @@
+"""The text of a message to an owner of clients, in Markdown: what breaks at a release, what to change, and how that is known.
+
+It is written for people who know their program, and neither Kafka's protocol nor this package: names and versions of
+requests stand in the appendix only. A template puts the sections in order; an operator's own one adds a greeting, a
+deadline, a sender or a link. Texts of clients and brokers are shortened, and their markup is escaped.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from .. import resources
+from ..config.owners import Owner
+from ..errors import ConfigError
+from ..printable import safe
+from ..protocol import UNKNOWN, api_key
+from ..questions.presenter import (
+    advised,
+    counted,
+    explained,
+    held_down_by,
+    hosts,
+    is_known_by_behaviour,
+    least_release,
+    may_be_held_down_by,
+    probably,
+    ways_of_libraries,
+    who,
+    why,
+)
+from ..questions.queries import grouped
+from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED, release
+from ..tables.spec import CLIENT
+from .output import Table, as_markdown, markdown_text
+from .ownership import OwnerImpact
+
+_MOST = 500
+"""The largest number of clients of a section, and of rows of the appendix."""
+_TEXT = 120
+"""The largest number of characters of a client's text."""
+_HOSTS = 20
+"""The largest number of hosts that a line names."""
+_NAMES = 10
+"""The largest number of topics, groups or client ids that a line names."""
+_UNKNOWN_LIBRARY = "If the library is not known"
+_SECTIONS = frozenset(
+    [
+        "title",
+        "addressee",
+        "summary",
+        "refused",
+        "changes",
+        "later",
+        "undecided",
+        "evidence",
+        "appendix",
+        "owner",
+        "contact",
+        "target",
+    ]
+)
+_BLANK_LINES = re.compile(r"\n{3,}")
+_NUMBERS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
+"""What differs in the client ids of one program's instances: a UUID or a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What all messages of a call share.
+
+    Attributes:
+        target: the release of Kafka.
+        cannot_tell: sentences about what the logs do not show.
+        refused: rows of `Impact.refused_already`.
+        topics, groups: names by client (the columns of `CLIENT`).
+    """
+
+    target: str
+    cannot_tell: Sequence[str] = ()
+    refused: Sequence[dict[str, Any]] = ()
+    topics: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
+    groups: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
+
+
+class MessageTemplate:
+    """The order of a message's sections, with the operator's own words around them: `$name` stands for a section.
+
+    Args:
+        path: a file of UTF-8; None is conf/message.md.
+
+    Raises:
+        ConfigError: the file cannot be read, or names a section that does not exist.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        try:
+            text = (resources.conf() / "message.md" if path is None else Path(path)).read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"--template {path} cannot be read: {error}; name a text file in UTF-8") from None
+        self._template = Template(text)
+        for match in self._template.pattern.finditer(text):
+            name = match["named"] or match["braced"]
+            if match["invalid"] is not None or (name and name not in _SECTIONS):
+                line = text.count("\n", 0, match.start()) + 1
+                known = ", ".join(f"${section}" for section in sorted(_SECTIONS))
+                raise ConfigError(
+                    f"--template {path}, line {line}: {match[0] if name else '$'} stands for nothing; known are {known}, and $$ "
+                    "for a dollar"
+                )
+
+    def filled(self, sections: Mapping[str, str]) -> str:
+        """Return the text with its sections; an empty one leaves no blank lines."""
+        return _BLANK_LINES.sub("\n\n", self._template.substitute(sections)).strip("\n") + "\n"
+
+
+def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: MessageTemplate) -> str:
+    """Return the message to one owner, or about clients without an owner."""
+    refused = [row for row in facts.refused if (row["cluster"], row["remote_host"]) in impact.hosts]
+    contact = f", {_text(owner.contact)}" if owner and owner.contact else ""
+    sections = {
+        "owner": _text(owner.name) if owner else "nobody",
+        "contact": _text(owner.contact) if owner and owner.contact else "",
+        "target": facts.target,
+        "title": _title(owner, impact, facts.target),
+        "addressee": f"For {_text(owner.name)}{contact}" if owner else "",
+        "summary": _summary(impact.clients, facts.target),
+        "refused": _refused(refused),
+        "changes": _changes(impact.uses, facts),
+        "later": _others(impact.uses, DEPRECATED, "Works now, and not with a later release"),
+        "undecided": _others(impact.uses, UNDECIDED, "Cannot be judged"),
+        "evidence": _section("How this is known", "\n".join(f"- {markdown_text(text)}" for text in facts.cannot_tell)),
+        "appendix": _appendix(impact.uses, facts.target),
+    }
+    return template.filled(sections)
+
+
+def _section(title: str, *parts: str) -> str:
+    return "\n\n".join([f"## {title}", *filter(None, parts)]) if any(parts) else ""
+
+
+def _title(owner: Owner | None, impact: OwnerImpact, target: str) -> str:
+    breaking, total = impact.clients[REFUSED], sum(impact.clients.values())
+    of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
+    return f"Kafka {target}: {f'{breaking:,}' if breaking else 'none'} of {counted(total, 'client')} {of_owner} would stop working"
+
+
+def _summary(clients: Mapping[str, int], target: str) -> str:
+    fates = {
+        REFUSED: "would stop working, as that release does not accept some of the requests that are sent today",
+        DEPRECATED: "would go on working, but not with a later release",
+        UNDECIDED: "cannot be judged",
+        ACCEPTED: "would go on working, as far as their requests are in the logs",
+    }
+    counts = [(clients[verdict], fate) for verdict, fate in fates.items() if clients[verdict]]
+    (first, its), *others = counts or [(0, fates[REFUSED])]
+    by_verdict = [f"{counted(first, 'client')} {its}", *(f"{number:,} {fate}" for number, fate in others)]
+    return (
+        f"With Kafka {target} on the brokers, {'; '.join(by_verdict)}. A client is a principal, a client id and a library, on the "
+        "hosts that are named; behind a proxy or NAT a host may be that of others too. All times are UTC."
+    )
+
+
+def _refused(rows: Sequence[dict[str, Any]]) -> str:
+    """Return what brokers refuse from the owner's hosts already."""
+    by_host = grouped(rows, ("cluster", "broker", "remote_host"))
+    lines = []
+    for (cluster, broker, host), its in by_host.items():
+        requests = counted(sum(row["requests"] for row in its), "request")
+        first, last = min(row["first_at"] for row in its), max(row["last_at"] for row in its)
+        lines.append(
+            f"- Broker {_text(broker)} of cluster {_text(cluster)} has refused {requests} from "
+            f"{_text(host or 'a host that is not logged')} since {first:%Y-%m-%d %H:%M}, the last one at {last:%Y-%m-%d %H:%M}."
+        )
+    remark = "Which client of a host that is, the logs do not say: a broker closes the connection before it logs the request."
+    return _section("Refused already", "\n".join(lines[:_MOST]), remark) if lines else ""
+
+
+def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
+    """Return the uses with that verdict, those with the most requests first."""
+    return sorted((use for use in uses if use["verdict"] == verdict), key=lambda use: -use["requests"])
+
+
+def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
+    """Return what to change for each program that would stop working."""
+    programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
+    for client, own in grouped(_uses(uses, REFUSED), CLIENT).items():
+        cluster, principal, client_id, *of_software = client
+        alike = None if client_id is None else _NUMBERS.sub("#", client_id)
+        steps = tuple(_steps(own, facts.target))
+        programs.setdefault((cluster, principal, alike, *of_software, steps), []).append(own)
+    blocks = [_program(clients, steps, facts) for (*_, steps), clients in list(programs.items())[:_MOST]]
+    more = len(programs) - len(blocks)
+    has_unknown = any(map(_has_no_library, (map(advised, own) for clients in programs.values() for own in clients)))
+    return _section(
+        "What to change",
+        *blocks,
+        f"… and {counted(more, 'program')} more, which `kafka-clientinfo upgrade` lists." if more > 0 else "",
+        _any_library(facts.target) if has_unknown else "",
+    )
+
+
+def _program(clients: Sequence[Sequence[Mapping[str, Any]]], steps: Sequence[str], facts: Facts) -> str:
+    """Return what to change in one program, and where it runs: clients with ids that differ by numbers only."""
+    uses = [use for own in clients for use in own]
+    cluster, principal, _, named = map(_text, who(uses[0]))
+    keys = [tuple(own[0][name] for name in CLIENT) for own in clients]
+    topics, groups = (
+        sorted({name for key in keys for name in names.get(key, ())}) for names in (facts.topics, facts.groups)
+    )
+    requests, last = sum(use["requests"] for use in uses), max(use["last_seen"] for use in uses)
+    library = {text: None for use in uses if (text := probably(use))}
+    lines = [
+        f"### {_listed([who(own[0])[2] for own in clients])}",
+        f"- **Change:** {'; '.join(steps)}.",
+        f"- **Library:** {_library(uses[0], list(library), named)}",
+        f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; principal {principal}, cluster {cluster}",
+        f"- **Topics:** {_listed(topics)}" if topics else "",
+        f"- **Consumer groups:** {_listed(groups)}" if groups else "",
+        f"- **Seen:** {counted(requests, 'request')} that Kafka {facts.target} would not accept, the last one at {last:%Y-%m-%d %H:%M}",
+    ]
+    heading, *bullets = filter(None, lines)
+    return "\n\n".join([heading, "\n".join(bullets)])
+
+
+def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str:
+    if probable:
+        by = " by how it behaves" if is_known_by_behaviour(use) else ""
+        return f"it states none, and is {_text(' or '.join(probable))}{by}"
+    return "it states none" if use["client_software_name"] == UNKNOWN else f"{named}, as it states itself"
+
+
+def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
+    """Yield what to do for one client, in words for its developers."""
+    uses = [advised(use) for use in own_uses]
+    held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
+    for library, use in held.items():
+        yield (
+            f"keep its release of {_text(library)}, which works with Kafka {target}, and raise {_text(held_down_by(use))}: it sends "
+            "older requests than it could"
+        )
+    ways = {
+        tuple(use[name] for name in ("library", "upgrade_to", "upgrade_newest", "upgrade_over")): use
+        for use in uses
+        if use["library"] and use["upgrade_to"]
+    }
+    for (library, first_one, newest, over), use in ways.items():
+        least, remark = least_release(use, target)
+        in_parentheses = "; ".join(filter(None, [remark, f"newest: {newest}" if newest != first_one else ""]))
+        more = f" ({_text(in_parentheses)})" if in_parentheses else ""
+        first = (
+            f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
+        )
+        setting = may_be_held_down_by(use)
+        pinned = f", or raise {_text(setting)}, if that holds its requests down" if setting else ""
+        yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}{pinned}"
+    if not held and not ways:
+        yield (
+            f"find out which library it uses, and see “{_UNKNOWN_LIBRARY}” below"
+            if _has_no_library(uses)
+            else "its library must send newer requests, which the appendix names: take a newer release of it, or raise the setting "
+            "that holds it to older ones"
+        )
+
+
+def _has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:
+    return all(use["client_software_name"] == UNKNOWN and use["library"] is None for use in uses)
+
+
+def _any_library(target: str) -> str:
+    """Return what to do for a client without a known library, for each library that it may use."""
+    ways = [
+        f"- {_text(name)}: upgrade to {first} or later (newest: {newest})"
+        + (f"; if it is as new already, raise {_text(setting)}." if setting else ".")
+        for name, first, newest, setting in ways_of_libraries(target)
+    ]
+    return f"### {_UNKNOWN_LIBRARY}\n\n" + "\n".join(ways)
+
+
+def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str) -> str:
+    """Return a line for each client with that verdict, with the reasons."""
+    lines = []
+    for own in grouped(_uses(uses, verdict), CLIENT).values():
+        cluster, principal, client_id, named = map(_text, who(own[0]))
+        reasons = dict.fromkeys(why(explained(use["reason"]), use["refused_from"]) for use in own)
+        where = _text(_hosts(set().union(*(use["all_hosts"] for use in own))))
+        lines.append(
+            f"- {client_id} ({named}, principal {principal}, cluster {cluster}, hosts {where}): {_text('; '.join(reasons))}."
+        )
+    more = f"- … and {counted(len(lines) - _MOST, 'client')} more." if len(lines) > _MOST else ""
+    return _section(title, "\n".join([*lines[:_MOST], *filter(None, [more])]))
+
+
+def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
+    """Return the requests that the release does not accept, for developers of a library."""
+    uses = _uses(all_uses, REFUSED)
+    columns = (
+        "cluster",
+        "principal",
+        "client id",
+        "software",
+        "request",
+        "requests",
+        "first seen",
+        "last seen",
+        "accepted",
+        "why",
+    )
+    rows = [
+        (
+            *(safe(text, _TEXT) for text in who(use)), f"{use['api_name']} v{use['api_version']}", f"{use['requests']:,}",
+            f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", _accepted(target, use["api_name"]),
+            why(explained(use["reason"]), use["refused_from"]),
+        )
+        for use in uses[:_MOST]
+    ]  # fmt: skip
+    more = len(uses) - len(rows)
+    return _section(
+        f"Appendix: requests that Kafka {target} does not accept",
+        as_markdown([Table("", columns, rows)]) if rows else "",
+        f"… and {more:,} more, which `kafka-clientinfo upgrade` lists." if more else "",
+    )
+
+
+def _accepted(target: str, name: str) -> str:
+    """Return the versions of an API that a release accepts, as ranges in words."""
+    broker = release(target)
+    if (key := api_key(name)) is None or (advertised := broker.apis.get(key)) is None:
+        return "none, because it does not have this API"
+    versions = range(advertised.low, advertised.high + 1)
+    accepted = [version for version in versions if broker.accepts(key, version)]
+    begins = [version for version in accepted if version - 1 not in accepted]
+    ends = [version for version in accepted if version + 1 not in accepted]
+    ranges = [f"v{low}" if low == high else f"v{low} to v{high}" for low, high in zip(begins, ends, strict=True)]
+    return " and ".join(ranges) or "none"
+
+
+def _hosts(names: set[str]) -> str:
+    return hosts([safe(name, _TEXT) for name in sorted(names)[:_HOSTS]], len(names), _HOSTS, " and {more:,} more")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    return ", ".join(map(_text, names[:_NAMES])) + more
+
+
+def _text(value: str) -> str:
+    return markdown_text(safe(value, 2 * _TEXT))
