@@ -149,6 +149,16 @@ def test_the_service_calls_the_command_with_arguments_that_it_takes() -> None:
     assert (parsed.command, parsed.warehouse) == ("run", "/var/lib/kafka-clientinfo")
 
 
+def test_what_a_run_brought_is_said_after_it() -> None:
+    folder = EXAMPLES / "systemd"
+    unit = folder / "kafka-clientinfo-watch.service"
+    assert f"OnSuccess={unit.name}\n" in (folder / "kafka-clientinfo.service").read_text("utf-8")
+    (line,) = re.findall(r"^ExecStart=(.*)$", unit.read_text("utf-8"), re.M)
+    parsed = takes(line.replace("${TARGET}", "4.1").split()[1:])
+    assert (parsed.command, parsed.warehouse) == ("watch", "/var/lib/kafka-clientinfo")
+    assert "SuccessExitStatus=3\n" in unit.read_text("utf-8")
+
+
 def test_the_maintenance_is_that_of_the_services_tables() -> None:
     path = EXAMPLES / "systemd" / "kafka-clientinfo-maintain.service"
     (line,) = re.findall(r"^ExecStart=(.*)$", path.read_text("utf-8"), re.M)

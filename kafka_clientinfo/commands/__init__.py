@@ -6,7 +6,7 @@ COMMANDS = {
     name: import_module(f"{__name__}.{name}")
     for name in (
         "run", "ingest", "build", "scan", "parse", "summary", "clients", "topics", "activity", "connection", "upgrade",
-        "violations", "diff", "report", "runs", "tables", "sql", "maintain", "forget", "verify", "completion",
+        "violations", "diff", "watch", "report", "runs", "tables", "sql", "maintain", "forget", "verify", "completion",
     )
 }  # fmt: skip
 """The command modules by name, in the order of the help.

@@ -30,6 +30,7 @@ from ..questions.presenter import (
     ways_of_libraries,
     who,
     why,
+    without_numbers,
 )
 from ..questions.queries import grouped
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED, release
@@ -63,8 +64,6 @@ _SECTIONS = frozenset(
     ]
 )
 _BLANK_LINES = re.compile(r"\n{3,}")
-_NUMBERS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
-"""What differs in the client ids of one program's instances: a UUID or a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +187,8 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
     for client, own in grouped(_uses(uses, REFUSED), CLIENT).items():
         cluster, principal, client_id, *of_software = client
-        alike = None if client_id is None else _NUMBERS.sub("#", client_id)
         steps = tuple(_steps(own, facts.target))
-        programs.setdefault((cluster, principal, alike, *of_software, steps), []).append(own)
+        programs.setdefault((cluster, principal, without_numbers(client_id), *of_software, steps), []).append(own)
     blocks = [_program(clients, steps, facts) for (*_, steps), clients in list(programs.items())[:_MOST]]
     more = len(programs) - len(blocks)
     has_unknown = any(map(_has_no_library, (map(advised, own) for clients in programs.values() for own in clients)))

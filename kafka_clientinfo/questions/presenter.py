@@ -18,6 +18,7 @@ _NULL, _EMPTY = "(none)", "(empty)"
 _JAVA_CLIENT = "Apache Kafka's Java client"
 _SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
 """The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
+_NUMBERS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
 IN_WORDS: Mapping[str, str] = {
     REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
 }  # fmt: skip
@@ -33,6 +34,11 @@ def who(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
 def identity(text: str | None) -> str:
     """Return a principal or client id as a text that is not empty: `(none)` for null, `(empty)` for an empty text."""
     return _NULL if text is None else text or _EMPTY
+
+
+def without_numbers(client_id: str | None) -> str | None:
+    """Return a client id with `#` for each number and UUID, which is the same for all instances of a program."""
+    return None if client_id is None else _NUMBERS.sub("#", client_id)
 
 
 def software(name: str | None, version: str | None) -> str:

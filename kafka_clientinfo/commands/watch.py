@@ -1,0 +1,155 @@
+"""The command `watch`: says after a run what it brought that somebody should know, and writes metrics for Prometheus."""
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import ClientInfoError, ConfigError
+from ..printable import safe
+from ..questions.alarms import Before, alarms, before_newest_run
+from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
+from ..questions.impact import clients_by_verdict, refused_already
+from ..releases.broker_releases import releases
+from ..tables.spec import CLIENT
+from .context import WOULD_BREAK, Context, add_warehouse
+from .messages import TOKEN, Webhook
+from .output import Table, add_formats, limit_of, show
+from .ownership import Ownership, add_owners, given_owners
+
+HELP = "say what the newest run brought: clients that would break, have no owner or lost their name, refusals, gaps (exit code 3 if any)"
+EXAMPLES = (
+    "watch --target 4.1 --warehouse /data/clientinfo --owners owners.toml",
+    "watch --target 4.1 --warehouse /data/clientinfo --webhook https://receiver.example/path --metrics /var/lib/node_exporter/kafka.prom",
+)
+_SHOWN = 50
+_LINE = 300
+"""The largest number of characters of a line that is posted."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--target", metavar="RELEASE", help="release of Kafka that clients should work with; the newest"
+    )
+    add_warehouse(parser)
+    parser.add_argument(
+        "--since", metavar="T", help=f"what is new since then, in place of the end of the run before: {TIME_FORMS}"
+    )
+    add_owners(parser)
+    parser.add_argument(
+        "--webhook",
+        metavar="URL",
+        help=f"post what is new as JSON (Slack, Teams); the variable {TOKEN} has a token for it",
+    )
+    parser.add_argument("--metrics", metavar="FILE", help="write figures in the text format of Prometheus")
+    add_formats(parser, _SHOWN)
+
+
+def execute(context: Context) -> int:
+    arguments = context.arguments
+    webhook = None if arguments.webhook is None else Webhook(arguments.webhook)
+    asked = None if arguments.since is None else given_time(arguments.since, "--since")
+    owners = given_owners(context)
+    scope, notes = context.scope("upgrade_impact")
+    scope = replace(scope, filters=Filters())  # --since is about what is new, and figures are of all
+    target = arguments.target or list(releases())[-1]
+    before = before_newest_run(scope)
+    if asked is not None:
+        clusters = scope.tables.query("SELECT DISTINCT cluster FROM {ingested_files} AS f")
+        before = Before({name: asked for (name,) in clusters})
+    unowned = _without_owner(scope, Ownership(owners, scope)) if owners.rules else []
+    new = alarms(scope, before, target, unowned)
+    if arguments.metrics is not None:
+        _write(arguments.metrics, _metrics(scope, target, len(unowned) if owners.rules else None))
+    if webhook is not None and new:
+        lines = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
+        webhook.post({"text": "\n".join(lines), "alarms": [one._asdict() | {"at": str(one.at)} for one in new]})
+    if not before.until:
+        notes.insert(0, "There is one run only: nothing to compare it with.")
+    elif not new:
+        notes.insert(0, f"Nothing new since {max(before.until.values()):%Y-%m-%d %H:%M:%S} UTC.")
+    table = Table(
+        "", ("kind", "cluster", "first seen", "what"), [(a.kind, a.cluster, a.at, a.text) for a in new], name="alarms"
+    )
+    table = table.first(limit_of(arguments))
+    since_when = {name: str(at) for name, at in before.until.items()}
+    show(arguments, [table], notes, {"target": target, "since": since_when, "alarms": table.dicts()})
+    return WOULD_BREAK if new else 0
+
+
+def _without_owner(scope: Scope, ownership: Ownership) -> list[tuple[Any, ...]]:
+    owned = ownership.of_clients()
+    clients = scope.tables.query(f"SELECT {', '.join(CLIENT)} FROM {{client_inventory}} AS i")
+    return [tuple(client) for client in clients if tuple(client) not in owned]
+
+
+def _metrics(scope: Scope, target: str, unowned: int | None) -> Iterator[str]:
+    """Yield the lines of the metrics."""
+    by_verdict = clients_by_verdict(scope, target)
+    yield from _gauge(
+        "clients", "Clients by their worst verdict at the target.",
+        [({"target": target, "verdict": verdict}, number) for verdict, number in by_verdict.items()],
+    )  # fmt: skip
+    if unowned is not None:
+        yield from _gauge("unowned_clients", "Clients without an owner.", [({}, unowned)])
+    refused = sum(row["requests"] for row in refused_already(scope))
+    yield from _gauge(
+        "refused_requests", "Requests that brokers refused within the last day of their logs.", [({}, refused)]
+    )
+    logs = scope.tables.query(
+        "SELECT f.cluster, f.broker, f.until, l.covered_until IS NOT NULL AS is_covered FROM "
+        "(SELECT cluster, broker, max(last_logged_at) AS until FROM {ingested_files} GROUP BY cluster, broker) AS f "
+        "LEFT JOIN {log_coverage} AS l ON l.cluster = f.cluster AND l.broker = f.broker WHERE f.until IS NOT NULL "
+        "ORDER BY f.cluster, f.broker"
+    ).dicts()
+    labels = [{"cluster": row["cluster"], "broker": row["broker"]} for row in logs]
+    of_logs = list(zip(labels, logs, strict=True))
+    yield from _gauge(
+        "log_covered",
+        "Whether a broker's log holds every request.",
+        [(own, int(row["is_covered"])) for own, row in of_logs],
+    )
+    yield from _gauge(
+        "logged_until_seconds", "Time of a broker's last request in its logs.",
+        [(own, row["until"].timestamp()) for own, row in of_logs],
+    )  # fmt: skip
+    ((ended,),) = scope.tables.query("SELECT max(ended) FROM {runs}")
+    if ended is not None:
+        yield from _gauge("last_run_seconds", "Time of the end of the last run.", [({}, ended.timestamp())])
+
+
+def _gauge(name: str, text: str, values: Iterable[tuple[Mapping[str, str], float]]) -> Iterator[str]:
+    yield f"# HELP kafka_clientinfo_{name} {text}"
+    yield f"# TYPE kafka_clientinfo_{name} gauge"
+    for labels, value in values:
+        given = ",".join(f'{label}="{_label(text)}"' for label, text in labels.items())
+        yield f"kafka_clientinfo_{name}{f'{{{given}}}' if given else ''} {value}"
+
+
+def _label(text: str) -> str:
+    return safe(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _write(path: str, lines: Iterable[str]) -> None:
+    """Write a file at once, as who reads it must not see half of it.
+
+    Raises:
+        ClientInfoError: it cannot be written.
+    """
+    if not path.strip():
+        raise ConfigError(f"--metrics is {path!r}; name a file")
+    name = ""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=Path(path).parent, encoding="utf-8", delete=False) as file:
+            name = file.name
+            file.write("".join(f"{line}\n" for line in lines))
+        os.chmod(name, 0o644)  # the exporter that reads it is another user
+        os.replace(name, path)
+    except (OSError, ValueError) as error:
+        with suppress(OSError):
+            os.unlink(name)
+        raise ClientInfoError(f"--metrics {path} cannot be written: {error}; name another file") from None

@@ -1,0 +1,175 @@
+"""What rings after a run: each kind of alarm, and what looks the same and is none."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.questions.alarms import Before, alarms, before_newest_run
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.warehouse.state import State
+from tests.builders import NOON
+from tests.report.tables_on_disk import write_warehouse
+
+TARGET = "4.0.1"
+HOUR = timedelta(hours=1)
+BEFORE, AFTER = NOON - HOUR, NOON + HOUR
+"""Times before and after the end of the run before, which is NOON."""
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def scope(root: Path, rows: Rows) -> Scope:
+    tables = dict.fromkeys(
+        ("client_inventory", "upgrade_impact", "refused_requests", "topic_usage", "known_topics"), ()
+    )
+    return Scope(LocalTables(write_warehouse(root, {**tables, **rows})), Filters())  # type: ignore[dict-item]
+
+
+def client(client_id: str | None, first: datetime, name: str = "kgo", last: datetime | None = None) -> dict[str, Any]:
+    who = {"cluster": "c", "principal": "User:p", "client_id": client_id, "client_software_name": name}
+    return who | {"client_software_version": "1", "first_seen": first, "last_seen": last or first}
+
+
+def breaking(
+    client_id: str | None, first: datetime, version: int = 2, reason: str | None = "below_range"
+) -> dict[str, Any]:
+    use = {"api_key": 1, "api_name": "FETCH", "api_version": version, "host_list": ["10.0.0.1"]}
+    return client(client_id, first) | use | {"refused_by": {TARGET: reason} if reason else {}}
+
+
+def refused(
+    first: datetime, api: str | None = "PRODUCE", version: int | None = 2, host: str | None = "h"
+) -> dict[str, Any]:
+    where = {"cluster": "c", "broker": "b3", "remote_host": host, "first_at": first, "last_at": AFTER}
+    return where | {"api_name": api, "api_version": version, "requests": 215}
+
+
+def log(broker: str, until: datetime, is_covered: bool = True, whole_until: datetime | None = None) -> dict[str, Any]:
+    periods = [{"whole_from": BEFORE, "whole_until": whole_until or until, "max_idle_ms": 1}]
+    coverage = {
+        "covered_from": BEFORE,
+        "covered_until": until if is_covered else None,
+        "starts": [],
+        "whole_periods": periods,
+    }
+    own = {
+        "file_id": broker,
+        "cluster": "c",
+        "broker": broker,
+        "path": broker,
+        "last_logged_at": until,
+        "ingested_at": until,
+    }
+    return own | {"log_coverage": coverage}
+
+
+def topic(operation: str, last: datetime, name: str = "orders") -> dict[str, Any]:
+    return {"cluster": "c", "topic": name, "operation": operation, "first_at": last, "last_at": last}
+
+
+def covered(first: datetime, until: datetime) -> dict[str, Any]:
+    return {"cluster": "c", "topic": "orders", "covered_from": first, "covered_until": until}
+
+
+DAY = timedelta(hours=24)
+CASES: Mapping[str, tuple[Rows, list[str]]] = {
+    "a new client that breaks": (
+        {"upgrade_impact": [breaking("a", AFTER), breaking("a", AFTER, 3)]},
+        [f"breaks: a (User:p) would break at Kafka {TARGET}: FETCH v2, FETCH v3, from 10.0.0.1"],
+    ),
+    "one that broke before": ({"upgrade_impact": [breaking("a", BEFORE), breaking("a", AFTER, 3)]}, []),
+    "the next start of a job that breaks": ({"upgrade_impact": [breaking("cron-17", BEFORE), breaking("cron-18", AFTER)]}, []),
+    "a new client that does not break": ({"upgrade_impact": [breaking("a", AFTER, reason=None)]}, []),
+    "a client without an owner": ({"client_inventory": [client("free", AFTER)]}, ["unowned: free (User:p) is new, and has no owner"]),
+    "one that was there": ({"client_inventory": [client("free", BEFORE, last=AFTER)]}, []),
+    "a client with an owner": ({"client_inventory": [client("owned", AFTER)]}, []),
+    "a client that loses its name": (
+        {"client_inventory": [client("a", BEFORE), client("a", AFTER, "unknown")]},
+        ["unknown: a (User:p) named kgo before, and no longer names its software"],
+    ),
+    "one that names itself beside": ({"client_inventory": [client("a", BEFORE, last=AFTER), client("a", AFTER, "unknown")]}, []),
+    "one that never named itself": ({"client_inventory": [client("a", BEFORE, "unknown"), client("a", AFTER, "unknown")]}, []),
+    "refusals": (
+        {"refused_requests": [refused(AFTER), refused(AFTER, None, None), refused(AFTER, host=None), refused(BEFORE, "FETCH")]},
+        [
+            "refused: b3 refuses PRODUCE v2 from an unknown host: 215 requests so far",
+            "refused: b3 refuses an unknown API, PRODUCE v2 from h: 430 requests so far",
+        ],
+    ),
+    "a log that stops": (
+        {"ingested_files": [log("b1", AFTER), log("b2", NOON)]},
+        ["stopped: the log of b2 ends at 2026-11-21 12:00, and others of the cluster go on"],
+    ),
+    "a silent log at INFO": ({"ingested_files": [log("b1", AFTER), log("b2", NOON, is_covered=False, whole_until=BEFORE)]}, []),
+    "a log that falls to INFO": (
+        {"ingested_files": [log("b1", AFTER, is_covered=False, whole_until=NOON)]},
+        [
+            "gap: the log of b1 held every request until 2026-11-21 12:00, and no longer does: its level fell to INFO, or it is "
+            "filtered"
+        ],
+    ),
+    "one that fell long ago": ({"ingested_files": [log("b1", AFTER, is_covered=False, whole_until=BEFORE)]}, []),
+    "a topic that nobody reads any more": (
+        {
+            "topic_usage": [topic("produce", AFTER), topic("fetch", AFTER - DAY), topic("commit", AFTER - 2 * DAY)],
+            "known_topics": [covered(AFTER - 3 * DAY, AFTER)],
+        },
+        ["reader: topic orders is written, and nobody has read it since 2026-11-20 13:00"],
+    ),
+    "one that nobody reads since long": (
+        {"topic_usage": [topic("produce", AFTER), topic("fetch", NOON - DAY)], "known_topics": [covered(AFTER - 3 * DAY, AFTER)]},
+        [],
+    ),
+    "one that was read within a day": (
+        {"topic_usage": [topic("produce", AFTER), topic("fetch", AFTER - DAY + HOUR / 2)], "known_topics": [covered(AFTER - 3 * DAY, AFTER)]},
+        [],
+    ),
+    "one that the logs do not cover": (
+        {"topic_usage": [topic("produce", AFTER), topic("fetch", AFTER - DAY)], "known_topics": [covered(AFTER - HOUR, AFTER)]},
+        [],
+    ),
+    "one that is neither written": ({"topic_usage": [topic("fetch", AFTER - DAY)], "known_topics": [covered(AFTER - 3 * DAY, AFTER)]}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_new_rings(name: str, tmp_path: Path) -> None:
+    rows, expected = CASES[name]
+    known = Before({"c": NOON}, frozenset({("c", "b2")}))
+    unowned = [("c", "User:p", "free", "kgo", "1")]
+    rung = alarms(scope(tmp_path / "w", rows), known, TARGET, unowned)
+    assert [f"{alarm.kind}: {alarm.text}" for alarm in rung] == expected
+    assert {alarm.cluster for alarm in rung} <= {"c"}
+
+
+def test_nothing_rings_of_a_cluster_that_is_new(tmp_path: Path) -> None:
+    every = {
+        name: [row for rows, _ in CASES.values() for row in rows.get(name, ())]
+        for name in ("upgrade_impact", "refused_requests")
+    }
+    assert alarms(scope(tmp_path / "w", every), Before({"other": NOON}), TARGET) == []
+
+
+def test_the_run_before_says_what_is_known(tmp_path: Path) -> None:
+    state = State(built_until=NOON, rows={"requests": 1}).as_json
+    runs = [{"run": run, "requests": requests} for run, requests in ((1, 5), (2, 4), (3, 0), (4, 3), (5, 0))]
+    reads = {
+        1: [("c", "b1", AFTER)],
+        2: [("c", "b1", NOON), ("c", "b2", BEFORE), ("d", "x", BEFORE)],
+        4: [("c", "b1", AFTER)],
+    }
+    requests = [
+        {"run": run, "cluster": cluster, "broker": broker, "logged_at": at, "file_id": "f", "byte_offset": number}
+        for run, its in reads.items()
+        for number, (cluster, broker, at) in enumerate(its)
+    ]
+    rows = {"runs": [{**run, "state": state} for run in runs], "requests": requests}
+    known = before_newest_run(scope(tmp_path / "w", rows))
+    assert known == Before({"c": BEFORE, "d": BEFORE}, frozenset({("c", "b2")}))
+
+
+def test_after_one_run_nothing_is_known(tmp_path: Path) -> None:
+    assert before_newest_run(scope(tmp_path / "w", {})) == Before()
