@@ -1,28 +1,18 @@
-"""Finds files that hold the same log, whatever their names, folders, brokers or compression.
+"""Finds the log that each file holds, whatever its name, folder, broker and compression.
 
-Files with the same first record hold one log if they are equal in the `OPENING_BYTES` from that record on, or in as many
-as the shorter one has; the longest is read. Logs that are equal in so many bytes and differ later are taken for one. The
-bytes before the first record may differ: a container's banner, a byte order mark, zeros.
-
-A file is compared with a log that earlier runs read by the offsets of that log (`Candidate.aligned`):
-
-| bytes of the file | outcome |
-|---|---|
-| have the `opening_hash`, and the `resume_hash` before the resume offset | the same log: it is read on under its name |
-| end before the resume offset, and another file of LOGS holds the log | a copy |
-| end before the resume offset, and no other file of LOGS holds the log | `shorter`: nobody can say whether it was read |
-| have other hashes, in the file with the path of the log | `rewritten` |
-| have other hashes, in a file with another path | another log |
+The first record and the `OPENING_BYTES` from it on identify a log within a cluster, whatever the names, folders, brokers
+and compression of its files. A shorter file is compared in as many bytes
+as it has. Of several files that hold one log the longest is read, and the others are reported. Logs that are equal in
+so many bytes and differ later are taken for one, and so are those that differ before the first record.
 """
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
-from ..logs.content import Alignment
-from ..logs.reader import OPENING_BYTES, FileHead, ResumePoint, readable_bytes, resume_point
+from ..logs.reader import OPENING_BYTES, FileHead, readable_bytes, resume_point
 from .discovery import is_server_log
 from .planned import Problem, reason_of, rotated
 from .storage import StoredFile
@@ -33,12 +23,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file with a first record.
-
-    Attributes:
-        cluster: cluster that its log has if no run has read it before.
-        broker: broker that its log has if no run has read it before.
-    """
+    """A file with a first record, and the cluster and broker that its log has if no run has read it before."""
 
     file: StoredFile
     beginning: FileHead
@@ -49,26 +34,6 @@ class Candidate:
     def path(self) -> str:
         """Its path, for tables and messages."""
         return self.file.path
-
-    def alignment(self, row: Row) -> Alignment:
-        """Return the offset of the first record in the file, and in the log of a row."""
-        in_file = self.beginning.first_offset
-        return Alignment(in_file, int(row.get("first_record_offset", in_file)))
-
-    def aligned(self, row: Row) -> StoredFile:
-        """Return the file with the offsets of the log of a row."""
-        alignment = self.alignment(row)
-        return replace(self.file, alignment=alignment) if alignment.shift else self.file
-
-    def resume_point(self, row: Row) -> ResumePoint:
-        """Return the resume point at the offset where an earlier run ended the row's log; raises OSError."""
-        return resume_point(self.aligned(row), int(row["bytes_ingested"]), self.alignment(row).in_log)
-
-    def opens_as(self, row: Row) -> bool:
-        """Return whether the file may hold a row's log: False if it has other first bytes than were read."""
-        ours, known = self.beginning.opening_hash, row.get("opening_hash")
-        read = int(row["bytes_ingested"]) - self.alignment(row).in_log
-        return read < OPENING_BYTES or ours is None or known is None or ours == known
 
     def opens_alike(self, other: "Candidate") -> bool:
         """Return whether both files hold one log, as far as their first bytes show.
@@ -89,14 +54,41 @@ class Candidate:
         size = readable_bytes(self.file)[0] if self.beginning.compressed else self.beginning.size
         return size - self.beginning.first_offset
 
+    def compared(self, row: Row) -> bool | Problem | None:
+        """Compare the file with a log that was read before; raises OSError.
+
+        Returns:
+            Whether the file has more bytes, if it goes on with the log; a problem, if it may be another state of it;
+            None if it holds another log.
+        """
+        beginning, is_same_path = self.beginning, row["path"] == self.path
+        is_archive = beginning.compressed and row["compressed"] and not row.get("damage")
+        if is_archive and is_same_path and int(row["size_on_disk"]) == beginning.size:
+            return False  # archives are written once, and to look inside means to read them whole
+        first, read = beginning.first_offset, int(row["bytes_ingested"])
+        first_before = int(row.get("first_record_offset", first))
+        rewritten = Problem(self.path, "rewritten", f"the bytes before offset {read} are not those read before")
+        hashes = (beginning.opening_hash, row.get("opening_hash"))
+        is_sure = None not in hashes and read - first_before >= OPENING_BYTES
+        if is_sure and hashes[0] != hashes[1]:
+            return rewritten if is_same_path else None
+        point = resume_point(self.file, max(0, read - first_before + first), first)
+        if point.hash is None:
+            detail = f"{read} bytes of it were read before; this is an older copy, or it was truncated"
+            return Problem(self.path, "shorter", detail)
+        if point.hash != row["resume_hash"]:
+            return rewritten if is_sure or is_same_path else None
+        if first != first_before:
+            detail = f"its first record begins at byte {first}, and did at byte {first_before} when it was read"
+            return Problem(self.path, "rewritten", detail)
+        return point.has_more
+
 
 @dataclass
 class Log:
-    """One log, and the files that hold it.
+    """One log: the ledger's row if earlier runs read it, and the files that hold it.
 
     Attributes:
-        row: the ledger's row, if earlier runs read it.
-        files: the files; the first of equally long ones gives the log its name.
         has_more: by path, for files that hold all that was read before: whether they have more bytes.
     """
 
@@ -106,29 +98,19 @@ class Log:
 
     def add(self, candidate: Candidate) -> bool:
         """Add a file if it begins as the others do; return whether it does."""
-        is_alike = all(candidate.opens_alike(file) for file in self.files)
+        is_alike = all(map(candidate.opens_alike, self.files))
         if is_alike:
             self.files.append(candidate)
         return is_alike
 
     def longest(self) -> Candidate:
         """Return the file with the most bytes; raises OSError if one of several archives cannot be read."""
-        longer = [file for file in self.files if self.has_more.get(file.path, self.row is None)]
-        if not longer:
-            return next(file for file in self.files if file.path in self.has_more)
+        longer = [file for file in self.files if self.row is None or self.has_more.get(file.path)] or self.files[:1]
         return longer[0] if len(longer) == 1 else max(longer, key=Candidate.length)
 
-    def is_read(self, candidate: Candidate) -> bool:
-        """Return whether all of a file was read before, apart from an incomplete record."""
-        if self.row is None or candidate.path not in self.has_more:
-            return False
-        read = int(self.row["bytes_ingested"]) + int(self.row["pending_bytes"])
-        is_end = candidate.beginning.size + candidate.alignment(self.row).shift == read
-        return not self.has_more[candidate.path] or (is_end and not candidate.beginning.compressed)
 
-
-def alike_logs(candidates: Sequence[Candidate], rows: Sequence[Row]) -> tuple[list[Log], list[Problem]]:
-    """Divide files that begin with the same record into the logs that they hold.
+def logs_of(candidates: Sequence[Candidate], rows: Iterable[Row]) -> tuple[list[Log], list[Problem]]:
+    """Divide files with the same first record into the logs that they hold.
 
     Args:
         candidates: the files; the first of equal ones gives the log its name.
@@ -137,96 +119,46 @@ def alike_logs(candidates: Sequence[Candidate], rows: Sequence[Row]) -> tuple[li
     Returns:
         The logs, and the problems of files from which nothing is read.
     """
+    known = [Log(row) for row in sorted(rows, key=lambda row: -int(row["bytes_ingested"]))]
+    paths = {log.row["path"] for log in known if log.row}
     problems: list[Problem] = []
-    compared: list[_Compared] = []
-    for candidate in candidates:
+    unclear: dict[str, list[tuple[Log, Problem]]] = {}
+    for candidate in sorted(candidates, key=lambda candidate: candidate.path not in paths):
         try:
-            compared.append(_compared(candidate, rows))
+            doubts = _doubts(candidate, known)
         except OSError as error:
             problems.append(_unreadable(candidate.file, error))
-    known: dict[str, Log] = {}
-    for candidate, row, has_more, _ in sorted(compared, key=_Compared.is_elsewhere):
-        if row is not None and (log := known.setdefault(row["file_id"], Log(row))).add(candidate):
-            log.has_more[candidate.path] = has_more
-    unknown = [row for row in rows if row["file_id"] not in known]
+        else:
+            if doubts is not None:
+                unclear[candidate.path] = doubts
     new: list[Log] = []
-    for candidate, row, _, short in compared:
-        if row is None:
-            if any(known[one["file_id"]].add(candidate) for one in short if one["file_id"] in known):
-                continue
-            if (problem := _problem(candidate, short, unknown)) is not None:
-                problems.append(problem)
-                continue
-        elif candidate.path in known[row["file_id"]].has_more:
-            continue  # else it is another log that has grown from the same beginning
-        if not any(log.add(candidate) for log in new):
+    for candidate in candidates:
+        doubts = unclear.get(candidate.path)
+        if doubts is None or any(log.files and log.add(candidate) for log, _ in doubts):
+            continue
+        if (problem := next((problem for log, problem in doubts if not log.files), None)) is not None:
+            problems.append(problem)
+        elif not any(log.add(candidate) for log in new):
             new.append(Log(files=[candidate]))
-    return [*known.values(), *new], problems
+    return [*(log for log in known if log.files), *new], problems
 
 
-class _Compared(NamedTuple):
-    """A file, compared with the ledger.
-
-    Attributes:
-        row: the row of the log with the most content that the file holds; of equal ones, that of its path.
-        has_more: whether the file has more bytes than were read of that log.
-        short: rows of logs with more bytes than the file, which may be of its log.
-    """
-
-    candidate: Candidate
-    row: Row | None
-    has_more: bool
-    short: list[Row]
-
-    def is_elsewhere(self) -> bool:
-        """Return False if the file holds the log that was read under its path: it comes before others of that log."""
-        return self.row is None or self.row["path"] != self.candidate.path
-
-
-def _compared(candidate: Candidate, rows: Sequence[Row]) -> _Compared:
-    """Compare a file with logs of the ledger; raises OSError."""
-    short: list[Row] = []
-    for row in sorted(rows, key=lambda row: (-int(row["bytes_ingested"]), row["path"] != candidate.path)):
-        if _is_same_archive(candidate, row):  # to look inside means to read it whole
-            return _Compared(candidate, row, False, short)
-        if candidate.opens_as(row):
-            point = candidate.resume_point(row)
-            if point.hash is None:
-                short.append(row)
-            elif point.hash == row["resume_hash"]:
-                return _Compared(candidate, row, point.has_more, short)
-    return _Compared(candidate, None, False, short)
-
-
-def _problem(candidate: Candidate, short: Sequence[Row], unknown: Sequence[Row]) -> Problem | None:
-    """Return why a file is not read, if it may be an old state of a log in `unknown`; None if it is another log.
-
-    Args:
-        candidate: a file.
-        short: rows of logs with more bytes than the file has.
-        unknown: rows of logs that no file of LOGS holds.
-    """
-    read = max((int(row["bytes_ingested"]) for row in short if row in unknown), default=None)
-    if read is not None:
-        detail = f"{read} bytes of it were read before; this is an older copy, or it was truncated"
-        return Problem(candidate.path, "shorter", detail)
-    for row in unknown:
-        if row["path"] == candidate.path:
-            detail = f"the bytes before offset {row['bytes_ingested']} are not those read before"
-            return Problem(candidate.path, "rewritten", detail)
-    return None
+def _doubts(candidate: Candidate, known: Iterable[Log]) -> list[tuple[Log, Problem]] | None:
+    """Add a file to the log with which it goes on; if there is none, return the logs of which it may be another state."""
+    doubts = []
+    for log in known:
+        compared = candidate.compared(log.row or {})
+        if isinstance(compared, Problem):
+            doubts.append((log, compared))
+        elif compared is not None and log.add(candidate):
+            log.has_more[candidate.path] = compared
+            return None
+    return doubts
 
 
 def _unreadable(file: StoredFile, error: OSError) -> Problem:
-    """Return the problem of a file that cannot be read while it is compared: it may have been rotated meanwhile."""
+    """Return the problem of a file that cannot be read while it is planned: it may have been rotated meanwhile."""
     with suppress(OSError):
         if error.errno == errno.ESTALE and file.is_replaced():
             return rotated(file.path)
     return Problem(file.path, "unreadable", reason_of(error))
-
-
-def _is_same_archive(candidate: Candidate, row: Row) -> bool:
-    """Return whether a file is the archive that was read whole: archives are written once."""
-    beginning = candidate.beginning
-    is_same = row["compressed"] and row["path"] == candidate.path and int(row["size_on_disk"]) == beginning.size
-    return beginning.compressed and bool(is_same) and not row.get("damage")

@@ -137,8 +137,8 @@ def delivered_logs(logs: Logs) -> Delivered:
             empty.append(shown_uri(item))
         for file in files:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
-            before = files_by_identity.get(identity)
-            files_by_identity[identity] = file if before is None else _one_of(before, file, identity[1])
+            if identity not in files_by_identity or file.inner == identity[1]:
+                files_by_identity[identity] = file
     return Delivered(_with_mixed(list(files_by_identity.values())), empty)
 
 
@@ -149,14 +149,6 @@ def is_empty_folder(item: str) -> bool:
     """
     path = local_path(item)
     return path is not None and os.path.isdir(path) and not any(map(_is_delivered, _below(path)))
-
-
-def _one_of(before: StoredFile, file: StoredFile, real: str) -> StoredFile:
-    """Return one of two names of a file, without links if possible, with the other one among its other paths."""
-    name, other = (file, before) if file.inner == real else (before, file)
-    if name.path == other.path:
-        return before
-    return replace(name, other_paths=tuple(dict.fromkeys((*before.other_paths, *file.other_paths, other.path))))
 
 
 def _with_mixed(files: list[StoredFile]) -> list[StoredFile]:

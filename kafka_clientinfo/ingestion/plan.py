@@ -1,18 +1,18 @@
-"""Plans what a run reads: compares files with the ledger on the driver, and has `planned` divide their new bytes.
+"""Plans what a run reads: has `copies` find the log that each file holds, and `planned` divide its new bytes.
 
-Only the heads of files are read here, and `copies` decides which files hold the same log:
+A log goes on where reading ended before, if the bytes before that offset have the hash that was stored:
 
     a file                                              | in the plan
     ----------------------------------------------------|------------------------------------------------------------
     holds a log that no run has read                    | `files`, from the beginning
-    has new bytes, beyond an incomplete last record     | `files`, from the resume offset, if the bytes before it match
+    has new bytes, beyond an incomplete last record     | `files`, from the resume offset
     has none                                            | `unchanged`
     could not be read to its end before: an incomplete  | `files`, from the resume offset; an archive that ends at the
     copy, damage, a failing disk                        | same byte again is a problem, `damaged`
-    holds a log that is read from another file          | problem `copy`; `unchanged` if all of it was read
+    holds a log that is read from another file          | problem `copy`
     has no complete record, or cannot be opened         | problem `empty` or `unreadable`
     holds a log that was read as another cluster's      | problem `other_cluster`
-    does not match what was read (see `copies`)         | problem `rewritten` or `shorter`
+    ends before the resume offset, or has another hash  | problem `shorter` or `rewritten`
     has new bytes that begin before the time up to      | problem `late`
     which retention has deleted requests                |
 
@@ -47,14 +47,12 @@ from ..logs.reader import (
     readable_bytes,
 )
 from ..logs.record_marks import prefix_of
-from .copies import Candidate, Log, Row, alike_logs
+from .copies import Candidate, Log, Row, logs_of
 from .discovery import framing_of, is_over, is_server_log
 from .planned import Plan, PlannedFile, Problem, Split, in_tasks, reason_of, splits_of
 from .storage import StoredFile, local_file
 
 _NO_RECORD = "it holds no complete record of a request log; if it is none, leave it out of LOGS"
-Name = tuple[str, str]
-"""The cluster and the broker of a log."""
 _OUT_OF_ORDER = timedelta(seconds=1)
 """The most by which neighbouring records of a log are out of order."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,12 +98,7 @@ def make_plan(
 class _Planning:
     """The state of one planning."""
 
-    def __init__(
-        self,
-        ledger: Mapping[str, Row],
-        settings: Settings,
-        retained_from: datetime | None,
-    ) -> None:
+    def __init__(self, ledger: Mapping[str, Row], settings: Settings, retained_from: datetime | None) -> None:
         self._ledger, self._settings, self._retained_from = ledger, settings, retained_from
         self._candidates: dict[str, list[Candidate]] = {}
         self.ids: set[str] = set()
@@ -140,13 +133,14 @@ class _Planning:
 
     def settle(self) -> None:
         """Decide what to read of each file."""
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[Row]] = {beginning: [] for beginning in self._candidates}
         for identity, row in self._ledger.items():
-            rows.setdefault(identity[:BEGINNING_DIGITS], []).append({**row, "file_id": identity})
+            if (beginning := identity[:BEGINNING_DIGITS]) in rows:
+                rows[beginning].append({**row, "file_id": identity})
         for beginning, candidates in self._candidates.items():
             # logs/broker-1 comes before logs/broker-1/archive
             candidates.sort(key=lambda candidate: len(candidate.file.folders.parts))
-            logs, problems = alike_logs(candidates, rows.get(beginning, []))
+            logs, problems = logs_of(candidates, rows[beginning])
             self.problems += problems
             for log in logs:
                 try:
@@ -159,23 +153,27 @@ class _Planning:
         planned = self._planned(longest, row)
         name = (planned.cluster, planned.broker)
         news = planned if row is None else _unread(planned, row, log.has_more[planned.path])
-        if isinstance(news, PlannedFile):
-            news = _of_other_cluster(longest, name) or self._late(news) or news
-        if isinstance(news, PlannedFile):
-            self.files.append(news)
+        if (problem := _of_other_cluster(longest, name)) is not None:
+            self.problems.append(problem)
+        elif isinstance(news, PlannedFile):
+            late = self._late(news)
+            if late is None:
+                self.files.append(news)
+            else:
+                self.problems.append(late)
         elif news is not None:
             self.problems.append(news)
+        elif (longest.cluster, longest.broker) == name:
+            self.unchanged.append(longest.path)
         else:
-            self._pass_over(longest, str(row["path"]) if row else planned.path, name, is_unchanged=True)
-        for other in log.files:
-            if other is not longest:
-                self._pass_over(other, planned.path, name, log.is_read(other))
-        if row is not None and news is None:
-            self._note_archive(row, log)
-        for candidate in log.files:
-            for path in candidate.file.other_paths:
-                if (self._settings.cluster, self._settings.broker_of(Path(path))) != name:
-                    self.problems.append(_copy(path, candidate.path, name))
+            self.problems.append(_copy(longest, str(row["path"]) if row else longest.path, name))
+        others = (other for other in log.files if other is not longest)
+        self.problems += [_of_other_cluster(other, name) or _copy(other, longest.path, name) for other in others]
+        was_compressed = row is not None and row["path"] not in {file.path for file in log.files}
+        if row is not None and news is None and planned.compressed and was_compressed:
+            # The original is gone: with the archive's path in the ledger, later runs need not decompress it.
+            where = {"path": longest.path, "size_on_disk": planned.size_on_disk, "compressed": True}
+            self.packed.append({**row, **where})
 
     def _late(self, planned: PlannedFile) -> Problem | None:
         """Return the problem of a request log with new bytes from before the time of retention; None if it has none."""
@@ -202,7 +200,7 @@ class _Planning:
         damaged = bool(row.get("damage"))
         return PlannedFile(
             file_id=identity,
-            file=longest.aligned(row),
+            file=longest.file,
             cluster=cluster,
             broker=broker,
             resume_at=int(row["bytes_ingested"]) if row else 0,
@@ -212,7 +210,7 @@ class _Planning:
             was_damaged=damaged,
             first_record=hash_bytes(first),
             layout=longest.beginning.layout,
-            first_offset=longest.alignment(row).in_log,
+            first_offset=longest.beginning.first_offset,
             ambiguous_hour=longest.beginning.has_ambiguous_hour(self._settings.log_zone),
             opening_hash=longest.beginning.opening_hash,
             is_over=is_over(longest.file),
@@ -224,27 +222,8 @@ class _Planning:
         identities = (file_id(cluster, broker, first, number) for number in count())
         return next(identity for identity in identities if identity not in self._ledger and identity not in self.ids)
 
-    def _pass_over(self, candidate: Candidate, path: str, name: Name, is_unchanged: bool) -> None:
-        """Report a file that is not read: as unchanged if all of it was read under its own name, else as a copy."""
-        if (problem := _of_other_cluster(candidate, name)) is not None:
-            self.problems.append(problem)
-        elif is_unchanged and (candidate.cluster, candidate.broker) == name:
-            self.unchanged.append(candidate.path)
-        elif (candidate.cluster, candidate.broker) == name:
-            self.problems.append(Problem(candidate.path, "copy", f"the same log as {path}"))
-        else:
-            self.problems.append(_copy(candidate.path, path, name))
 
-    def _note_archive(self, row: Row, log: Log) -> None:
-        """Note the archive of a log that was compressed, unless the original is there: its copy may soon be gone."""
-        archives = [file for file in log.files if file.beginning.compressed and file.path in log.has_more]
-        if archives and row["path"] not in {file.path for file in log.files}:
-            archive = archives[-1]
-            where = {"path": archive.path, "size_on_disk": archive.beginning.size, "compressed": True}
-            self.packed.append({**row, **where})
-
-
-def _of_other_cluster(candidate: Candidate, name: Name) -> Problem | None:
+def _of_other_cluster(candidate: Candidate, name: tuple[str, str]) -> Problem | None:
     """Return the problem of a file that is read as one cluster's log and was read before as another's, else None."""
     cluster, broker = name
     if candidate.cluster == cluster:
@@ -257,11 +236,12 @@ def _of_other_cluster(candidate: Candidate, name: Name) -> Problem | None:
     return Problem(candidate.path, "other_cluster", detail)
 
 
-def _copy(path: str, same_as: str, name: Name) -> Problem:
-    """Return the problem of a file with a path that names another broker than its log has."""
-    cluster, broker = name
-    log = "the same log as before" if path == same_as else f"the same log as {same_as}"
-    return Problem(path, "copy", f"{log}, which counts as broker {broker} of cluster {cluster}, and is counted once")
+def _copy(candidate: Candidate, same_as: str, name: tuple[str, str]) -> Problem:
+    """Return the problem of a file with a log that is read under another name."""
+    log = "the same log as before" if candidate.path == same_as else f"the same log as {same_as}"
+    if (candidate.cluster, candidate.broker) != name:
+        log += f", which counts as broker {name[1]} of cluster {name[0]}"
+    return Problem(candidate.path, "copy", f"{log}; it is read once")
 
 
 def _without_placeholder(row: Row) -> Row:
@@ -280,7 +260,7 @@ def _unread(planned: PlannedFile, row: Row, has_more: bool) -> PlannedFile | Pro
     # The last record of a rotated server.log waited for its stack trace, and is complete now.
     is_rotated = row["path"] != planned.path and is_server_log(planned.file)
     pending = int(row["pending_bytes"])
-    is_new = planned.end != planned.resume_at + pending or (pending and (is_rotated or planned.is_over))
+    is_new = planned.size_on_disk != planned.resume_at + pending or (pending and (is_rotated or planned.is_over))
     return planned if is_new else None
 
 

@@ -110,11 +110,6 @@ class PlannedFile:
             "opening_hash": self.opening_hash,
         }
 
-    @property
-    def end(self) -> int:
-        """The offset in the log at which the file ends, if it is not compressed."""
-        return self.size_on_disk + (self.file.alignment.shift if self.file.alignment else 0)
-
 
 class Split(NamedTuple):
     """A range of a file for one task: bytes [start, end) of the decompressed content.
@@ -154,7 +149,7 @@ class Plan:
     def size(self) -> int:
         """The bytes of log to read, roughly for compressed files."""
         return sum(
-            file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.end - file.resume_at)
+            file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.size_on_disk - file.resume_at)
             for file in self.files
         )
 
@@ -163,7 +158,9 @@ class Plan:
         """The bytes on disk that the tasks read; compressed files count whole, as they are read from the beginning."""
         size = 0
         for file, start, end in (split for content in self.splits for split in content):
-            size += file.size_on_disk if file.compressed else max(0, (file.end if end is None else end) - start)
+            size += (
+                file.size_on_disk if file.compressed else max(0, (file.size_on_disk if end is None else end) - start)
+            )
         return size
 
     def with_whole_files(self, file_ids: Collection[str]) -> "Plan":
@@ -183,10 +180,10 @@ def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Spl
     """Yield at most one split per task and file, and none below split_bytes: few large tasks are fast."""
     starts = [file.resume_at]
     if file.layout.splittable and not file.compressed and not is_server_log(file.file):
-        new_bytes = file.end - file.resume_at
+        new_bytes = file.size_on_disk - file.resume_at
         step = max(settings.split_bytes, -(-new_bytes // max(tasks, 1)))
         at = file.resume_at + step
-        while at < file.end and (cut := record_start(file.file, at, file.layout.json_requests)) is not None:
+        while at < file.size_on_disk and (cut := record_start(file.file, at, file.layout.json_requests)) is not None:
             starts.append(cut)
             at = cut + step
     ends: list[int | None] = [*starts[1:], None]
@@ -197,7 +194,7 @@ def in_tasks(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ..
     """Divide splits among tasks of about equal bytes; a task costs a tenth of a second before it reads anything."""
 
     def size(split: Split) -> int:
-        end = split.end if split.end is not None else max(split.file.end, split.start + 1)
+        end = split.end if split.end is not None else max(split.file.size_on_disk, split.start + 1)
         return end - split.start
 
     bins: list[list[Split]] = [[] for _ in range(max(1, min(tasks, len(splits))))]
@@ -238,7 +235,7 @@ def record_boundary(planned: PlannedFile, near: int) -> int:
 
 def complete_until(planned: PlannedFile) -> int:
     """Return the end of the last complete record of a file; what follows may still be written."""
-    end = readable_bytes(planned.file)[0] if planned.compressed else planned.end
+    end = readable_bytes(planned.file)[0] if planned.compressed else planned.size_on_disk
     last = _last_record(planned, end, None)
     if last is None:
         return planned.resume_at

@@ -26,7 +26,7 @@ from pyarrow import fs as arrow_fs
 
 from ..config.uris import Uri, parsed_uri
 from ..errors import InputError, pip_install
-from ..logs.content import Alignment, RawBytes, open_regular
+from ..logs.content import RawBytes, open_regular
 
 _ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
 _HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
@@ -80,8 +80,6 @@ class StoredFile:
         modified: time of the last write; None if it is not known.
         inode: its inode when it was measured; None for remote files.
         holds_requests: whether its content shows that it is a request log, whatever its name is.
-        other_paths: other names of it in LOGS, through symbolic links.
-        alignment: that of `LogFile`.
     """
 
     path: str
@@ -91,8 +89,6 @@ class StoredFile:
     modified: datetime | None = None
     inode: int | None = None
     holds_requests: bool = False
-    other_paths: tuple[str, ...] = ()
-    alignment: Alignment | None = None
 
     @property
     def name(self) -> str:
@@ -148,7 +144,6 @@ class HeldFile:
     raw: RawBytes
     size: int | None
     on_read: Callable[[int], None] = lambda _: None
-    alignment: Alignment | None = None
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Return the open file without rewinding it; callers seek."""

@@ -122,7 +122,7 @@ class SplitReader:
         try:
             try:
                 with self.file.open() as raw:
-                    yield from self._read(HeldFile(raw, self.file.size, self.on_read, self.file.alignment))
+                    yield from self._read(HeldFile(raw, self.file.size, self.on_read))
             except CorruptFile as error:
                 self.pending = max(0, error.offset - self.end)
                 self._stopped(f"{error} after byte {error.offset} of its content")

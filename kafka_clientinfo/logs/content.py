@@ -11,30 +11,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from .compression import SNIFFED, CorruptFile, decompressed, is_compressed
+from .compression import SNIFFED, decompressed, is_compressed
 
 BLOCK = 4 << 20
-
-
-class Alignment(NamedTuple):
-    """The offsets of a file's first record, in the file and in its log.
-
-    They differ if the log began with another file, whose bytes before that record were more or fewer.
-
-    Attributes:
-        in_file: offset of the record in the file.
-        in_log: offset of the record in the log.
-    """
-
-    in_file: int
-    in_log: int
-
-    @property
-    def shift(self) -> int:
-        """The difference between an offset in the log and the same offset in the file."""
-        return self.in_log - self.in_file
 
 
 class RawBytes(Protocol):
@@ -53,14 +34,10 @@ class LogFile(Protocol):
     Attributes:
         size: read at most this many bytes on disk, so that a growing file gives the same bytes twice; None for all.
             Reading a shorter file raises OSError.
-        alignment: the first record's offsets, if offsets are those of a log that began with another file.
     """
 
     @property
     def size(self) -> int | None: ...
-
-    @property
-    def alignment(self) -> Alignment | None: ...
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Open its bytes as they are on disk, seekable; raises OSError."""
@@ -82,10 +59,9 @@ def open_regular(path: str | Path) -> io.FileIO:
 class Content:
     """An open file: whether it is compressed, and its decompressed bytes in any range."""
 
-    def __init__(self, raw: RawBytes, limit: int | None, alignment: Alignment | None = None) -> None:
+    def __init__(self, raw: RawBytes, limit: int | None) -> None:
         self._raw = raw
         self._limit = limit
-        self._alignment = alignment
         self._seek(0)
         self.compressed = is_compressed(self._read(SNIFFED))
 
@@ -110,28 +86,7 @@ class Content:
         return data
 
     def blocks(self, start: int, end: int | None = None, first: int = BLOCK) -> Iterator[bytes]:
-        """Yield decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`.
-
-        If the log began with another file, zeros and a line end replace the bytes before this file's first record, so
-        that offsets are those of the log.
-        """
-        if self._alignment is None:
-            yield from self._own_blocks(start, end, first)
-            return
-        in_log, shift = self._alignment.in_log, self._alignment.shift
-        for at in range(start, in_log if end is None else min(in_log, end), BLOCK):
-            filler = bytes(min(BLOCK, in_log - at) - 1) + (b"\n" if in_log - at <= BLOCK else b"\0")
-            yield filler if end is None else filler[: end - at]
-        if end is not None and end <= in_log:
-            return
-        try:
-            yield from self._own_blocks(max(start, in_log) - shift, None if end is None else end - shift, first)
-        except CorruptFile as error:
-            error.offset += shift
-            raise
-
-    def _own_blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
-        """Return decompressed bytes; `start` and `end` are offsets in the file itself."""
+        """Return decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`."""
         return self._unpacked(start, end) if self.compressed else self._plain(start, end, first)
 
     def _plain(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
@@ -164,4 +119,4 @@ def opened(file: str | Path | LogFile) -> Iterator[Content]:
             yield Content(raw, None)
     else:
         with file.open() as stored:
-            yield Content(stored, file.size, file.alignment)
+            yield Content(stored, file.size)

@@ -5,9 +5,8 @@ file. Bytes before that record do not count: a container's banner, an empty line
 file that was truncated while it was written. Logs of different brokers may have the same first record;
 `ingestion.copies` decides whether two such files are one log.
 
-Offsets are those of the decompressed content, or those of a log that began with another file (`content.Alignment`). A
-plain file can be read in ranges. A record belongs to the range that holds its first byte, and a range begins at the
-start of a record (`record_start`).
+Offsets are those of the decompressed content. A plain file can be read in ranges. A record belongs to the range that
+holds its first byte, and a range begins at the start of a record (`record_start`).
 """
 
 import codecs

@@ -160,7 +160,7 @@ def splits_until(planned: PlannedFile, end: int | None, settings: Settings, task
     starts: list[int] = []
     for split in splits_of(planned, settings, tasks):
         start = split.start if split.start == planned.resume_at else record_boundary(planned, split.start)
-        if start < (planned.end if end is None else end) and (not starts or start > starts[-1]):
+        if start < (planned.size_on_disk if end is None else end) and (not starts or start > starts[-1]):
             starts.append(start)
     return [Split(planned, start, stop) for start, stop in zip(starts, [*starts[1:], end], strict=True)]
 
@@ -187,7 +187,7 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
         if split.end is not None and reader.end > split.end:
             raise InputError(
                 f"{split.file.path}: a record goes on after byte {split.end}, where another task began to read, as clients "
-                f"wrote text that looks like records; read with the option split_bytes above {split.file.end}"
+                f"wrote text that looks like records; read with the option split_bytes above {split.file.size_on_disk}"
             )
         if reader.error is not None:
             _LOG.warning("%s: %s", safe(split.file.path), safe(reader.error))

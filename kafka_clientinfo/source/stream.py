@@ -169,10 +169,10 @@ def _position(file: PlannedFile, end: int, is_all: bool) -> dict[str, Any]:
 
     `is_all` says whether no complete record follows the offset.
     """
-    aligned = replace(file.file, size=None) if file.compressed else file.file
+    whole = replace(file.file, size=None) if file.compressed else file.file
     return {
         **file.where,
         "bytes_ingested": end,
-        "pending_bytes": max(0, file.end - end) if is_all and not file.compressed else 0,
-        "resume_hash": resume_point(aligned, end, file.first_offset).hash or "",
+        "pending_bytes": max(0, file.size_on_disk - end) if is_all and not file.compressed else 0,
+        "resume_hash": resume_point(whole, end, file.first_offset).hash or "",
     }

@@ -202,7 +202,6 @@ class Watched:
 
     data: bytes
     size: int
-    alignment: None = None
     taken: int = 0
 
     def open(self) -> io.BytesIO:

@@ -4,7 +4,6 @@ import errno
 import gzip
 import io
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import RawRecord, content, range_records, reader, split_records
 from kafka_clientinfo.logs.compression import CorruptFile
-from kafka_clientinfo.logs.content import Alignment
 from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import Layout
 from kafka_clientinfo.logs.reader import (
@@ -191,7 +189,6 @@ class Stored:
 
     data: bytes
     size: int | None
-    alignment: Alignment | None = None
 
     def open(self) -> io.BytesIO:
         return io.BytesIO(self.data)
@@ -279,44 +276,14 @@ def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: in
     assert resume_point(save(data[: max(0, offset - 1)]), offset).hash == (expected if offset == 0 else None)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize(("in_file", "in_log"), [(0, 7), (7, 0), (3, 5), (5, 3), (0, 30), (4, 4), (0, 0)])
-def test_a_file_is_read_by_the_offsets_of_its_log(
-    monkeypatch: pytest.MonkeyPatch, in_file: int, in_log: int, pack: Callable[[bytes], bytes]
-) -> None:
-    monkeypatch.setattr(content, "BLOCK", 4)
-    data = bytes(range(65, 85))
-    expected = (bytes(in_log - 1) + b"\n" if in_log else b"") + data[in_file:]
-    packed = pack(data)
-    file = Stored(packed, len(packed), Alignment(in_file, in_log))
-    for start in range(len(expected)):
-        for end in (None, *range(start, len(expected) + 2)):
-            assert b"".join(read_blocks(file, start, end, 2)) == expected[start:end]
-    assert readable_bytes(file) == (len(expected), None)
-    assert {resume_point(file, offset, in_log).hash for offset in range(in_log + 1)} == {hash_bytes(b"")}
-    place = resume_point(file, in_log + 2, in_log)
-    assert place == resume_point(Stored(data, len(data)), in_file + 2, in_file)
-
-
-def test_damage_is_found_by_the_offsets_of_the_log() -> None:
-    packed = gzip.compress(b"x" * 5000)[:-8] + b"damaged!"
-    with pytest.raises(CorruptFile) as of_file:
-        list(read_blocks(Stored(packed, None)))
-    with pytest.raises(CorruptFile) as of_log:
-        list(read_blocks(Stored(packed, None, Alignment(10, 25))))
-    assert of_log.value.offset == of_file.value.offset + 15
-
-
 @pytest.mark.parametrize("end", [1, 1 << 20, 4 << 20])
 def test_damage_after_a_range_does_not_hurt_it(end: int) -> None:
     data = b"x" * (9 << 20)
     packed = gzip.compress(data, 1)[:-8] + b"damaged!"
     assert b"".join(read_blocks(Stored(packed, len(packed)), 0, end)) == data[:end]
     with pytest.raises(CorruptFile) as error:
-        list(read_blocks(Stored(packed, len(packed), Alignment(10, 25))))
-    assert error.value.offset - 15 == readable_bytes(Stored(packed, len(packed)))[0] > end
-    filler = read_blocks(Stored(b"\x1f\x8b\x08damaged", None, Alignment(10, 25)), 0, 25)
-    assert b"".join(filler) == bytes(24) + b"\n"
+        list(read_blocks(Stored(packed, len(packed))))
+    assert error.value.offset == readable_bytes(Stored(packed, len(packed)))[0] > end
 
 
 @pytest.mark.parametrize("start", [0, 1, 4 << 20, 5 << 20, 9 << 20])

@@ -105,7 +105,6 @@ class Shrunk:
 
     data: bytes
     size: int = 1 << 20
-    alignment: None = None
 
     def open(self) -> io.BytesIO:
         return io.BytesIO(self.data)
