@@ -26,12 +26,11 @@ run that resumes the file takes the record back (`PlannedFile.was_damaged`): the
 import errno
 import hashlib
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from ..config.settings import Settings
 from ..logs.clock import LogClock
@@ -56,30 +55,32 @@ _NO_RECORD = "it holds no complete record of a request log; if it is none, leave
 _OUT_OF_ORDER = timedelta(seconds=1)
 """The most by which neighbouring records of a log are out of order."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Ledger = Mapping[str, Row] | Callable[[Collection[str]], Iterable[Row]]
+"""The rows of ingested_files by file_id, or what returns those with a file_id that begins with one of some digits."""
 
 
 def make_plan(
     files: Sequence[StoredFile | Path],
-    ledger: Mapping[str, Mapping[str, Any]],
+    ledger: Ledger,
     settings: Settings,
     tasks: int,
     retained_from: datetime | None = None,
 ) -> Plan:
-    """Compare files with the rows of ingested_files, given by file_id, and divide the new bytes into splits.
+    """Compare files with the rows of ingested_files, and divide the new bytes into splits.
 
     Args:
         files: the files that LOGS names.
-        ledger: the rows of ingested_files.
+        ledger: the rows of ingested_files by file_id, or a function that looks some of them up.
         settings: the settings of the run.
         tasks: number of tasks that read at a time.
         retained_from: time up to which retention has deleted requests; None if it has deleted none. New bytes of a log
             that begin before it are not read: they may belong to connections that the tables hold without requests.
     """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
-    planning = _Planning(ledger, settings, retained_from)
+    planning = _Planning(settings, retained_from)
     for file in stored:
         planning.look_at(file)
-    planning.settle()
+    planning.settle(ledger)
     splits: list[Split] = []
     for planned in list(planning.files):
         try:
@@ -98,10 +99,11 @@ def make_plan(
 class _Planning:
     """The state of one planning."""
 
-    def __init__(self, ledger: Mapping[str, Row], settings: Settings, retained_from: datetime | None) -> None:
-        self._ledger, self._settings, self._retained_from = ledger, settings, retained_from
+    def __init__(self, settings: Settings, retained_from: datetime | None) -> None:
+        self._settings, self._retained_from = settings, retained_from
         self._candidates: dict[str, list[Candidate]] = {}
         self.ids: set[str] = set()
+        self._taken: set[str] = set()
         self.files: list[PlannedFile] = []
         self.unchanged: list[str] = []
         self.problems: list[Problem] = []
@@ -131,12 +133,12 @@ class _Planning:
         measured = file.measured()
         return measured, head(measured, framing_of(measured), latest=measured.modified)
 
-    def settle(self) -> None:
+    def settle(self, ledger: Ledger) -> None:
         """Decide what to read of each file."""
         rows: dict[str, list[Row]] = {beginning: [] for beginning in self._candidates}
-        for identity, row in self._ledger.items():
-            if (beginning := identity[:BEGINNING_DIGITS]) in rows:
-                rows[beginning].append({**row, "file_id": identity})
+        for row in _rows(ledger, rows):
+            rows[row["file_id"][:BEGINNING_DIGITS]].append(row)
+            self._taken.add(row["file_id"])
         for beginning, candidates in self._candidates.items():
             # logs/broker-1 comes before logs/broker-1/archive
             candidates.sort(key=lambda candidate: len(candidate.file.folders.parts))
@@ -197,6 +199,7 @@ class _Planning:
         cluster, broker = row.get("cluster", longest.cluster), row.get("broker", longest.broker)
         identity = str(row["file_id"]) if row else self._new_id(cluster, broker, first)
         self.ids.add(identity)
+        self._taken.add(identity)
         damaged = bool(row.get("damage"))
         return PlannedFile(
             file_id=identity,
@@ -220,7 +223,14 @@ class _Planning:
     def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
         """Return the first identity that no log has: logs of a broker that begin alike are numbered."""
         identities = (file_id(cluster, broker, first, number) for number in count())
-        return next(identity for identity in identities if identity not in self._ledger and identity not in self.ids)
+        return next(identity for identity in identities if identity not in self._taken)
+
+
+def _rows(ledger: Ledger, beginnings: Collection[str]) -> Iterable[Row]:
+    """Return the rows of logs that begin as some files do."""
+    if not isinstance(ledger, Mapping):
+        return ledger(beginnings)
+    return ({**row, "file_id": name} for name, row in ledger.items() if name[:BEGINNING_DIGITS] in beginnings)
 
 
 def _of_other_cluster(candidate: Candidate, name: tuple[str, str]) -> Problem | None:
