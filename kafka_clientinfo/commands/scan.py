@@ -160,8 +160,8 @@ class _Scan:
     def read(self) -> None:
         """Read all logs. With --follow, the first Ctrl-C ends the reading, and a second one stops the command."""
         from ..ingestion.in_process import Reading
-        from ..ingestion.overlaps import overlaps
         from ..ingestion.reading_progress import TaskCounter, watched
+        from ..ingestion.split_statistics import overlaps
 
         self._say("read and parse")
         with self._stopping() if self._arguments.follow else nullcontext():

@@ -1,22 +1,90 @@
-"""Adds up the statistics of splits per file: records = requests + rejected + sum(ignored), always.
+"""What the requests of a split and of a file show together: times, where the log is whole, and restarts of the broker.
+
+A split is summed up while it is read (`worker`), and a file that a user's own table holds by its rows
+(`stored_requests`). The splits of a file are added up: records = requests + rejected + sum(ignored), always.
 
 If a split could not be read to its end, its file ends there for this run, because a file has one resume offset: rows
 before the failure count, rows of the file's later splits do not. A log that was rotated before it was read is no error:
 the next run reads it under its new name.
+
+One broker writes its logs one after the other. Two brokers' logs in one folder have the folder's name as their broker,
+so that their connections mix: `overlaps` finds them. A server.log has no requests, and so no times.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any, Protocol
 
-from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, distinct_events
-from .debug_runs import joined, read_at
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, BrokerEvent, distinct_events
+from ..printable import safe
+from .broker_start import Restarts
+from .debug_runs import DebugRuns, evidence, joined, loggers_set, read_at
+from .omissions import Omissions
 from .planned import REPLACED, PlannedFile, Problem
 from .planned import rotated as rotated_file
 
 Statistics = Mapping[str, Any]
+
+_ALLOWED = timedelta(minutes=1)
+"""The most by which logs of one broker overlap, less the steps back of their clocks: neighbouring records are out of
+order by less than a second."""
+_broker = itemgetter("cluster", "broker")
+
+
+class RequestStatistics:
+    """The statistics of requests that are added in the order of their file, from offset `start` on."""
+
+    def __init__(self, start: int) -> None:
+        self.debug_runs = DebugRuns()
+        self._first: int | None = None
+        self._earliest = self._latest = 0
+        self._step_back = 0
+        self._omissions = Omissions()
+        self._restarts = Restarts(start)
+        self._loggers_set: list[BrokerEvent] = []
+
+    def look_back(self, events: pa.RecordBatch) -> None:
+        """Add the requests before `start`, which count nothing, all at once."""
+        self._restarts.note(events)
+        self._omissions.note(events)
+
+    def note(self, events: pa.RecordBatch) -> None:
+        """Add further requests, one at least, as rows of `EVENT_SCHEMA`."""
+        self._note_times(events["logged_at"].cast(pa.int64()))
+        self.debug_runs.note(events, evidence(events, self._omissions))
+        self._restarts.note(events)
+        self._loggers_set += loggers_set(events)
+
+    def _note_times(self, times: pa.Array) -> None:
+        """Add times in microseconds; a clock may be set back between them."""
+        if self._first is None:
+            self._first = self._earliest = self._latest = times[0].as_py()
+        self._earliest = min(self._earliest, pc.min(times).as_py())
+        so_far = pc.cumulative_max(times, start=self._latest)
+        self._latest = so_far[-1].as_py()
+        self._step_back = max(self._step_back, pc.max(pc.subtract(so_far, times)).as_py())
+
+    def shown(self, is_end: bool) -> list[BrokerEvent]:
+        """Return what the requests show of loggers and restarts; `is_end` says that none will be added."""
+        return [*self._loggers_set[:MOST_EVENTS], *self._restarts.events(is_end)]
+
+    def of_times(self) -> dict[str, Any]:
+        """Return the columns of `FILE_TYPE` about times."""
+        has_requests = self._first is not None
+        return {
+            "first_logged_at": self._first,
+            "earliest_logged_at": self._earliest if has_requests else None,
+            "last_logged_at": self._latest if has_requests else None,
+            "step_back_ms": -(-self._step_back // 1000),
+            "info_requests": self.debug_runs.info_requests,
+            "debug_runs": self.debug_runs.runs(),
+        }
 
 
 def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -159,3 +227,43 @@ def file_report(row: Statistics, ledger_row: Statistics | None, from_offset: int
         "pending_bytes": row["pending_bytes"],
         "error": row["damage"],
     }
+
+
+def overlaps(files: Iterable[Statistics], new: Iterable[str] | None = None) -> list[Problem]:
+    """Return a problem for each broker with logs that overlap by more than a minute.
+
+    Files with an `ambiguous_hour` are left out, as their times may be an hour too early.
+
+    Args:
+        files: rows of ingested_files.
+        new: file_ids that this run has read; brokers without any are left out. None for all brokers.
+    """
+    sure = (file for file in files if file["first_logged_at"] is not None and not file["ambiguous_hour"])
+    rows = {file["file_id"]: file for file in sure}
+    brokers = None if new is None else {_broker(rows[file_id]) for file_id in new if file_id in rows}
+    in_order = sorted(rows.values(), key=lambda file: (*_broker(file), file["first_logged_at"], file["file_id"]))
+    problems = []
+    for broker, its in groupby(in_order, _broker):
+        if (brokers is None or broker in brokers) and (overlapping := _overlapping(its)):
+            number = len(overlapping)
+            detail = (
+                f"{number} files count as broker {safe(broker[1], 80)}, and their times overlap; if they are of "
+                f"{'two' if number == 2 else 'several'} brokers, give each its own folder, or set broker_pattern"
+            )
+            problems.append(Problem(overlapping[0]["path"], "overlap", detail))
+    return problems
+
+
+def _overlapping(files: Iterable[Statistics]) -> list[Statistics]:
+    """Return those of one broker's files, in order of their beginning, that overlap another one."""
+    latest: Statistics | None = None
+    by_id: dict[str, Statistics] = {}
+    for file in files:
+        if latest is not None:
+            end = min(latest["last_logged_at"], file["last_logged_at"])
+            steps_back = max(latest["step_back_ms"] or 0, file["step_back_ms"] or 0)
+            if end - file["first_logged_at"] - timedelta(milliseconds=steps_back) > _ALLOWED:
+                by_id |= {latest["file_id"]: latest, file["file_id"]: file}
+        if latest is None or file["last_logged_at"] > latest["last_logged_at"]:
+            latest = file
+    return list(by_id.values())

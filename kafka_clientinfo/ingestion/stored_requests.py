@@ -19,8 +19,7 @@ from ..spark.arrow_rows import collect
 from ..tables.spec import EVIDENCE
 from .arrow_schema import EVENT_SCHEMA, FILE_TYPE, arrays_of, arrow_fields
 from .broker_start import START_WINDOW, shows_broker_start
-from .request_statistics import RequestStatistics
-from .split_statistics import file_row
+from .split_statistics import RequestStatistics, file_row
 
 _READ = (
     *("byte_offset", "logged_at", "started_at", "connection_id", "listener", "security_protocol", "correlation_id"),

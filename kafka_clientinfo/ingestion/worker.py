@@ -46,7 +46,7 @@ from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .planned import LOOKBACK, REPLACED, Split, sure_records
-from .request_statistics import RequestStatistics
+from .split_statistics import RequestStatistics
 from .storage import HeldFile
 from .topic_mentions import TopicCounts
 

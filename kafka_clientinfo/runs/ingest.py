@@ -18,7 +18,6 @@ from ..errors import ConfigError
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.debug_runs import is_blind, may_hide_silences
 from ..ingestion.discovery import Delivered, delivered_logs, with_server_logs
-from ..ingestion.overlaps import overlaps
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, Problem
 from ..ingestion.reading_progress import watched
@@ -26,6 +25,7 @@ from ..ingestion.split_statistics import (
     file_report,
     file_row,
     files_cut_inside_records,
+    overlaps,
     restart_times,
     rotated,
     was_read,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.ingestion.overlaps import overlaps
 from kafka_clientinfo.ingestion.planned import Problem, is_incomplete
+from kafka_clientinfo.ingestion.split_statistics import overlaps
 
 NOON = datetime(2026, 10, 24, 12, tzinfo=UTC)
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import columnar, request_statistics, worker
+from kafka_clientinfo.ingestion import columnar, split_statistics, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
-from kafka_clientinfo.ingestion.debug_runs import LoggedTimes
+from kafka_clientinfo.ingestion.split_statistics import RequestStatistics
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
@@ -252,15 +252,15 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
 
 def test_of_many_requests_that_set_loggers_the_first_are_kept(path: Path) -> None:
     alter = {"api": "INCREMENTAL_ALTER_CONFIGS", "version": 1, "response": logger_answer(8), "total": 0.0}
-    with patch.object(request_statistics, "MOST_EVENTS", 2):
+    with patch.object(split_statistics, "MOST_EVENTS", 2):
         split, _ = read(path, b"".join(json_record(at=second / 10, **alter) for second in range(4)))
     assert [event["at"] for event in split["broker_events"]] == [NOON, NOON + timedelta(seconds=0.1)]
 
 
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=12), st.integers(1, 12))
 def test_times_are_noted_however_they_come(times: list[int], size: int) -> None:
-    noted = LoggedTimes()
+    noted = RequestStatistics(0)
     for begin in range(0, len(times), size):
-        noted.note(pa.array(times[begin : begin + size], pa.timestamp("us")))
+        noted._note_times(pa.array(times[begin : begin + size], pa.int64()))
     step_back = max(max(times[: place + 1]) - time for place, time in enumerate(times))
-    assert noted == LoggedTimes(times[0], min(times), max(times), step_back)
+    assert list(noted.of_times().values())[:4] == [times[0], min(times), max(times), -(-step_back // 1000)]
