@@ -308,18 +308,8 @@ class _Windows:
         is_lowest = pc.and_(opens, pc.ends_with(self.rows["connection_id"], "-0"))
         is_brokers = pc.is_in(self.rows["api_key"], value_set=_BROKERS_KEYS)
         begins = pc.and_(is_brokers, pc.equal(self.rows["correlation_id"], 0))
-        may_prove: npt.NDArray[np.bool_] = pc.or_(is_lowest, begins).to_numpy() & self._is_new()
+        may_prove: npt.NDArray[np.bool_] = pc.or_(is_lowest, begins).to_numpy()
         return may_prove
-
-    def _is_new(self) -> npt.NDArray[np.bool_]:
-        """Return for which requests the connection id was not logged in the `LOOKBACK` bytes before."""
-        ids = self.rows["connection_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-        order = np.argsort(ids, kind="stable")
-        follows = np.diff(ids[order]) == 0
-        is_near = np.diff(self.offsets[order]) <= LOOKBACK
-        is_new = np.ones(self.size, dtype=np.bool_)
-        is_new[order[1:]] = ~(follows & is_near)
-        return is_new
 
     def before(self, row: int) -> int:
         """Return the first row that is needed to judge the window after a silence that ends at this row."""

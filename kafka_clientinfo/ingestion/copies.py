@@ -127,7 +127,7 @@ def logs_of(candidates: Sequence[Candidate], rows: Iterable[Row]) -> tuple[list[
         try:
             doubts = _doubts(candidate, known)
         except OSError as error:
-            problems.append(_unreadable(candidate.file, error))
+            problems.append(unreadable(candidate.file, error))
         else:
             if doubts is not None:
                 unclear[candidate.path] = doubts
@@ -156,7 +156,7 @@ def _doubts(candidate: Candidate, known: Iterable[Log]) -> list[tuple[Log, Probl
     return doubts
 
 
-def _unreadable(file: StoredFile, error: OSError) -> Problem:
+def unreadable(file: StoredFile, error: OSError) -> Problem:
     """Return the problem of a file that cannot be read while it is planned: it may have been rotated meanwhile."""
     with suppress(OSError):
         if error.errno == errno.ESTALE and file.is_replaced():

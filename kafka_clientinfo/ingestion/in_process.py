@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,8 +20,9 @@ from ..logs.compression import SNIFFED
 from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
 from .arrow_schema import Part
+from .copies import Candidate
 from .discovery import Logs, find_logs, listed_logs, with_server_logs
-from .plan import make_plan
+from .plan import make_plan, planned_file
 from .planned import PlannedFile, Problem, Split, is_incomplete
 from .split_statistics import file_report, file_row
 from .storage import StoredFile
@@ -178,18 +179,10 @@ class Reading:
             why = getattr(error, "strerror", None) or error
             raise InputError(f"standard input cannot be read: {why}; pipe a log into it") from None
         self._beginning = beginning
-        cluster = self._settings.cluster
-        where = (file_id(cluster, BROKER, beginning.first_record or b""), file, cluster, BROKER)
-        planned = PlannedFile(
-            *where,
-            *(0, 0, beginning.compressed, None),
-            layout=beginning.layout,
-            first_offset=beginning.first_offset,
-            ambiguous_hour=beginning.has_ambiguous_hour(self._settings.log_zone),
-            opening_hash=beginning.opening_hash,
-            principal_patterns=self._settings.principal_patterns,
-        )
-        return [Split(planned, 0, None)]
+        candidate = Candidate(file, beginning, self._settings.cluster, BROKER)
+        identity = file_id(candidate.cluster, BROKER, beginning.first_record or b"")
+        planned = planned_file(candidate, identity, self._settings)
+        return [Split(replace(planned, first_record=""), 0, None)]  # a stream is not replaced by another one
 
     @property
     def is_incomplete(self) -> bool:

@@ -23,11 +23,11 @@ If an earlier run could not read the rest of a file, one rejected record stands 
 run that resumes the file takes the record back (`PlannedFile.was_damaged`): the rest is read now, or gets a new one.
 """
 
-import errno
 import hashlib
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -37,7 +37,6 @@ from ..logs.clock import LogClock
 from ..logs.compression import CorruptFile
 from ..logs.reader import (
     BEGINNING_DIGITS,
-    FileHead,
     beginning_of,
     file_id,
     hash_bytes,
@@ -46,9 +45,9 @@ from ..logs.reader import (
     readable_bytes,
 )
 from ..logs.record_marks import prefix_of
-from .copies import Candidate, Log, Row, logs_of
+from .copies import Candidate, Log, Row, logs_of, unreadable
 from .discovery import framing_of, is_over, is_server_log
-from .planned import Plan, PlannedFile, Problem, Split, in_tasks, reason_of, splits_of
+from .planned import Plan, PlannedFile, Problem, Split, in_tasks, splits_of
 from .storage import StoredFile, local_file
 
 _NO_RECORD = "it holds no complete record of a request log; if it is none, leave it out of LOGS"
@@ -77,49 +76,40 @@ def make_plan(
             that begin before it are not read: they may belong to connections that the tables hold without requests.
     """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
-    planning = _Planning(settings, retained_from)
+    planning = _Planning(settings, tasks, retained_from)
     for file in stored:
         planning.look_at(file)
     planning.settle(ledger)
-    splits: list[Split] = []
-    for planned in list(planning.files):
-        try:
-            splits += splits_of(planned, settings, tasks)
-        except OSError as error:
-            planning.files.remove(planned)
-            planning.problems.append(Problem(planned.path, "unreadable", reason_of(error)))
     order = {file.path: number for number, file in enumerate(stored)}
     chosen = tuple(sorted(planning.files, key=lambda planned: order[planned.path]))
     unchanged = tuple(sorted(planning.unchanged, key=order.__getitem__))
     problems = tuple(sorted(planning.problems, key=lambda problem: order.get(problem.path, len(order))))
     packed, logs = tuple(planning.packed), frozenset(planning.ids)
-    return Plan(chosen, unchanged, problems, in_tasks(splits, tasks), _batch_id(chosen), packed, logs)
+    return Plan(chosen, unchanged, problems, in_tasks(planning.splits, tasks), _batch_id(chosen), packed, logs)
 
 
 class _Planning:
     """The state of one planning."""
 
-    def __init__(self, settings: Settings, retained_from: datetime | None) -> None:
-        self._settings, self._retained_from = settings, retained_from
+    def __init__(self, settings: Settings, tasks: int, retained_from: datetime | None) -> None:
+        self._settings, self._tasks, self._retained_from = settings, tasks, retained_from
         self._candidates: dict[str, list[Candidate]] = {}
         self.ids: set[str] = set()
         self._taken: set[str] = set()
         self.files: list[PlannedFile] = []
+        self.splits: list[Split] = []
         self.unchanged: list[str] = []
         self.problems: list[Problem] = []
         self.packed: list[Row] = []
 
     def look_at(self, file: StoredFile) -> None:
         """Read a file's head."""
+        measured = file
         try:
-            try:
-                measured, beginning = self._head(file)
-            except OSError as error:
-                if error.errno != errno.ESTALE:
-                    raise
-                measured, beginning = self._head(file)  # the file was rotated since it was measured
+            measured = file.measured()
+            beginning = head(measured, framing_of(measured), latest=measured.modified)
         except OSError as error:
-            self.problems.append(Problem(file.path, "unreadable", reason_of(error)))
+            self.problems.append(unreadable(measured, error))
             return
         if (first := beginning.first_record) is None:
             kind = "empty" if beginning.empty else "unreadable"
@@ -127,11 +117,6 @@ class _Planning:
             return
         candidate = Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
         self._candidates.setdefault(beginning_of(first), []).append(candidate)
-
-    def _head(self, file: StoredFile) -> tuple[StoredFile, FileHead]:
-        """Return a file with its present size, and its head."""
-        measured = file.measured()
-        return measured, head(measured, framing_of(measured), latest=measured.modified)
 
     def settle(self, ledger: Ledger) -> None:
         """Decide what to read of each file."""
@@ -148,7 +133,7 @@ class _Planning:
                 try:
                     self._settle(log)
                 except OSError as error:
-                    self.problems += [Problem(file.path, "unreadable", reason_of(error)) for file in log.files]
+                    self.problems += [unreadable(file.file, error) for file in log.files]
 
     def _settle(self, log: Log) -> None:
         row, longest = log.row, log.longest()
@@ -158,11 +143,11 @@ class _Planning:
         if (problem := _of_other_cluster(longest, name)) is not None:
             self.problems.append(problem)
         elif isinstance(news, PlannedFile):
-            late = self._late(news)
-            if late is None:
-                self.files.append(news)
-            else:
+            if (late := self._late(news)) is not None:
                 self.problems.append(late)
+            else:
+                self.splits += splits_of(news, self._settings, self._tasks)
+                self.files.append(news)
         elif news is not None:
             self.problems.append(news)
         elif (longest.cluster, longest.broker) == name:
@@ -194,36 +179,47 @@ class _Planning:
 
     def _planned(self, longest: Candidate, known: Row | None) -> PlannedFile:
         """Return the plan to read a log, under its old name if it was read before."""
-        row = known or {}
-        first = longest.beginning.first_record or b""
-        cluster, broker = row.get("cluster", longest.cluster), row.get("broker", longest.broker)
-        identity = str(row["file_id"]) if row else self._new_id(cluster, broker, first)
+        row = known or {"cluster": longest.cluster, "broker": longest.broker}
+        identity = str(row.get("file_id") or self._new_id(longest))
         self.ids.add(identity)
         self._taken.add(identity)
         damaged = bool(row.get("damage"))
-        return PlannedFile(
-            file_id=identity,
-            file=longest.file,
-            cluster=cluster,
-            broker=broker,
-            resume_at=int(row["bytes_ingested"]) if row else 0,
-            size_on_disk=longest.beginning.size,
-            compressed=longest.beginning.compressed,
-            ledger_row=(_without_placeholder(row) if damaged else row) if row else None,
+        return replace(
+            planned_file(longest, identity, self._settings),
+            cluster=row["cluster"],
+            broker=row["broker"],
+            resume_at=int(row.get("bytes_ingested", 0)),
+            ledger_row=_without_placeholder(row) if damaged else known,
             was_damaged=damaged,
-            first_record=hash_bytes(first),
-            layout=longest.beginning.layout,
-            first_offset=longest.beginning.first_offset,
-            ambiguous_hour=longest.beginning.has_ambiguous_hour(self._settings.log_zone),
-            opening_hash=longest.beginning.opening_hash,
-            is_over=is_over(longest.file),
-            principal_patterns=self._settings.principal_patterns,
         )
 
-    def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
+    def _new_id(self, candidate: Candidate) -> str:
         """Return the first identity that no log has: logs of a broker that begin alike are numbered."""
-        identities = (file_id(cluster, broker, first, number) for number in count())
+        first = candidate.beginning.first_record or b""
+        identities = (file_id(candidate.cluster, candidate.broker, first, number) for number in count())
         return next(identity for identity in identities if identity not in self._taken)
+
+
+def planned_file(candidate: Candidate, identity: str, settings: Settings) -> PlannedFile:
+    """Return the plan to read a file from its beginning."""
+    beginning = candidate.beginning
+    return PlannedFile(
+        file_id=identity,
+        file=candidate.file,
+        cluster=candidate.cluster,
+        broker=candidate.broker,
+        resume_at=0,
+        size_on_disk=beginning.size,
+        compressed=beginning.compressed,
+        ledger_row=None,
+        first_record=hash_bytes(beginning.first_record or b""),
+        layout=beginning.layout,
+        first_offset=beginning.first_offset,
+        ambiguous_hour=beginning.has_ambiguous_hour(settings.log_zone),
+        opening_hash=beginning.opening_hash,
+        is_over=is_over(candidate.file),
+        principal_patterns=settings.principal_patterns,
+    )
 
 
 def _rows(ledger: Ledger, beginnings: Collection[str]) -> Iterable[Row]:

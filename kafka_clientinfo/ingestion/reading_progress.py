@@ -12,8 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-_EVERY = 0.5
-"""Seconds between two writes of a task's count."""
 _SHOWN_EVERY = 1.0
 _SETTLED = 2.0
 """Seconds before a rate is shown."""
@@ -27,29 +25,23 @@ class TaskCounter:
 
     def __init__(self, folder: str, number: int) -> None:
         self._file: IO[bytes] | None = None
+        self._count = 0
         if folder:
             with suppress(OSError):
                 self._file = (Path(folder) / str(number)).open("wb", buffering=0)
-        self._count, self._written = 0, 0.0
 
     def add(self, count: int) -> None:
-        """Add bytes to the count."""
+        """Add the bytes of a read."""
         self._count += count
-        if time.monotonic() - self._written >= _EVERY:
-            self._write()
-
-    def close(self) -> None:
-        """Write the last count."""
-        self._write()
-        if self._file is not None:
-            self._file.close()
-
-    def _write(self) -> None:
-        self._written = time.monotonic()
         if self._file is not None:
             with suppress(OSError):
                 self._file.seek(0)
                 self._file.write(self._count.to_bytes(8, "little"))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
 
 
 @contextmanager
