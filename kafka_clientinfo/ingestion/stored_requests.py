@@ -5,7 +5,9 @@ Whatever a run stores of a file follows from its requests, but for what only its
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +21,7 @@ from ..spark.arrow_rows import collect
 from ..tables.spec import EVIDENCE
 from .arrow_schema import EVENT_SCHEMA, FILE_TYPE, arrays_of, arrow_fields
 from .broker_start import START_WINDOW, shows_broker_start
-from .split_statistics import RequestStatistics, file_row
+from .split_statistics import RequestStatistics, StoredLog, file_row
 
 _READ = (
     *("byte_offset", "logged_at", "started_at", "connection_id", "listener", "security_protocol", "correlation_id"),
@@ -30,20 +32,6 @@ _READ = (
 _OF_FILE = pa.schema(arrow_fields("ingested_files", ("file_id", "cluster", "broker", "path", "ingested_at")))
 _INPUT = pa.schema([*_OF_FILE, *map(EVENT_SCHEMA.field, (*_READ, "response"))])
 _OUTPUT = pa.schema([*FILE_TYPE, *(field for field in _OF_FILE if field.name != "file_id")])
-
-
-class StoredFile(NamedTuple):
-    """A file of which rows of `requests` are stored.
-
-    Attributes:
-        file_id: as these rows have it.
-        where: path, cluster and broker, and null for what its rows do not tell.
-        ledger_row: None, as all of its requests are counted.
-    """
-
-    file_id: str
-    where: Mapping[str, Any]
-    ledger_row: None = None
 
 
 def files_of(requests: DataFrame, batch_id: str = "", at: datetime | None = None) -> list[dict[str, Any]]:
@@ -70,8 +58,11 @@ def files_of(requests: DataFrame, batch_id: str = "", at: datetime | None = None
         where = {"path": shown["path"] or "", "cluster": shown["cluster"], "broker": shown["broker"]}
         where |= {"compressed": False, "size_on_disk": 0, "first_record_offset": shown["start_offset"]}
         where |= {"ambiguous_hour": None, "opening_hash": None}
-        file = StoredFile(shown["file_id"], where)
-        rows.append(file_row(file, [shown], batch_id, at or shown["ingested_at"] or datetime.now(UTC)))
+        rows.append(
+            file_row(
+                StoredLog(shown["file_id"], where), [shown], batch_id, at or shown["ingested_at"] or datetime.now(UTC)
+            )
+        )
     return rows
 
 
@@ -93,10 +84,11 @@ def with_times_of(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> d
 
 def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield a row of `_OUTPUT` for each file; its requests come one after the other."""
-    for file_id, its_batches in _by_file(batches):
+    pieces = (piece for batch in batches if len(batch) for piece in _pieces(batch))
+    for file_id, its_pieces in groupby(pieces, itemgetter(0)):
         statistics, first, number, begin, end = RequestStatistics(0), list[RequestEvent](), 0, None, 0
         row: dict[str, Any] = dict.fromkeys(_OUTPUT.names)
-        for own in its_batches:
+        for _, own in its_pieces:
             events = _events(own)
             statistics.note(events)
             if number < START_WINDOW:
@@ -111,21 +103,6 @@ def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         row |= {"file_id": file_id, "broker_events": [(*event, None) for event in statistics.shown(True)]}
         arrays = arrays_of([[row[name] for name in _OUTPUT.names]], list(_OUTPUT))
         yield pa.RecordBatch.from_arrays(arrays, schema=_OUTPUT)
-
-
-def _by_file(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-    """Yield each file's id and its rows of `_INPUT`; consume these before the next file."""
-    waiting = (piece for batch in batches if len(batch) for piece in _pieces(batch))
-    piece = next(waiting, None)
-
-    def of(file_id: str) -> Iterator[pa.RecordBatch]:
-        nonlocal piece
-        while piece is not None and piece[0] == file_id:
-            yield piece[1]
-            piece = next(waiting, None)
-
-    while piece is not None:
-        yield piece[0], of(piece[0])
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
