@@ -179,7 +179,7 @@ class _Planning:
 
     def _planned(self, longest: Candidate, known: Row | None) -> PlannedFile:
         """Return the plan to read a log, under its old name if it was read before."""
-        row = known or {"cluster": longest.cluster, "broker": longest.broker}
+        row = {"cluster": longest.cluster, "broker": longest.broker, **(known or {})}
         identity = str(row.get("file_id") or self._new_id(longest))
         self.ids.add(identity)
         self._taken.add(identity)
