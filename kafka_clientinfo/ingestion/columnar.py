@@ -9,12 +9,12 @@ its event is merged into the same arrays by byte offset.
 Why the two ways agree. `take` decides before it stores anything, and leaves every record that is not certainly plain to
 the record parser. The patterns admit only texts and numbers that the JSON parser reads in the same way; both ways read
 bodies by the same function; both use the same clock, which sees the records in the same order. Whether a request is
-logged twice depends on the requests before it, so `BatchDuplicates` decides it for plain and other records together.
+logged twice depends on the requests before it, so `_Duplicates` decides it for plain and other records together.
 tests/ingestion/test_columnar.py compares the rows of the two ways.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ import pyarrow.compute as pc
 from ..logs.apis import TOPIC_APIS
 from ..logs.clock import LogClock
 from ..logs.connection import id_of_client, remote_end
-from ..logs.duplicates import MEMORY, DuplicateKey, RecentRequests
 from ..logs.framing import MAX_RECORD
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID, Times
 from ..logs.generations.json import body_places, read_bodies
@@ -63,7 +62,12 @@ _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000
 _ROW = ("byte_offset", "logged_at", "correlation_id", "error_code", "replica_id", "errors", "log_level", "api",
         "client", "connection", "end")  # fmt: skip
 """The values of a row. `api`, `client`, `connection` and `end` are numbers of pieces, the rest columns."""
-_NUMBERS = ("correlation_id", *DuplicateKey._fields[4:])
+_NUMBERS = ("correlation_id", "request_queue_time_ms", "local_time_ms", "remote_time_ms", "throttle_time_ms",
+            "response_queue_time_ms")  # fmt: skip
+_KEY = ("connection_id", "client_id", "api_key", *_NUMBERS)
+"""The values that are equal in both records of a request that was logged twice."""
+MEMORY = 4096
+"""Number of requests between two records of one request, at most."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -102,18 +106,17 @@ class _Pieces(dict[bytes, int]):
 
 
 class RequestRows:
-    """The requests of a split since its last batch. Both ways to read share the clock and the recent requests."""
+    """The requests of a split since its last batch. Both ways to read share the clock."""
 
     def __init__(
         self,
         clock: LogClock,
-        recent: RecentRequests,
         reads_topics: bool = False,
         principal_patterns: tuple[str, ...] = (),
     ) -> None:
         self._clock = clock
         self._reads_topics, self._principal_patterns = reads_topics, principal_patterns
-        self._duplicates = BatchDuplicates(recent)
+        self._duplicates = _Duplicates()
         self._clear()
 
     def _clear(self) -> None:
@@ -245,10 +248,14 @@ class RequestRows:
                 others = {name: column.take(order) for name, column in both.items()}
             columns = others
         self._clear()
-        columns["is_duplicate"] = self._duplicates.flags(columns)
+        columns["is_duplicate"] = self._duplicates.note(columns)
         if columns["remote_port"].null_count:
             columns |= _without_two_ends(columns, self._principal_patterns)
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=EVENT_SCHEMA), mentions
+
+    def look_back(self, events: pa.RecordBatch) -> None:
+        """Note the requests before the split, of which one may be logged again in it."""
+        self._duplicates.note(dict(zip(_TYPES, events.columns, strict=True)))
 
     def _plain_columns(self) -> Columns:
         """Return the rows of plain records as arrays by the names of `RequestEvent`."""
@@ -307,56 +314,46 @@ def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]
     return {name: pa.array(column, _TYPES[name]).take(where) for name, column in zip(names, values, strict=True)}
 
 
-class BatchDuplicates:
-    """Marks the duplicates in a file's batches, in order; it shares the record parser's recent requests.
+class _Duplicates:
+    """Finds requests that the broker logged twice, because the client closed its connection while the response was sent.
 
-    Duplicates are rare. So a batch is first searched for keys that occur twice, in the batch or between it and the
-    recent requests before it; equal keys have equal fingerprints. If no fingerprint occurs twice, there is no duplicate,
-    and the last rows are the new recent requests. Otherwise each row is compared with the recent requests, in order.
+    Both records state the same times, except that the second has a greater total time, and few requests are between
+    them. Whole milliseconds (before 0.11) are too coarse to tell a duplicate from a similar request; such requests have
+    no throttle time. Duplicates are rare, so requests are compared by fingerprints first: equal keys have equal ones.
     """
 
-    def __init__(self, recent: RecentRequests) -> None:
-        self._recent = recent
-        self._prints: Prints | None = None
+    def __init__(self) -> None:
+        self._recent: Columns = {}
 
-    def flags(self, columns: Columns) -> pa.Array:
-        """Return for each row of these columns, which are in the order of the records, whether it is a duplicate."""
+    def note(self, columns: Columns) -> pa.Array:
+        """Add requests in the order of their records; return for each whether it is a duplicate."""
         has_key = columns["throttle_time_ms"].is_valid()
-        rows = len(has_key)
-        if pc.all(has_key).as_py() is False:
-            columns = {name: columns[name].filter(has_key) for name in (*DuplicateKey._fields, "total_time_ms")}
-        among_keyed = self._among(columns)
-        if not any(among_keyed):
-            return pa.repeat(False, rows)
-        flags = np.zeros(rows, dtype=bool)
-        flags[has_key.to_numpy(zero_copy_only=False)] = among_keyed
+        keyed = {name: columns[name].filter(has_key) for name in (*_KEY, "total_time_ms")}
+        if self._recent:
+            keyed = {name: pa.concat_arrays([self._recent[name], column]) for name, column in keyed.items()}
+        self._recent = {name: column[-MEMORY:] for name, column in keyed.items()}
+        flags = np.zeros(len(has_key), dtype=bool)
+        flags[has_key.to_numpy(zero_copy_only=False)] = _repeated(keyed)[
+            len(keyed["api_key"]) - pc.sum(has_key).as_py() :
+        ]
         return pa.array(flags)
 
-    def _among(self, columns: Columns) -> list[bool]:
-        """Return for each row whether it is a duplicate; all rows have a key. Empty if none is."""
-        recent_prints = self._prints
-        if recent_prints is None:
-            keys = self._recent.keys()
-            recent = {"connection_id": pa.array([key.connection_id for key in keys], pa.string())}
-            recent |= {name: pa.array([getattr(key, name) for key in keys], pa.float64()) for name in _NUMBERS}
-            recent_prints = _prints(recent)
-        prints = np.concatenate((recent_prints, _prints(columns)))
-        if len(np.unique(prints)) == len(prints):
-            self._recent.add_distinct(_keys({name: column[-MEMORY:] for name, column in columns.items()}))
-            self._prints = prints[-MEMORY:]
-            return []
-        self._prints = None
-        return [self._recent.is_duplicate(key, total) for key, total in _keys(columns)]
 
-
-def _keys(columns: Columns) -> Iterator[tuple[DuplicateKey, float]]:
-    lists = (_list(columns[name]) for name in DuplicateKey._fields)
-    return zip(map(DuplicateKey._make, zip(*lists, strict=True)), _list(columns["total_time_ms"]), strict=True)
-
-
-def _list(column: pa.Array) -> list[Any]:
-    values: list[Any] = column.to_pylist() if pa.types.is_string(column.type) else column.to_numpy().tolist()
-    return values
+def _repeated(columns: Columns) -> npt.NDArray[np.bool_]:
+    """Return which requests follow one with the same key and a smaller total time."""
+    flags = np.zeros(len(columns["api_key"]), dtype=bool)
+    _, numbers, counts = np.unique(_prints(columns), return_inverse=True, return_counts=True)
+    if len(counts) == len(flags):
+        return flags
+    rows = np.flatnonzero(counts[numbers] > 1)
+    keys = zip(*(columns[name].take(pa.array(rows)).to_pylist() for name in _KEY), strict=True)
+    total = columns["total_time_ms"].to_numpy()
+    latest: dict[tuple[Any, ...], int] = {}
+    for row, key in zip(rows.tolist(), keys, strict=True):
+        before = latest.get(key, row)
+        flags[row] = row - before <= MEMORY and total[before] < total[row]
+        latest[key] = row
+    return flags
 
 
 def _prints(columns: Columns) -> Prints:

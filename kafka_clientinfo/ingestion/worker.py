@@ -93,7 +93,7 @@ class SplitReader:
         self.is_server_log = is_server_log(self.file)
         self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone, reads_topics)
         patterns = split.file.principal_patterns
-        self.requests = RequestRows(self.parser.clock, self.parser.recent, reads_topics, patterns)
+        self.requests = RequestRows(self.parser.clock, reads_topics, patterns)
         self.topics = TopicCounts(split.start, patterns)
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
@@ -199,6 +199,7 @@ class SplitReader:
             if requests:
                 events = pa.RecordBatch.from_arrays(arrays_of(requests, EVENT_SCHEMA), schema=EVENT_SCHEMA)
                 self.shown.look_back(events)
+                self.requests.look_back(events)
 
     def _read_beginning_again(self, file: HeldFile) -> None:
         """Parse the first requests of the file that an earlier run has read: all first requests are judged together."""
@@ -254,7 +255,7 @@ class SplitReader:
             return
         self.end = record.offset + record.length
         self.tail.add(record.data)
-        event = guarded(self.parser.read, record)
+        event = guarded(self.parser.parse, record)
         if isinstance(event, RequestEvent):
             if self.requests_read < self.start_window:
                 self.first_requests.append(event)

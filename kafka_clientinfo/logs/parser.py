@@ -9,7 +9,7 @@
 
 Call both parsers, that of request logs and that of server.log, through `guarded`, which turns exceptions into rejected
 records. A parser belongs to one file, or one range of it, and must get its records in order, because the repeated hour
-of a log in local time and the search for duplicates depend on it.
+of a log in local time depends on it.
 """
 
 import re
@@ -19,7 +19,6 @@ from typing import TypeVar
 from .broker_events import broker_event
 from .clock import LogClock
 from .connection import remote_end
-from .duplicates import RecentRequests
 from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
@@ -87,17 +86,11 @@ class Parser:
 
     def __init__(self, zone: str = "UTC", reads_topics: bool = False) -> None:
         self.clock = LogClock(zone)
-        self.recent = RecentRequests()
         self.mentions = NOTHING
         self._reads_topics = reads_topics
 
     def parse(self, record: RawRecord) -> Event:
-        """Return the event of a record."""
-        event = self.read(record)
-        return self.recent.marked(event) if isinstance(event, RequestEvent) else event
-
-    def read(self, record: RawRecord) -> Event:
-        """Return the event of a record without a search for duplicates, so that `is_duplicate` is False."""
+        """Return the event of a record; `is_duplicate` is False, as other records decide it."""
         data = record.kafka_text
         prefix = PREFIX.match(data) or prefix_of(data)
         if prefix is None:
@@ -229,7 +222,7 @@ def _mentions(logged: LoggedRequest) -> Mentions:
 class ServerLogParser(Parser):
     """Parser of the records of one server.log; it finds failed requests and logins, and counts all other records."""
 
-    def read(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
+    def parse(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
         """Return the failed request or login that a record reports, or an ignored record."""
         prefix = PREFIX.match(record.data)
         if prefix is None:

@@ -67,7 +67,7 @@ def _content(sample: bytes, latest: datetime | None) -> LogContent:
     parser = Parser()
     handled = False
     for record in layout_records([sample], 0, detect(sample, latest)):
-        event = guarded(parser.read, record)
+        event = guarded(parser.parse, record)
         if isinstance(event, RequestEvent):
             return "requests"
         handled = handled or (isinstance(event, IgnoredRecord) and event.kind == "handling_request")

@@ -186,7 +186,7 @@ def test_both_readings_agree_on_torn_logs(log: Path, torn: bytes, step: int) -> 
 def held(**fields: Any) -> dict[str, int]:
     """The bytes that rows say they hold of a request, of each reading."""
     line, parser = json_record(**fields), Parser()
-    rows = {name: RequestRows(parser.clock, parser.recent) for name in ("plain", "other")}
+    rows = {name: RequestRows(parser.clock) for name in ("plain", "other")}
     assert rows["plain"].take(line + json_record(), 0, 0, len(line)) == (len(line), 1)
     (event,) = parse(line)
     assert isinstance(event, RequestEvent)
@@ -230,7 +230,6 @@ def test_both_readings_find_the_same_duplicates(
     lines = [logged(n, total).replace(b" (kafka", b"  (kafka" if odd else b" (kafka") for n, total, odd in requests]
     log.write_bytes(b"".join([logged(99, 1.0), *lines, logged(98, 1.0)]))
     with (
-        patch("kafka_clientinfo.logs.duplicates.MEMORY", memory),
         patch("kafka_clientinfo.ingestion.columnar.MEMORY", memory),
         patch.object(worker, "BATCH_ROWS", rows),
     ):

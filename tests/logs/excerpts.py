@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from kafka_clientinfo.ingestion.columnar import RequestRows
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent, split_records
+from kafka_clientinfo.logs.clock import LogClock
 
 FOLDER = Path(__file__).parent.parent / "golden" / "logs"
 GENERATIONS = ("name_text", "api_key_struct", "request_header_struct", "json")
@@ -19,6 +21,16 @@ def records(data: bytes) -> list[RawRecord]:
 def parse(data: bytes, zone: str = "UTC") -> list[Event]:
     parser = Parser(zone)
     return [parser.parse(record) for record in records(data)]
+
+
+def duplicates(events: Iterable[Event]) -> list[bool]:
+    """Which requests among some events were logged twice."""
+    rows = RequestRows(LogClock())
+    for event in events:
+        if isinstance(event, RequestEvent):
+            rows.add(event)
+    flags: list[bool] = rows.events()[0]["is_duplicate"].to_pylist()
+    return flags
 
 
 def request(data: bytes) -> RequestEvent:

@@ -106,7 +106,7 @@ for name in ("a login in a mechanism", "half a login in a mechanism"):
 
 def failures(data: bytes, framing: Framing) -> list[FailedRequest]:
     parser = Parser() if framing is REQUEST_LOG else ServerLogParser()
-    events = [parser.read(record) for record in split_records([data], framing=framing)]
+    events = [parser.parse(record) for record in split_records([data], framing=framing)]
     return [replace(event, byte_offset=0) for event in events if isinstance(event, FailedRequest)]
 
 
@@ -147,7 +147,7 @@ def wrapped(text: bytes, wrapper: str) -> bytes:
 
 def hosts_in(data: bytes, layout: Layout) -> list[str | None]:
     parser = Parser()
-    events = [parser.read(record) for record in layout_records([data], 0, layout)]
+    events = [parser.parse(record) for record in layout_records([data], 0, layout)]
     assert sum(isinstance(event, RequestEvent) for event in events) == 2
     return [event.remote_host for event in events if isinstance(event, FailedRequest)]
 

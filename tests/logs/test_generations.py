@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.logs import IgnoredRecord, duplicates
+from kafka_clientinfo.ingestion import columnar
+from kafka_clientinfo.logs import IgnoredRecord
 from kafka_clientinfo.logs.generations.text import read_tail
 from kafka_clientinfo.logs.request_event import MalformedRecord
 from kafka_clientinfo.protocol import api_name
@@ -15,7 +16,7 @@ from tests.builders import (
     name_text_record,
     request_header_struct_record,
 )
-from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, request, requests
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, duplicates, parse, request, requests
 
 KIP_511_EXAMPLE = (
     b"[2019-07-02 14:11:16,137] DEBUG Completed request:RequestHeader(apiKey=FIND_COORDINATOR, apiVersion=2, "
@@ -170,8 +171,7 @@ def test_it_ignores_blank_lines_at_the_start() -> None:
 @pytest.mark.parametrize("build", [request_header_struct_record, json_record])
 def test_it_knows_a_request_that_was_logged_twice(build: Any, total: float, is_duplicate: bool) -> None:
     # The client closed while the response was being sent: everything but the time of sending is the same.
-    first, second = requests(parse(build() + build(total=total, send=total - 1.125)))
-    assert (first.is_duplicate, second.is_duplicate) == (False, is_duplicate)
+    assert duplicates(parse(build() + build(total=total, send=total - 1.125))) == [False, is_duplicate]
 
 
 CHANGED = {"queue": 5, "local": 5, "remote": 5, "throttle": 5, "response_queue": 5, "correlation_id": 5, "api": "FETCH",
@@ -182,32 +182,23 @@ CHANGED = {"queue": 5, "local": 5, "remote": 5, "throttle": 5, "response_queue":
 def test_it_takes_no_other_request_for_a_duplicate(changed: str) -> None:
     # Clients that repeat a correlation id (the old Scala consumer always sends 0) need all times to differ by chance.
     other = request_header_struct_record(**{changed: CHANGED[changed], "total": 9.0})
-    assert not requests(parse(request_header_struct_record() + other))[1].is_duplicate
+    assert duplicates(parse(request_header_struct_record() + other)) == [False, False]
 
 
 def test_it_takes_no_duplicates_from_integer_milliseconds() -> None:
-    assert not any(event.is_duplicate for event in requests(parse(name_text_record() + name_text_record(total=9))))
+    assert duplicates(parse(name_text_record() + name_text_record(total=9))) == [False, False]
 
 
 @pytest.mark.parametrize(("between", "is_duplicate"), [(3, True), (4, False)])
 def test_it_remembers_so_many_requests(monkeypatch: pytest.MonkeyPatch, between: int, is_duplicate: bool) -> None:
-    monkeypatch.setattr(duplicates, "MEMORY", 4)
+    monkeypatch.setattr(columnar, "MEMORY", 4)
     others = b"".join(json_record(correlation_id=number) for number in range(2, between + 2))
-    assert requests(parse(json_record() + others + json_record(total=9.0)))[-1].is_duplicate == is_duplicate
-    first, *rest = requests(parse(json_record() + others))
-    keys = [key for event in [first, *rest] if (key := duplicates.duplicate_key(event)) is not None]
-    memory = duplicates.RecentRequests()
-    for number, key in enumerate(keys):
-        memory.add_distinct([])
-        assert memory.keys() == keys[max(0, number - 4) : number]
-        memory.add_distinct([(key, 1.5)])
-    assert memory.keys() == keys[-4:]
+    assert duplicates(parse(json_record() + others + json_record(total=9.0)))[-1] == is_duplicate
 
 
 def test_it_forgets_duplicates_that_are_too_far_apart() -> None:
     between = b"".join(json_record(correlation_id=number) for number in range(2, 4200))
-    events = requests(parse(json_record() + between + json_record(total=9.0)))
-    assert not events[-1].is_duplicate
+    assert not any(duplicates(parse(json_record() + between + json_record(total=9.0))))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def read(data: bytes, *cuts: int) -> tuple[list[RawRecord], list[Event]]:
     blocks = [data[begin:end] for begin, end in pairwise(places)]
     records = list(layout_records(blocks, 0, detect(data)))
     parser = Parser()
-    return records, [parser.read(record) for record in records]
+    return records, [parser.parse(record) for record in records]
 
 
 def facts(events: list[Event]) -> list[Event]:
@@ -98,7 +98,7 @@ def test_every_byte_is_in_one_record_whatever_stands_in_a_journal(junk: bytes, a
     assert b"".join(record.data for record in records) == data
     parser = Parser()
     for record in records:
-        parser.read(record)
+        parser.parse(record)
 
 
 def test_an_entry_without_message_is_another_programs() -> None:

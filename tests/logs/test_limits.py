@@ -2,13 +2,13 @@
 
 import pytest
 
+from kafka_clientinfo.ingestion import columnar
 from kafka_clientinfo.logs import (
     apis,
     broker_events,
     broker_records,
     compression,
     connection,
-    duplicates,
     framing,
     group_bodies,
     json_run,
@@ -28,7 +28,7 @@ def test_what_is_kept_at_most_stays_the_same() -> None:
     assert (reader.IDENTITY_BYTES, reader.RESUME_WINDOW) == (MIB, 64 << 10)
     assert (framing.MAX_RECORD, framing.KEPT_HEAD, framing.KEPT_TAIL) == (32 * MIB, MIB, 64 << 10)
     assert (request_event.RAW_LIMIT, struct_text.MAX_BODY, layouts.SAMPLE) == (MIB, MIB, MIB)
-    assert (group_bodies.MAX_LISTED, duplicates.MEMORY) == (1000, 4096)
+    assert (group_bodies.MAX_LISTED, columnar.MEMORY) == (1000, 4096)
     assert (connection.LONGEST, broker_events.MOST_EVENTS, broker_records.LONGEST_TEXT) == (600, 1000, 256 << 10)
     assert (json_run.LONGEST_TEXT, json_run.SEARCHED) == (98_301, MIB)
     assert (compression.MAX_WINDOW, compression.SNIFFED) == (128 * MIB, 16)

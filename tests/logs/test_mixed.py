@@ -67,7 +67,7 @@ def test_it_finds_every_request_and_every_failure(release: str) -> None:
 def test_layouts_and_wrappers_change_nothing(release: str, pattern: str, wrapper: str) -> None:
     data = wrapped(LOGS[release], pattern, wrapper)
     parser = Parser()
-    events = [parser.read(record) for record in layout_records([data], 0, detect(data))]
+    events = [parser.parse(record) for record in layout_records([data], 0, detect(data))]
     plain = parse(LOGS[release])
     if "first" in pattern:  # times of the layout `logger_first` have no milliseconds
         events, plain = ([e for e in some if not isinstance(e, IgnoredRecord)] for some in (events, plain))
@@ -120,7 +120,7 @@ def test_a_client_id_in_the_trace_of_kafka_apis_forges_no_request(pattern: str, 
         first, good = (wrapped(json_record(client_id=name), pattern, wrapper) for name in ("first", "good"))
         data = first + text + b"\n" + good
     parser = Parser()
-    events = [parser.read(record) for record in layout_records([data], 0, detect(data))]
+    events = [parser.parse(record) for record in layout_records([data], 0, detect(data))]
     assert [event.client_id for event in requests(events)] == ["first", "good"]
     assert [event.kind for event in events if isinstance(event, IgnoredRecord)] == ["handling_request"]
 

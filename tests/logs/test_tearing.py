@@ -33,7 +33,7 @@ def read(data: bytes, step: int | None = None) -> Outcome:
     found, parser = list(split_records(blocks)), Parser()
     assert b"".join(record.data for record in found) == data
     assert [record.offset for record in found] == [sum(r.length for r in found[:i]) for i in range(len(found))]
-    events = [parser.read(record) for record in found]
+    events = [parser.parse(record) for record in found]
     rejected = b"".join(event.raw for event in events if isinstance(event, RejectedRecord))
     requests = [
         (event.byte_offset, event._replace(byte_offset=0)) for event in events if isinstance(event, RequestEvent)
