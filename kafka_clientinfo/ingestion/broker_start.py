@@ -136,7 +136,6 @@ def shows_restart(first: Sequence[AnyRequest], before: Mapping[str, int]) -> boo
 
 
 def _highest_indexes(connection_ids: Iterable[str]) -> dict[str, int]:
-    """Return the highest INDEX on each listener."""
     highest: dict[str, int] = {}
     for connection_id in connection_ids:
         if index := _INDEX.search(connection_id):
@@ -172,7 +171,6 @@ def _shows_new_count(event: AnyRequest, highest: Mapping[str, int]) -> bool:
 
 
 def _first_of_each(requests: Iterable[R]) -> dict[str, R]:
-    """Return the first request of each connection id."""
     openings: dict[str, R] = {}
     for event in requests:
         openings.setdefault(event.connection_id, event)

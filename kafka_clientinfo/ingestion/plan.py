@@ -89,8 +89,6 @@ def make_plan(
 
 
 class _Planning:
-    """The state of one planning."""
-
     def __init__(self, settings: Settings, tasks: int, retained_from: datetime | None) -> None:
         self._settings, self._tasks, self._retained_from = settings, tasks, retained_from
         self._candidates: dict[str, list[Candidate]] = {}

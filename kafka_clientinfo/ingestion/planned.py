@@ -165,15 +165,9 @@ class Plan:
 
     def with_whole_files(self, file_ids: Collection[str]) -> "Plan":
         """Return the same plan with one split for each of these files."""
-        bins = (
-            tuple(
-                split._replace(end=None) if split.file.file_id in file_ids else split
-                for split in content
-                if split.file.file_id not in file_ids or split.start == split.file.resume_at
-            )
-            for content in self.splits
-        )
-        return replace(self, splits=tuple(content for content in bins if content))
+        splits = [split for content in self.splits for split in content if split.file.file_id not in file_ids]
+        splits += [Split(file, file.resume_at, None) for file in self.files if file.file_id in file_ids]
+        return replace(self, splits=in_tasks(splits, len(self.splits)))
 
 
 def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:

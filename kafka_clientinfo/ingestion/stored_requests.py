@@ -106,7 +106,6 @@ def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Divide rows of `_INPUT` by file."""
     columns = [column.cast(field.type) for column, field in zip(batch.columns, _INPUT, strict=True)]
     rows = pa.RecordBatch.from_arrays(columns, schema=_INPUT)
     runs = pc.run_end_encode(rows["file_id"])
