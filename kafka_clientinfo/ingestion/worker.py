@@ -220,19 +220,16 @@ class SplitReader:
 
     def _tell_repeated_hour(self, file: HeldFile, start: int) -> None:
         """If the split starts near a repeated hour, feed the clock the times that were logged since before that hour."""
-        begin, step = start, LOOKBACK
-        while begin > 0 and self._is_in_repeated_hour(file, begin):
+        clock, begin, step = self.parser.clock, start, LOOKBACK
+        while clock.repeats_hours and begin > 0:
+            first = next(self._prefixes(file, begin, self.split.start), None)
+            if first is not None and not clock.is_repeated(first[1], first[3]):
+                break
             begin, step = max(0, begin - step), step * 2
         if begin < start:
             for prefix in self._prefixes(file, begin, start):
                 with suppress(ValueError):
-                    self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
-
-    def _is_in_repeated_hour(self, file: HeldFile, start: int) -> bool:
-        if not self.parser.clock.repeats_hours:
-            return False
-        prefix = next(self._prefixes(file, start, self.split.start), None)
-        return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
+                    clock.micros(prefix[1], prefix[2], prefix[3])
 
     def _next(self, splitter: Splitter) -> RawRecord | None:
         """Return the next record for the record parser; take plain records before it as rows, but not a file's first
