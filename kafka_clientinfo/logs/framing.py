@@ -13,22 +13,21 @@ break and a whole forged line. So a prefix starts a record only if the record be
     another logger's record, perhaps with stack trace | as `broker_records.has_ended` says
     no record (the file begins with other text)       | always
 
-A record can also begin inside another one, because the broker was killed while it wrote a line (`tearing`).
-`unwrapping` reads other layouts and wrappers by the same rule. The block size and `MAX_RECORD` bound the memory: a
-longer record loses its middle, but its true length is kept.
+A request in JSON ends with its line, and one in text after its times and logger: lines of other programs after it are a
+record of their own. A killed broker leaves a record without its end (`torn`). `unwrapping` reads other layouts and
+wrappers by the same rules. The block size and `MAX_RECORD` bound the memory: a longer record loses its middle, but its
+true length is kept.
 
 A splitter does no I/O and calls nobody. Its caller reads the file, gives it blocks, and takes its records after each.
 """
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from .broker_records import LOGIN, has_ended, has_whole_trace
 from .heads import words_after
-from .json_run import JsonRun
 from .record_marks import (
     COMPLETED,
     HANDLING,
@@ -39,16 +38,17 @@ from .record_marks import (
     TOTAL_TIME,
     USUAL_WORDS,
     ends_with_logger,
+    prefix_of,
 )
-from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, is_whole, last_settled, text_end
+from .torn import JSON_LINE, TORN_PREFIX, TORN_PREFIXES, JsonRun, inner_request, text_end
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20
 KEPT_TAIL = 1 << 16
 
-_PREFIX_ANCHOR = b"\n["
 _BRACKET = ord("[")
-_LINE_LIKE_A_START = re.compile(rb"\n(?=" + PREFIX.pattern + rb")")
+_LINE = re.compile(rb"\n(?=\[|\x00|\xef\xbb\xbf)")
+"""The end of a line that a prefix or filler may follow."""
 _TAIL_WINDOW = 64 << 10
 """Bytes; longer than connection, times, principal and listener of a text record. It bounds searches for them."""
 CLOSING = b"Closing socket for "
@@ -56,6 +56,7 @@ CLOSING = b"Closing socket for "
 HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
 """The text after which a trace of `KafkaApis` names the connection."""
 FAILED_LOGIN = re.compile(LOGIN)
+_FILLERS = (b"\0", b"\xef\xbb\xbf")
 _USUAL_JSON = tuple(words + b'{"' for words in USUAL_WORDS)
 
 
@@ -70,7 +71,7 @@ class RawRecord(NamedTuple):
             being damaged.
         forged_prefixes: number of prefixes inside it that are text of this record.
         text: the record in Kafka's own layout if the file has another layout or wrapper; else None.
-        torn: whether it lacks its end because another record begins inside it; that record follows.
+        torn: whether it lacks its end, although other bytes follow or nothing is added to the file.
         escaped: whether the file escapes line breaks in clients' texts, as an event in JSON does.
     """
 
@@ -120,8 +121,8 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
     """Return whether a prefix at `end` starts a record, if the record before it begins at `start`."""
     if data.startswith(_USUAL_JSON, start + TIME_LENGTH):
         return True  # the same as below, but faster than the pattern
-    prefix = PREFIX.match(data, start, end)
-    if prefix is None:
+    prefix = prefix_of(data, start)
+    if prefix is None or prefix.end() > end:
         return True
     words = prefix.end() if OWN_WORDS.match(data, prefix.end()) else words_after(data, prefix)
     if data.startswith(COMPLETED, words or end):
@@ -131,6 +132,8 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
         return (ends_with_logger(data, start, end) and _holds_times(data, start, end)) or text_end(data, words, end) > 0
     if words:
         return ends_with_logger(data, start, end)
+    if COMPLETED.startswith(data[prefix.end() : min(end, prefix.end() + 64)].rstrip(b"\r\n\0")):
+        return True  # it is torn before a client's text
     if HANDLING.match(data, prefix.end()):
         connection = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
         return connection is not None and is_finished(data, start, end)
@@ -179,49 +182,21 @@ class Framing(NamedTuple):
     Attributes:
         starts_record: returns whether a prefix at `end` starts a record, if the record before it begins at `start`.
         is_finished: returns whether data[start:end], whole lines with nothing after them, is a whole record.
-        may_be_torn: whether records can begin inside others (see `tearing`).
+        has_requests: whether to end requests with their line or logger, and to look for torn ones.
     """
 
     starts_record: Callable[[bytes, int, int], bool]
     is_finished: Callable[[bytes, int, int], bool]
-    may_be_torn: bool = False
+    has_requests: bool = False
 
 
-REQUEST_LOG = Framing(_starts_record, _ends_file, may_be_torn=True)
+REQUEST_LOG = Framing(_starts_record, _ends_file, has_requests=True)
 IDENTITY = Framing(_starts_record_untraced, is_finished)
 """For a request log's first record, which identifies the file; its extent must not change as the file grows."""
 SERVER_LOG = Framing(_starts_server_record, _ends_server_log)
 """For server.log, which holds stack traces, which do not end with a logger, and clients' raw texts."""
 ENDED_SERVER_LOG = Framing(_starts_server_record, lambda data, start, end: True)
 """For a server.log that is no longer written, so that its last record is whole, stack trace included."""
-
-
-def _lines_of_others(data: bytes, has_ended: bool) -> int:
-    """Return where a record ends that is followed by requests in another layout, as after log4j was reconfigured; else 0.
-
-    A request in text is over only where it ends for the last time, as a client may have written all that stands before; so all
-    of it must be there (`has_ended`).
-    """
-    line_end = data.find(b"\n") + 1
-    if not 0 < line_end < len(data) or data.find(COMPLETED, line_end) < 0:
-        return 0
-    prefix = PREFIX.match(data)
-    if prefix is None or OWN_WORDS.match(data, prefix.end()) is None:
-        return 0
-    is_request = data.startswith(COMPLETED, prefix.end())
-    if not is_request or data.startswith(b'{"', prefix.end() + len(COMPLETED)):
-        return line_end if ends_with_logger(data, 0, line_end) else 0
-    if not has_ended or is_finished(data, 0, len(data)):
-        return 0
-    end = data.rfind(b"\n", 0, len(data) - 1) + 1
-    while end > 0 and not is_finished(data, 0, end):
-        end = data.rfind(b"\n", 0, end - 1) + 1
-    return end
-
-
-def _inner_prefixes(data: bytes) -> int:
-    """Return the number of lines after a record's first one that have a prefix."""
-    return sum(1 for _ in _LINE_LIKE_A_START.finditer(data))
 
 
 class PlainSplitter:
@@ -238,9 +213,9 @@ class PlainSplitter:
         offset: int = 0,
         framing: Framing = REQUEST_LOG,
         is_over: bool = False,
-        others: Callable[[int, bytes], Iterable[RawRecord]] | None = None,
+        others: Callable[[int, bytes, bool], Iterable[RawRecord]] | None = None,
     ) -> None:
-        """Begin at an offset; `others` splits lines in another layout, which begin at an offset, into records."""
+        """Begin at an offset; `others` splits lines in another layout: from their offset, the lines, and whether none follows."""
         self.offset = offset
         self._others = others
         self._is_over = is_over
@@ -248,12 +223,15 @@ class PlainSplitter:
         self.start = 0
         self._framing = framing
         self._shortest_rest = PREFIX_LENGTH
+        self._pieces: deque[RawRecord] = deque()
+        self._begin_record()
+
+    def _begin_record(self) -> None:
         self._truncated = 0  # number of bytes of the current record that were dropped
         self._search_from = 0
         self._forged = 0
-        self._json_run = JsonRun()
-        self._is_torn = False
-        self._pieces: deque[RawRecord] = deque()
+        self._last_prefix = 0  # counted from the record's start
+        self._run = JsonRun()
 
     def receive(self, block: bytes) -> None:
         self.buffer = self.buffer + block if self.buffer else block
@@ -273,16 +251,13 @@ class PlainSplitter:
             return None
         rest, self.buffer = self.buffer, b""
         # A record without its line end is still being written; if it counted, its rest would become another record.
-        ends_line = rest.endswith(b"\n")
-        finished = ends_line and self._is_finished(rest)
+        finished = rest.endswith(b"\n") and self._framing.is_finished(rest, 0, len(rest))
         if finished or not self._is_over:
             return self._cut(rest, finished)
-        # At a line end, records inside it are cut as if another one followed.
-        self._pieces.appendleft(self._cut(rest, ends_line))
         # The last record of a file to which nothing is added is finished if a next one could start after it.
+        self._pieces.appendleft(self._cut(rest))
         last = self._pieces.pop()
-        could_start = last.data.endswith(b"\n") and self._framing.starts_record(last.data, 0, len(last.data))
-        self._pieces.append(last._replace(finished=could_start or is_whole(last.data)))
+        self._pieces.append(last._replace(finished=self._framing.starts_record(last.data, 0, len(last.data))))
         return self._pieces.popleft()
 
     @property
@@ -297,92 +272,89 @@ class PlainSplitter:
 
     def _next_start(self) -> int:
         """Return the position of the next record's start; -1 if none is followed by enough bytes."""
-        buffer, start = self.buffer, self.start
+        buffer, start, has_requests = self.buffer, self.start, self._framing.has_requests
         at = max(start, self._search_from)
+        newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
+        if has_requests and newline >= 0 and self._is_json_line():
+            return newline + 1
         while True:
-            newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
             if 0 <= newline < len(buffer) - 1 and buffer[newline + 1] != _BRACKET:
-                newline = buffer.find(_PREFIX_ANCHOR, newline)
+                line_end = _LINE.search(buffer, newline)
+                newline = line_end.start() if line_end else -1
             if newline < 0 or len(buffer) - newline < self._shortest_rest:
                 self._search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
-                return self._upgrade(len(buffer))
+                return -1
             at = newline + 1
             is_prefix = PREFIX.match(buffer, at) is not None
-            if is_prefix or (self._framing.may_be_torn and TORN_PREFIX.match(buffer, at)):
+            if is_prefix or (has_requests and self._is_filler_or_torn(at)):
                 if self._framing.starts_record(buffer, start, at):
-                    self._search_from = at
                     return at
-                if (upgrade := self._upgrade(at)) >= 0:
-                    return upgrade
+                if has_requests and is_prefix and self._is_after_torn(at):
+                    return at
                 self._forged += is_prefix
+            newline = buffer.find(b"\n", at)
 
-    def _upgrade(self, end: int) -> int:
-        """Return the position of requests in JSON which show that the current request in text is torn, else -1."""
-        if self._truncated or not self._framing.may_be_torn:
-            return -1
-        if self._json_run.offset != self.offset:
-            self._json_run = JsonRun(self.offset)
-        first = self._json_run.find(self.buffer, self.start, end)
-        if not first:
-            return -1
-        self._is_torn = True
-        self._search_from = first
-        return first
+    def _is_json_line(self) -> bool:
+        buffer, start = self.buffer, self.start
+        return buffer.startswith(_USUAL_JSON, start + TIME_LENGTH) or JSON_LINE.match(buffer, start) is not None
+
+    def _is_filler_or_torn(self, at: int) -> bool:
+        return self.buffer.startswith(_FILLERS, at) or TORN_PREFIX.match(self.buffer, at) is not None
+
+    def _is_after_torn(self, at: int) -> bool:
+        """Return whether requests in JSON before a prefix show that the current request in text is torn."""
+        start, begin, self._last_prefix = self.start, self._last_prefix, at - self.start
+        prefix, own = PREFIX.match(self.buffer, start + begin), prefix_of(self.buffer, start)
+        if prefix is None or own is None or self._truncated:
+            return False
+        words = own.end() + len(COMPLETED)
+        line = self.buffer[prefix.end() : at]
+        return self._run.is_certain(line, begin, at - start, lambda end: self.buffer[words : start + end])
 
     def _cut(self, data: bytes, finished: bool = True) -> RawRecord:
-        """Return the record that framing has cut, or the first record inside it if it is torn."""
-        starts: Sequence[int] = cuts(data) if self._framing.may_be_torn else ()
-        if not finished and starts:
-            starts = last_settled(data, starts)
-        has_others = self._others is not None and not (self._is_torn or self._truncated)
-        if has_others and (rest := _lines_of_others(data, finished)):
-            return self._with_others(data, rest, finished)
-        if starts or self._is_torn:
-            self._pieces.extend(self._inner_records(data, starts, finished))
-            return self._pieces.popleft()
-        record = RawRecord(self.offset, data, len(data) + self._truncated, finished, self._forged)
+        """Return the record that framing has cut, or the first record in it."""
+        forged, is_whole = self._forged, not self._truncated
+        record = RawRecord(self.offset, data, len(data) + self._truncated, finished, forged)
+        self._begin_record()
         self.offset += record.length
-        self._truncated = self._forged = 0
-        return record
+        if not (self._framing.has_requests and is_whole):
+            return record
+        if end := self._request_end(data, finished):
+            rest = RawRecord(record.offset + end, data[end:], len(data) - end, finished)
+            record = record._replace(data=data[:end], length=end, finished=True)
+            self._pieces.extend(self._in_any_layout(rest))
+            return record
+        self._pieces.extend(self._in_any_layout(record))
+        return self._pieces.popleft()
 
-    def _with_others(self, data: bytes, rest: int, finished: bool) -> RawRecord:
-        """Return the record before `rest`, where lines in another layout begin, which become further records."""
-        assert self._others is not None
-        first = RawRecord(self.offset, data[:rest], rest, True, _inner_prefixes(data[:rest]))
-        others = self._others(self.offset + rest, data[rest:])
-        self._pieces.extend(record._replace(finished=finished or record.finished) for record in others)
-        self.offset += len(data)
-        self._forged = 0
-        return first
+    def _request_end(self, data: bytes, finished: bool) -> int:
+        """Return where a record of the request logger ends, if another one follows in these bytes; else 0."""
+        if data.startswith(_USUAL_JSON, TIME_LENGTH) or JSON_LINE.match(data):
+            return inner_request(data) if finished else 0
+        prefix = prefix_of(data)
+        if prefix is None or not OWN_WORDS.match(data, prefix.end()):
+            return 0
+        if data.startswith(COMPLETED, prefix.end()):
+            end = text_end(data, prefix.end(), len(data))
+            # At the file's end, a client's text may go on after what seems to be the end.
+            is_sure = finished or TORN_PREFIXES.fullmatch(data, end)
+            return end if is_sure and data[end:].strip(b"\r\n") else 0
+        end = data.find(b"\n") + 1
+        return end if COMPLETED in data[end:] and ends_with_logger(data, 0, end) else 0
 
-    def _inner_records(self, data: bytes, starts: Sequence[int], finished: bool) -> Iterator[RawRecord]:
-        """Yield the records inside a torn one; all but the first begin at `starts`."""
-        in_gap = self._forged - _inner_prefixes(data)
-        for begin, end in pairwise((0, *starts, len(data))):
-            piece, is_last = data[begin:end], end == len(data)
-            torn = self._is_torn if is_last else is_torn(piece)
-            has_gap = bool(self._truncated) and begin < KEPT_HEAD <= end
-            # A torn piece will be rejected, so its forged prefixes do not count; other pieces count their own.
-            forged = 0 if torn else _inner_prefixes(piece) + (in_gap if has_gap else 0)
-            length = len(piece) + (self._truncated if has_gap else 0)
-            yield RawRecord(self.offset, piece, length, finished or not is_last, forged, torn=torn)
-            self.offset += length
-        self._truncated = self._forged = 0
-        self._is_torn = False
+    def _in_any_layout(self, record: RawRecord) -> Iterable[RawRecord]:
+        """Return the records of lines without a prefix, which hold requests if log4j was reconfigured."""
+        if self._others is None or COMPLETED not in record.data or prefix_of(record.data) is not None:
+            return [record]
+        return self._others(record.offset, record.data, record.finished)
 
     def _drop_records(self) -> None:
         """Drop the bytes before the current record from the buffer, and its middle if it is long."""
         self.buffer = self.buffer[self.start :]
-        self._search_from -= self.start
+        self._search_from = max(0, self._search_from - self.start)
         self.start = 0
         if len(self.buffer) > MAX_RECORD + PREFIX_LENGTH:  # the next record's prefix may be in the buffer
             dropped = len(self.buffer) - KEPT_HEAD - KEPT_TAIL
             self.buffer = self.buffer[:KEPT_HEAD] + self.buffer[KEPT_HEAD + dropped :]
             self._truncated += dropped
             self._search_from = max(KEPT_HEAD, self._search_from - dropped)
-
-    def _is_finished(self, data: bytes) -> bool:
-        """Return whether the file's last bytes end with a whole record, whatever bytes follow later."""
-        if not self._framing.may_be_torn:
-            return self._framing.is_finished(data, 0, len(data))
-        return not awaits_next(data) and self._framing.is_finished(data, max(cuts(data), default=0), len(data))

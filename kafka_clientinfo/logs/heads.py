@@ -81,7 +81,7 @@ def words_after(data: bytes, prefix: re.Match[bytes]) -> int:
 
 def may_follow(text: bytes) -> bool:
     """Return whether a pattern may write this after a message: words in brackets or after a pipe, and no other logger."""
-    return _TAIL.fullmatch(text) is not None and _NOT_OURS.search(text) is None
+    return _TAIL.fullmatch(text) is not None and _NOT_OURS.search(text.strip()) is None
 
 
 def has_undated_head(text: bytes) -> bool:

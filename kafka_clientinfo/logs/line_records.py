@@ -1,42 +1,26 @@
-"""What `unwrapping` assembles records from, in bounded memory: physical lines, records, and requests inside torn ones.
+"""What `unwrapping` assembles records from, in bounded memory: physical lines and records.
 
 A line or record above `framing.MAX_RECORD` bytes keeps only its head and tail; its true length is reported.
-
-`inner_start` finds a whole request inside a torn line by the rules of `tearing`. A line of a wrapped log begins with a
-head, which the wrapper and the pattern write before the message. So the search goes back from a request's first words to
-the head of a line that has exactly this message. From there on the bytes must be one whole request; the bytes before it
-are a torn record.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from . import framing
 from .compression import CorruptFile
 from .framing import CLOSING, FAILED_LOGIN, HANDLING_END, RawRecord
-from .record_marks import COMPLETED, HANDLING, JSON_START
+from .record_marks import COMPLETED, HANDLING
 from .starts import REQUEST_LOGGER, Start, split_logger
-from .tearing import TEXT_STARTS, may_follow
-from .wrappers import LONGEST_HEAD, Line
+from .torn import JsonRun
 
 WINDOW = 8 << 10
 """Bytes; longer than connection, times, principal and listener of a text record."""
-_TEXT_REQUESTS = tuple(COMPLETED + words for words in (b"RequestHeader(", b"{api_key=", b"Name:"))
+_TEXT_WORDS = tuple(COMPLETED + words for words in (b"RequestHeader(", b"{api_key=", b"Name:"))
 _RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)")
 _HEADER_END = re.compile(
     rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
 )
-_MOST_REQUESTS = 4
-"""Number of requests' beginnings that are tried, the last ones first; a client can write any number of them."""
-_QUOTES = (b'"', rb"\"", rb"\\\"")
-"""A quote in JSON: in the pattern, in an event, and in an event inside a wrapper in JSON."""
-_WORDS = (*TEXT_STARTS, *(JSON_START.replace(b'"', quote) for quote in _QUOTES))
-_MOST_OBJECTS = 16
-"""Beginnings of objects in JSON that are tried in a torn line."""
-_HEADS = frozenset(b"[<{0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-"""The first bytes of lines in all layouts: a bracket, a priority, an object, a year or a month."""
 
 
 class Splitter(Protocol):
@@ -156,12 +140,13 @@ class LineRecord:
         header_is_open: whether its request header has not ended, as `header_end` shows.
         finished: whether it ends as a record does.
         done: whether no further line can belong to it.
-        torn: whether it lacks its end, and a further line begins there.
+        torn: whether it lacks its end, and nothing is added to the file.
         unsettled: lines after its end that may still turn out to belong to it.
+        run: the requests in JSON at its end, if it is a request in text.
     """
 
-    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "last", "start", "stream",
-                 "text", "torn", "unsettled")  # fmt: skip
+    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "last", "run", "start",
+                 "stream", "text", "torn", "unsettled")  # fmt: skip
 
     def __init__(self, begin: int, stream: bytes) -> None:
         self.begin = begin
@@ -176,6 +161,7 @@ class LineRecord:
         self.finished = False
         self.torn = False
         self.unsettled: list[LineRecord] = []
+        self.run = JsonRun()
 
     def open(self, start: Start | None, text: bytes, end: int) -> None:
         """Add the first line, `text`, which ends at `end` in the file; `start` is the start that it holds, or None."""
@@ -200,7 +186,7 @@ class LineRecord:
     @property
     def is_text_request(self) -> bool:
         """Whether this is a completed request before 2.8, which can have several lines."""
-        return self.start is not None and self.start.message.startswith(_TEXT_REQUESTS)
+        return self.start is not None and self.start.message.startswith(_TEXT_WORDS)
 
     def normal(self, logger_ends: bool) -> bytes:
         """Return the record in Kafka's own layout, or only its text if it has no start; a missing logger stays so."""
@@ -218,54 +204,3 @@ class LineRecord:
 def is_failure(message: bytes) -> bool:
     """Return whether a record reports a request that could not be read, or a login that failed."""
     return message.startswith(CLOSING) or FAILED_LOGIN.match(message) is not None
-
-
-def inner_start(
-    data: bytes, own: bool, message_of: Callable[[bytes], bytes | None], read: Callable[[bytes], bytes | None]
-) -> int:
-    """Return the position of a whole request inside a record, after a torn one; 0 if there is none.
-
-    Args:
-        data: the record's bytes in the file.
-        own: whether the record itself is a request, so that the first `Completed request:` belongs to it.
-        message_of: returns the message of the line that some bytes begin with, or None if it begins no record.
-        read: returns the only record of some bytes in Kafka's own layout, or None if they are not one whole record.
-    """
-    low = data.find(COMPLETED) + 1 if own else 0
-    for words in islice(_requests(data, low), _MOST_REQUESTS):
-        start = _head(data, words, message_of)
-        whole = read(data[start:]) if start else None
-        if whole is not None and may_follow(message_of(data[:start]), whole, data[start - 1 : start] == b"\n"):
-            return start
-    return 0
-
-
-def inner_object(line: bytes, unwrap: Callable[[bytes], Line | None]) -> int:
-    """Return where an object in JSON begins inside a torn one; 0 if none does.
-
-    In the torn one no text of a client holds `{"`, because its quotes are escaped.
-    """
-    at = 0
-    for _ in range(_MOST_OBJECTS):
-        at = line.find(b'{"', at + 1)
-        if at < 0 or unwrap(line[at:].removesuffix(b"\n")) is not None:
-            return max(at, 0)
-    return 0
-
-
-def _requests(data: bytes, low: int) -> Iterator[int]:
-    """Yield the positions of requests' first words, the last one first."""
-    at = len(data)
-    while (at := data.rfind(COMPLETED, low, at)) > 0:
-        if data.startswith(_WORDS, at):
-            yield at
-
-
-def _head(data: bytes, words: int, message_of: Callable[[bytes], bytes | None]) -> int:
-    """Return the position of the line that has its message at `words`; 0 if only the record's own first line has it."""
-    for start in range(max(1, words - LONGEST_HEAD), words):
-        if data[start] in _HEADS:
-            message = message_of(data[start:])
-            if message is not None and message.startswith(COMPLETED) and data.find(COMPLETED, start) == words:
-                return start
-    return 0

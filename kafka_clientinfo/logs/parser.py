@@ -24,7 +24,17 @@ from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
 from .heads import words_after
-from .record_marks import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, PREFIX, TOTAL_TIME, prefix_of, strip_logger
+from .record_marks import (
+    COMPLETED,
+    HANDLING,
+    JSON_START,
+    LOGGER_END,
+    LOGGER_WINDOW,
+    PREFIX,
+    TOTAL_TIME,
+    prefix_of,
+    strip_logger,
+)
 from .request_event import (
     RAW_LIMIT,
     IgnoredKind,
@@ -35,10 +45,10 @@ from .request_event import (
     RequestEvent,
 )
 from .server_log import FailedRequest, failed_request
-from .tearing import holds_json_start
 from .topics.bodies import name_text_mentions, struct_mentions
 from .topics.mentions import NOTHING, Mentions
 from .topics.plain import json_record_mentions
+from .torn import holds_request, may_be_two
 from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
@@ -134,8 +144,10 @@ class Parser:
     def _of_another_kind(
         self, record: RawRecord, data: bytes, prefix: re.Match[bytes]
     ) -> FailedRequest | IgnoredRecord | RejectedRecord:
+        if COMPLETED.startswith(data[prefix.end() :].rstrip(b"\r\n\0")):
+            return _torn(record)
         for pattern, kind in _OTHER_KINDS:  # they may hold anything, raw, that a client wrote
-            if pattern.match(data, prefix.end()):
+            if not holds_request(data) and pattern.match(data, prefix.end()):
                 return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())
@@ -154,8 +166,15 @@ class Parser:
         if message is None:
             raise MalformedRecord("unfinished", "no ` (logger)` at the record's end")
         message = message[words + len(COMPLETED) :]
-        if message.startswith(b'{"') and (b"\n" in message or holds_json_start(message)):
-            raise MalformedRecord("malformed_json", "two records ran into one, or a line break is raw: it is damaged")
+        if message.startswith(b'{"'):
+            if b"\n" in message or (b" " in message and JSON_START in message):  # one byte is found much faster
+                raise MalformedRecord(
+                    "malformed_json", "two records ran into one, or a line break is raw: it is damaged"
+                )
+        elif may_be_two(message) or not data.rstrip(b"\r\n\0").endswith(b"logger)"):
+            raise MalformedRecord(
+                "unfinished", "another record may begin inside this one, as after a broker was killed"
+            )
         for start, read in _GENERATIONS:
             if message.startswith(start):
                 logged = read(message)
@@ -250,7 +269,7 @@ def _forged(record: RawRecord, message: bytes) -> int:
 
 
 def _torn(record: RawRecord) -> RejectedRecord:
-    return _rejected(record, "unfinished", "another record begins inside this one, as after a broker was killed")
+    return _rejected(record, "unfinished", "its rest is missing, as after a broker was killed")
 
 
 def _rejected(record: RawRecord, reason: RejectReason, detail: str) -> RejectedRecord:

@@ -28,7 +28,6 @@ JSON_START = COMPLETED + b'{"isForwarded":'
 HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")
 """The beginning of `KafkaApis`' trace of a request; the trace holds the client's texts raw in every release."""
 
-_BOM = b"\xef\xbb\xbf"
 FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
 """Bytes that can precede a record: a byte order mark, and the zeros that a truncated file or a power failure leaves."""
 LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + FILLER.pattern + rb"(?=" + PREFIX.pattern + rb")")
@@ -39,22 +38,6 @@ def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
     """Return the prefix of the record that begins at `start`, after filler if there is any; None if it has no prefix."""
     prefix = PREFIX.match(data, start)
     return prefix or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
-
-
-def before_filler(data: bytes, start: int) -> int:
-    """Return the position of the filler before `start`; `start` if there is none."""
-    if not data.endswith((b"\0", _BOM), 0, start):
-        return start
-    return len(data[:start].rstrip(b"\0").removesuffix(_BOM))
-
-
-def find_words(data: bytes, start: int) -> int:
-    """Return the position of the next `Completed request:` from `start` on; -1 if there is none.
-
-    This looks for a blank first: JSON has hardly any, and a search for one byte is much faster than one for several.
-    """
-    blank = data.find(b" ", start)
-    return -1 if blank < 0 else data.find(COMPLETED, max(start, blank - COMPLETED.index(b" ")))
 
 
 def ends_with_logger(data: bytes, start: int, end: int) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from .framing import IDENTITY, REQUEST_LOG, Framing, PlainSplitter, RawRecord
 from .layouts import KAFKA, Layout
 from .line_records import Splitter, all_records
-from .unwrapping import MOST_HALVES, LineSplitter
+from .unwrapping import LineSplitter
 
 
 def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_over: bool = False) -> Splitter:
@@ -20,10 +20,9 @@ def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_ove
     return LineSplitter(offset, layout, kind is not IDENTITY, is_over=is_over)
 
 
-def _records_of_others(offset: int, data: bytes) -> Iterator[RawRecord]:
+def _records_of_others(offset: int, data: bytes, is_over: bool) -> Iterator[RawRecord]:
     """Yield the records of lines in any other layout."""
-    lines = Layout("lines", logger_ends=False)
-    return all_records(LineSplitter(offset, lines, True, depth=MOST_HALVES), [data])
+    return all_records(LineSplitter(offset, Layout("lines", logger_ends=False), True, is_over), [data])
 
 
 def layout_records(

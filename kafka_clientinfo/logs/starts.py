@@ -23,14 +23,8 @@ from .heads import COLOURS_AT_END, LONGEST, head_of, may_follow, time_in
 from .record_marks import COMPLETED, LEVEL, OWN_WORDS, TIME
 from .wrappers import Line, event
 
-STAMP = re.compile(
-    rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)"
-    rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
-)
+STAMP = re.compile(rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)")
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
-_LONGEST_PLAIN = len("[2026-11-21 02:45:09,935123] DEBUG ")
-"""Bytes of the longest prefix without a thread; what seems to be a thread may hold another line's time."""
-_DAY = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:")
 _END = re.compile(
     rb"\(([A-Za-z_][\w.$]{0,255})(?::(?<!\.java:)(?<!\.scala:)(?:\d{1,7}|\?))?\)(?: \[[^\r\n]{1,300}\])?\Z"
 )
@@ -67,33 +61,19 @@ def stamp(time: bytes, level: bytes) -> bytes:
     return b"[" + time + b"] " + level + b" "
 
 
-def stamped_start(line: Line) -> Start | None:
-    """Return the start of a record that begins with time and level; None if the line has none."""
+def stamped_start(line: Line, logger_ends: bool = True) -> Start | None:
+    """Return the start of a record that begins with time and level, and perhaps a logger; None if the line has none.
+
+    If records end with their logger (`logger_ends`), a message may begin with words and ` - `.
+    """
     head = STAMP.match(line.text)
     if head is None:
         return None
-    end = head.end()
-    if end > _LONGEST_PLAIN and _holds_time(line.text, head.end(1), end):
-        return None
-    return Start(_stamp_of(head), line.text[end:], None, False)
-
-
-def logger_first_start(line: Line) -> Start | None:
-    """Return the start of a record that begins with time, level and logger; None if the line has none."""
-    head = STAMP.match(line.text)
-    logger = None if head is None else _LOGGER_FIRST.match(line.text, head.end())
-    if head is None or logger is None or _holds_time(line.text, head.end(1), logger.start(1)):
-        return None
-    return Start(_stamp_of(head), line.text[logger.end() :], logger[1], False)
-
-
-def _holds_time(text: bytes, start: int, end: int) -> bool:
-    """Return whether the apparent thread holds another line's time, which shows a torn first head."""
-    return text.find(b":", start, end) >= 0 and _DAY.search(text, start, end) is not None
-
-
-def _stamp_of(head: re.Match[bytes]) -> bytes:
-    return stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
+    own = stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
+    logger = _LOGGER_FIRST.match(line.text, head.end())
+    if logger is None or (logger_ends and split_logger(line.text)[1]):
+        return Start(own, line.text[head.end() :], None, False)
+    return Start(own, line.text[logger.end() :], logger[1], False)
 
 
 def message_start(line: Line) -> Start | None:
@@ -163,30 +143,12 @@ def json_start(line: Line) -> Start | None:
     return Start(stamp(time, logged.level or b"DEBUG"), logged.text, logged.logger or REQUEST_LOGGER, True, True)
 
 
-def exact_start(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:
-    """Return the start of a record, if the line begins with it: with time and level, as an event, or with its own words.
-
-    `logger_ends` and `stamped` are those of `layouts.Layout`. If records end with their logger, a message may begin with
-    words and ` - `.
-    """
-    if line.text.startswith(b"{"):
-        return json_start(line)
-    if OWN_WORDS.match(line.text):
-        return message_start(line)
-    if not stamped:
-        return None
-    first = logger_first_start(line)
-    if first is not None and (OWN_WORDS.match(first.message) or not (logger_ends and split_logger(line.text)[1])):
-        return first
-    return stamped_start(line)
-
-
 def start_of(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:
-    """Return the start of a record on a line; None if it has none. A request may have any head before it."""
-    own = exact_start(line, logger_ends, stamped)
-    if own is not None and OWN_WORDS.match(own.message):
-        return own
-    return message_start(line) or own or quoted_start(line)
+    """Return the start of a record on a line; None if it has none. `logger_ends` and `stamped` are those of `layouts.Layout`."""
+    if line.text.startswith(b"{") and (start := json_start(line)) is not None:
+        return start
+    start = message_start(line) or quoted_start(line)
+    return start or (stamped_start(line, logger_ends) if stamped else None)
 
 
 def split_logger(text: bytes) -> tuple[bytes, bytes | None]:

@@ -30,35 +30,24 @@ number of records that wait, and `MAX_RECORD` the size of one.
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, RawRecord
+from .framing import FAILED_LOGIN, MAX_RECORD, RawRecord
 from .generations.text import read_tail
 from .layouts import Layout, unwrapper
-from .line_records import (
-    WINDOW,
-    Kept,
-    LineRecord,
-    PhysicalLines,
-    all_records,
-    inner_object,
-    inner_start,
-    is_failure,
-)
-from .record_marks import COMPLETED, JSON_START, OWN_WORDS, find_words
-from .starts import exact_start, split_logger, start_of
-from .tearing import is_whole, reads
-from .wrappers import Line, cri_part_before
+from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, is_failure
+from .record_marks import COMPLETED, OWN_WORDS
+from .request_event import MalformedRecord
+from .starts import Start, split_logger, start_of
+from .wrappers import Line
 
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines after a request's end; if there are more, none of them belongs to the request."""
-MOST_HALVES = 16
-"""Torn records on one line that are separated; more are one torn record."""
-_TORN_OBJECTS = {"docker": b'{"log":"', "journal": b'{"__CURSOR"'}
-"""The beginning of a line that is torn if it is no object in JSON, by wrapper."""
-_EVENT_START = JSON_START.replace(b'"', rb"\"")
+_TORN_OBJECTS = (b'{"log":"', b'{"__CURSOR"')
+"""The beginning of a line that is torn if its wrapper cannot be read."""
 _MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
 
@@ -66,15 +55,12 @@ _FILLER = b"\xef\xbb\xbf\0"
 class LineSplitter:
     """The `Splitter` for all other layouts: the records that wait, in their order, and each stream's open record."""
 
-    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, depth: int = 0, is_over: bool = False) -> None:
+    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, is_over: bool = False) -> None:
         self._is_over = is_over
         self._layout = layout
         self._keeps_traces = keeps_traces
-        self._depth = depth
-        self._searches = depth < MOST_HALVES
         self._unwrap = unwrapper(layout.kind, layout.latest)
         self._start = partial(start_of, logger_ends=layout.logger_ends, stamped=layout.stamped)
-        self._exact_start = partial(exact_start, logger_ends=layout.logger_ends, stamped=layout.stamped)
         self._at = offset
         self._lines = PhysicalLines()
         self._received: Iterator[tuple[bytes, int]] = iter(())
@@ -103,7 +89,7 @@ class LineSplitter:
         if self._is_over:
             self._settle()
         elif self._lines.rest:
-            self._new(self._at, b"")
+            self._new(self._at, b"").text.add(self._lines.rest)
             length = len(self._lines.rest) + self._lines.truncated
             self._own(self._lines.rest, length)
             self._at += length
@@ -118,70 +104,35 @@ class LineSplitter:
         """Close all records of a file to which nothing is added; those that lack their end are torn."""
         if rest := self._lines.rest:
             self._take(rest, len(rest) + self._lines.truncated)
-            last = self._queue[-1] if self._queue else None
-            if last is not None and not is_whole(last.normal(self._layout.logger_ends)):
-                last.torn = True
-        self._end_parts()
-        for record in list(self._open.values()):
-            record.torn = record.torn or not record.finished
-            self._close(record)
+        for record in self._open.values():
+            record.torn = not record.finished
+        self._end_open()
         for record in self._queue:
             record.done = True
 
+    def _end_open(self) -> None:
+        """Close all open records, and the lines that lack their last part, as torn records."""
+        for record, _ in self._parts.values():
+            record.torn = record.done = True
+        self._parts.clear()
+        for record in list(self._open.values()):
+            self._close(record)
+
     def _take(self, data: bytes, length: int) -> None:
-        """Take one physical line, with its true length; if it is torn and another line follows on it, take both."""
-        line = self._unwrapped(data)
-        inner = self._inner_line(data, line) if len(data) == length else 0
-        if inner:
-            self._take_line(data[:inner], inner, self._unwrapped(data[:inner]), is_torn=True)
-            self._end_parts()
-            data, length = data[inner:], length - inner
-            line = self._unwrapped(data)
-        self._take_line(data, length, line)
-
-    def _unwrapped(self, data: bytes) -> Line | None:
-        text = data.removesuffix(b"\n")
-        return self._unwrap(text.lstrip(_FILLER) if self._at == 0 else text)
-
-    def _inner_line(self, data: bytes, line: Line | None) -> int:
-        """Return where a line of a runtime begins inside another one, which is torn; 0 if none does."""
-        if self._layout.kind in ("docker", "journal"):
-            return inner_object(data, self._unwrap) if line is None else 0
-        if self._layout.kind != "cri":
-            return 0
-        # If a whole line begins here, the search in the record finds it. Clients' texts hold no such quotes: an event begins with
-        # one, and other lines have them in the request.
-        for words in (data.rfind(JSON_START), data.rfind(_EVENT_START)):
-            part = cri_part_before(data, words) if words > 0 else 0
-            if part and (data.startswith(JSON_START, words) or b' {"' in data[part:words]):
-                return part
-        return 0
-
-    def _take_line(self, data: bytes, length: int, line: Line | None, is_torn: bool = False) -> None:
+        """Take one physical line, with its true length."""
         begin, self._at = self._at, self._at + length
+        text = data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"")
+        line = self._unwrap(text)
         if line is not None:
             self._line(begin, data, length, line)
             return
-        is_torn = is_torn or data.startswith(_TORN_OBJECTS.get(self._layout.kind, ()))
         if self._layout.kind in ("cri", "docker"):
-            for other in list(self._open.values()):
-                self._close(other)  # the file is damaged here, so the next lines do not continue the record
-            self._end_parts()
+            self._end_open()  # the file is damaged here, so the next lines continue nothing
         record = self._new(begin, b"")  # a line without the wrapper belongs to no stream and is a record of its own
         self._own(data, length)
-        text = data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"")
         start = start_of(Line(text))  # a source without the wrapper may have been added
         record.open(start if start is not None and OWN_WORDS.match(start.message) else None, text, self._at)
-        record.torn, record.done = is_torn, True
-
-    def _end_parts(self) -> None:
-        """End the lines that lack their last part, as torn records."""
-        for record, first in self._parts.values():
-            text = record.text.join()
-            record.text = Kept()
-            record.open(self._start(first._replace(text=text)), text, record.end)
-            record.torn = record.done = True
-        self._parts.clear()
+        record.torn, record.done = text.startswith(_TORN_OBJECTS), True
 
     def _new(self, begin: int, stream: bytes) -> LineRecord:
         record = LineRecord(begin, stream)
@@ -234,11 +185,23 @@ class LineSplitter:
         if record.finished and not is_traced:
             return False
         inside = start or start_of(line)
+        if record.is_text_request and self._is_after_torn(record, inside, line.text):
+            self._close(record)
+            return False
         record.forged += inside is not None
         record.go_on(line.text, self._at)
         if inside is None or not reports_failure(inside.message):  # inside a record, a failure does not end it
             self._judge(record)
         return True
+
+    @staticmethod
+    def _is_after_torn(record: LineRecord, inside: Start | None, text: bytes) -> bool:
+        """Return whether requests in JSON up to this line show that the open request in text is torn."""
+        begin = record.text.length
+        if inside is None or begin > MAX_RECORD:
+            return record.run.is_certain(b"", begin, begin, lambda _: b"")
+        end = begin + 1 + len(text)
+        return record.run.is_certain(inside.message, begin, end, lambda end: record.text.join()[len(COMPLETED) : end])
 
     def _begin(self, record: LineRecord, line: Line) -> None:
         start = self._start(line)
@@ -308,7 +271,11 @@ class LineSplitter:
         if not record.is_text_request:
             return True
         last_line = text[text.rfind(b"\n") + 1 :]
-        return any(part in last_line for part in _MAY_END) and reads(read_tail, message)
+        if any(part in last_line for part in _MAY_END):
+            with suppress(MalformedRecord):
+                read_tail(message)
+                return True
+        return False
 
     def _ready(self, is_end: bool = False) -> Iterator[RawRecord]:
         if len(self._queue) > _MAX_HELD and not is_end:
@@ -322,11 +289,7 @@ class LineSplitter:
             return
         ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
         for record, end in zip(self._queue[:count], ends, strict=False):
-            inner = self._inner_start(record, end) if self._searches else 0
-            if inner:
-                yield from self._halves(record.begin, record.data.join(), inner)
-            else:
-                yield self._raw(record, end, True)
+            yield self._raw(record, end, True)
         del self._queue[:count]
 
     def _safe(self) -> int:
@@ -340,54 +303,6 @@ class LineSplitter:
             if reach <= following:
                 safe = number
         return safe
-
-    def _inner_start(self, record: LineRecord, end: int) -> int:
-        """Return the position of a whole request inside a finished record, after a torn one; 0 if there is none."""
-        own = record.start is not None and record.start.message.startswith(COMPLETED)
-        if find_words(record.text.join(), len(COMPLETED) if own else 0) < 0:
-            return 0
-        data = record.data.join()
-        if len(data) < end - record.begin:  # its middle was dropped
-            return 0
-        return inner_start(data, own, self._message_of, self._only_record)
-
-    def _only_record(self, data: bytes) -> bytes | None:
-        """Return the record in some bytes of the file; None if they are not one whole record."""
-        records = list(all_records(self._splitter(0, MOST_HALVES), [data]))
-        return records[0].text if len(records) == 1 and records[0].finished else None
-
-    def _message_of(self, data: bytes) -> bytes | None:
-        """Return the message of the line that some bytes of the file begin with; None if it begins no record."""
-        line: Line | None = None
-        parts = Kept()
-        for physical in data.split(b"\n"):
-            part = self._unwrap(physical)
-            if part is None:
-                break
-            if line is None or part.stream == line.stream:
-                line = line or part
-                parts.add(part.text)
-                if part.whole:
-                    break
-        start = None if line is None else self._exact_start(line._replace(text=parts.join()))
-        return None if start is None else start.message
-
-    def _splitter(self, offset: int, depth: int) -> "LineSplitter":
-        return LineSplitter(offset, self._layout, self._keeps_traces, depth)
-
-    def _halves(self, begin: int, data: bytes, inner: int) -> Iterator[RawRecord]:
-        """Split a torn record at `inner`, where a request begins inside it, and yield the records of both parts."""
-        splitter = self._splitter(begin, self._depth + 1)
-        *before, half = all_records(splitter, [data[:inner]])
-        yield from before
-        # The half is a line without an end, which the splitter has not searched.
-        further = inner_start(half.data, True, self._message_of, self._only_record) if splitter._searches else 0
-        if further:
-            yield from splitter._halves(half.offset, half.data, further)
-        else:
-            text = half.text or half.data
-            yield half._replace(finished=True, text=text, torn=half.torn or not is_whole(text))
-        yield from all_records(self._splitter(begin + inner, MOST_HALVES), [data[inner:]])
 
     def _raw(self, record: LineRecord, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)

@@ -25,8 +25,6 @@ _TIME = re.compile(TIME)
 _CRI = re.compile(
     rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?::[\w:]{0,64})?(?: |\Z)"
 )
-LONGEST_HEAD = 1 << 10
-"""Bytes; longer than the heads of the wrapper and of the pattern in it."""
 _PRIORITY = rb"(?:<(\d{1,3})>)"
 _STRUCTURED = rb'(?:-|(?:\[[^\s\]="]{1,32}(?: [^\s\]="]{1,32}="(?:[^"\\\]]|\\.){0,1024}"){0,32}\]){1,16})'
 _RFC_5424 = re.compile(
@@ -38,7 +36,7 @@ _RFC_5424 = re.compile(
 _RFC_3164 = re.compile(
     _PRIORITY
     + rb"?(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?([A-Z][a-z]{2}) ([ \d]\d)(?: (\d{4}))? (\d\d:\d\d:\d\d(?:\.\d{1,9})?)|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:?\d\d)))"
-    rb" \S{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
+    rb" [^\s\"{}]{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
 )
 _LINE_FEED_OF_RSYSLOG = b"#012"
 _SEVERITIES = (b"FATAL", b"FATAL", b"FATAL", b"ERROR", b"WARN", b"INFO", b"INFO", b"DEBUG")
@@ -95,12 +93,6 @@ def cri(line: bytes) -> Line | None:
     if head is None:
         return None
     return Line(line[head.end() :], head[2], head[3] == b"F", head[1])
-
-
-def cri_part_before(line: bytes, at: int) -> int:
-    """Return where the last head before a position begins, if it says that another part follows; else 0."""
-    heads = list(_CRI.finditer(line, max(0, at - LONGEST_HEAD), at))
-    return heads[-1].start() if heads and heads[-1][3] == b"P" else 0
 
 
 def docker(line: bytes) -> Line | None:

@@ -64,7 +64,7 @@ def test_it_does_not_take_a_logger_inside_a_client_id_for_the_records_end() -> N
     assert [record.data for record in records(b"".join(genuine))] == genuine
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x00", STACK_TRACE])
+@pytest.mark.parametrize("damage", [b"", b"\x00", b"{"])
 def test_it_lets_json_records_give_way_to_any_prefix(damage: bytes) -> None:
     for fraction in (b",000", b",000000", b""):
         first = (
@@ -178,16 +178,16 @@ def test_it_finds_the_records_after_an_oversized_one_of_any_size(monkeypatch: py
         assert [record.data for record in found[1:]] == [last] * 3
 
 
-@pytest.mark.parametrize("torn", [100, 1024, 1025, 1100])
-def test_the_middle_that_is_let_go_belongs_to_one_of_two_records(monkeypatch: pytest.MonkeyPatch, torn: int) -> None:
+@pytest.mark.parametrize("torn", [1024, 1025, 1100])
+def test_the_middle_that_is_let_go_belongs_to_a_line_of_two_records(monkeypatch: pytest.MonkeyPatch, torn: int) -> None:
     for name, value in (("MAX_RECORD", 1024), ("KEPT_HEAD", 256), ("KEPT_TAIL", 128)):
         monkeypatch.setattr(framing, name, value)
     long, short = json_record(client_id="x" * 1200), json_record()
-    pieces = [long[:torn], long if torn == 100 else short, short]
+    pieces = [long[:torn] + short, short]
     stream = b"".join(pieces)
     found = list(split_records(stream[at : at + 64] for at in range(0, len(stream), 64)))
     assert [record.length for record in found] == [len(piece) for piece in pieces]
-    assert [len(record.data) < record.length for record in found] == [torn != 100, torn == 100, False]
+    assert [len(record.data) < record.length for record in found] == [True, False]
 
 
 @pytest.mark.parametrize("step", [1, 50, 1000])

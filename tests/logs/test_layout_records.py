@@ -8,11 +8,10 @@ from kafka_clientinfo.logs import RejectedRecord
 from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.starts import (
     REQUEST_LOGGER,
-    exact_start,
     json_start,
-    logger_first_start,
     split_logger,
     stamped_start,
+    start_of,
 )
 from kafka_clientinfo.logs.wrappers import Line
 from tests.builders import json_record
@@ -46,18 +45,18 @@ def test_it_splits_the_logger_from_the_end(text: bytes, message: bytes, logger: 
 TIME = LOGGED.encode()
 
 
+def logger_first(text: bytes) -> bytes | None:
+    start = stamped_start(Line(text))
+    return None if start is None else start.logger
+
+
 @pytest.mark.parametrize("blanks", range(6))
 @pytest.mark.parametrize("length", [0, 1, 299, 300, 301])
 def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blanks: int) -> None:
     thread = b"[" + b"t" * length + b"]" + b" " * blanks
     is_one = 1 <= length <= 300 and 1 <= blanks <= 4
     assert (stamped_start(Line(TIME + b" " + thread + b"INFO x")) is not None) == is_one
-    assert (logger_first_start(Line(TIME + b" INFO " + thread + b"a.B - x")) is not None) == is_one
-    for words in (b"Completed request:x", b"Processor 1 x", b"Sending x", b"Not sending x", b"x", b"Processor x"):
-        start = stamped_start(Line(TIME + b" INFO " + thread + words))
-        is_dropped = is_one and words not in (b"x", b"Processor x")
-        assert start is not None
-        assert start.message == (b"" if is_dropped else thread) + words
+    assert (logger_first(TIME + b" INFO " + thread + b"a.B - x") is not None) == is_one
 
 
 @pytest.mark.parametrize(
@@ -65,19 +64,8 @@ def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blan
     [(b"t-0", True, True), (b"a[1] b", False, True), (b"a] b", False, True), (b"a\rb", False, False)],
 )
 def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: bool, is_after: bool) -> None:
-    first = stamped_start(Line(TIME + b" [" + thread + b"] INFO x"))
-    after = stamped_start(Line(TIME + b" INFO [" + thread + b"] Sending x"))
-    logger = logger_first_start(Line(TIME + b" INFO [" + thread + b"] a.B - x"))
-    assert ((first is not None), (logger is not None)) == (is_first, is_after)
-    assert after is not None
-    assert (after.message == b"Sending x") == is_after
-
-
-def test_a_thread_ends_at_its_first_bracket_before_a_requests_words() -> None:
-    for words in (b"Completed request:[u] Sending x", b"Sending [u] Not sending x"):
-        start = stamped_start(Line(TIME + b" INFO [t] " + words))
-        assert start is not None
-        assert start.message == words
+    assert (stamped_start(Line(TIME + b" [" + thread + b"] INFO x")) is not None) == is_first
+    assert (logger_first(TIME + b" INFO [" + thread + b"] a.B - x") is not None) == is_after
 
 
 @pytest.mark.parametrize("blanks", range(6))
@@ -110,19 +98,16 @@ def test_a_stamp_has_blanks_before_and_after_its_level(brackets: bytes, blanks: 
     ],
 )
 def test_it_knows_a_logger_that_comes_first(head: bytes, logger: bytes | None) -> None:
-    start = logger_first_start(Line(TIME + b" INFO " + head + b"x"))
-    assert (None if start is None else (start.logger, start.message)) == (None if logger is None else (logger, b"x"))
+    start = stamped_start(Line(TIME + b" INFO " + head + b"x"))
+    assert start is not None
+    assert (start.logger, start.message) == ((None, head + b"x") if logger is None else (logger, b"x"))
 
 
-@pytest.mark.parametrize(
-    ("thread", "is_time"),
-    [(b"2026-11-21 12:00:01,5", True), (b"2026-11-21T12:00:01", True), (b"a 2026-11-21 12: b", True),
-     (b"2026-11-21-12:00", False), (b"2026-11-21 12.00", False), (b"a:b", False)],
-)  # fmt: skip
-def test_a_thread_that_holds_another_lines_time_is_none(thread: bytes, is_time: bool) -> None:
-    assert (stamped_start(Line(TIME + b" [" + thread + b"] INFO x")) is None) == is_time
-    assert (stamped_start(Line(TIME + b" INFO [" + thread + b"] Sending x")) is None) == is_time
-    assert (logger_first_start(Line(TIME + b" INFO [" + thread + b"] a.B - x")) is None) == is_time
+@pytest.mark.parametrize("torn", [b"2026-11-20 11:00:00,000 [thr ", b"2026-11-20 11:00:00,000 DEB", b"[2026-11-20 11:"])
+def test_the_time_of_a_request_is_the_last_one_before_it(torn: bytes) -> None:
+    start = start_of(Line(torn + TIME + b" DEBUG [t] Completed request:x"))
+    assert start is not None
+    assert (start.stamp, start.message) == (b"[" + TIME + b"] DEBUG ", b"Completed request:x")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +141,7 @@ def test_a_logger_after_a_requests_times_is_its_logger() -> None:
 @pytest.mark.parametrize(("deprecated", "level"), [("true", b"INFO"), ("false", b"DEBUG"), ("null", b"DEBUG")])
 def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: bytes) -> None:
     text = f'Completed request:{{"requestHeader":{{"requestApiVersionDeprecated":{deprecated}}}}}'.encode()
-    assert exact_start(Line(text, b"", True, TIME)) == (
+    assert start_of(Line(text, b"", True, TIME)) == (
         b"[%b] %b " % (TIME, level), text, REQUEST_LOGGER, True, False,
     )  # fmt: skip
 
@@ -176,10 +161,10 @@ def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
 @pytest.mark.parametrize(("level", "stated"), [(b"WARN", b"WARN"), (None, b"DEBUG")])
 def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: bytes | None, stated: bytes) -> None:
     time = b"2026-11-21T12:00:00Z"
-    start = exact_start(Line(text, b"", True, time, level))
+    start = start_of(Line(text, b"", True, time, level))
     assert start == (b"[%b] %b " % (time, stated), text, None, False, False)
-    assert exact_start(Line(text)) is None
-    assert exact_start(Line(b"x" + text, b"", True, time, level)) is None
+    assert start_of(Line(text)) is None
+    assert start_of(Line(b"x" + text, b"", True, time, level)) is None
 
 
 @pytest.mark.parametrize(
@@ -228,7 +213,7 @@ TRACE = "java.io.EOFException\n\tat x.y(Z.java:1)"
         (True, f"{LOGGED} ERROR [t] a.B - {CLOSED}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n"),
         (True, f"{LOGGED} ERROR a.B - {CLOSED}\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
         (True, f"{LOGGED} INFO [t] a.B - x", f"[{LOGGED}] INFO x (a.B)\n"),
-        (True, f"{LOGGED} DEBUG [t] a.B - Completed request:x", f"[{LOGGED}] DEBUG Completed request:x (a.B)\n"),
+        (False, f"{LOGGED} DEBUG [t] a.B - Completed request:x", f"[{LOGGED}] DEBUG Completed request:x (kafka.request.logger)\n"),
         (True, "x", "x"),
     ],
 )  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 from kafka_clientinfo.logs.framing import (
     is_finished,
 )
-from kafka_clientinfo.logs.record_marks import HANDLING, PREFIX, before_filler, find_words, prefix_of, strip_logger
+from kafka_clientinfo.logs.record_marks import HANDLING, PREFIX, prefix_of, strip_logger
 from tests.builders import request_header_struct_record
 from tests.logs.excerpts import records
 
@@ -74,23 +74,6 @@ def test_a_prefix_may_follow_filler(before: bytes, has_prefix: bool) -> None:
         assert prefix is None or prefix.span() == (start + len(before), start + len(before) + len(START))
 
 
-@pytest.mark.parametrize(
-    ("data", "start", "filler"),
-    [
-        (b"ab", 2, 2),
-        (b"ab\0\0", 4, 2),
-        (b"ab\0\0", 3, 2),
-        (b"a\xef\xbb\xbf", 4, 1),
-        (b"a\xef\xbb\xbf\0c", 5, 1),
-        (b"\0\xef\xbb\xbf", 4, 1),
-        (b"\0a", 2, 2),
-        (b"\0\0", 2, 0),
-    ],
-)
-def test_it_finds_the_filler_before_a_record(data: bytes, start: int, filler: int) -> None:
-    assert before_filler(data, start) == filler
-
-
 @pytest.mark.parametrize("zeros", [b"\0", b"\0\0\n", b"\r\n\0", b"\0\r\n\0\n", b"\0\r\0"])
 def test_a_logger_may_stand_before_zeros(zeros: bytes) -> None:
     assert strip_logger(b"x (a)" + zeros) == b"x"
@@ -119,23 +102,6 @@ def test_a_logger_may_stand_before_zeros(zeros: bytes) -> None:
 )
 def test_it_knows_the_traces_of_handled_requests(message: str, is_trace: bool) -> None:
     assert (HANDLING.match(message.encode()) is not None) == is_trace
-
-
-@pytest.mark.parametrize(
-    ("data", "start", "words"),
-    [
-        (b"Completed request:", 0, 0),
-        (b"Completed request:", 1, -1),
-        (b"aCompleted request:", 0, 1),
-        (b"a b Completed request: Completed request:", 1, 4),
-        (b"a b Completed request: Completed request:", 5, 23),
-        (b"CompletedXrequest:", 0, -1),
-        (b"Completed request", 0, -1),
-        (b"", 0, -1),
-    ],
-)
-def test_it_finds_a_requests_words(data: bytes, start: int, words: int) -> None:
-    assert find_words(data, start) == words
 
 
 @pytest.mark.parametrize(("length", "is_logger"), [(1, True), (255, True), (256, True), (257, False)])

@@ -285,7 +285,7 @@ def test_a_header_that_has_ended_stays_so() -> None:
     lines = [f"{STARTED}{RECEIVED}", "b, correlationId=1) -- {x", "y", f"z}}{LOGGER}", "text"]
     records = found("".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout("cri"))
     assert [record.text for record in records] == [
-        f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{LOGGER}\n".replace(",000]", ".000]").encode(),
+        f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{LOGGER}\n".encode(),
         b"text",
     ]
 

@@ -5,7 +5,7 @@ No client can make lines in JSON look like them, as a text of a client is short 
 
 import pytest
 
-from kafka_clientinfo.logs import RequestEvent, json_run, split_records
+from kafka_clientinfo.logs import RejectedRecord, RequestEvent, split_records, torn
 from kafka_clientinfo.logs.framing import RawRecord
 from tests.amounts import one_in, places
 from tests.builders import (
@@ -15,7 +15,9 @@ from tests.builders import (
     name_text_record,
     request_header_struct_record,
 )
-from tests.logs.test_tearing import BANNER, SERVER, alone, read
+from tests.logs.laid_out import events
+from tests.logs.test_torn import BANNER, SERVER, alone, read
+from tests.wrapping import wrap
 
 SMALL = 2000
 LINE = json_record(client_id="upgraded")
@@ -26,7 +28,11 @@ METADATA = "{brokers=[{node_id=1,host=h,rack=}],topics=[{name=a,partition_metada
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_run, "LONGEST_TEXT", SMALL)
+    monkeypatch.setattr(torn, "LONGEST_TEXT", SMALL)
+
+
+NEEDED = SMALL // len(LINE) + 1
+"""Requests in JSON that are together longer than `SMALL`."""
 
 
 def run(number: int) -> bytes:
@@ -50,23 +56,25 @@ def test_requests_in_json_after_a_torn_one_in_text_are_read(small: None, generat
             continue  # here a list of a client's strings may begin
         log = before + half[:at] + between + run(9)
         found = read(log)
-        assert [event.correlation_id for _, event in found.requests] == [1, *range(9)], half[:at]
-        assert found.requests[1][0] == len(log) - len(run(9))
-        assert found.rejected == half[:at] + between
+        is_apart = between.endswith(b"\n")
+        first = NEEDED if is_apart else NEEDED + 1  # the one on the torn line is not of the run
+        first = first if is_apart or not half[:at].endswith(b"Completed request:") else 0
+        assert [event.correlation_id for _, event in found.requests] == [1, *range(first, 9)], half[:at]
+        assert found.rejected == half[:at] + between + run(first)
         assert {event.forged_lines for _, event in found.requests} == {0}
 
 
 @pytest.mark.parametrize("body", [FETCH, METADATA, "{}", "{coordinator={node_id=1,host=h},_tagged_fields={}}"])
 def test_a_torn_body_of_numbers_and_structs(small: None, body: str) -> None:
     half = request_header_struct_record(request=body).partition(b",response")[0]
-    assert len(read(half + run(9)).requests) == 9
-    assert len(read(half + b"\n" + run(9)).requests) == 9
+    assert len(read(half + run(9)).requests) == 8 - NEEDED
+    assert len(read(half + b"\n" + run(9)).requests) == 9 - NEEDED
 
 
 def test_a_client_id_of_the_greatest_length_is_text_of_its_request() -> None:
     line = json_record(principal="User:admin").decode()
     forged = ("x\n" + line * 60 + "\n")[:32_767]
-    text = ("x\n" + line * 180)[: json_run.LONGEST_TEXT]  # more than a client can send without bytes that are no UTF-8
+    text = ("x\n" + line * 180)[: torn.LONGEST_TEXT]  # more than a client can send without bytes that are no UTF-8
     for client_id in (forged, text):
         for build in TEXT_RECORDS.values():
             genuine = build(client_id=client_id)
@@ -116,9 +124,10 @@ def test_lines_that_hold_words_of_a_struct_are_read_with_the_run(small: None) ->
     half = request_header_struct_record()[:100]
     odd = json_record(client_id="a,name=b")
     assert len(read(half + b"\n" + odd + run(2) + odd + run(2)).requests) == 0
-    assert len(read(half + b"\n" + odd + run(2) + odd + run(9)).requests) == 13
+    found = read(half + b"\n" + odd + run(2) + odd + run(9))
+    assert (len(found.requests), found.rejected) == (9 - NEEDED, half + b"\n" + odd + run(2) + odd + run(NEEDED))
     dn = json_record(principal="User:CN=a, OU=b,O=c")
-    assert len(read(half + dn * 9).requests) == 9
+    assert len(read(half + b"\n" + dn * 9).requests) == 9 - NEEDED
 
 
 def test_lines_of_other_loggers_interrupt_the_run(small: None) -> None:
@@ -126,7 +135,7 @@ def test_lines_of_other_loggers_interrupt_the_run(small: None) -> None:
     assert len(read(half + run(2) + SERVER + run(2)).requests) == 0
     for others in (SERVER, BANNER):
         found = read(half + b"\n" + run(2) + others + run(9))
-        assert (len(found.requests), found.rejected) == (9, half + b"\n" + run(2) + others)
+        assert (len(found.requests), found.rejected) == (9 - NEEDED, half + b"\n" + run(2) + others + run(NEEDED))
 
 
 @pytest.mark.parametrize("between", [b"", b"\n", BANNER, b"uid=0(root)\n"], ids=["", "line end", "banner", "a logger"])
@@ -135,15 +144,8 @@ def test_no_line_of_a_client_is_read_that_stands_in_the_torn_request(small: None
     half = request_header_struct_record(client_id="x\n" + forged * 2 + "\n")
     for at in places(100, half.find(b", correlationId"), 7):
         found = read(half[:at] + between + run(9))
-        assert [event.principal for _, event in found.requests] == ["User:ANONYMOUS"] * 9, half[:at]
-        assert found.rejected == half[:at] + between
-
-
-def test_no_run_is_looked_for_beyond_a_megabyte(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    half = request_header_struct_record()[:100]
-    monkeypatch.setattr(json_run, "SEARCHED", len(half + run(9)) - 1)
-    assert len(read(half + run(9)).requests) == 9  # a shorter run shows it, too
-    assert len(read(half + b"x" * 5000 + b"\n" + run(9)).requests) == 0
+        assert {event.principal for _, event in found.requests} == {"User:ANONYMOUS"}, half[:at]
+        assert 9 - NEEDED - 1 <= len(found.requests) <= 9
 
 
 def test_a_line_that_ends_a_request_in_text_ends_it(small: None) -> None:
@@ -178,7 +180,31 @@ def test_blocks_of_any_size_and_a_log_that_grows_give_the_same(small: None, name
         assert [r._replace(forged_prefixes=0) for r in grown] == [r._replace(forged_prefixes=0) for r in whole], size
 
 
+@pytest.mark.parametrize(
+    ("pattern", "wrapper"), [("thread_last", "none"), ("kafka", "cri"), ("logger_first", "docker")]
+)
+def test_in_other_layouts_they_are_read_from_the_first_that_no_client_wrote(
+    small: None, pattern: str, wrapper: str
+) -> None:
+    before, half = (
+        wrap(request_header_struct_record(), pattern, wrapper),
+        wrap(request_header_struct_record(client_id="torn"), pattern, wrapper),
+    )
+    lines = [wrap(json_record(client_id="upgraded", correlation_id=at), pattern, wrapper) for at in range(9)]
+    at = half.index(b"torn") + 9
+    data = before * 3 + half[:at] + b"\n" + b"".join(lines)
+    if wrapper == "docker":
+        data = before * 3 + half[:at] + half[half.index(b'\\n","stream"') :] + b"".join(lines)
+    got = events(data)
+    read_ones = [one.correlation_id for one in got if isinstance(one, RequestEvent)]
+    assert read_ones[:3] == [1] * 3
+    assert read_ones[3:] == list(range(12 - len(read_ones), 9))
+    assert len(read_ones) > 12 - NEEDED - 1
+    (rejected,) = (one for one in got if isinstance(one, RejectedRecord))
+    assert rejected.raw.count(b"upgraded") == 12 - len(read_ones)
+
+
 def test_the_last_request_is_read_as_it_would_be_alone(small: None) -> None:
-    found = read(request_header_struct_record()[:100] + LINE * 8)
+    found = read(request_header_struct_record()[:100] + b"\n" + LINE * 8)
     assert {event for _, event in found.requests} == {alone(LINE)}
     assert isinstance(found.requests[0][1], RequestEvent)
