@@ -31,6 +31,7 @@ from .heads import words_after
 from .record_marks import (
     COMPLETED,
     HANDLING,
+    JSON_START,
     OWN_WORDS,
     PREFIX,
     PREFIX_LENGTH,
@@ -231,7 +232,7 @@ class PlainSplitter:
         self._search_from = 0
         self._forged = 0
         self._last_prefix = 0  # counted from the record's start
-        self._run = JsonRun()
+        self._run: JsonRun | None = None
 
     def receive(self, block: bytes) -> None:
         self.buffer = self.buffer + block if self.buffer else block
@@ -309,6 +310,7 @@ class PlainSplitter:
             return False
         words = own.end() + len(COMPLETED)
         line = self.buffer[prefix.end() : at]
+        self._run = self._run or JsonRun()
         return self._run.is_certain(line, begin, at - start, lambda end: self.buffer[words : start + end])
 
     def _cut(self, data: bytes, finished: bool = True) -> RawRecord:
@@ -317,7 +319,9 @@ class PlainSplitter:
         record = RawRecord(self.offset, data, len(data) + self._truncated, finished, forged)
         self._begin_record()
         self.offset += record.length
-        if not (self._framing.has_requests and is_whole):
+        is_usual = data.startswith(_USUAL_JSON, TIME_LENGTH) and data.rfind(b"[", 0, TIME_LENGTH) == 0
+        is_usual = is_usual and data.rfind(JSON_START) < PREFIX_LENGTH
+        if is_usual or not (self._framing.has_requests and is_whole):
             return record
         if end := self._request_end(data, finished):
             rest = RawRecord(record.offset + end, data[end:], len(data) - end, finished)
@@ -329,7 +333,7 @@ class PlainSplitter:
 
     def _request_end(self, data: bytes, finished: bool) -> int:
         """Return where a record of the request logger ends, if another one follows in these bytes; else 0."""
-        if data.startswith(_USUAL_JSON, TIME_LENGTH) or JSON_LINE.match(data):
+        if JSON_LINE.match(data):
             return inner_request(data) if finished else 0
         prefix = prefix_of(data)
         if prefix is None or not OWN_WORDS.match(data, prefix.end()):

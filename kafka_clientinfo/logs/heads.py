@@ -32,6 +32,7 @@ _COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}m")
 COLOURS_AT_END = re.compile(rb"(?:\x1b\[[\d;]{0,16}m)+\Z")
 _LEVEL = re.compile(rb"(?<![A-Za-z0-9_.-])(TRACE|DEBUG|INFO)(?![A-Za-z0-9_.-])", re.IGNORECASE)
 _TAIL = re.compile(rb"\s*(?:(?:\([^()]{1,300}\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?)\s*){0,4}")
+_USUAL_TAILS = (b"", b" (kafka.request.logger)")
 _REQUEST = re.compile(rb'Completed request:(?:\{"|RequestHeader\(|\{api_key=|Name:)')
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
 _ZONE = rb"(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
@@ -61,12 +62,14 @@ def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | Non
     if words is None:
         return None
     head = text[: words.start()]
-    head = _COLOUR.sub(b"", head[head.rfind(b"\0") + 1 :])  # before zeros stands the torn end of a line
+    head = head[head.rfind(b"\0") + 1 :]  # before zeros stands the torn end of a line
+    if b"\x1b" in head:
+        head = _COLOUR.sub(b"", head)
     if b'="' in head:
         head = _LABELS.sub(b"", head)
     if _NOT_OURS.search(head) or head[-1:].isalnum():
         return None
-    time = time_in(head)
+    time = time_in(head) if head else None
     if time is None and not has_time:
         return None
     levels = _LEVEL.findall(head)
@@ -81,7 +84,7 @@ def words_after(data: bytes, prefix: re.Match[bytes]) -> int:
 
 def may_follow(text: bytes) -> bool:
     """Return whether a pattern may write this after a message: words in brackets or after a pipe, and no other logger."""
-    return _TAIL.fullmatch(text) is not None and _NOT_OURS.search(text.strip()) is None
+    return text in _USUAL_TAILS or (_TAIL.fullmatch(text) is not None and _NOT_OURS.search(text.strip()) is None)
 
 
 def has_undated_head(text: bytes) -> bool:

@@ -188,17 +188,21 @@ class LineRecord:
         """Whether this is a completed request before 2.8, which can have several lines."""
         return self.start is not None and self.start.message.startswith(_TEXT_WORDS)
 
-    def normal(self, logger_ends: bool) -> bytes:
-        """Return the record in Kafka's own layout, or only its text if it has no start; a missing logger stays so."""
-        text = self.text.join().rstrip(b"\r\n")
-        if self.start is None:
-            return text
-        if self.start.logger and is_failure(text):
-            line, newline, trace = text.partition(b"\n")
-            return self.start.stamp + line + b" (" + self.start.logger + b")" + newline + trace + b"\n"
-        message, logger = (text, self.start.logger) if self.start.logger else split_logger(text)
-        logger = logger or (None if logger_ends else REQUEST_LOGGER)
-        return self.start.stamp + message + (b"" if logger is None else b" (" + logger + b")") + b"\n"
+
+def in_kafkas_pattern(start: Start | None, text: bytes, logger_ends: bool) -> bytes:
+    """Return a record's text in Kafka's own pattern, or as it is if it has no start; a missing logger stays so."""
+    text = text.rstrip(b"\r\n")
+    if start is None:
+        return text
+    logger = start.logger
+    if logger and is_failure(text):
+        line, newline, trace = text.partition(b"\n")
+        return start.stamp + line + b" (" + logger + b")" + newline + trace + b"\n"
+    if not logger:
+        text, logger = split_logger(text)
+    if not logger and logger_ends:
+        return start.stamp + text + b"\n"
+    return start.stamp + text + b" (" + (logger or REQUEST_LOGGER) + b")\n"
 
 
 def is_failure(message: bytes) -> bool:

@@ -20,7 +20,7 @@ from json import JSONDecoder
 from typing import NamedTuple
 
 from .heads import COLOURS_AT_END, LONGEST, head_of, may_follow, time_in
-from .record_marks import COMPLETED, LEVEL, OWN_WORDS, TIME
+from .record_marks import COMPLETED, LEVEL, OWN_WORDS, PREFIX, TIME
 from .wrappers import Line, event
 
 STAMP = re.compile(rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)")
@@ -82,14 +82,18 @@ def message_start(line: Line) -> Start | None:
     The head's time counts, else the line's. Without a level, a request of a deprecated version counts as INFO, and all
     others as DEBUG, as brokers log them.
     """
-    head = head_of(line.text, line.time is not None)
-    if head is None:
-        return None
-    words, time, level = head
-    deprecated = b'"requestApiVersionDeprecated":true' in line.text
-    level = level or line.level or (b"INFO" if deprecated else b"DEBUG")
-    message = COLOURS_AT_END.sub(b"", line.text[words:], 1)
-    own = stamp(time or line.time or b"", level)
+    text = line.text
+    prefix = PREFIX.match(text)
+    if prefix is not None and OWN_WORDS.match(text, prefix.end()):  # the same as below, but faster
+        words, own = prefix.end(), prefix[0]
+    else:
+        head = head_of(text, line.time is not None)
+        if head is None:
+            return None
+        words, time, level = head
+        level = level or line.level or (b"INFO" if b'"requestApiVersionDeprecated":true' in text else b"DEBUG")
+        own = stamp(time or line.time or b"", level)
+    message = COLOURS_AT_END.sub(b"", text[words:], 1) if text.endswith(b"m") else text[words:]
     if message.startswith(_JSON_REQUEST):
         end = message.rfind(b"}") + 1
         is_cut = end == 0 or not may_follow(message[end:])

@@ -37,7 +37,7 @@ from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, MAX_RECORD, RawRecord
 from .generations.text import read_tail
 from .layouts import Layout, unwrapper
-from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, is_failure
+from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, in_kafkas_pattern, is_failure
 from .record_marks import COMPLETED, OWN_WORDS
 from .request_event import MalformedRecord
 from .starts import Start, split_logger, start_of
@@ -145,6 +145,11 @@ class LineSplitter:
 
     def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
         """Take a line or a part of one. A partial line waits in the queue as a record until its last part comes."""
+        if not self._queue and line.whole and (start := self._start(line)) is not None and start.whole:
+            text = in_kafkas_pattern(start, start.message, self._layout.logger_ends)
+            raw = RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped)
+            self._records.append(raw)
+            return
         begun = self._parts.get(line.stream)
         record, first = begun or (self._new(begin, line.stream), line)
         self._own(data, length)
@@ -210,8 +215,7 @@ class LineSplitter:
         if owner is not None:
             self._take_later(owner, record)
         elif start is None or start.whole:
-            inside = () if start is None else start.message.split(b"\n")[1:]
-            record.forged = sum(1 for text in inside if start_of(Line(text)) is not None)
+            record.forged = 0 if start is None else _inner_starts(start)
             record.done = True
         else:
             self._open[record.stream] = record
@@ -305,7 +309,14 @@ class LineSplitter:
         return safe
 
     def _raw(self, record: LineRecord, end: int, finished: bool) -> RawRecord:
-        text = record.normal(self._layout.logger_ends)
+        text = in_kafkas_pattern(record.start, record.text.join(), self._layout.logger_ends)
         escaped = record.start is not None and record.start.escaped
         data, length = record.data.join(), end - record.begin
         return RawRecord(record.begin, data, length, finished, record.forged, text, record.torn, escaped)
+
+
+def _inner_starts(start: Start) -> int:
+    """Return the number of starts of records in a message, after its first line."""
+    if b"\n" not in start.message:
+        return 0
+    return sum(1 for text in start.message.split(b"\n")[1:] if start_of(Line(text)) is not None)

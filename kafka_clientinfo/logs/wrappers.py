@@ -58,7 +58,8 @@ _OF_REQUEST = (
 """The fields of a request in JSON (2.8+), in their order."""
 _MESSAGES = ("message", "full_message", "short_message", "log", "msg")
 _TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime")
-_LOGGERS = ("logger_name", "loggerName", "logger", "_logger")
+_LOGGERS = ("log.logger", "logger_name", "loggerName", "logger", "_logger")
+_NO_LOGGER = re.compile(rb"[^\w.$]")
 _LONGEST_TIME = 40
 _MILLIS_FROM = 10**11
 """A numeric time above this is in milliseconds, any other in seconds."""
@@ -184,10 +185,11 @@ def event(line: bytes) -> Line | None:
     message, parent = found
     fields = fields | parent
     inner = fields.get("log")
-    nested: dict[str, Any] = inner if isinstance(inner, dict) else {}
-    levels = (fields.get("log.level"), nested.get("level"), fields.get("level"), fields.get("severity"))
-    loggers = (fields.get("log.logger"), nested.get("logger"), *(fields.get(name) for name in _LOGGERS))
-    return Line(_bytes(message), time=_event_time(fields), level=_level(levels), logger=_logger(loggers))
+    if isinstance(inner, dict):
+        fields = {"log.level": inner.get("level"), "log.logger": inner.get("logger")} | fields
+    logger = next((value for name in _LOGGERS if isinstance(value := fields.get(name), str) and value), None)
+    named = None if logger is None else _NO_LOGGER.sub(b"_", logger[:255].encode("ascii", "replace"))
+    return Line(_bytes(message), time=_event_time(fields), level=_level(fields), logger=named)
 
 
 def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
@@ -211,18 +213,14 @@ def _bytes(text: str) -> bytes:
     return encodable(text).encode()
 
 
-def _level(values: tuple[object, ...]) -> bytes | None:
-    for value in values:
+def _level(fields: dict[str, Any]) -> bytes | None:
+    for name in ("log.level", "level", "severity"):
+        value = fields.get(name)
         if isinstance(value, str) and value.upper() in _LEVELS:
             return _LEVELS[value.upper()]
         if type(value) is int and value in range(8):
             return _SEVERITIES[value]
     return None
-
-
-def _logger(values: tuple[object, ...]) -> bytes | None:
-    logger = next((value for value in values if isinstance(value, str) and value), None)
-    return None if logger is None else re.sub(rb"[^\w.$]", b"_", logger[:255].encode("ascii", "replace"))
 
 
 def _event_time(fields: dict[str, Any]) -> bytes | None:

@@ -169,7 +169,7 @@ def test_it_knows_the_heads_of_syslog(line: bytes, is_one: bool) -> None:
 @pytest.mark.parametrize(
     ("loggers", "expected"),
     [
-        ({"log.logger": "", "log": {"logger": "a"}, "logger": "b"}, b"a"),
+        ({"log": {"logger": "a"}, "logger": "b"}, b"a"),
         ({"log.logger": 5, "logger_name": "b"}, b"b"),
         ({"logger": ""}, None),
         ({"logger": ["a"]}, None),
