@@ -101,6 +101,13 @@ class Parser:
 
     def parse(self, record: RawRecord) -> Event:
         """Return the event of a record; `is_duplicate` is False, as other records decide it."""
+        event = self._read(record)
+        is_wrapped = isinstance(event, IgnoredRecord) and record.text is not None
+        if is_wrapped and record.data.count(COMPLETED) > record.kafka_text.count(COMPLETED):
+            return _rejected(record, "no_record_start", "its bytes hold a request that is no part of its text")
+        return event
+
+    def _read(self, record: RawRecord) -> Event:
         data = record.kafka_text
         prefix = PREFIX.match(data) or prefix_of(data)
         if prefix is None:

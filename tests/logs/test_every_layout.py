@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord
 from kafka_clientinfo.logs.layouts import Kind, detect
 from kafka_clientinfo.logs.splitters import layout_records
+from kafka_clientinfo.logs.torn import holds_request
 from tests.amounts import examples, one_in, places
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
@@ -143,6 +144,28 @@ def test_it_resumes_where_any_part_of_the_file_ended(kind: tuple[tuple[str, str]
     end = done[-1].offset + done[-1].length if done else 0
     after = found(data, layout, end)
     assert [(r.offset, r.length, r.text) for r in done + after] == [(r.offset, r.length, r.text) for r in whole]
+
+
+@settings(max_examples=examples(400))
+@given(LAYOUT_LAWS, st.sampled_from([300, 16 << 10]), st.lists(st.integers(0, 1 << 20), min_size=2, max_size=6))
+def test_no_request_is_only_counted_wherever_bytes_are_missing(
+    kind: tuple[tuple[str, str], str], part: int, cuts: list[int]
+) -> None:
+    """Every record is a request, rejected or ignored, and what is ignored holds no request."""
+    data = laid_out(*kind, part)
+    layout = detect(data, LATEST)
+    places = sorted(cut % (len(data) + 1) for cut in cuts)
+    kept = b"".join(data[begin:end] for begin, end in zip([0, *places[1::2]], [*places[::2], len(data)], strict=False))
+    parser = Parser()
+    at = 0
+    for record in found(kept, layout):
+        assert record.offset == at
+        at += record.length
+        if isinstance(parser.read(record), IgnoredRecord):
+            assert not holds_request(record.kafka_text)
+            words = b"Completed request:"
+            assert record.data.count(words) <= record.kafka_text.count(words)
+    assert at == len(kept)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids="-".join)
