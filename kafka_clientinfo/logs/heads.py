@@ -38,7 +38,7 @@ _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
 _ZONE = rb"(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
 _CLOCK = rb"(\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?"
 _MONTH = rb"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
-MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 _ISO = re.compile(rb"(?<!\d)" + TIME + rb"(?!\d|-\d)")
 _SLASHES = re.compile(rb"(?<!\d)(\d{4})[/.](\d\d)[/.](\d\d)[ T]" + _CLOCK + _ZONE)
 _BASIC = re.compile(rb"(?<!\d)(\d{4})(\d\d)(\d\d)[ T]?(\d\d):?(\d\d):?(\d\d)[,.]?(\d{3,9})?" + _ZONE + rb"(?!\d)")
@@ -93,10 +93,11 @@ def has_undated_head(text: bytes) -> bool:
     return found is not None and found[1] is None and _REQUEST.match(text, found[0]) is not None
 
 
-def time_in(head: bytes) -> bytes | None:
+def time_in(head: bytes, latest: datetime | None = None) -> bytes | None:
     """Return the last time that a head states, in the notation of `record_marks.TIME`; None if it states none.
 
-    The last one is the message's own; one before it is that of a wrapper or a tool.
+    The last one is the message's own; one before it is that of a wrapper or a tool. A time without a year is at most a day
+    after `latest` (None: now).
     """
     if found := _last(_ISO, head):
         return found[0]
@@ -104,14 +105,14 @@ def time_in(head: bytes) -> bytes | None:
         return _joined(*found.groups())
     if found := _last(_DAY_FIRST, head):
         day, month, year, clock, fraction, zone = found.groups()
-        return _joined(year, b"%02d" % MONTHS[month], b"%02d" % int(day), clock, fraction, zone)
+        return _joined(year, b"%02d" % _MONTHS[month], b"%02d" % int(day), clock, fraction, zone)
     if (found := _last(_BASIC, head)) and b"1970" <= found[1] < b"2200":
         year, month, day, hour, minute, second, fraction, zone = found.groups()
         return _joined(year, month, day, b":".join((hour, minute, second)), fraction, zone)
     if found := _last(_MONTH_FIRST, head):
         name, day, year, clock, fraction, zone = found.groups()
-        month, day = b"%02d" % MONTHS[name], b"%02d" % int(day)
-        year = year or latest_year(month + b"-" + day + b" " + clock, datetime.now(UTC))
+        month, day = b"%02d" % _MONTHS[name], b"%02d" % int(day)
+        year = year or _latest_year(month + b"-" + day + b" " + clock, latest or datetime.now(UTC))
         return _joined(year, month, day, clock, fraction, zone)
     if found := _last(_EPOCH, head):
         fraction = found[2] or found[3] or b""
@@ -119,7 +120,7 @@ def time_in(head: bytes) -> bytes | None:
     return None
 
 
-def latest_year(day_and_time: bytes, latest: datetime) -> bytes:
+def _latest_year(day_and_time: bytes, latest: datetime) -> bytes:
     """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it at most a day after `latest`.
 
     So a December before a January is in the previous year.

@@ -43,7 +43,6 @@ _EXPORT = b"__CURSOR=s="
 """The beginning of every entry of `journalctl -o export`."""
 _PART_OF_DOCKER = 16_000
 """Bytes; Docker cuts a line into parts of 16 KiB."""
-_FILLERS = (b"\0", b"\xef\xbb\xbf")
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 _CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
@@ -192,26 +191,16 @@ def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
     whole_lines: list[Line] = []
     parts: dict[bytes, list[Line]] = {}
     for line in map(unwrap, lines):
-        if line is None:
-            continue
-        if (
-            line.whole
-            and line.stream not in parts
-            and not line.text.startswith(_FILLERS)
-            and not line.text.endswith(b"\r")
-        ):
-            whole_lines.append(line)
-            continue
-        parts.setdefault(line.stream, []).append(line)
-        if line.whole:
-            whole_lines.append(_joined(parts.pop(line.stream)))
+        if line is not None:
+            parts.setdefault(line.stream, []).append(line)
+            if line.whole:
+                whole_lines.append(_joined(parts.pop(line.stream)))
     return whole_lines + [_joined(rest) for rest in parts.values()]
 
 
 def _joined(parts: list[Line]) -> Line:
     text = b"".join(part.text.removesuffix(b"\r") for part in parts)
-    filler = FILLER.match(text)
-    return parts[-1]._replace(text=text[filler.end() if filler else 0 :])
+    return parts[-1]._replace(text=FILLER.sub(b"", text, 1))
 
 
 def _is_kafkas(lines: list[Line]) -> bool:

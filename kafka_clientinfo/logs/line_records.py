@@ -121,6 +121,10 @@ class Kept:
         if len(self._bytes) > framing.MAX_RECORD:
             self._bytes = bytearray(shortened(bytes(self._bytes)))
 
+    def tail(self) -> bytes:
+        """Return the last bytes, `WINDOW` at most."""
+        return bytes(self._bytes[-WINDOW:])
+
     def join(self) -> bytes:
         """Return the bytes that are kept."""
         return bytes(self._bytes)
@@ -135,7 +139,6 @@ class LineRecord:
         data: the file's bytes from `begin` up to the next record.
         start: the start of the record; None if its first line has none.
         text: the record's lines, without what the layout puts before the message.
-        last: the end of `text`.
         forged: number of starts of records that are text of this record.
         header_is_open: whether its request header has not ended, as `header_end` shows.
         finished: whether it ends as a record does.
@@ -145,7 +148,7 @@ class LineRecord:
         run: the requests in JSON at its end, if it is a request in text.
     """
 
-    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "last", "run", "start",
+    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "run", "start",
                  "stream", "text", "torn", "unsettled")  # fmt: skip
 
     def __init__(self, begin: int, stream: bytes) -> None:
@@ -169,7 +172,6 @@ class LineRecord:
         message = text if start is None else start.message
         self.start = start
         self.text.add(message)
-        self.last = message[-WINDOW:]
         is_handled = HANDLING.match(message) is not None
         if is_handled:
             self.header_end = HANDLING_END
@@ -179,7 +181,6 @@ class LineRecord:
     def go_on(self, text: bytes, end: int) -> None:
         """Add a further line, which ends at `end` in the file."""
         self.text.add(b"\n" + text)
-        self.last = (self.last + b"\n" + text)[-WINDOW:]
         self.end = end
         self.header_is_open = self.header_is_open and self.header_end.search(text) is None
 

@@ -227,7 +227,7 @@ class LineSplitter:
         if self._is_traced(record):
             record.finished = FAILED_LOGIN.match(record.start.message) is not None
             return
-        record.finished = not record.header_is_open and self._is_end(record.last, record)
+        record.finished = not record.header_is_open and self._is_end(record.text.tail(), record)
         if record.is_text_request:
             return
         if record.finished or record.start.message.startswith(COMPLETED) or not self._stays_open(record):

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..printable import encodable
-from .heads import LONGEST, MONTHS, head_of, latest_year, of_epoch, time_in
+from .heads import LONGEST, head_of, of_epoch, time_in
 from .json_bodies import json_object
 from .record_marks import COMPLETED, OWN_WORDS, TIME
 
@@ -25,17 +25,18 @@ _TIME = re.compile(TIME)
 _CRI = re.compile(
     rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?::[\w:]{0,64})?(?: |\Z)"
 )
-_PRIORITY = rb"(?:<(\d{1,3})>)"
+_PRIORITY = rb"(?:<(?P<priority>\d{1,3})>)"
 _STRUCTURED = rb'(?:-|(?:\[[^\s\]="]{1,32}(?: [^\s\]="]{1,32}="(?:[^"\\\]]|\\.){0,1024}"){0,32}\]){1,16})'
 _RFC_5424 = re.compile(
     _PRIORITY
-    + rb"?1 (-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) \S{1,255} \S{1,48} \S{1,128} \S{1,32} "
+    + rb"?1 (?P<time>-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) \S{1,255} \S{1,48} \S{1,128} \S{1,32} "
     + _STRUCTURED
     + rb"(?: (?:\xef\xbb\xbf)?|\Z)"
 )
 _RFC_3164 = re.compile(
     _PRIORITY
-    + rb"?(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?([A-Z][a-z]{2}) ([ \d]\d)(?: (\d{4}))? (\d\d:\d\d:\d\d(?:\.\d{1,9})?)|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:?\d\d)))"
+    + rb"?(?P<time>(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?[A-Z][a-z]{2} [ \d]\d(?: \d{4})? \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:?\d\d))"
     rb" [^\s\"{}]{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
 )
 _LINE_FEED_OF_RSYSLOG = b"#012"
@@ -147,29 +148,17 @@ def syslog(latest: datetime, line: bytes) -> Line:
     has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December
     before a January is in the previous year; its zone is the log's.
     """
-    head = _RFC_5424.match(line)
-    if head is not None:
-        time = None if head[2] == b"-" else head[2]
-    else:
-        head = _RFC_3164.match(line)
-        if head is None:
-            return Line(line)
-        time = head[6] or _with_year(head[2], head[3], head[4], head[5], latest)
-    severity = None if head[1] is None else _SEVERITIES[int(head[1]) % 8]
-    return Line(line[head.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG), b"", True, time, severity)
+    head = _RFC_5424.match(line) or _RFC_3164.match(line)
+    if head is None:
+        return Line(line)
+    severity = None if head["priority"] is None else _SEVERITIES[int(head["priority"]) % 8]
+    text = line[head.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG)
+    return Line(text, b"", True, time_in(head["time"], latest), severity)
 
 
 def is_syslog(line: bytes) -> bool:
     """Return whether a line has a syslog head."""
     return _RFC_5424.match(line) is not None or _RFC_3164.match(line) is not None
-
-
-def _with_year(month_name: bytes, day: bytes, year: bytes | None, clock: bytes, latest: datetime) -> bytes | None:
-    month = MONTHS.get(month_name)
-    if month is None:
-        return None
-    day_and_time = b"%02d-%02d %b" % (month, int(day), clock)
-    return (year or latest_year(day_and_time, latest)) + b"-" + day_and_time
 
 
 def event(line: bytes) -> Line | None:
