@@ -30,6 +30,7 @@ from .broker_records import LOGIN, has_ended, has_whole_trace
 from .heads import words_after
 from .record_marks import (
     COMPLETED,
+    FILLER,
     HANDLING,
     JSON_START,
     OWN_WORDS,
@@ -50,6 +51,7 @@ KEPT_TAIL = 1 << 16
 _BRACKET = ord("[")
 _LINE = re.compile(rb"\n(?=\[|\x00|\xef\xbb\xbf)")
 """The end of a line that a prefix or filler may follow."""
+_LONGEST_END = len(b"\n\xef\xbb\xbf")
 _TAIL_WINDOW = 64 << 10
 """Bytes; longer than connection, times, principal and listener of a text record. It bounds searches for them."""
 CLOSING = b"Closing socket for "
@@ -57,7 +59,6 @@ CLOSING = b"Closing socket for "
 HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
 """The text after which a trace of `KafkaApis` names the connection."""
 FAILED_LOGIN = re.compile(LOGIN)
-_FILLERS = (b"\0", b"\xef\xbb\xbf")
 _USUAL_JSON = tuple(words + b'{"' for words in USUAL_WORDS)
 
 
@@ -120,8 +121,6 @@ def _holds_times(data: bytes, start: int, end: int) -> bool:
 
 def _starts_record(data: bytes, start: int, end: int) -> bool:
     """Return whether a prefix at `end` starts a record, if the record before it begins at `start`."""
-    if data.startswith(_USUAL_JSON, start + TIME_LENGTH):
-        return True  # the same as below, but faster than the pattern
     prefix = prefix_of(data, start)
     if prefix is None or prefix.end() > end:
         return True
@@ -283,11 +282,15 @@ class PlainSplitter:
                 line_end = _LINE.search(buffer, newline)
                 newline = line_end.start() if line_end else -1
             if newline < 0 or len(buffer) - newline < self._shortest_rest:
-                self._search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
+                self._search_from = newline if newline >= 0 else max(start, len(buffer) - _LONGEST_END)
                 return -1
             at = newline + 1
             is_prefix = PREFIX.match(buffer, at) is not None
-            if is_prefix or (has_requests and self._is_filler_or_torn(at)):
+            filler_end = at if is_prefix or not has_requests else FILLER.match(buffer, at).end()  # type: ignore[union-attr]
+            if filler_end > at and len(buffer) - filler_end < self._shortest_rest:
+                self._search_from = newline
+                return -1
+            if is_prefix or (has_requests and self._is_filled_or_torn(at, filler_end)):
                 if self._framing.starts_record(buffer, start, at):
                     return at
                 if has_requests and is_prefix and self._is_after_torn(at):
@@ -299,8 +302,9 @@ class PlainSplitter:
         buffer, start = self.buffer, self.start
         return buffer.startswith(_USUAL_JSON, start + TIME_LENGTH) or JSON_LINE.match(buffer, start) is not None
 
-    def _is_filler_or_torn(self, at: int) -> bool:
-        return self.buffer.startswith(_FILLERS, at) or TORN_PREFIX.match(self.buffer, at) is not None
+    def _is_filled_or_torn(self, at: int, filler_end: int) -> bool:
+        has_filler = filler_end > at and PREFIX.match(self.buffer, filler_end) is not None
+        return has_filler or TORN_PREFIX.match(self.buffer, at) is not None
 
     def _is_after_torn(self, at: int) -> bool:
         """Return whether requests in JSON before a prefix show that the current request in text is torn."""

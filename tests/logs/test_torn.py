@@ -294,7 +294,7 @@ TEXT = request_header_struct_record(client_id="second")
         (FIRST[:40], WHOLE, [True, True]),
         (FIRST[:40], WHOLE[:100], [False]),
         (TEXT, BANNER, [False]),
-        (TEXT, ZEROS, [True, False]),
+        (TEXT, ZEROS, [False]),
         (TEXT, b"[2026-11", [True, False]),
         (TEXT[:-1], SERVER, [True]),
         (TEXT[:100], TEXT, [True]),
@@ -309,6 +309,13 @@ def test_a_record_is_finished_where_no_further_bytes_can_change_it(
     last: bytes, end: bytes, finished: list[bool]
 ) -> None:
     assert [record.finished for record in split_records([last + end])] == finished
+
+
+@pytest.mark.parametrize("filler", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\0", bytes(70)])
+def test_blocks_may_end_in_filler(filler: bytes) -> None:
+    data = TEXT + filler + TEXT + filler + WHOLE
+    assert len(read(data).requests) == 3
+    assert all(read(data, step) == read(data) for step in range(1, 90))
 
 
 def test_blocks_of_any_size_give_the_same() -> None:
