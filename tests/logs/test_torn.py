@@ -1,17 +1,14 @@
 """A killed broker leaves half a record, and the next one follows on it: nothing is lost uncounted, and nothing is forged."""
 
 from collections.abc import Callable
-from itertools import pairwise, product
 from typing import NamedTuple
 
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
-from tests.amounts import one_in, places
+from tests.amounts import places
 from tests.builders import TEXT_RECORDS, api_key_struct_record, json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, records
-from tests.logs.laid_out import Event, events
-from tests.wrapping import KINDS, wrap
 
 Build = Callable[..., bytes]
 PROCESSOR = b"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: RequestHeader(apiKey=METADATA, apiVersion=9, clientId=r, correlationId=4, headerVersion=2) -- MetadataRequestData(topics=[]) (kafka.network.RequestChannel$)\n"
@@ -323,92 +320,3 @@ def test_blocks_of_any_size_give_the_same() -> None:
     expected = read(data)
     assert len(expected.requests) == 3
     assert all(read(data, step) == expected for step in (1, 7, 100, 1000))
-
-
-def check_law(got: list[Event], data: bytes, genuine: set[str]) -> None:
-    """Hold that requests are genuine ones, and that those that are not read are in rejected records."""
-    ids = [one.client_id for one in got if isinstance(one, RequestEvent)]
-    assert set(ids) <= genuine, data
-    assert {one.forged_lines for one in got if isinstance(one, RequestEvent)} <= {0}
-    rejected = b"".join(one.raw for one in got if isinstance(one, RejectedRecord))
-    assert all(name in ids or name.encode() in rejected for name in genuine - {"first"}), data
-    for one, following in pairwise([*(event.byte_offset for event in got), len(data)]):
-        if one in {event.byte_offset for event in got if isinstance(event, IgnoredRecord)}:
-            assert b"Completed request:" not in data[one:following], data
-
-
-@pytest.mark.parametrize(("build", "kind"), one_in(3, product([json_record, *TEXT_RECORDS.values()], KINDS)))
-def test_a_torn_line_of_another_layout_costs_at_most_the_next_one(build: Build, kind: tuple[str, str]) -> None:
-    """The half and what follows it, on the same line or, as in a container, on the next one."""
-    pattern, wrapper = kind
-    before = wrap(build(client_id="before"), pattern, wrapper)
-    whole = wrap(build(client_id="second", connection="h:1-10.0.0.3:5-7", correlation_id=2), pattern, wrapper)
-    later = wrap(build(client_id="later"), pattern, wrapper)
-    first = wrap(build(client_id="first"), pattern, wrapper)
-    for at in places(1 + len(first) % 97, first.find(b"totalTime"), 97):
-        for half in (first[:at], first[:at] + b"\n", first[:at] + b"\n===> User\n", first[:at] + ZEROS + b"\n"):
-            data = before * 4 + half + whole + later
-            got = events(data)
-            check_law(got, data, {"before", "first", "second", "later"})
-            ids = [one.client_id for one in got if isinstance(one, RequestEvent)]
-            # A half of a head alone may be text of the request in text before it, which then is rejected, too.
-            least = ["before"] * (3 if b"Completed request:" not in half and build is not json_record else 4)
-            assert ids in (
-                [*least, "before", "later"],
-                [*least, "second", "later"],
-                [*least, "later"],
-                [*least, "before", "second", "later"],
-            ), half
-            if build is json_record and half.endswith(b"\n"):
-                assert "second" in ids, half
-
-
-@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
-@pytest.mark.parametrize("pattern", ["kafka", "thread_last", "ecs"])
-@pytest.mark.parametrize("wrapper", ["docker", "cri"])
-@pytest.mark.parametrize("size", [300, 1 << 14], ids=["parts", "whole"])
-def test_a_runtime_passes_on_the_half_as_a_part_of_a_line(build: Build, pattern: str, wrapper: str, size: int) -> None:
-    """The part has no end, so the first line of the next process goes on with it."""
-    before, whole, later = (
-        wrap(build(client_id=name), pattern, wrapper, size) for name in ("before", "second", "later")
-    )
-    parts = wrap(build(client_id="first"), pattern, wrapper, 100).splitlines(True)
-    for number in range(1, len(parts)):
-        data = before * 4 + b"".join(parts[:number]) + whole + later
-        got = events(data)
-        check_law(got, data, {"before", "first", "second", "later"})
-        assert [one.client_id for one in got if isinstance(one, RequestEvent)][-1:] == ["later"], number
-
-
-@pytest.mark.parametrize("wrapper", ["docker", "cri", "journal"])
-@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
-def test_the_rest_of_a_request_that_began_in_another_file_is_rejected(build: Build, wrapper: str) -> None:
-    """A runtime rotates its log between any two lines."""
-    data = wrap(build(client_id="." * 1500), "kafka", wrapper, 600).splitlines(True)
-    for number in places(1, len(data)):
-        got = events(b"".join(data[number:]) + wrap(build(client_id="before"), "kafka", wrapper) * 2)
-        assert sum(isinstance(one, RejectedRecord) for one in got) == 1, number
-        assert [one.client_id for one in got if isinstance(one, RequestEvent)] == ["before"] * 2
-
-
-@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\n\n"])
-@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
-def test_a_record_that_is_torn_before_a_clients_text_hides_no_request(build: Build, line_end: bytes) -> None:
-    for words in (b"", b"C", b"Completed reque", b"Completed request"):
-        half = build()[: build().index(b"Completed")] + words
-        got = events(build(client_id="before") + half + line_end + build(client_id="second"))
-        assert [one.client_id for one in got if isinstance(one, RequestEvent)] == ["before", "second"]
-        assert [one.raw for one in got if isinstance(one, RejectedRecord)] == [half + line_end]
-
-
-@pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
-def test_no_client_writes_a_request_of_another_connection_in_any_layout(pattern: str, wrapper: str) -> None:
-    for build, begin, forged in product(TEXT_RECORDS.values(), ("x", "x\n"), (FORGED_JSON, FORGED_TEXT)):
-        genuine, usual = build(client_id=begin + forged + "\n"), build(connection="h:1-9.9.9.9:1-1")
-        got = events(b"".join(wrap(one, pattern, wrapper) for one in (usual * 4, genuine, usual)))
-        expected = {alone(genuine).connection_id, alone(usual).connection_id}
-        assert {one.connection_id for one in got if isinstance(one, RequestEvent)} <= expected, (build, begin, forged)
-    request = request_header_struct_record(connection="1.1.1.1:1-2.2.2.2:2-3")
-    text = b"clientId=x\n" + wrap(request, pattern, "none").rstrip(b"\n") + b"\n"
-    got = events(b"".join(wrap(one, pattern, wrapper) for one in (PROCESSOR.replace(b"clientId=r", text), usual)))
-    assert {one.connection_id for one in got if isinstance(one, RequestEvent)} == {alone(usual).connection_id}
