@@ -275,7 +275,7 @@ class PlainSplitter:
         buffer, start, has_requests = self.buffer, self.start, self._framing.has_requests
         at = max(start, self._search_from)
         newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
-        if has_requests and newline >= 0 and self._is_json_line():
+        if has_requests and newline >= 0 and self._is_json_line(newline):
             return newline + 1
         while True:
             if 0 <= newline < len(buffer) - 1 and buffer[newline + 1] != _BRACKET:
@@ -298,9 +298,11 @@ class PlainSplitter:
                 self._forged += is_prefix
             newline = buffer.find(b"\n", at)
 
-    def _is_json_line(self) -> bool:
+    def _is_json_line(self, line_end: int) -> bool:
         buffer, start = self.buffer, self.start
-        return buffer.startswith(_USUAL_JSON, start + TIME_LENGTH) or JSON_LINE.match(buffer, start) is not None
+        if buffer.startswith(_USUAL_JSON, start + TIME_LENGTH):
+            return True
+        return buffer.find(COMPLETED, start, line_end) >= 0 and JSON_LINE.match(buffer, start) is not None
 
     def _is_filled_or_torn(self, at: int, filler_end: int) -> bool:
         has_filler = filler_end > at and PREFIX.match(self.buffer, filler_end) is not None
@@ -323,9 +325,10 @@ class PlainSplitter:
         record = RawRecord(self.offset, data, len(data) + self._truncated, finished, forged)
         self._begin_record()
         self.offset += record.length
+        if not (self._framing.has_requests and is_whole) or COMPLETED not in data:
+            return record
         is_usual = data.startswith(_USUAL_JSON, TIME_LENGTH) and data.rfind(b"[", 0, TIME_LENGTH) == 0
-        is_usual = is_usual and data.rfind(JSON_START) < PREFIX_LENGTH
-        if is_usual or not (self._framing.has_requests and is_whole):
+        if is_usual and data.rfind(JSON_START) < PREFIX_LENGTH:
             return record
         if end := self._request_end(data, finished):
             rest = RawRecord(record.offset + end, data[end:], len(data) - end, finished)

@@ -151,10 +151,10 @@ class Parser:
     def _of_another_kind(
         self, record: RawRecord, data: bytes, prefix: re.Match[bytes]
     ) -> FailedRequest | IgnoredRecord | RejectedRecord:
-        if COMPLETED.startswith(data[prefix.end() :].rstrip(b"\r\n\0")):
+        if COMPLETED.startswith(data[prefix.end() : prefix.end() + 64].rstrip(b"\r\n\0")):
             return _torn(record)
         for pattern, kind in _OTHER_KINDS:  # they may hold anything, raw, that a client wrote
-            if not holds_request(data) and pattern.match(data, prefix.end()):
+            if pattern.match(data, prefix.end()) and not holds_request(data):
                 return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())
