@@ -5,7 +5,7 @@ harmless:
 
 | form | values | shortened |
 |---|---|---|
-| text | without control characters | to the terminal's width, with a note that says so; see `text_tables` |
+| text | without control characters | on a terminal, to its width, with a note that says so; see `text_tables` |
 | JSON | ASCII; times as ISO 8601, bytes as base64 | never |
 | CSV | texts that look like formulas get a quote in front | never |
 | Markdown | markup and HTML are escaped | never |
@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,6 @@ class Table:
         rows: values as `queries.Rows` has them.
         more: the number of rows that a limit left out.
         name: the table's key in JSON, if the answer has several tables.
-        longest: the largest number of characters of the texts of a column in text, by its name; of others, 100.
         whole: titles of columns that text never shortens, besides times and those of `text_tables`.
     """
 
@@ -79,7 +78,6 @@ class Table:
     rows: Sequence[Sequence[Any]]
     more: int = 0
     name: str = ""
-    longest: Mapping[str, int] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
 
     @property
@@ -325,7 +323,7 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
     is_cut = False
     for table in tables:
         if table.rows or not table.title:
-            layout = text_tables.laid_out(_grid(table), width, colours, blocks)
+            layout = _grid(table).laid_out(width, colours, blocks)
             is_cut |= layout.is_cut
             lines = [text_tables.fold(table.title, width)] if table.title else []
             lines.append(layout.text)
@@ -352,7 +350,7 @@ def _grid(table: Table) -> text_tables.Grid:
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
     header = [name.replace("_", " ") for name in table.columns]
     times = {title for c, title in enumerate(header) if any(isinstance(row[c], datetime) for row in table.rows)}
-    return text_tables.Grid(header, rows, table.longest, table.whole | times, "  " if table.title else "")
+    return text_tables.Grid(header, rows, table.whole | times, "  " if table.title else "")
 
 
 def _shown(value: Any, column: str) -> object:

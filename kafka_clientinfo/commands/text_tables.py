@@ -5,10 +5,10 @@ If a table is wider than the terminal, the first of these steps that makes it fi
 | step | the table then has |
 |---|---|
 | 1 | no column with the same value in all rows: the value is named once above the table |
-| 2 | shortened texts, which end with …; prose and what users type into the next command stay whole |
-| 3 | a block of lines for each row, with `name  value`; a value too long for its line stands below its name, folded |
+| 2 | shortened texts, which end with …, the longest first; prose and what users type into the next command stay whole |
+| 3 | a block of lines for each row, with `name  value`, all whole; a value too long for its line stands below its name, folded |
 
-Without a terminal, no step applies: a program may read the columns.
+Without a terminal, no step applies: a program may read the columns, and texts have up to 4,000 characters.
 """
 
 import os
@@ -20,24 +20,25 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TextIO
 
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..warehouse.progress import ProgressLine
 
-_LONGEST = 100
-"""The largest number of characters of a text in a column, also on a wider terminal."""
-_LONGEST_PROSE = 500
-"""The largest number of characters of prose in a block."""
+_WITHOUT_TERMINAL = 4000
+"""The largest number of characters of a text without a terminal: no list of hosts or topics is often longer."""
+_WIDEST = 100
+"""The widest column without a terminal."""
+_LONGEST = 500
+"""The largest number of characters of a text on a terminal, however many lines it may take."""
 _NARROWEST = 12
 """Texts are not shortened below this number of characters."""
-_MOST_ROWS = 95
-"""The percentage of rows with texts that a column first tries to hold whole: a single long name must not widen it."""
 _WHOLE = frozenset({"connection", "connection id", "rule", "grep", "table", "view"})
-"""Columns that are never shortened, because users type their values into the next command."""
+"""Columns that are never shortened or folded, because users type their values into the next command."""
 _PROSE = frozenset({"what to do", "found", "message"})
-"""Columns with sentences, which columns don't shorten to fit: half a sentence is of no use."""
+"""Columns with sentences, which are folded in blocks, and never shortened: half a sentence is of no use."""
 _NOTHING = ("-", "")
 """Texts that stand for no value; blocks leave them out."""
 
@@ -96,18 +97,16 @@ def columns(
 ) -> str:
     """Return rows under a header, in columns: numbers to the right, text to the left.
 
-    A text has at most as many characters as the limit of its column; 60 without limits. Colours are SGR codes by the
-    whole text of a cell; without any, the header has no colour either.
+    A text has at most as many characters as the limit of its column. Without limits it has 4,000, and one of more than 100
+    runs over its column, so that it does not widen every line. Colours are SGR codes by the whole
+    text of a cell; without any, the header has no colour either.
     """
-    limits = limits or [60] * len(header)
     cells = [
-        [
-            with_separators(c) if isinstance(c, int | float) else safe(c, limit)
-            for c, limit in zip(row, limits, strict=True)
-        ]
+        [_cell(c, limit) for c, limit in zip(row, limits or [_WITHOUT_TERMINAL] * len(row), strict=True)]
         for row in rows
     ]
-    widths = [max(display_width(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
+    widths = [max(map(display_width, texts)) for texts in zip(header, *cells, strict=True)]
+    widths = widths if limits else [min(width, _WIDEST) for width in widths]
     right = [_is_numeric([row[i] for row in rows]) for i in range(len(header))]
 
     def line(values: Sequence[str], painted: Mapping[str, str]) -> str:
@@ -120,6 +119,15 @@ def columns(
 
     bold = dict.fromkeys(header, "1") if colours else {}
     return "\n".join([line(header, bold), *(line(values, colours or {}) for values in cells)])
+
+
+def _cell(value: object, limit: int = sys.maxsize) -> str:
+    """Return a number with separators, or anything else as harmless text."""
+    return with_separators(value) if isinstance(value, int | float) else safe(value, limit)
+
+
+def _shortened(value: object, limit: int) -> object:
+    return safe(value, limit) if isinstance(value, str) else value
 
 
 def _is_numeric(values: Sequence[object]) -> bool:
@@ -198,7 +206,7 @@ class Layout:
     """
 
     text: str
-    is_cut: bool
+    is_cut: bool = False
     in_blocks: bool = False
 
 
@@ -209,60 +217,68 @@ class Grid:
     Attributes:
         header: the titles of the columns.
         rows: texts and numbers.
-        longest: the largest number of characters of the texts of a column, by its title; 100 for others.
         whole: titles of columns that are never shortened, besides those that no table shortens.
         indent: the blanks before each line.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
-    longest: Mapping[str, int]
-    whole: AbstractSet[str]
-    indent: str
+    whole: AbstractSet[str] = frozenset()
+    indent: str = ""
 
-    def is_whole(self, title: str) -> bool:
-        """Return whether the texts of a column are never shortened."""
-        return title in _WHOLE or title in self.whole
+    def laid_out(self, width: int | None, colours: Mapping[str, str], blocks: bool = True) -> Layout:
+        """Lay the cells out for a terminal with `width` columns; None is no terminal.
 
-    def limits(self) -> list[int]:
-        """Return the largest number of characters of each column, whatever the terminal's width."""
-        limits = []
-        for c, title in enumerate(self.header):
-            length = max((_length(with_separators(row[c])) for row in self.rows), default=0)
-            most = length if self.is_whole(title) else min(length, self.longest.get(title, _LONGEST))
-            limits.append(max(most, len(title)))
-        return limits
-
-    def limits_in(self, width: int) -> list[int]:
-        """Return limits with which lines fit on a terminal, if texts can shrink so far.
-
-        The widest columns shrink first, and no column below the texts of most rows as long as others can.
+        With `blocks` False, step 3 is left out, so that every row is one line.
         """
-        limits = self.limits()
-        texts = [
-            c
-            for c, title in enumerate(self.header)
-            if not self.is_whole(title) and title not in _PROSE and any(isinstance(row[c], str) for row in self.rows)
+        if width is None or not self.rows:
+            limits = [_WITHOUT_TERMINAL] * len(self.header)
+            return Layout(columns(self.header, self.rows, self.indent, None, colours), self._is_longer(limits))
+        most = [sys.maxsize if title in _WHOLE | self.whole else _LONGEST for title in self.header]
+        rows = [[_shortened(*pair) for pair in zip(row, most, strict=True)] for row in self.rows]
+        short, is_cut = replace(self, rows=rows), self._is_longer(most)
+        if limits := short._limits(width, _LONGEST):
+            return Layout(columns(self.header, rows, self.indent, limits, colours), is_cut)
+        rest, equal = short._without_equal_columns()
+        caps = range(max(_NARROWEST, *rest._widths), _NARROWEST - 1, -1)
+        limits = next(filter(None, (rest._limits(width, cap) for cap in caps)), [])
+        if not limits and blocks:
+            return Layout((f"{equal}\n" if equal else "") + rest._in_blocks(width, colours), is_cut, in_blocks=True)
+        limits = limits or rest._limits(sys.maxsize, _NARROWEST)
+        text = columns(rest.header, rest.rows, self.indent, limits, colours)
+        return Layout(equal + text, is_cut or rest._is_longer(limits))
+
+    def _is_longer(self, limits: Sequence[int]) -> bool:
+        """Return whether a text is longer than the limit of its column."""
+        return any(
+            isinstance(cell, str) and len(cell) > limit
+            for row in self.rows
+            for cell, limit in zip(row, limits, strict=True)
+        )
+
+    def _limits(self, width: int, cap: int) -> list[int]:
+        """Return the widths of the columns if a line fits with texts of `cap` characters at most; an empty list if not."""
+        limits = [
+            longest if is_fixed else min(longest, max(cap, len(title)))
+            for title, longest, is_fixed in zip(self.header, self._widths, self._are_fixed, strict=True)
         ]
-        for least in ({c: self._usual_length(c) for c in texts}, {}):
-            for _ in range(self.width(limits) - width):
-                floors = {c: max(_NARROWEST, len(self.header[c]), least.get(c, 0)) for c in texts}
-                can_shrink = [c for c in texts if limits[c] > floors[c]]
-                if not can_shrink:
-                    break
-                limits[max(can_shrink, key=limits.__getitem__)] -= 1
-        return limits
+        return limits if len(self.indent) + sum(limits) + 2 * (len(limits) - 1) <= width else []
 
-    def _usual_length(self, column: int) -> int:
-        """Return the length that the texts of most rows do not exceed."""
-        lengths = sorted(_length(with_separators(row[column])) for row in self.rows)
-        return lengths[-(-_MOST_ROWS * len(lengths) // 100) - 1]
+    @cached_property
+    def _widths(self) -> list[int]:
+        """The columns or the characters of the longest text of each column, whichever are more."""
+        lines = (self.header, *([_cell(value) for value in row] for row in self.rows))
+        return [max(max(len(text), display_width(text)) for text in texts) for texts in zip(*lines, strict=True)]
 
-    def width(self, limits: Sequence[int]) -> int:
-        """Return the width of a line if each column is as wide as its limit."""
-        return len(self.indent) + sum(limits) + 2 * (len(limits) - 1)
+    @cached_property
+    def _are_fixed(self) -> list[bool]:
+        """Whether each column is never shortened: numbers, prose, and what stays whole."""
+        return [
+            title in _WHOLE | _PROSE | self.whole or not any(isinstance(row[c], str) for row in self.rows)
+            for c, title in enumerate(self.header)
+        ]
 
-    def without_equal_columns(self) -> tuple["Grid", str]:
+    def _without_equal_columns(self) -> tuple["Grid", str]:
         """Split the columns that have the same value in all rows off, and return them as lines with `name: value`.
 
         Nothing is split off if there is only one row, or if all rows are the same.
@@ -271,60 +287,26 @@ class Grid:
         if not differ:
             return self, ""
         equal = ((title, self.rows[0][c]) for c, title in enumerate(self.header) if c not in differ)
-        lines = [f"{self.indent}{title}: {self.block_text(title, value)}\n" for title, value in equal]
+        lines = [f"{self.indent}{title}: {_cell(value)}\n" for title, value in equal]
         rows = [[row[c] for c in differ] for row in self.rows]
         return replace(self, header=[self.header[c] for c in differ], rows=rows), "".join(lines)
 
-    def block_text(self, title: str, value: object) -> str:
-        """Return a value as text that stands on its own line."""
-        if isinstance(value, int | float):
-            return with_separators(value)
-        if self.is_whole(title):
-            return safe(value)
-        return safe(value, _LONGEST_PROSE if title in _PROSE else _LONGEST)
-
-
-def _length(text: str) -> int:
-    """Return the characters of a text or its columns on a terminal, whichever is more."""
-    return max(len(text), display_width(text))
-
-
-def laid_out(grid: Grid, width: int | None, colours: Mapping[str, str], blocks: bool = True) -> Layout:
-    """Lay cells out for a terminal with `width` columns; None is no terminal.
-
-    With `blocks` False, step 3 is left out, so that every row is one line.
-    """
-    limits, equal = grid.limits(), ""
-    if width is not None and grid.width(limits) > width:
-        grid, equal = grid.without_equal_columns()
-        limits = grid.limits_in(width)
-        if blocks and grid.rows and grid.width(limits) > width:
-            layout = _in_blocks(grid, width, colours)
-            return replace(layout, text=(f"{equal}\n" if equal else "") + layout.text)
-    is_cut = any(
-        isinstance(cell, str) and len(cell) > limit
-        for row in grid.rows
-        for cell, limit in zip(row, limits, strict=True)
-    )
-    return Layout(equal + columns(grid.header, grid.rows, grid.indent, limits, colours), is_cut)
-
-
-def _in_blocks(grid: Grid, width: int, colours: Mapping[str, str]) -> Layout:
-    """Return a block of lines for each row, with an empty line between two."""
-    names, is_cut, blocks = max(map(len, grid.header)), False, []
-    for row in grid.rows:
-        lines = []
-        for title, value in zip(grid.header, row, strict=True):
-            if value in _NOTHING:
-                continue
-            text = grid.block_text(title, value)
-            is_cut |= isinstance(value, str) and len(text) < len(value)
-            name = f"\x1b[1m{title}\x1b[0m" if colours else title
-            if len(grid.indent) + names + 2 + _length(text) > width and " " in text:
-                below = f"{grid.indent}  {text}"
-                lines += [grid.indent + name, below if grid.is_whole(title) else fold(below, width, hanging="")]
-            else:
-                painted = f"\x1b[{colours[text]}m{text}\x1b[0m" if text in colours else text
-                lines.append(f"{grid.indent}{name}{' ' * (names - len(title))}  {painted}".rstrip())
-        blocks.append("\n".join(lines))
-    return Layout("\n\n".join(blocks), is_cut, in_blocks=True)
+    def _in_blocks(self, width: int, colours: Mapping[str, str]) -> str:
+        """Return a block of lines for each row, with an empty line between two."""
+        names, blocks = max(map(len, self.header)), []
+        for row in self.rows:
+            lines = []
+            for title, value in zip(self.header, row, strict=True):
+                if value in _NOTHING:
+                    continue
+                text = _cell(value)
+                name = f"\x1b[1m{title}\x1b[0m" if colours else title
+                if len(self.indent) + names + 2 + display_width(text) > width and " " in text:
+                    below = f"{self.indent}  {text}"
+                    is_whole = title in _WHOLE | self.whole
+                    lines += [self.indent + name, below if is_whole else fold(below, width, hanging="")]
+                else:
+                    painted = f"\x1b[{colours[text]}m{text}\x1b[0m" if text in colours else text
+                    lines.append(f"{self.indent}{name}{' ' * (names - len(title))}  {painted}".rstrip())
+            blocks.append("\n".join(lines))
+        return "\n\n".join(blocks)

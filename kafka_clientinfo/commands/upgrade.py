@@ -42,8 +42,6 @@ _SHOWN = 50
 _REFUSED = 20
 """The number of kinds of refused requests that are shown."""
 _REST = "--limit 0 and --json"
-_LENGTHS = {"client id": 40, "software": 40, "what to do": 250}
-"""Characters of the texts of these columns, in columns."""
 _WHOLE = frozenset({"request", "last seen", "why"})
 """Columns that are never shortened: the legend explains whole reasons."""
 _BASELINE = (
@@ -182,14 +180,13 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
     ]  # fmt: skip
     total = sum(row["requests"] for row in rows)
     title = f"Refused already: {counted(total, 'request')} in the last day of the logs, of {counted(len(rows), 'kind')}"
-    longest = {header[-1]: 60}
     remark = "Their brokers close the connection, so that the request log has no such request (view refused_requests)."
     if fine_beside:
         remark += (
             f" Clients below that count as fine by what else they send, and come from these hosts: {fine_beside:,}. One of them may be "
             "who is refused."
         )
-    table = table_text([Table(title, header, lines, len(rows) - len(lines), longest=longest)], rest=_REST)
+    table = table_text([Table(title, header, lines, len(rows) - len(lines))], rest=_REST)
     return [f"{table}\n{folded(remark, hanging='')}"]
 
 
@@ -223,7 +220,7 @@ def _section(result: Impact, verdict: str) -> Table:
         for use in uses
     ]  # fmt: skip
     more = result.found.get(verdict, 0) - len(uses)
-    table = Table(_title(result, verdict), header, lines, more, longest=_LENGTHS, whole=_WHOLE)
+    table = Table(_title(result, verdict), header, lines, more, whole=_WHOLE)
     if any(to_do := [advice(use, str(result.target)) for use in uses]):
         table = table.with_column("what to do", to_do)
     return _with_owners(table, uses)
@@ -258,7 +255,7 @@ def _matrix(result: Impact) -> list[Table]:
         legend = f"{', '.join(f'{MARKS[verdict]} {words}' for verdict, words in IN_WORDS.items())}; one mark per release, as above"
         title = f"Clients that are not fine at every release ({legend})"
         more = result.matrix_clients - len(rows)
-        matrix = Table(title, header, rows, more, longest=_LENGTHS, whole=frozenset({marks}))
+        matrix = Table(title, header, rows, more, whole=frozenset({marks}))
         tables.append(_with_owners(matrix, result.matrix))
     return tables
 

@@ -37,7 +37,7 @@ WIDE, ACCENT = "日本", "e\u0301"
         ),
         (("t", "x"), [(WIDE, "a"), (ACCENT, "b")], {"indent": ""}, f"t     x\n{WIDE}  a\n{ACCENT}     b"),
         (("t", "x"), [("\uff21", "a"), ("c\u20dd", "b")], {"indent": ""}, "t   x\n\uff21  a\nc\u20dd   b"),
-        (("t", "u"), [("x" * 61, "y" * 60)], {"indent": ""}, f"t{' ' * 61}u\n{'x' * 59}…  {'y' * 60}"),
+        (("t", "u"), [("x" * 101, "y" * 60)], {"indent": ""}, f"t{' ' * 101}u\n{'x' * 101}  {'y' * 60}"),
         (("t", "u"), [("abcd", "abcd")], {"indent": "", "limits": (3, 4)}, "t    u\nab…  abcd"),
         (
             ("t", "n"),
