@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..config.owners import Owner, Owners, load_owners
-from ..config.rules import SEVERITY_ORDER
+from ..config.rules import SEVERITIES
 from ..errors import ConfigError
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
@@ -140,25 +140,17 @@ class Ownership:
         lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
         return Table(title, columns, lines, name="owners").first(limit)
 
-    def violations(self, condition: str, parameters: Mapping[str, str], limit: int) -> Table:
-        """Return violations by owner and rule, errors first; `condition` is a WHERE clause or empty."""
+    def violations(self, rows: Sequence[Mapping[str, Any]], limit: int) -> Table:
+        """Sum up violations by owner and rule, errors first; the rows are those of the command `violations`, by client."""
         columns = ("owner", "contact", *_RULE, "violations", "occurrences", "rejected", "first_at", "last_at")
-        kinds = f"{', '.join(f't.{name}' for name in (*_RULE, *ENDPOINT))}, {GROUP}"
-        rows = self._scope.query(
-            f"SELECT {kinds} AS group_id, count(*) AS violations, CAST(sum(t.occurrences) AS BIGINT) AS occurrences, "
-            "CAST(sum(t.rejected) AS BIGINT) AS rejected, min(t.first_at) AS first_at, max(t.last_at) AS last_at, "
-            f"min({SEVERITY_ORDER}) AS severity_rank FROM {{violations}} AS t{condition} GROUP BY {kinds}",
-            parameters,
-        ).dicts()
-        with_owner = [row | {"owner": self.of_violation(row)} for row in rows]
+        with_owner = [{**row, "owner": self.of_violation(row)} for row in rows]
         lines = []
         for (owner, *rule), rule_rows in grouped(with_owner, ("owner", *_RULE)).items():
             rejected = None if all(row["rejected"] is None for row in rule_rows) else _sum(rule_rows, "rejected")
             counts = (_sum(rule_rows, "violations"), _sum(rule_rows, "occurrences"), rejected)
-            line = (*named(owner), *rule, *counts, *_span(rule_rows, "first_at", "last_at"))
-            _, blames, name = rule
-            order = (rule_rows[0]["severity_rank"], -counts[0], name, blames, owner.name if owner else "")
-            lines.append((order, line))
+            severity, blames, name = rule
+            order = (SEVERITIES.index(severity), -counts[0], name, blames, owner.name if owner else "")
+            lines.append((order, (*named(owner), *rule, *counts, *_span(rule_rows, "first_at", "last_at"))))
         lines.sort(key=lambda pair: pair[0])
         return Table("", columns, [line for _, line in lines]).first(limit)
 

@@ -1,73 +1,128 @@
-"""The command `violations`: lists the rows of the table `violations`, errors first."""
+"""The command `violations`: lists which clients break which rules, errors first.
+
+A row stands for a rule, client and host, with the number of its violations; with --each, for one violation, which is that of
+a connection or a group.
+"""
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..config.rules import SEVERITY_ORDER, rules
+from ..config.rules import SEVERITIES, SEVERITY_ORDER, rules
 from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.presenter import who
-from .context import Context, add_warehouse
+from .context import WOULD_BREAK, Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
-from .ownership import Ownership, add_owners, given_owners, named
+from .ownership import ENDPOINT, GROUP, Ownership, add_owners, given_owners, named
 
-HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
+HELP = "list who breaks which rule, whom that blames, and an expression that finds it in the log"
 EXAMPLES = (
     "violations --warehouse /data/clientinfo --since 7d",
-    "violations --warehouse /data/clientinfo --rule log_forging --rule instance_id_zero --csv",
+    "violations --warehouse /data/clientinfo --since 24h --severity warning --fail-on error",
+    "violations --warehouse /data/clientinfo --rule log_forging --rule instance_id_zero --each --csv",
 )
-LIMIT = 1000
-"""The largest number of rows in text and JSON without --limit; the table has all rows."""
-
+_LIMIT = 50
 _SHOWN = (
-    "severity", "blames", "rule", "occurrences", "rejected", "last at", "principal", "client id", "software", "broker",
-    "connection", "found",
+    "severity", "blames", "rule", "violations", "occurrences", "rejected", "last at", "principal", "client id", "software",
+    "host", "broker", "connection", "found",
 )  # fmt: skip
+_OF_ONE = ("violations", "host")
+"""Columns that text leaves out with --each."""
+_A_ROW = "A row is a rule, client and host; broker, connection and found are of its latest violation. --each lists all of them."
 _NO_ANSWERS = (
     "rejected counts the requests that the broker rejected; it has no number where the rule is about no single requests, or "
     "their answers are not counted."
 )
 _LONGEST = 40
 """Characters of a client's text in a line."""
-_ORDER = f"{SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, connection_id, opened_at, opened_seq, group_id"
-"""Errors first, then the latest."""
+_EACH = (
+    f"SELECT * FROM {{violations}} AS t{{condition}} ORDER BY {SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, "
+    "connection_id, opened_at, opened_seq, group_id"
+)
+_KEY = ("severity", "blames", "rule", "kip", *ENDPOINT)
+_PARTITION = f"PARTITION BY {', '.join(f't.{name}' for name in _KEY)}, {GROUP}"
+_BY_CLIENT = f"""
+    SELECT {", ".join(_KEY)}, own_group AS group_id, violations, all_occurrences AS occurrences, all_rejected AS rejected,
+           earliest AS first_at, latest AS last_at, broker, connection_id, message, example, total_violations
+    FROM (SELECT t.*, {GROUP} AS own_group, count(*) OVER alike AS violations,
+                 CAST(sum(t.occurrences) OVER alike AS BIGINT) AS all_occurrences,
+                 CAST(sum(t.rejected) OVER alike AS BIGINT) AS all_rejected,
+                 min(t.first_at) OVER alike AS earliest, max(t.last_at) OVER alike AS latest,
+                 row_number() OVER ({_PARTITION} ORDER BY t.last_at DESC, t.broker, t.connection_id, t.opened_at,
+                                    t.opened_seq, t.group_id) AS place,
+                 count(*) OVER () AS total_violations
+          FROM {{violations}} AS t{{condition}} WINDOW alike AS ({_PARTITION})) AS v
+    WHERE place = 1
+    ORDER BY {SEVERITY_ORDER}, violations DESC, last_at DESC, rule, blames, {", ".join(ENDPOINT)}, group_id"""
+"""The violations of each rule, client and host, with the latest one; the last column is the number of all of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
+    parser.add_argument("--severity", choices=SEVERITIES, help="only rules of this severity and of graver ones")
+    parser.add_argument(
+        "--each", action="store_true", help="list every connection or group, not each rule, client and host"
+    )
+    parser.add_argument(
+        "--fail-on", choices=SEVERITIES, help="exit with 3 if one of this or a graver severity is listed"
+    )
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client")
     add_owners(parser, "owner")
-    add_formats(parser, LIMIT)
+    add_formats(parser, _LIMIT)
 
 
-def execute(context: Context) -> None:
+def execute(context: Context) -> int:
     arguments = context.arguments
     if unknown := sorted(set(arguments.rule) - set(rules())):
         raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
+    if arguments.each and arguments.by:
+        raise ConfigError("--each lists single violations, and --by owner sums them up; give one of the two")
     owners = given_owners(context)
     scope, notes = context.scope("violations")
     notes = [*notes, *limits(arguments, scope)]
     ownership = Ownership(owners, scope)
-    limit = LIMIT if arguments.json and arguments.limit is None else limit_of(arguments)
-    condition, parameters = _of_rules(arguments.rule)
+    condition, parameters = _condition(arguments)
+    statement = (_EACH if arguments.each else _BY_CLIENT).replace("{condition}", condition)
+    limit = limit_of(arguments)
+    table = ask(scope, "", statement, parameters, 0 if arguments.by else limit)
+    fails = bool(
+        table.rows and arguments.fail_on and table.rows[0][table.columns.index("severity")] in _from(arguments.fail_on)
+    )
     if arguments.by:
-        show(arguments, [ownership.violations(condition, parameters, limit)], notes)
-        return
-    statement = f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}"
-    table = ask(scope, "", statement, parameters, limit)
+        show(arguments, [ownership.violations(table.dicts(), limit)], notes)
+        return WOULD_BREAK if fails else 0
+    total = table.total
+    if not arguments.each:
+        total = table.rows[0][-1] if table.rows else 0
+        table = replace(table, columns=table.columns[:-1], rows=[row[:-1] for row in table.rows])
+        notes = [_A_ROW, *notes]
     if owners.rules:
         table = table.with_column("owner", [named(ownership.of_violation(row))[0] for row in table.dicts()])
-    document = {"total": table.total, "violations": table.dicts()}
+    document = {"total": table.total, "total_violations": total, "violations": table.dicts()}
     show(arguments, [table], notes, document, lambda: _as_text(table, notes))
+    return WOULD_BREAK if fails else 0
 
 
-def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return the WHERE clause on violations `t` for these rules, with its parameters; no clause if there are no names."""
-    parameters = {f"rule_{number}": name for number, name in enumerate(names)}
-    return " WHERE t.rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
+def _from(severity: str) -> tuple[str, ...]:
+    """Return a severity and those that are graver."""
+    return SEVERITIES[: SEVERITIES.index(severity) + 1]
+
+
+def _condition(arguments: argparse.Namespace) -> tuple[str, dict[str, str]]:
+    """Return the WHERE clause on violations `t` for --rule and --severity, with its parameters."""
+    chosen = {"rule": arguments.rule, "severity": _from(arguments.severity) if arguments.severity else ()}
+    conditions: list[str] = []
+    parameters: dict[str, str] = {}
+    for column, texts in chosen.items():
+        if texts:
+            names = {f"{column}_{number}": text for number, text in enumerate(texts)}
+            conditions.append(f"t.{column} IN ({', '.join(f'{{{name}}}' for name in names)})")
+            parameters |= names
+    return f" WHERE {' AND '.join(conditions)}" if conditions else "", parameters
 
 
 def _who(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -81,30 +136,36 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     """Return the violations as columns for a terminal, then the advice of each rule and what `-` means."""
     rows = table.dicts()
     if not rows:
-        return folded("\n".join(["No violations.", *notes]))
-    lines = [
-        (
-            row["severity"],
-            row["blames"],
-            row["rule"],
-            row["occurrences"],
-            "-" if row["rejected"] is None else row["rejected"],
-            row["last_at"],
-            *_who(row),
-            row["broker"] or "-",
-            row["connection_id"] or f"group {row['group_id']}",
-            row["message"].partition("; ")[0],
-        )
-        for row in rows
-    ]
+        return folded("\n".join(["No violations.", *(note for note in notes if note != _A_ROW)]))
+    columns = [name for name in _SHOWN if name not in _OF_ONE or "violations" in rows[0]]
+    lines = []
+    for row in rows:
+        principal, client_id, software = _who(row)
+        values = {
+            "severity": row["severity"],
+            "blames": row["blames"],
+            "rule": row["rule"],
+            "violations": row.get("violations"),
+            "occurrences": row["occurrences"],
+            "rejected": "-" if row["rejected"] is None else row["rejected"],
+            "last at": row["last_at"],
+            "principal": principal,
+            "client id": client_id,
+            "software": software,
+            "host": row["remote_host"] or "-",
+            "broker": row["broker"] or "-",
+            "connection": row["connection_id"] or f"group {row['group_id']}",
+            "found": row["message"].partition("; ")[0],
+        }
+        lines.append([values[name] for name in columns])
     if any(row["rejected"] is None for row in rows):
-        notes = [_NO_ANSWERS, *notes]
+        notes = [*notes, _NO_ANSWERS]
     broken = [rule for name in dict.fromkeys(row["rule"] for row in rows) if (rule := rules().get(name))]
     advice = [f"{rule.name}: {rule.asks}. {rule.advice}" for rule in broken]
-    shown = Table("", _SHOWN, lines)
+    shown = Table("", tuple(columns), lines)
     if "owner" in table.columns:
         shown = shown.with_column("owner", [row["owner"] for row in rows])
     parts = [as_text([shown])]
     if table.more:
-        parts.append(folded(f"{table.more:,} more are not shown; use --rule, --since or --limit 0."))
+        parts.append(folded(f"{table.more:,} more are not shown; use --rule, --severity, --since or --limit 0."))
     return "\n\n".join([*parts, folded("\n".join(advice)), *filter(None, [folded("\n".join(notes))])])

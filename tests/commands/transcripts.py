@@ -110,6 +110,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "activity_limited": ("activity", "--limit", "4"),
     "activity_of_a_day": ("activity", "--since", "2026-11-22", "--top", "throttle", "--client", "s*", "--json"),
     "violations": ("violations", "--limit", "0"),
+    "violations_each": ("violations", "--each", "--severity", "warning", "--fail-on", "error"),
     "violations_limited": ("violations", "--limit", "2"),
     "violations_by_owner": ("violations", *BY_OWNER),
     "violations_of_a_rule": ("violations", "--rule", "client_id_changed", "--json"),
