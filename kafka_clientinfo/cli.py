@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import __version__
-from .commands import COMMANDS, text_tables
+from .commands import COMMANDS, FIRST, text_tables
 from .commands.context import Context
 from .errors import ClientInfoError, ConfigError
 from .printable import argument
@@ -64,6 +64,14 @@ class _Parser(argparse.ArgumentParser):
         near = get_close_matches(option, unknown, 1) if option.startswith("--") else []
         return f"{option} (there is {near[0]})" if near else option
 
+    def format_help(self) -> str:
+        """Return the help; that of the command line lists the commands that most people need, and then the others."""
+        if self._subparsers is None:
+            return super().format_help()
+        more = [name for name in COMMANDS if name not in FIRST]
+        parts = [self.format_usage(), f"{self.description}\n", _listed("commands", FIRST), _listed("more", more)]
+        return "\n".join([*parts, "kafka-clientinfo COMMAND --help shows the options of a command, with examples.\n"])
+
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file is not None and file is sys.stdout:
             text_tables.output(message.removesuffix("\n"))
@@ -75,7 +83,7 @@ def command_line() -> argparse.ArgumentParser:
     """Return the parser of the command line, with every command."""
     parser = _Parser(
         prog="kafka-clientinfo",
-        description="Rebuild every client connection from Kafka's request log, as Delta tables.",
+        description="Who connects to your Kafka brokers, and who breaks when you upgrade? Kafka's request logs say it.",
     )
     parser.add_argument("--version", action="version", version=f"kafka-clientinfo {__version__}")
     added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -86,6 +94,10 @@ def command_line() -> argparse.ArgumentParser:
         command.add_arguments(one)
     parser.set_defaults(parser=parser)  # for the command `completion`
     return parser
+
+
+def _listed(title: str, names: Sequence[str]) -> str:
+    return "\n".join([f"{title}:", *(f"  {name:<12}{COMMANDS[name].HELP}" for name in names), ""])
 
 
 def _unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
@@ -113,6 +125,9 @@ def _takes_query(parser: argparse.ArgumentParser) -> bool:
 def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> int:
     """Run a command, in its own local session if none is given, and return its exit code."""
     try:
+        if not (sys.argv[1:] if argv is None else argv):
+            command_line().print_help()
+            return USAGE
         arguments, unknown = command_line().parse_known_args(argv)
         if unknown:
             arguments.own_parser.error(_unknown(unknown, arguments.own_parser))

@@ -21,10 +21,21 @@ JOBS = {"run_pipeline": "run", "ingest_requests": "ingest", "build_tables": "bui
 LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
 
 
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_the_help_lists_first_what_most_people_need(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == (0 if arguments else 2)
+    first, more = capsys.readouterr().out.partition("commands:\n")[2].split("\nmore:\n")
+    assert [line.split()[0] for line in first.splitlines()] == [
+        "scan", "run", "upgrade", "report", "clients", "topics", "activity", "violations", "diff",
+    ]  # fmt: skip
+    others = {line.split()[0] for line in more.splitlines() if line.startswith("  ")}
+    assert {*others, *cli.FIRST} == {*cli.COMMANDS}
+    assert max(map(len, (first + more).splitlines())) <= 80
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ([], 2, "required"),
         (["dance"], 2, "invalid choice"),
         (["run", LOG], 2, "--warehouse"),
         (["run", LOG, "--warehouse", "w", "--conf", "/nonesuch.toml"], 2, "cannot read the configuration"),

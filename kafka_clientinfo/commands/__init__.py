@@ -2,11 +2,13 @@
 
 from importlib import import_module
 
+FIRST = ("scan", "run", "upgrade", "report", "clients", "topics", "activity", "violations", "diff", "watch")
+"""The commands that help lists first; the others follow under `more`."""
 COMMANDS = {
     name: import_module(f"{__name__}.{name}")
     for name in (
-        "run", "ingest", "build", "scan", "parse", "summary", "clients", "topics", "activity", "connection", "upgrade",
-        "violations", "diff", "watch", "report", "runs", "tables", "sql", "maintain", "forget", "verify", "completion",
+        *FIRST, "summary", "connection", "sql", "tables", "runs", "ingest", "build", "parse", "maintain", "forget", "verify",
+        "completion",
     )
 }  # fmt: skip
 """The command modules by name, in the order of the help.

@@ -27,7 +27,7 @@ from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners, named
 
-HELP = "show requests, times, errors and throttling over time, by client, principal, software, API or owner"
+HELP = "show requests, times, errors and throttling over time"
 EXAMPLES = (
     "activity --warehouse /data/clientinfo --since 24h",
     "activity --warehouse /data/clientinfo --by api --top p99",

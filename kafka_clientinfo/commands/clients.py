@@ -10,7 +10,7 @@ from .context import Context, add_warehouse
 from .output import add_formats, ask, is_text, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
-HELP = "list who connects: principal, client id, software, hosts, APIs, groups, topics"
+HELP = "list who connects: software, hosts, APIs, groups, topics, owners"
 EXAMPLES = (
     "clients --warehouse /data/clientinfo --principal 'User:payments*'",
     "clients --warehouse /data/clientinfo --since 2026-11-01 --csv > clients.csv",

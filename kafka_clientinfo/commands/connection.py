@@ -19,7 +19,7 @@ from ..tables.types import sql_time
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, instant, limit_of, show
 
-HELP = "show everything about one connection: requests by API, ApiVersions, client ids, software, violations"
+HELP = "show everything about one connection"
 EXAMPLES = (
     "connection 10.0.0.9:9092-10.0.0.12:50186-3 --warehouse /data/clientinfo",
     "connection 10.0.0.9:9092-10.0.0.12:50186-3 --warehouse /data/clientinfo --json",

@@ -34,7 +34,7 @@ from .context import WOULD_BREAK, Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
 from .ownership import GROUP
 
-HELP = "compare two days: clients that are new, gone, changed, unknown, breaking or misbehaving (exit code 3 if one newly breaks or misbehaves)"
+HELP = "compare two days: new, gone, changed, breaking (exit code 3)"
 EXAMPLES = (
     "diff --from 2026-11-20 --to 2026-11-21 --warehouse /data/clientinfo",
     "diff --from 7d --to yesterday --target 4.0.1 --warehouse /data/clientinfo --json",

@@ -6,7 +6,7 @@ from ..printable import safe
 from . import text_tables
 from .context import COMMITTED, Context, add_common
 
-HELP = "remove a cluster's rows from all tables, such as those of logs that were read under a wrong name"
+HELP = "remove a cluster that was read under a wrong name"
 STOPPED = COMMITTED
 EXAMPLES = ("forget --cluster order --warehouse /data/clientinfo",)
 

@@ -2,7 +2,7 @@
 
 from . import run
 
-HELP = "only read: requests, rejected_records, failed_requests, ingested_files"
+HELP = "only read logs, without building the other tables"
 STOPPED = run.STOPPED
 EXAMPLES = ("ingest /var/log/kafka --warehouse /data/clientinfo --cluster orders",)
 

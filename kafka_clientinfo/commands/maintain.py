@@ -12,7 +12,7 @@ from .context import COMMITTED, Context, add_common
 if TYPE_CHECKING:
     from ..warehouse.maintenance import MaintenanceReport
 
-HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
+HELP = "compact tables; delete unused files and, if asked, old requests"
 STOPPED = COMMITTED
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 EXAMPLES = ("maintain --warehouse /data/clientinfo", "maintain --warehouse /data/clientinfo --retention-days 90")

@@ -13,7 +13,7 @@ from . import text_tables
 from .context import Context, add_settings
 from .run import add_logs, not_read, totals
 
-HELP = "print the requests of logs as JSON lines, and what could not be read as a request"
+HELP = "print the requests of logs as JSON lines, and rejected records"
 EXAMPLES = ("parse /var/log/kafka/kafka-request.log | jq .",)
 STOPPED = "stopped; every line that was printed is whole"
 _MARKS = {"request": "request", "rejected": "rejected_record", "failed": "failed_request"}

@@ -12,7 +12,7 @@ from .output import write_private
 from .ownership import Ownership, add_owners, given_owners
 from .text_tables import output
 
-HELP = "write one HTML page: who breaks at another release, who connects, how, and who misbehaves"
+HELP = "write one HTML page: who breaks, connects, how, and misbehaves"
 EXAMPLES = (
     "report --warehouse /data/clientinfo --output report.html",
     "report --warehouse /data/clientinfo --output week.html --target 4.0.1 --since 7d",

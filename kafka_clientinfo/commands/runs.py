@@ -9,7 +9,7 @@ from .activity import marks
 from .context import Context, add_warehouse, notes_on
 from .output import Table, add_formats, ask, is_text, limit_of, show
 
-HELP = "list the runs: when, what they read, how long they took and in which stages, and why one could not build"
+HELP = "list the runs: what they read, how long they took, what failed"
 EXAMPLES = (
     "runs --warehouse /data/clientinfo",
     "runs --warehouse /data/clientinfo --limit 0 --csv",

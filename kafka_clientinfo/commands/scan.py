@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..ingestion.in_process import Reading
     from ..scan import MemoryTables
 
-HELP = "answer from a few logs who connects, how, and which rules clients break, without Java or a warehouse"
+HELP = "answer from a few logs, without Java or a warehouse"
 EXAMPLES = (
     "scan /var/log/kafka/kafka-request.log --upgrade 4.0.1",
     "scan - --follow --every 10 < kafka-request.log",

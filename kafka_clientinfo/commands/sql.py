@@ -13,7 +13,7 @@ from ..warehouse.state import require_state
 from .context import Context, add_warehouse, notes_on
 from .output import add_formats, ask, limit_of, show
 
-HELP = "answer a query on the tables, and on the views that `tables` lists"
+HELP = "answer a query on the tables, and on the views of `tables`"
 EXAMPLES = (
     "sql --warehouse /data/clientinfo 'SELECT * FROM who_connects'",
     "sql --warehouse /data/clientinfo \"SELECT * FROM who_breaks WHERE refused_by['4.0.1'] IS NOT NULL\" --csv",

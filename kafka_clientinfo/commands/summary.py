@@ -12,7 +12,7 @@ from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, limit_of, limits, show
 from .ownership import Ownership, add_owners, given_owners
 
-HELP = "show what the tables hold: clusters, software, how clients negotiated, violations"
+HELP = "show what the tables hold: clusters, software, violations"
 EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")
 SHOWN = 12
 """The number of rows of each table that the text form shows without --limit."""

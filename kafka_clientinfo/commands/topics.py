@@ -11,7 +11,7 @@ from .context import Context, add_warehouse
 from .output import add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners, named
 
-HELP = "list topics with their producers and consumers, the clients of one topic, or topics that nobody uses"
+HELP = "list topics with their clients, and topics that nobody uses"
 EXAMPLES = (
     "topics --warehouse /data/clientinfo --since 7d",
     "topics orders --warehouse /data/clientinfo --owners owners.toml",

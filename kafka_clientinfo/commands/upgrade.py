@@ -30,7 +30,7 @@ from .output import Table, add_formats, folded, limit_of, show
 from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
 
-HELP = "list who would break at another release of Kafka (exit code 3 if a client would, or is refused already)"
+HELP = "list who would break at another release of Kafka (exit code 3)"
 EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo",
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner",

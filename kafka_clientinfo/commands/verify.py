@@ -13,7 +13,7 @@ from .context import Context, add_common
 if TYPE_CHECKING:
     from ..questions.checks import Check
 
-HELP = "check the tables: layout, files, keys, connections (exit code 1 if rows disagree)"
+HELP = "check the tables: layout, files, keys, connections"
 EXAMPLES = ("verify --warehouse /data/clientinfo", "verify --quick --warehouse /data/clientinfo")
 _REST = "Keys, and connections against requests, are checked without --quick."
 

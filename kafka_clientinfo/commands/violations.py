@@ -18,7 +18,7 @@ from .context import WOULD_BREAK, Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
 from .ownership import ENDPOINT, GROUP, Ownership, add_owners, given_owners, named
 
-HELP = "list who breaks which rule, whom that blames, and an expression that finds it in the log"
+HELP = "list who breaks which rule, how often, and whom that blames"
 EXAMPLES = (
     "violations --warehouse /data/clientinfo --since 7d",
     "violations --warehouse /data/clientinfo --since 24h --severity warning --fail-on error",
