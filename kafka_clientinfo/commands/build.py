@@ -20,6 +20,7 @@ _REQUESTS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--requests", metavar="TABLE", help=_REQUESTS)
     add_common(parser)
+    run.add_verbose(parser)
 
 
 execute = run.execute

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..printable import safe
 from ..questions.filters import Scope
+from ..questions.opening import local_tables
 from ..questions.presenter import counted
-from ..questions.trust import limits_of_logs
-from . import text_tables
+from ..questions.trust import info_logs, limits_of_logs
+from ..releases.broker_releases import releases
+from . import upgrade
 from .context import COMMITTED, Context, add_common
-from .output import as_text
+from .output import Table, as_text
 from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
@@ -23,8 +25,7 @@ STOPPED = COMMITTED
 _FILE = ("broker", "requests", "rejected", "other lines", "waiting bytes", "path")
 """The columns about each file; a broker writes other lines than completed requests to the same log."""
 _MOST_ASKED = 100_000
-"""Connections up to which a run asks the view `violations`; with a million that costs 7 of its 60 CPU seconds."""
-_NOT_ASKED = "Violations are not counted here, as there are many connections; `kafka-clientinfo violations` lists them."
+"""Connections up to which a run says who would break: with more, that takes seconds."""
 EXAMPLES = (
     "run /var/log/kafka --warehouse /data/clientinfo --cluster orders",
     "run '/logs/*/kafka-request.log*' s3://archive/kafka --warehouse /data/clientinfo --conf local.toml",
@@ -34,6 +35,12 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_logs(parser)
     add_common(parser, "name of the cluster that wrote the logs")
+    add_verbose(parser)
+
+
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Declare -v, which adds what was read of each file, and what the tables hold, to the lines of a run."""
+    parser.add_argument("-v", "--verbose", action="store_true", help="print also each file, and what the tables hold")
 
 
 def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
@@ -73,36 +80,65 @@ def execute(context: Context) -> int:
 
 
 def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
-    parts = [_files(report, elapsed)]
+    lines = [_read(report, elapsed), *(f"  {line}" for line in not_read(report.problems, report.files))]
+    if report.files:
+        lines.append(_rejected(report.files))
     if report.tables:
-        scope = Scope(context.tables())
-        is_large = report.tables.get("connections", 0) > _MOST_ASKED
-        found = findings(scope, SHOWN, "violations" if is_large else None)
-        shown = [rows_of_tables(report.tables, context.warehouse), *found]
-        parts.append(as_text(shown, limits_of_logs(scope), rest="`kafka-clientinfo summary --limit 0` and --json"))
-        if is_large:
-            parts.append(_NOT_ASKED)
+        lines += _answers(report, context)
+    parts = ["\n".join(lines)]
+    if context.arguments.verbose:
+        parts += [as_text([_files(report.files)])] if report.files else []
+        if report.tables:
+            scope = Scope(context.tables())
+            shown = [rows_of_tables(report.tables, context.warehouse), *findings(scope, SHOWN)]
+            parts.append(as_text(shown, limits_of_logs(scope), rest="`kafka-clientinfo summary --limit 0` and --json"))
     return "\n\n".join(parts)
 
 
-def _files(report: "RunReport", elapsed: float) -> str:
+def _read(report: "RunReport", elapsed: float) -> str:
+    """Return the sentence on what was read."""
+    if {problem.kind for problem in report.problems} == {"empty"} and not report.files and not report.unchanged:
+        # The logs are folders to which nothing has been delivered yet, or empty files.
+        return "Nothing yet: there is no log to read."
     read = sum(file["to_offset"] - file["from_offset"] for file in report.files)
     (requests,) = totals(report.files, "requests")
     late = {problem.path for problem in report.problems if problem.kind == "late"}
-    lines = [
-        f"Read {counted(len(report.files), 'file')}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s"
-        f"{_unchanged(len(set(report.unchanged) - late))}."
-    ]
-    if {problem.kind for problem in report.problems} == {"empty"} and not report.files and not report.unchanged:
-        # The logs are folders to which nothing has been delivered yet, or empty files.
-        lines = ["Nothing yet: there is no log to read."]
+    unchanged = _unchanged(len(set(report.unchanged) - late))
+    return f"Read {counted(len(report.files), 'file')}, {read:,} bytes of log, {requests} requests in {elapsed:.1f} s{unchanged}."
+
+
+def _rejected(files: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentence on records that could not be read, and on bytes after the last whole record."""
+    rejected, pending = (sum(file[name] for file in files) for name in ("rejected", "pending_bytes"))
+    text = f"Rejected: {counted(rejected, 'record')}{', in the table rejected_records' if rejected else ''}"
+    return f"{text}; {pending:,} bytes wait for the end of their record." if pending else f"{text}."
+
+
+def _answers(report: "RunReport", context: Context) -> list[str]:
+    """Return lines on what the tables hold now, on who would break at the newest release, and on what to do next.
+
+    Who would break is only asked of tables on this machine: elsewhere it would take a job of Spark's.
+    """
+    root, newest = safe(context.warehouse), list(releases())[-1]
+    requests, connections = (report.tables.get(name, 0) for name in ("requests", "connections"))
+    known = f"Tables in {root}: {counted(requests, 'request')} of {counted(connections, 'connection')}."
+    upgrade_command = f"`kafka-clientinfo upgrade --target {newest} --warehouse {root}`"
+    if connections > _MOST_ASKED or (tables := local_tables(context.warehouse)) is None:
+        verdict, who = f"Who would break at Kafka {newest}: {upgrade_command} says it.", ""
+    else:
+        scope = Scope(tables)
+        verdict = " ".join(filter(None, [upgrade.at_release(scope, newest), info_logs(scope)]))
+        who = f"{upgrade_command} says who; "
+    page = f"`kafka-clientinfo report --output report.html --target {newest} --warehouse {root}` writes a page"
+    return [known, verdict, f"Next: {who}{page}; -v and `kafka-clientinfo summary` show more."]
+
+
+def _files(files: Sequence[Mapping[str, Any]]) -> Table:
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])
-        for f in report.files
+        for f in files
     ]
-    if rows:
-        lines.append(text_tables.columns(_FILE, rows))
-    return "\n".join([*lines, *(f"  {line}" for line in not_read(report.problems, report.files))])
+    return Table("Files", _FILE, rows)
 
 
 def _unchanged(number: int) -> str:

@@ -27,8 +27,6 @@ from ..questions.activity import BY
 from ..questions.filters import Scope
 from ..questions.impact import (
     Impact,
-    barely_seen,
-    clients_by_verdict,
     fine_beside_refused,
     impact,
     refused_already,
@@ -307,11 +305,12 @@ class _Scan:
         )
         refused = upgrade.already_refused(self._refused, beside)
         texts = [self._headline(), *refused, as_text(answers, notes, "--limit 0 and --json", in_blocks)]
-        texts.append(
-            folded(_newest_release(Scope(self._tables), newest, beside))
-            if verdict is None
-            else upgrade.as_text(verdict, with_refused=False)
-        )
+        if verdict is None:
+            scope = Scope(self._tables)
+            sentence = upgrade.at_release(scope, newest, beside, " --upgrade RELEASE says who, why and what to do.")
+            texts.append(folded("\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope)))])))
+        else:
+            texts.append(upgrade.as_text(verdict, with_refused=False))
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:
@@ -327,15 +326,3 @@ class _Scan:
         if any(report["pending_bytes"] for report in reports):
             lines.append(f"  {waiting} bytes of records that are not finished")
         return folded("\n".join(lines))
-
-
-def _newest_release(scope: Scope, newest: str, beside: int) -> str:
-    """Return a sentence on who would break at the newest measured release, and what the logs do not show.
-
-    Of the clients that are fine, `beside` come from hosts that are refused already.
-    """
-    clients = clients_by_verdict(scope, newest)
-    verdict = "No client can be judged by these logs."
-    if any(clients.values()):
-        verdict = f"{upgrade.headline(newest, clients, barely_seen(scope, newest), beside)} --upgrade RELEASE says who, why and what to do."
-    return "\n".join([verdict, *filter(None, (unseen_starts(scope), info_logs(scope)))])

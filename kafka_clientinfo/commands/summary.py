@@ -1,4 +1,4 @@
-"""The command `summary`: prints the tables that `run` prints at its end, also for one cluster or a span of time."""
+"""The command `summary`: prints what the tables hold, as `run -v` does at its end, also for one cluster or a span of time."""
 
 import argparse
 from collections.abc import Mapping
@@ -83,9 +83,6 @@ def rows_of_tables(counts: Mapping[str, int], root: str, of: str = "") -> Table:
     return Table(f"Tables in {safe(root)}{of}", ("table", "rows"), list(counts.items()), name="tables")
 
 
-def findings(scope: Scope, limit: int, without: str | None = None) -> list[Table]:
-    """Return client connections by software, probable software and ApiVersions outcome, and violations by rule.
-
-    `without` is the name of a table to leave out.
-    """
-    return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS if name != without]
+def findings(scope: Scope, limit: int) -> list[Table]:
+    """Return client connections by software, probable software and ApiVersions outcome, and violations by rule."""
+    return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS]

@@ -7,7 +7,15 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
-from ..questions.impact import MARKS, Impact, impact
+from ..questions.impact import (
+    MARKS,
+    Impact,
+    barely_seen,
+    clients_by_verdict,
+    fine_beside_refused,
+    impact,
+    refused_already,
+)
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
@@ -203,6 +211,18 @@ def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside
     text = f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}"
     text += f", {little:,} of them as far as seen (metadata and versions only)" if little else ""
     return text + (f", {beside:,} of them from hosts that are refused already." if beside else ".")
+
+
+def at_release(scope: Scope, release: str, beside: int | None = None, more: str = "") -> str:
+    """Return the headline for a measured release, and `more` if it judges anybody.
+
+    `beside` is the number of clients that are fine and come from hosts that are refused already; None has it counted here.
+    """
+    if not any((clients := clients_by_verdict(scope, release)).values()):
+        return "No client can be judged by these logs."
+    if beside is None:
+        beside = fine_beside_refused(scope, release, refused_already(scope))
+    return headline(release, clients, barely_seen(scope, release), beside) + more
 
 
 def _section(result: Impact, verdict: str) -> Table:
