@@ -1,4 +1,4 @@
-"""The README names what there is: every table, every question with its view, and pages that exist."""
+"""The README names what there is: every question with its view, and pages that exist."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,10 @@ from pathlib import Path
 import pytest
 
 import kafka_clientinfo
-from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text("utf-8")
-
-
-def test_the_readme_names_every_table_once() -> None:
-    assert [name for name in table_specs() if TEXT.count(f"\n| `{name}` |") != 1] == []
 
 
 def test_the_readme_asks_eleven_questions_and_names_every_view() -> None:

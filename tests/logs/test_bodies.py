@@ -214,7 +214,7 @@ def test_it_replaces_what_is_no_utf_8_in_bodies() -> None:
 
 
 def test_it_leaves_out_overlong_and_absent_bodies() -> None:
-    # SECURITY.md promises 1 MiB
+    # docs/explanation/threat-model.md promises 1 MiB
     longest = b'{"metrics":"' + b"A" * ((1 << 20) - 14) + b'"}'
     assert (json_body(longest), json_body(longest + b" ")) == (longest.decode(), None)
     text = b"{a=" + b"A" * ((1 << 20) - 4) + b"}"
