@@ -1,19 +1,25 @@
 """The command `clients`: lists who connects, from the table `client_inventory`."""
 
 import argparse
+from dataclasses import replace
+from pathlib import Path
 
+from ..errors import ConfigError
+from ..printable import argument, safe
 from ..questions.filters import add_filters
 from ..questions.topics import topics_of_clients
 from ..questions.trust import nobody
 from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
-from .output import add_formats, ask, is_text, limit_of, limits, show
-from .ownership import Ownership, add_owners, given_owners
+from .output import add_formats, ask, is_text, limit_of, limits, show, write_private
+from .ownership import Ownership, add_owners, first_owners, given_owners
+from .text_tables import output
 
 HELP = "list who connects: software, hosts, APIs, groups, topics, owners"
 EXAMPLES = (
     "clients --warehouse /data/clientinfo --principal 'User:payments*'",
     "clients --warehouse /data/clientinfo --since 2026-11-01 --csv > clients.csv",
+    "clients --warehouse /data/clientinfo --init-owners owners.toml",
     "clients --warehouse /data/clientinfo --owners owners.toml --by owner",
 )
 _LIMIT = 50
@@ -29,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client", counts="a client's figures")
     add_owners(parser, "owner")
+    parser.add_argument(
+        "--init-owners", metavar="FILE", help="write a file for --owners to begin with, from the clients that were seen"
+    )
     add_formats(parser, _LIMIT)
 
 
@@ -36,17 +45,29 @@ def execute(context: Context) -> None:
     arguments = context.arguments
     owners = given_owners(context)
     scope, notes = context.scope("client_inventory")
-    limit = limit_of(arguments)
+    if arguments.init_owners is not None:
+        path = Path(argument("--init-owners", arguments.init_owners))
+        if path.exists():
+            raise ConfigError(f"--init-owners {safe(path)} is there already; name a new file")
+        if not (text := first_owners(scope)):
+            raise ConfigError(f"{nobody(scope, 'No client')}, so that there is nobody to name in {safe(path)}")
+        write_private(path, text.encode(), "--init-owners")
+        output(f"Wrote {safe(path)}; correct the owners in it, then give it with --owners.")
+        return
+    limit, ownership = limit_of(arguments), Ownership(owners, scope)
     if arguments.by:
-        table = Ownership(owners, scope).clients(limit=limit)
+        table = ownership.clients(limit=limit)
     else:
         columns = ", ".join(_SHOWN) if is_text(arguments) else "*"
         statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
-        table = ask(scope, "", statement, None, limit).with_lists("topics", CLIENT, topics_of_clients(scope))
+        table = ask(scope, "", statement, None, 0 if owners.rules else limit)
+        table = table.with_lists("topics", CLIENT, topics_of_clients(scope))
         if owners.rules:
-            table = table.with_lists("owners", CLIENT, Ownership(owners, scope).names_of_clients())
+            table = table.with_lists("owners", CLIENT, ownership.names_of_clients())
+            table = replace(table, rows=sorted(table.rows, key=lambda row: bool(row[-1]))).first(limit)
     if table.rows:
-        notes = [*notes, *limits(arguments, scope)]
+        idle = ownership.idle_rules() if owners.rules and is_text(arguments) else []
+        notes = [*notes, *idle, *limits(arguments, scope)]
     elif is_text(arguments):
         notes = [f"{nobody(scope, 'No client')}.", *notes]
     show(arguments, [table], notes)

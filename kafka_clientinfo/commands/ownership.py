@@ -13,6 +13,8 @@ software (as on listeners without authentication). Python applies the rules to a
 """
 
 import argparse
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 from ..config.owners import Owner, Owners, load_owners
 from ..config.rules import SEVERITIES
 from ..errors import ConfigError
+from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import judged
+from ..questions.presenter import counted
 from ..questions.probable import add_probable
 from ..questions.queries import grouped, same
 from ..questions.topics import topics_of_clients
@@ -39,6 +43,13 @@ GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
 _KEY = ", ".join(ENDPOINT)
 _RULE = ("severity", "blames", "rule")
 _API = ("api_key", "api_version")
+_ANONYMOUS = "User:ANONYMOUS"
+_LONGEST_NAME = 200
+_FIRST_LINES = """# Who owns which clients, for --owners and the setting `owners`: made from the clients that were seen, to be corrected.
+#
+# The first rule that fits gives the owner. Owners are guessed by name: set them, join rules of one owner, and add contact = "...".
+# A pattern is a regular expression for a whole text; conf/owners.toml in the repository shows all kinds of rules.
+"""
 USE = (*CLIENT, "api_name", "api_version")
 """The columns that identify a client's use of a version."""
 
@@ -87,6 +98,7 @@ class Ownership:
     def __init__(self, owners: Owners, scope: Scope) -> None:
         """Read the groups of each endpoint and the topics of each client, if a rule needs them."""
         self._owners, self._scope = owners, scope
+        self._matched: set[int] = set()
         self._groups: dict[tuple[Any, ...], list[str]] = {}
         self._topics = topics_of_clients(scope) if owners.ask("topics") else {}
         if owners.ask("groups"):
@@ -100,9 +112,13 @@ class Ownership:
         """Return the owner of an endpoint; `row` has the columns of `ENDPOINT`."""
         endpoint = tuple(row[name] for name in ENDPOINT)
         groups, topics = self._groups.get(endpoint, ()), self._topics.get(endpoint[: len(CLIENT)], ())
-        return self._owners.of(
+        place = self._owners.rule_of(
             row["principal"], row["client_id"], row["remote_host"], groups, row["client_software_name"], topics
         )
+        if place is None:
+            return None
+        self._matched.add(place)
+        return self._owners.rules[place].owner
 
     def of_violation(self, row: Mapping[str, Any]) -> Owner | None:
         """Return the owner of a violation; `row` has the columns of `ENDPOINT`, and group_id.
@@ -125,8 +141,20 @@ class Ownership:
         """Return the names of the owners of each client that has any."""
         return {client: [owner.name for owner in owners] for client, owners in self.of_clients().items()}
 
+    def idle_rules(self) -> list[str]:
+        """Return a note on the rules that fit no client of the warehouse, or only clients of earlier rules."""
+        self.of_clients()
+        idle = [
+            f"{place + 1} ({safe(rule.owner.name)})"
+            for place, rule in enumerate(self._owners.rules)
+            if place not in self._matched
+        ]
+        return (
+            [f"Rules for owners that fit no client, or only those of earlier rules: {', '.join(idle)}."] if idle else []
+        )
+
     def clients(self, title: str = "", limit: int = 0) -> Table:
-        """Return clients, connections and requests by owner; a client counts for each owner of its hosts.
+        """Return clients, connections and requests by owner, first those of nobody; a client counts for each owner of its hosts.
 
         Only connections that fit the filters count.
         """
@@ -137,7 +165,7 @@ class Ownership:
             counts = (_sum(rows, "connections"), _sum(rows, "requests"), len({row["remote_host"] for row in rows}))
             clients = len(grouped(rows, CLIENT))
             lines.append((*named(owner), clients, *counts, *_span(rows, "first_seen", "last_seen")))
-        lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
+        lines.sort(key=lambda line: (line[0] is not None, -line[columns.index("connections")], line[0] or ""))
         return Table(title, columns, lines, name="owners").first(limit)
 
     def violations(self, rows: Sequence[Mapping[str, Any]], limit: int) -> Table:
@@ -194,6 +222,42 @@ class Ownership:
         for (owner, _), rank in gravest.items():
             impacts[owner].clients[WORST_FIRST[rank]] += 1
         return impacts
+
+
+def first_owners(scope: Scope) -> str:
+    """Write a file of owners to begin with: a rule for each principal or, if nobody logs in, for each kind of client id.
+
+    Numbers in client ids may vary. What has characters that no rule should hold gets no rule. "" if there is no client.
+    """
+    by_rule: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in _endpoints(scope):
+        kind, text = "principals", row["principal"] or ""
+        if text in ("", _ANONYMOUS):
+            kind, text = "client_ids", row["client_id"] or ""
+        if text and safe(text) == text and len(text) <= _LONGEST_NAME:
+            pattern = re.escape(text)
+            by_rule.setdefault(
+                (kind, re.sub(r"\d+", r"\\d+", pattern) if kind == "client_ids" else pattern), []
+            ).append(row)
+    parts = [_FIRST_LINES] if by_rule else []
+    for (kind, pattern), rows in sorted(by_rule.items(), key=lambda item: (-_sum(item[1], "connections"), item[0])):
+        hosts = sorted({row["remote_host"] or UNKNOWN for row in rows})
+        text = str(rows[0][kind.removesuffix("s")])
+        owner = (
+            text.removeprefix("User:")
+            if kind == "principals"
+            else re.split(r"[^a-zA-Z]+", text.strip("-_."))[0] or text
+        )
+        parts.append(
+            f"\n# {counted(_sum(rows, 'connections'), 'connection')} from {counted(len(hosts), 'host')}, such as {safe(hosts[0])}\n"
+            f"[[owners]]\nowner = {_toml(owner)}\n{kind} = [{_toml(pattern)}]\n"
+        )
+    return "".join(parts)
+
+
+def _toml(text: str) -> str:
+    """Return a printable text as TOML."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _endpoints(scope: Scope) -> list[dict[str, Any]]:

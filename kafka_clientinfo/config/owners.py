@@ -63,9 +63,22 @@ class Owners:
         `host` is the address from which it connects; one fitting group of its connections is enough, and one fitting
         topic that it uses.
         """
+        rule = self.rule_of(principal, client_id, host, groups, software, topics)
+        return None if rule is None else self.rules[rule].owner
+
+    def rule_of(
+        self,
+        principal: str | None,
+        client_id: str | None,
+        host: str | None,
+        groups: Sequence[str],
+        software: str | None,
+        topics: Sequence[str],
+    ) -> int | None:
+        """Return the place of the first rule that fits, as in `of`; None if no rule fits."""
         values_by_kind = dict(zip(KINDS, ([principal], [client_id], [host], groups, topics, [software]), strict=True))
         texts = {kind: [text or "" for text in values] for kind, values in values_by_kind.items()}
-        return next((rule.owner for rule in self.rules if _fits(rule, texts)), None)
+        return next((place for place, rule in enumerate(self.rules) if _fits(rule, texts)), None)
 
 
 def _fits(rule: OwnerRule, texts: Mapping[str, Sequence[str]]) -> bool:

@@ -323,7 +323,7 @@ def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
     assert (row["refused_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
 
 
-def test_owners_come_by_connections_and_then_by_name() -> None:
+def test_nobody_comes_first_and_then_owners_by_connections_and_name() -> None:
     names = (*ENDPOINT, "connections", "requests", "first_seen", "last_seen")
     rows = [
         ("c", "p", client_id, "kgo", "1", "h", connections, requests, first, first + 1)
@@ -339,5 +339,5 @@ def test_owners_come_by_connections_and_then_by_name() -> None:
     rules = parse_owners("".join(f"[[owners]]\nowner = '{name}'\nclient_ids = ['{name}']\n" for name in "Abc"), "x")
     found = Ownership(rules, scope).clients().dicts()  # type: ignore[arg-type]
     assert [tuple(row[name] for name in ("owner", "connections", "requests", "first_seen", "last_seen")) for row in found] == [
-        ("c", 2, 3, 5, 7), (None, 1, 1, 9, 10), ("A", 1, 0, 8, 9), ("b", 1, 1, 7, 8),
+        (None, 1, 1, 9, 10), ("c", 2, 3, 5, 7), ("A", 1, 0, 8, 9), ("b", 1, 1, 7, 8),
     ]  # fmt: skip

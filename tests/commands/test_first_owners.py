@@ -1,0 +1,69 @@
+"""A file of owners to begin with, and what a file of owners leaves open: clients of nobody, and rules without a client."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.config.owners import load_owners
+from tests.commands.fleet_on_disk import HOSTILE, fleet, use
+
+USES = (
+    use("app-1", "10.1.0.1", principal="User:pay.ments"),
+    use("app-2", "10.1.0.2", principal="User:pay.ments"),
+    use("search-17", "10.2.0.1"),
+    use("search-18", "10.2.0.2"),
+    use("search-19", "10.2.0.3"),
+    use(HOSTILE, "10.3.0.1"),
+    use(None, "10.3.0.2", principal=None),
+    use("broker", "10.4.0.1", role="broker"),
+)
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(fleet(tmp_path_factory.mktemp("owners") / "w", USES))
+
+
+def test_it_begins_with_a_rule_for_each_principal_or_kind_of_client_id(
+    warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "owners.toml"
+    assert cli.main(["clients", "--warehouse", warehouse, "--init-owners", str(path)]) == 0
+    assert capsys.readouterr().out == f"Wrote {path}; correct the owners in it, then give it with --owners.\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    owners = load_owners(str(path))
+    assert [(rule.owner.name, {kind: texts for kind, texts in rule.patterns.items() if texts}) for rule in owners.rules] == [
+        ("search", {"client_ids": (r"search\-\d+",)}),
+        ("pay.ments", {"principals": (r"User:pay\.ments",)}),
+    ]  # fmt: skip
+    assert "# 3 connections from 3 hosts, such as 10.2.0.1\n" in path.read_text("utf-8")
+    assert cli.main(["clients", "--warehouse", warehouse, "--init-owners", str(path)]) == 2
+    assert "is there already; name a new file" in capsys.readouterr().err
+
+
+def test_without_clients_no_file_is_written(warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["clients", "--warehouse", warehouse, "--since", "2030-01-01", "--init-owners", str(tmp_path / "o")]
+    assert cli.main(line) == 2
+    assert "No client fits --since 2030-01-01" in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
+def test_clients_of_nobody_come_first_and_rules_without_a_client_are_named(
+    warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "owners.toml"
+    rules = (r"client_ids = ['search-\d+']", "client_ids = ['gone']", "client_ids = ['search-17']")
+    path.write_text("".join(f"[[owners]]\nowner = 'o{place}'\n{rule}\n" for place, rule in enumerate(rules)))
+    line = ["clients", "--warehouse", warehouse, "--owners", str(path)]
+    idle = "Rules for owners that fit no client, or only those of earlier rules: 2 (o1), 3 (o2)."
+    assert cli.main(line) == 0
+    text = capsys.readouterr().out
+    assert idle in text
+    places = [text.index(name) for name in ("app-1", "app-2", "search-17", "search-19")]
+    assert places == sorted(places)
+    assert cli.main([*line, "--by", "owner"]) == 0
+    text = capsys.readouterr().out
+    assert idle in text
+    assert [row.split()[0] for row in text.splitlines()[1:3]] == ["no", "o0"]
