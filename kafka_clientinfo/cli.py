@@ -113,7 +113,6 @@ def _unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
 
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:
-    """Return the long options of a command."""
     return [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
 
 

@@ -40,7 +40,6 @@ def execute(context: Context) -> None:
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Return all actions of a parser and of its subcommands."""
     actions = []
     for action in parser._actions:
         actions.append(action)

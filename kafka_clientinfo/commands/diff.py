@@ -126,7 +126,6 @@ def _is_covered(scope: Scope, day: date) -> bool:
 
 
 def _on(day: date, scope: Scope) -> Scope:
-    """Return the scope with only the rows that count on a day."""
     begin = datetime.combine(day, time(), UTC)
     return replace(scope, filters=replace(scope.filters, since=begin, until=begin + timedelta(days=1)))
 
@@ -253,5 +252,4 @@ def _is_worse(changes: Iterable[Table]) -> bool:
 
 
 def _without(rows: ByKey, others: ByKey) -> KeyedRows:
-    """Return the rows whose key is not among `others`."""
     return [(key, row) for key, row in rows.items() if key not in others]

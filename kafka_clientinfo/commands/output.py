@@ -346,7 +346,6 @@ def folded(text: str, hanging: str = "  ") -> str:
 
 
 def _grid(table: Table) -> text_tables.Grid:
-    """Return the cells of a table as the text form shows them."""
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
     header = [name.replace("_", " ") for name in table.columns]
     times = {title for c, title in enumerate(header) if any(isinstance(row[c], datetime) for row in table.rows)}

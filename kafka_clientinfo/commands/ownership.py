@@ -256,7 +256,6 @@ def first_owners(scope: Scope) -> str:
 
 
 def _toml(text: str) -> str:
-    """Return a printable text as TOML."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -64,7 +64,6 @@ def _in_order(parts: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _merged(piece: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the rows of one piece of log, sorted by byte offset."""
     marked = [{"kind": _MARKS[kind], **row} for kind, rows in piece.items() for row in rows]
     return sorted(marked, key=lambda row: row["byte_offset"])
 

@@ -96,7 +96,6 @@ def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
 
 
 def _read(report: "RunReport", elapsed: float) -> str:
-    """Return the sentence on what was read."""
     if {problem.kind for problem in report.problems} == {"empty"} and not report.files and not report.unchanged:
         # The logs are folders to which nothing has been delivered yet, or empty files.
         return "Nothing yet: there is no log to read."

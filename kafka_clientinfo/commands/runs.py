@@ -46,7 +46,6 @@ def execute(context: Context) -> None:
 
 
 def _as_shown(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a run's line."""
     slowest = sorted(run["seconds"].items(), key=lambda one: -one[1])[:_LONGEST]
     took = (run["ended"] - run["began"]).total_seconds()
     longest = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in slowest)

@@ -248,7 +248,6 @@ class _Scan:
         return int(self._reading.is_incomplete or not any(report["requests"] for report in self._reading.reports))
 
     def _of_log(self, limit: int) -> list[Table]:
-        """Return the files that were read, and the answers about them."""
         reports = self._reading.reports
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
         scope = Scope(self._tables)
@@ -262,7 +261,6 @@ class _Scan:
         ]
 
     def _of_topics(self, scope: Scope, limit: int) -> list[Table]:
-        """Return the topics, those that nobody uses, and with --topic the clients of one."""
         tables = [ask(scope, "Topics", topics.ALL, None, limit, "topics")]
         if (
             unused := ask(

@@ -249,7 +249,6 @@ class Grid:
         return Layout(equal + text, is_cut or rest._is_longer(limits))
 
     def _is_longer(self, limits: Sequence[int]) -> bool:
-        """Return whether a text is longer than the limit of its column."""
         return any(
             isinstance(cell, str) and len(cell) > limit
             for row in self.rows

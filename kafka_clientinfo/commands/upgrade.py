@@ -226,7 +226,6 @@ def at_release(scope: Scope, release: str, beside: int | None = None, more: str 
 
 
 def _section(result: Impact, verdict: str) -> Table:
-    """Return the uses with that verdict; there may be none."""
     uses = [use for use in result.rows if use["verdict"] == verdict]
     header = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
@@ -281,5 +280,4 @@ def _matrix(result: Impact) -> list[Table]:
 
 
 def _with_owners(table: Table, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the table with the owners of its rows, if they have any."""
     return table.with_column("owners", [row["owners"] for row in rows]) if rows and "owners" in rows[0] else table

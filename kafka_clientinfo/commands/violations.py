@@ -108,7 +108,6 @@ def execute(context: Context) -> int:
 
 
 def _from(severity: str) -> tuple[str, ...]:
-    """Return a severity and those that are graver."""
     return SEVERITIES[: SEVERITIES.index(severity) + 1]
 
 

@@ -52,11 +52,9 @@ class Rows:
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the rows."""
         return iter(self.rows)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.rows)
 
 

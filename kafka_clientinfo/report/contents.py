@@ -272,7 +272,6 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
 
 
 def _refused(verdict: Impact) -> Table:
-    """Return the table of what brokers refuse already, with the clients of the same hosts."""
     table = declared("refused")
     for row in verdict.refused_already[:LIMIT]:
         table.add(

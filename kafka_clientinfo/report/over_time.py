@@ -133,7 +133,6 @@ def _named_clients(series: Mapping[tuple[Any, ...], Sequence[int]]) -> Series:
 
 
 def _by_api(series: Mapping[tuple[Any, ...], Sequence[int]]) -> Series:
-    """Add up the clusters."""
     by_name: dict[str, list[int]] = {}
     for (_, name), numbers in series.items():
         before = by_name.get(name, [0] * len(numbers))

@@ -44,7 +44,6 @@ def _simple(template: str) -> Callable[..., Column]:
 
 
 def _listing(begin: str, between: str = ", ", end: str = ")") -> Callable[..., Column]:
-    """Return a function of any number of columns."""
     return lambda *arguments: call(begin + between.join("{}" for _ in arguments) + end, *map(named, arguments))
 
 
