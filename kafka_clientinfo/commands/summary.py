@@ -55,7 +55,7 @@ _FINDINGS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
-    add_owners(parser, "owner")
+    add_owners(parser)
     add_formats(parser, SHOWN)
 
 
@@ -70,10 +70,9 @@ def execute(context: Context) -> None:
     tables = rows_of_tables(counts, context.warehouse, ", of all clusters and times" if is_part else "")
     parts = [clusters, tables, *findings(scope, limit)]
     if owners.rules:
-        owned = Ownership(owners, scope).clients("Clients by owner", limit)
-        parts = [owned] if arguments.by else [*parts, owned]
+        parts.append(Ownership(owners, scope).clients("Clients by owner", limit))
     if not clusters.rows:
-        parts = parts if arguments.by else [tables]
+        parts = [tables]
         notes = [f"{nobody(scope, 'No connection')}.", *notes]
     show(arguments, parts, [*notes, *(limits(arguments, scope) if clusters.rows else [])])
 

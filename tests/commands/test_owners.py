@@ -99,7 +99,7 @@ def test_an_owners_clients_were_seen_from_the_first_connection_to_the_last_reque
 
 def test_nobody_by_owner_is_an_empty_array(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ("--owners", owners, "--by", "owner", "--since", "2030-01-01")
-    assert [asked(capsys, warehouse, name, *given) for name in ("summary", "clients")] == [[], []]
+    assert asked(capsys, warehouse, "clients", *given) == []
 
 
 def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,7 +230,7 @@ def test_summary_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFi
     found = asked(capsys, warehouse, "summary", "--owners", owners)
     assert {"clusters", "owners", "software"} <= set(found)
     assert figures(found["owners"], "connections") == {PAYMENTS: (3,), "Search": (1,), None: (3,)}
-    assert asked(capsys, warehouse, "summary", "--owners", owners, "--by", "owner") == found["owners"]
+    assert asked(capsys, warehouse, "clients", "--owners", owners, "--by", "owner") == found["owners"]
     assert "owners" not in asked(capsys, warehouse, "summary")
 
 
@@ -247,7 +247,6 @@ def test_the_settings_may_name_the_file(
     [
         (["clients", "--by", "owner"], "--by owner needs owners; name a file with --owners"),
         (["violations", "--by", "owner"], "--by owner needs owners"),
-        (["summary", "--by", "owner"], "--by owner needs owners"),
         (["upgrade", "--target", TARGET, "--by", "owner"], "--by owner needs owners"),
         (["upgrade", "--all-targets", "--by", "owner", "--owners", "x"], "--by owner needs a release"),
         (["clients", "--owners", "/nowhere/x"], "cannot read the owners /nowhere/x"),
@@ -258,7 +257,7 @@ def test_wrong_arguments_are_named(capsys: pytest.CaptureFixture[str], arguments
     assert says in capsys.readouterr().err
 
 
-BY_OWNER = (["clients"], ["violations"], ["summary"], ["upgrade", "--target", TARGET])
+BY_OWNER = (["clients"], ["violations"], ["upgrade", "--target", TARGET])
 
 
 @pytest.mark.parametrize("by", [[], ["--by", "owner"]], ids=["listed", "by owner"])

@@ -32,7 +32,7 @@ QUESTIONS = (
     ("clients",),
     ("violations", "--by", "owner"),
     ("violations", "--rule", "client_id_lost"),
-    ("summary", "--by", "owner"),
+    ("summary",),
     ("upgrade", "--target", TARGET, "--by", "owner"),
     ("upgrade", "--target", TARGET, "--since", "2026-11-22"),
 )

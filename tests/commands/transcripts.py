@@ -115,7 +115,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "violations_by_owner": ("violations", *BY_OWNER),
     "violations_of_a_rule": ("violations", "--rule", "client_id_changed", "--json"),
     "summary": ("summary",),
-    "summary_by_owner": ("summary", *BY_OWNER),
+    "summary_with_owners": ("summary", "--owners", "OWNERS"),
     "summary_of_a_cluster": ("summary", "--cluster", "d", "--json"),
     "upgrade": ("upgrade", *AT),
     "upgrade_limited": ("upgrade", *AT, "--limit", "1"),
