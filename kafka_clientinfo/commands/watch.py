@@ -21,7 +21,7 @@ from .messages import TOKEN, Webhook
 from .output import Table, add_formats, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 
-HELP = "say what the newest run brought: clients that would break, have no owner or lost their name, refusals, gaps (exit code 3 if any)"
+HELP = "say what the newest run brought that is new (exit code 3)"
 EXAMPLES = (
     "watch --target 4.1 --warehouse /data/clientinfo --owners owners.toml",
     "watch --target 4.1 --warehouse /data/clientinfo --webhook https://receiver.example/path --metrics /var/lib/node_exporter/kafka.prom",
