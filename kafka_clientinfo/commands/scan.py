@@ -297,18 +297,15 @@ class _Scan:
         notes = list(self._notes_on_activity)
         if any(low is not None for _, low in self._settings.policy.software):
             notes.append(_MINIMUMS)
-        newest = list(releases())[-1]
-        beside = (
-            verdict.fine_beside_refused if verdict else fine_beside_refused(Scope(self._tables), newest, self._refused)
-        )
-        refused = upgrade.already_refused(self._refused, beside)
-        texts = [self._headline(), *refused, as_text(answers, notes, "--limit 0 and --json", in_blocks)]
-        if verdict is None:
-            scope = Scope(self._tables)
-            sentence = upgrade.at_release(scope, newest, beside, " --upgrade RELEASE says who, why and what to do.")
-            texts.append(folded("\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope)))])))
+        answered = as_text(answers, notes, "--limit 0 and --json", in_blocks)
+        if verdict is not None:
+            texts = [self._headline(), upgrade.as_text(verdict), answered]
         else:
-            texts.append(upgrade.as_text(verdict, with_refused=False))
+            scope, newest = Scope(self._tables), list(releases())[-1]
+            beside = fine_beside_refused(scope, newest, self._refused)
+            sentence = upgrade.at_release(scope, newest, beside, " --upgrade RELEASE says who, why and what to do.")
+            below = folded("\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope)))]))
+            texts = [self._headline(), *upgrade.already_refused(self._refused, beside), answered, below]
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:

@@ -151,12 +151,9 @@ def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
     return Table(title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
-def as_text(result: Impact, by: Table | None = None, with_refused: bool = True) -> str:
-    """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses.
-
-    `with_refused` is whether to begin with what brokers refuse already.
-    """
-    parts = already_refused(result.refused_already, result.fine_beside_refused) if with_refused else []
+def as_text(result: Impact, by: Table | None = None) -> str:
+    """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses."""
+    parts = already_refused(result.refused_already, result.fine_beside_refused)
     if result.target is not None:
         parts.append(folded(headline(result.target, result.clients, result.barely_seen, result.fine_beside_refused)))
         if by is not None:
