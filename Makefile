@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; exit; }; done; command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-WAREHOUSE ?= warehouse
+WAREHOUSE ?= ./warehouse
 LOGS ?= sample_logs
 # Logs for the runs that fill the archive of Java's classes; PREPARED_BY= makes no archive.
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3

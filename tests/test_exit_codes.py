@@ -24,7 +24,7 @@ def execute(context):
     {body}
 
 cli.COMMANDS[sys.argv[1]].execute = execute
-cli.entry([*sys.argv[1:], "--warehouse", "w"])
+cli.entry([*sys.argv[1:], "--warehouse", "./w"])
 """
 BODIES = {
     "goes well": ("return 0", 0, ""),

@@ -205,7 +205,7 @@ def test_it_reads_logs_on_a_machine_without_spark(wheel: Path, tmp_path: Path) -
     versions, _, number = machine.python("-c", program).stdout.rpartition(" ")
     assert (versions, int(number) > 400) == ("(2, 0)", True)
     entry = "from kafka_clientinfo.cli import entry; entry()"
-    done = machine.python("-c", entry, "run", str(log), "--warehouse", "w", check=False, stderr=subprocess.PIPE)
+    done = machine.python("-c", entry, "run", str(log), "--warehouse", "./w", check=False, stderr=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (1, "")
     assert "pip install '.[local]'" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -1,7 +1,7 @@
 """The address of a warehouse: a folder or URI, or a schema of a catalog. Only this module tells the two apart.
 
-A text with a slash, backslash or colon, or that begins with `.` or `~`, is a folder or URI, and so is a word without a dot.
-Any other text names a schema: CATALOG.SCHEMA, also in backquotes, or schema:SCHEMA for one of the session's current catalog.
+A text with a slash or colon, or that begins with a dot, is a folder or URI. Any other text names a schema: CATALOG.SCHEMA, or
+SCHEMA of the session's current catalog, also in backquotes.
 """
 
 import os
@@ -23,10 +23,9 @@ SESSION_CATALOG = "spark_catalog"
 _DEFAULT_CATALOG = "spark.sql.defaultCatalog"
 _METASTORE = "spark.sql.catalogImplementation"
 _TABLES_FOLDER = "spark.sql.warehouse.dir"
-_PREFIX = "schema:"
-_NAME = r"`[^`]+`|[^`.]+"
-_NAMES = re.compile(rf"({_NAME})(?:\.({_NAME}))?")
-_NOT_IN_NAMES = re.compile(r"[./\\\s]|\$\{")
+_NAME = r"`([^`]+)`|([^`.]+)"
+_NAMES = re.compile(rf"(?:{_NAME})(?:\.(?:{_NAME}))?")
+_NOT_IN_NAMES = re.compile(r"[.\\\s]|\$\{")
 """What catalogs refuse in a name, and what Spark replaces in SQL."""
 
 
@@ -55,11 +54,11 @@ class Address:
     @property
     def schema(self) -> str:
         """The name of the schema in SQL."""
-        return ".".join(map(_quoted, self.names))
+        return ".".join(f"`{name}`" for name in self.names)
 
     def table(self, name: str) -> str:
         """Return the name of a table in SQL."""
-        return f"{self.schema}.{_quoted(name)}" if self.is_schema else f"delta.{_quoted(self.location(name))}"
+        return f"{self.schema}.`{name}`" if self.is_schema else f"delta.`{self.location(name)}`"
 
     def location(self, name: str) -> str:
         """Return the path or the name of a table, for messages."""
@@ -71,6 +70,11 @@ def root_of(warehouse: str | os.PathLike[str]) -> str:
     return warehouse if isinstance(warehouse, str) else os.path.abspath(warehouse)
 
 
+def is_path(text: str) -> bool:
+    """Return whether a text is a folder or URI; any other names a schema."""
+    return "/" in text or ":" in text or text.startswith(".")
+
+
 def address_of(text: str) -> Address:
     """Return the address that a text means, as given by `--warehouse`.
 
@@ -78,8 +82,8 @@ def address_of(text: str) -> Address:
         ConfigError: the text names no schema, or is a URI with credentials.
         WarehouseError: SQL cannot name the path.
     """
-    if names := _schema_names(text):
-        return Address(_shown(names), names)
+    if not is_path(text):
+        return _schema(_names(text))
     folder = local_folder(text)
     if folder is None and (uri := parsed_uri(text)) is not None:
         uri.check()
@@ -92,10 +96,7 @@ def address_of(text: str) -> Address:
 def address_in(spark: "SparkSession", text: str) -> Address:
     """Return the address that a text means in a session; that of a schema includes its catalog. Raises as `address_of`."""
     address = address_of(text)
-    if len(address.names) != 1:
-        return address
-    names = (spark.catalog.currentCatalog(), *address.names)
-    return Address(_shown(names), names)
+    return _schema((spark.catalog.currentCatalog(), *address.names)) if len(address.names) == 1 else address
 
 
 def address_before(text: str, conf: Mapping[str, str]) -> Address:
@@ -114,8 +115,8 @@ def address_before(text: str, conf: Mapping[str, str]) -> Address:
     elif conf.get(_METASTORE, "in-memory") == "in-memory" or _TABLES_FOLDER not in conf:
         raise ConfigError(
             f"the warehouse {address.root} is a schema, and the local session's catalog forgets its tables when the session "
-            f"ends; give it a metastore ({_METASTORE} = hive) and a folder ({_TABLES_FOLDER}) in the settings, or write "
-            f"./{_bare(address.root)} for a folder"
+            f"ends; write {_as_folder(text)}, or give it a metastore ({_METASTORE} = hive) and a folder ({_TABLES_FOLDER}) "
+            "in the settings"
         )
     return address
 
@@ -124,7 +125,7 @@ def no_catalog(address: Address, catalog: str) -> str:
     """Return the error text for an address with a catalog that the session does not have."""
     return (
         f"the warehouse {address.root} is a schema of the catalog {catalog}, which the session does not have; give it "
-        f"one (spark.sql.catalog.{catalog}), or write ./{_bare(address.root)} for a folder"
+        f"one (spark.sql.catalog.{catalog}), or write {_as_folder(address.root)}"
     )
 
 
@@ -134,44 +135,31 @@ def local_folder(text: str) -> Path | None:
     If the folder has `..` in it, it is resolved: the system looks for `link/..` where the link leads, Spark does not.
     """
     if text.startswith("file:"):
-        return _without_dots(Path("/" + text.removeprefix("file:").lstrip("/")))
-    is_elsewhere = "://" in text or text.startswith("dbfs:") or _schema_names(text)
-    return None if is_elsewhere else _without_dots(Path(text))
-
-
-def _without_dots(folder: Path) -> Path:
+        folder = Path("/" + text.removeprefix("file:").lstrip("/"))
+    elif "://" in text or text.startswith("dbfs:") or not is_path(text):
+        return None
+    else:
+        folder = Path(text)
     return Path(os.path.realpath(folder)) if ".." in folder.parts else folder
 
 
-def _schema_names(text: str) -> tuple[str, ...]:
-    """Return the names of the schema that a text means; none for a folder or URI.
-
-    Raises:
-        ConfigError: the text can only be a schema's, and names none.
-    """
-    names = text.removeprefix(_PREFIX)
-    is_path = any(sign in text for sign in "/\\:") or text.startswith((".", "~")) or not ("." in text or "`" in text)
-    if is_path and names == text:
-        return ()
-    found = _NAMES.fullmatch(names)
-    parts = () if found is None else tuple(part.strip("`") for part in found.groups() if part)
-    if not parts or any(not part.isprintable() or _NOT_IN_NAMES.search(part) for part in parts):
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names in the name of a schema; raise ConfigError if it is none."""
+    parts = _NAMES.fullmatch(text)
+    names = tuple(filter(None, parts.groups())) if parts else ()
+    if not names or any(not name.isprintable() or _NOT_IN_NAMES.search(name) for name in names):
         raise ConfigError(
-            f"the warehouse {text} names no schema; give CATALOG.SCHEMA without blanks, slashes and ${{ in the names, or "
-            f"write ./{_bare(text)} for a folder"
+            f"the warehouse {text} names no schema; give CATALOG.SCHEMA without blanks and ${{ in the names, or write "
+            f"{_as_folder(text)}"
         )
-    return parts
+    return names
 
 
-def _quoted(name: str) -> str:
-    return "`{}`".format(name.replace("`", "``"))
-
-
-def _shown(names: tuple[str, ...]) -> str:
-    return ".".join(
-        name if re.fullmatch(r"[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*", name) else _quoted(name) for name in names
+def _schema(names: tuple[str, ...]) -> Address:
+    return Address(
+        ".".join(name if re.fullmatch(r"\w*[A-Za-z_]\w*", name, re.A) else f"`{name}`" for name in names), names
     )
 
 
-def _bare(text: str) -> str:
-    return text.removeprefix(_PREFIX).replace("`", "")
+def _as_folder(text: str) -> str:
+    return f"./{text.replace('`', '')} for a folder"

@@ -75,7 +75,7 @@ def test_a_session_is_started_once_and_keeps_quiet(
     monkeypatch.setattr(session, "local_session", local)
     monkeypatch.setattr(session, "end_at_interrupt", done.append)
     monkeypatch.setattr(remote, "remote_session", lambda server: done.append(server) or "remote")
-    monkeypatch.setattr(features, "keep_quiet", done.append)
+    monkeypatch.setattr(features, "keep_quiet", lambda: done.append("quiet"))
     context, line = Context(Namespace(remote=url)), Line()
     context.progress = line  # type: ignore[assignment]
     with context.showing_progress():
@@ -88,12 +88,12 @@ def test_a_session_is_started_once_and_keeps_quiet(
         line.shown.remove("nothing")
     if url is None:
         name = ("kafka-clientinfo-spark-", ".log")
-        assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "local", "local"]
+        assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "quiet", "quiet"]
         assert (line.shown, str(context.spark_log)) == (["starting Spark"], made[1])
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(made[0])
     else:
-        assert (done, line.shown, context.spark_log) == ([url, "remote", "remote"], ["connecting to Spark"], None)
+        assert (done, line.shown, context.spark_log) == ([url, "quiet", "quiet"], ["connecting to Spark"], None)
         os.close(made[0])
     context.end_progress()
     assert line.shown[1:] == ["nothing"]
