@@ -6,15 +6,12 @@ place there is. Real kills are in tests/soak.
 
 import gzip
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.splitters import split_records
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
@@ -22,7 +19,6 @@ from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse import opening
-from kafka_clientinfo.warehouse.locks import JVM_LOCK_NAME, exclusive
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .equality import assert_same_tables
@@ -190,22 +186,3 @@ def test_every_place_is_mended(
             assert_each_once(spark, tmp_path / "lake")
             print(number, name, report.tables["requests"], flush=True)
     assert_as_if_nothing_had_happened(spark, log, tmp_path / "lake", tmp_path / "fresh")
-
-
-@pytest.mark.classic("the driver's JVM holds a lock")
-def test_a_jvm_that_outlives_its_driver_keeps_others_out(spark: Any, tmp_path: Path) -> None:
-    holder = (
-        f"import fcntl, time\nfile = open({str(tmp_path / JVM_LOCK_NAME)!r}, 'w')\n"
-        "fcntl.lockf(file, fcntl.LOCK_EX)\nprint('held', flush=True)\ntime.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", holder], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "held\n"
-            busy = pytest.raises(WarehouseError, match="another run is at work")
-            with busy, exclusive(str(tmp_path), 0.1, spark=spark):
-                pass
-        finally:
-            process.kill()
-    with exclusive(str(tmp_path), 5, spark=spark):
-        pass

@@ -1,15 +1,10 @@
-"""What a session offers besides DataFrames and SQL. Every question is best effort: only a classic session has a JVM.
-
-Spark Connect has no `sparkContext`; serverless compute also refuses to read or set most entries of the conf. No other
-module that a run uses asks a session for any of this.
-"""
+"""What a session offers besides DataFrames and SQL. Every question is best effort: serverless compute refuses most."""
 
 import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,8 +13,6 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _AT_ONCE = 3
 _MOST_CORES = 10_000
-_FEW_CORES = 8
-"""The number of cores that is assumed if the session reports none."""
 
 
 def conf_value(spark: "SparkSession", key: str, default: str | None = None) -> str | None:
@@ -36,33 +29,21 @@ def is_one_process(master: str | None) -> bool:
 
 
 def given_conf(spark: "SparkSession") -> dict[str, str]:
-    """Return the conf that the session began with; for a Spark Connect session, all entries that it shows."""
+    """Return all entries of the session's conf that it shows."""
     with suppress(Exception):
-        return dict(spark.sparkContext.getConf().getAll())
-    with suppress(Exception):
-        return dict(spark.conf.getAll)
+        return {row["key"]: row["value"] for row in spark.sql("SET").collect()}
     return {}
 
 
-def jvm_of(spark: Any) -> Any | None:
-    """Return the JVM that the session's driver talks to; None if it runs on a server."""
-    return getattr(spark, "_jvm", None)
-
-
-@lru_cache(maxsize=8)
 def cores(spark: "SparkSession") -> int:
-    """Return how many tasks run at once.
+    """Return how many tasks run at once: as the conf says, else as many as a range has partitions."""
+    from pyspark.sql import functions as F
 
-    For Spark Connect, count the partitions of a range, which by default equal the tasks.
-    """
-    with suppress(Exception):
-        return int(spark.sparkContext.defaultParallelism)
-    with suppress(Exception):
-        from pyspark.sql import functions as F
+    if (stated := conf_value(spark, "spark.default.parallelism")) is not None:
+        return int(stated)
 
-        partitions = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("partition"))
-        return int(partitions.agg(F.max("partition")).collect()[0][0]) + 1
-    return _FEW_CORES
+    partitions = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("partition"))
+    return int(partitions.agg(F.max("partition")).collect()[0][0]) + 1
 
 
 def at_once(ask: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
@@ -71,11 +52,9 @@ def at_once(ask: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Re
         return list(pool.map(ask, items))
 
 
-def keep_quiet(spark: "SparkSession") -> None:
-    """Keep pyspark from printing errors that the command reports: their JSON, and a traceback if the JVM dies."""
-    with suppress(Exception):
-        spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
-    with suppress(Exception):  # Spark 3.5 has no such loggers
+def keep_quiet() -> None:
+    """Keep pyspark from printing the errors that the command reports, as JSON."""
+    with suppress(ImportError):  # Spark 3.5 has no such loggers
         from pyspark.logger import PySparkLogger
 
         for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):

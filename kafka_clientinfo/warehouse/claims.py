@@ -3,9 +3,10 @@
 Each run has a number, one above all before it. Its commits bear it in Delta's history (`userMetadata` is `run N`), the
 rows that it appends in their column `run`, and the row that it appends to `runs` last, which makes all of them count.
 
-Where no lock can be had (object stores, catalogs, Spark Connect), a run claims its number before it writes: with an
-empty commit to `runs`, under Delta's `txnAppId` and `txnVersion`. Delta keeps the highest version per application and
-table, and refuses a commit under one that is not higher, in the same atomic step that orders commits:
+On a folder of this machine the lock of `locks` lets one run at a time begin. Elsewhere (object stores, catalogs, Spark
+Connect) a run claims its number before it writes: with an empty commit to `runs`, under Delta's `txnAppId` and `txnVersion`.
+Delta keeps the highest version per application and table, and refuses a commit under one that is not higher, in the same
+atomic step that orders commits:
 
     state     | since                                      | may commit
     ----------|--------------------------------------------|---------------------------------------------------------
@@ -14,11 +15,14 @@ table, and refuses a commit under one that is not higher, in the same atomic ste
     overtaken | a later run has claimed the next number    | nothing: to `runs`, as that has the later claim; nor to
               |                                            | other tables, to which the later one has made the same
               |                                            | empty commit, as it saw that this one had not ended
-    locked    | always, if a lock is held                  | without versions
+    alone     | always, with a lock                        | without versions, which would cost a job per table
 
 So of two that begin at once one claims and the other is refused, and a run that its scheduler took for dead does no harm.
 SQL takes no writer's options: the session's conf gives a MERGE or DELETE its version and name. Where it may not be set
 (serverless compute), the run makes an empty commit to the table before the command, which bears both.
+
+With a lock, the JVM of a run that was killed may still have a commit under way. `fence` makes it fail: Delta refuses a commit
+if the properties of the table have changed since it began.
 """
 
 import re
@@ -26,7 +30,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -36,16 +39,17 @@ from ..errors import WarehouseError
 from ..spark.features import at_once
 from ..spark.session_conf import may_set, set_for
 from ..tables.spec import RUNS
+from . import ddl
 from .address import Address
-from .ddl import commits
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
 APPLICATION = "kafka_clientinfo"
-"""Delta's `txnAppId` of all commits of runs that hold no lock."""
+"""Delta's `txnAppId` of all commits of runs that are not alone."""
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The entry of the session's conf that names its commits."""
+_FENCE = "kafka_clientinfo.fence"
 _STEP = 1_000_000
 """Versions per run: more than its commits to one table."""
 _CLAIM = re.compile(r"claim of run (\d+) by (\w+)")
@@ -76,25 +80,32 @@ def first_unended(commits: "Iterable[Row | Mapping[str, Any]]", last: int) -> in
     return first
 
 
+def newest_claim(commits: "Iterable[Row | Mapping[str, Any]]") -> tuple[int, str]:
+    """Return number and token of the newest claim among the commits of `runs`, the newest first; 0 and "" if there is none."""
+    claims = (_CLAIM.fullmatch(commit["userMetadata"] or "") for commit in commits)
+    return next(((int(claim[1]), claim[2]) for claim in claims if claim is not None), (0, ""))
+
+
 class Claims:
     """The number of one run, and its right to commit.
 
     Args:
         spark: a session with Delta.
         address: of the warehouse.
-        locked: whether a lock is held.
 
     Attributes:
+        is_alone: whether the lock keeps other runs out, as warehouse and session are on this machine.
         number: of the run; 0 before `begin`.
         has_unended: whether the run before this one has claimed a number and not ended.
-        is_claimed: whether this run has claimed its number, or need not, as it holds a lock.
+        is_claimed: whether this run has claimed its number, or need not, as it is alone.
         is_named: whether the session's conf names all commits (`named`).
     """
 
-    def __init__(self, spark: SparkSession, address: Address, locked: bool) -> None:
-        self.spark, self.address, self.locked = spark, address, locked
+    def __init__(self, spark: SparkSession, address: Address) -> None:
+        self.spark, self.address = spark, address
+        self.is_alone = ddl.log_folder(spark, address, RUNS) is not None
         self.number, self.has_unended, self.is_named = 0, False, False
-        self.is_claimed = locked
+        self.is_claimed = self.is_alone
         self._token = uuid4().hex
         self._commits: Counter[str] = Counter()
         self._one_command = threading.Lock()
@@ -104,9 +115,20 @@ class Claims:
         """The `userMetadata` of this run's commits."""
         return f"run {self.number}"
 
-    def begin(self, last: int, has_runs: bool, folder: Path | None = None) -> None:
-        """Choose the number after that of the last run that ended and of all that claimed one."""
-        claimed = (self._newest_claim(folder) or (0, ""))[0] if has_runs else 0
+    def newest(self) -> tuple[int, str] | None:
+        """Return number and token of the newest claim of `runs`, as `newest_claim` does; None if there is no such table."""
+        return ddl.unless_not_made(
+            self.address, RUNS, lambda: newest_claim(ddl.commits(self.spark, self.address, RUNS))
+        )
+
+    def begin(self, last: int, newest: tuple[int, str] | None) -> None:
+        """Choose the number after that of the last run that ended and of all that claimed one.
+
+        Args:
+            last: number of the last run that ended.
+            newest: the newest claim, read before `last`, so that a run which ends in between counts as ended.
+        """
+        claimed = 0 if newest is None else newest[0]
         self.number, self.has_unended = max(last, claimed) + 1, claimed > last
 
     def claim(self, tables: Iterable[str] = ()) -> None:
@@ -115,7 +137,7 @@ class Claims:
         Raises:
             WarehouseError: another run has claimed the number.
         """
-        if self.locked or self.is_claimed:
+        if self.is_claimed:
             return
         self._commit_nothing(RUNS)
         self.check()
@@ -125,7 +147,7 @@ class Claims:
 
     def check(self) -> None:
         """Check that no other run has claimed the warehouse since; raise WarehouseError if one has."""
-        if not self.locked and self._newest_claim() != (self.number, self._token):
+        if not self.is_alone and self.newest() != (self.number, self._token):
             raise self._overtaken()
 
     def check_ended(self) -> None:
@@ -134,8 +156,16 @@ class Claims:
         Raises:
             WarehouseError: another run has claimed a number since.
         """
-        if not self.locked and f"end of {self.label}" not in self._metadata():
+        if self.is_alone:
+            return
+        if not any(
+            one["userMetadata"] == f"end of {self.label}" for one in ddl.commits(self.spark, self.address, RUNS)
+        ):
             raise self._overtaken()
+
+    def fence(self, tables: Iterable[str]) -> None:
+        """Make commits to these tables fail that were under way before."""
+        at_once(lambda name: ddl.set_properties(self.spark, self.address.table(name), {_FENCE: self._token}), tables)
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -166,7 +196,7 @@ class Claims:
                 yield
 
     def _version(self, name: str) -> dict[str, str]:
-        if self.locked:
+        if self.is_alone:
             return {}
         self._commits[name] += 1
         return {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP + self._commits[name])}
@@ -186,18 +216,10 @@ class Claims:
             self.raise_if_conflict(error)
             raise
 
-    def _newest_claim(self, folder: Path | None = None) -> tuple[int, str] | None:
-        """Return number and token of the newest claim of `runs`; None if it has none."""
-        claims = (_CLAIM.fullmatch(text) for text in self._metadata(folder))
-        return next(((int(found[1]), found[2]) for found in claims if found is not None), None)
-
-    def _metadata(self, folder: Path | None = None) -> Iterator[str]:
-        return (str(one["userMetadata"]) for one in commits(self.spark, self.address.table(RUNS), folder))
-
     def raise_if_conflict(self, error: Exception) -> None:
         """Raise WarehouseError if an error is Delta's for a commit that another run got ahead of."""
         is_conflict = any(map(_CONFLICT.match, (type(error).__name__, str(error))))  # Spark Connect has no class for it
-        if not self.locked and is_conflict:
+        if is_conflict and not self.is_alone:
             raise self._overtaken() from error
 
     def _overtaken(self) -> WarehouseError:

@@ -34,12 +34,12 @@ def write(
         by_name.overwrite(F.expr(where))
 
 
-def written_rows(spark: SparkSession, table: str, folder: Path | None, metadata: str | None) -> int | None:
+def written_rows(spark: SparkSession, address: Address, name: str, metadata: str | None) -> int | None:
     """Return how many rows a table's newest commit wrote; None if it does not say so.
 
     Another `userMetadata` shows that Delta made no commit: nothing was to write, or another run has overtaken this one.
     """
-    newest = next(iter(commits(spark, table, folder)), None)
+    newest = next(iter(commits(spark, address, name)), None)
     if newest is None or newest["userMetadata"] != metadata:
         return None
     number = dict(newest["operationMetrics"] or {}).get("numOutputRows")
@@ -47,10 +47,7 @@ def written_rows(spark: SparkSession, table: str, folder: Path | None, metadata:
 
 
 def snapshot(spark: SparkSession, table: str, folder: Path | None) -> DataFrame:
-    """Return a table as it is now; later writes do not change the result.
-
-    With `folder`, where no other run writes, the newest version is read from the names of files.
-    """
+    """Return a table as it is now; later writes do not change the result. With `folder`, its newest commit is looked up there."""
     files = [] if folder is None else table_log.newest_first(folder)
     version = int(files[0].stem if files else history(spark, table, 1)[0]["version"])
     return spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}")

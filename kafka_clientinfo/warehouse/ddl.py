@@ -35,6 +35,7 @@ _MISSING = (
     "PATH_NOT_FOUND",
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_TABLE_NOT_FOUND",
+    "DELTA_TABLE_ONLY_OPERATION",
     "DELTA_PATH_DOES_NOT_EXIST",
     "TABLE_OR_VIEW_NOT_FOUND",
     "SCHEMA_NOT_FOUND",
@@ -108,17 +109,25 @@ def history(spark: "SparkSession", table: str, limit: int | None = None) -> "lis
     return sorted(rows, key=lambda row: int(row["version"]), reverse=True)
 
 
-def commits(spark: "SparkSession", table: str, folder: Path | None) -> "Iterator[Row | Mapping[str, Any]]":
-    """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first; with `folder`, read them there.
+def log_folder(spark: "SparkSession", address: Address, name: str) -> Path | None:
+    """Return a table's folder if this process can read Delta's log in it, as Spark does: both are on this machine."""
+    from pyspark.sql import SparkSession  # a session of Spark Connect is no instance of it
 
-    A history is long, and the wanted commit is mostly near its end, so Spark is asked for the recent ones first, and
-    then for all of them again.
+    folder = address.folder
+    return folder / name if folder is not None and isinstance(spark, SparkSession) else None
+
+
+def commits(spark: "SparkSession", address: Address, name: str) -> "Iterator[Row | Mapping[str, Any]]":
+    """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first.
+
+    On this machine they are read in the table's log, as each question to Spark takes a job. A history is long, and the
+    wanted commit is mostly near its end, so Spark is asked for the recent ones first, and then for all of them again.
     """
-    if folder is not None:
+    if (folder := log_folder(spark, address, name)) is not None:
         yield from table_log.commits(folder)
         return
     for limit in (RECENT, None):
-        yield from history(spark, table, limit)
+        yield from history(spark, address.table(name), limit)
 
 
 def unless_missing(ask: Callable[[], _Answer]) -> _Answer | None:

@@ -97,8 +97,8 @@ def maintain(
                 with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
-        # Without a lock another run may be at work and still need its staged tables.
-        patience = timedelta(hours=0 if tables.locked else settings.vacuum_hours)
+        # Where runs do not wait for each other, another may be at work and still need its staged tables.
+        patience = timedelta(hours=settings.vacuum_hours if tables.address.folder is None else 0)
         tables.staging.remove_leftovers(datetime.now(UTC) - patience)
         report.retained_from = time_text(tables.state.retained_from)
         report.connections_from = time_text(tables.state.connections_from)

@@ -22,8 +22,8 @@ def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -
         WarehouseError: as `exclusive`, `Warehouse.open` and `Warehouse.commit` do.
     """
     spark = own_session(spark)
-    with exclusive(root, settings.lock_wait_seconds, spark) as locked:
-        tables = Warehouse(spark, root, locked, private=settings.private_raw_bytes)
+    with exclusive(root, settings.lock_wait_seconds) as after_kill:
+        tables = Warehouse(spark, root, private=settings.private_raw_bytes, after_kill=after_kill)
         with tables.staging.removed_after(), ExitStack() as named:
             with sized(spark, 0), report.stage("prepare"):  # little work, until the amount is known
                 tables.open()

@@ -13,7 +13,7 @@ from . import ddl
 from .address import address_in, root_of
 from .commit import snapshot
 from .migration import declared_by
-from .state import LEDGER, State, read_state
+from .state import FORMAT, LEDGER, State, read_state
 from .table_layout import check_readable, columns_of, nulls_for
 from .table_log import is_made
 
@@ -24,19 +24,14 @@ class Reader:
     Args:
         spark: a session with Delta.
         root: folder or URI with the tables as subfolders; or catalog.schema.
-        locked: whether no other run writes meanwhile, as this one holds a lock.
         specs: the tables by name; all declared ones if None.
 
     Attributes:
-        locked: as given.
         address: where the tables are stored.
     """
 
-    def __init__(
-        self, spark: SparkSession, root: str | Path, locked: bool = False, specs: Mapping[str, TableSpec] | None = None
-    ) -> None:
+    def __init__(self, spark: SparkSession, root: str | Path, specs: Mapping[str, TableSpec] | None = None) -> None:
         self.spark = spark
-        self.locked = locked
         self.address = address_in(spark, root_of(root))
         self.specs = table_specs() if specs is None else specs
         self._new_state = State(declared=declared_by(self.specs))
@@ -63,8 +58,8 @@ class Reader:
         return self.specs[name]
 
     def folder(self, name: str) -> Path | None:
-        """Return the table's folder if it is on this machine and no other run writes there, else None."""
-        return self.address.folder / name if self.locked and self.address.folder is not None else None
+        """Return the table's folder if it and the session are on this machine, else None."""
+        return ddl.log_folder(self.spark, self.address, name)
 
     @property
     def is_new(self) -> bool:
@@ -76,9 +71,12 @@ class Reader:
     def state(self) -> State:
         """The state as this run has read and changed it."""
         if self._state is None:
-            folder = self.address.folder if self.locked else None
-            self._state = read_state(self.spark, self.address, folder) or self._new_state
+            self._state = self._read_state() or self._new_state
         return self._state
+
+    def _read_state(self, oldest: int = FORMAT) -> State | None:
+        folder = self.folder(RUNS)
+        return read_state(self.spark, self.address, folder and folder.parent, oldest)
 
     def exists(self, name: str) -> bool:
         """Return whether the table exists."""

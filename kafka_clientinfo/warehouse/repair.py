@@ -1,7 +1,6 @@
 """Repairs a warehouse as a run opens it: takes back what runs wrote that did not end, and replaces tables that are missing."""
 
 from collections.abc import Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,16 @@ if TYPE_CHECKING:
 def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None:
     """Bring tables, by default all, back to their versions before the first commit of a run that did not end.
 
-    Without a lock, only a run that claimed a number and did not end can have left something.
+    Where runs claim their numbers, only one that has claimed and not ended can have left something; it is kept from
+    committing more first.
 
     Raises:
         WarehouseError: a table cannot be brought back.
     """
     if names is None and not (tables.address.folder or tables.claims.has_unended):
         return
+    if tables.claims.has_unended:
+        tables.claim()
     every = [name for name in (*tables.specs, JUDGED) if name != RUNS] if names is None else names
     first = dict(zip(every, at_once(lambda name: _first_unended(tables, name), every), strict=True))
     unended = {name: version for name, version in first.items() if version is not None}
@@ -47,9 +49,9 @@ def has_unended(root: Path, last: int) -> bool:
 
 
 def _first_unended(tables: "Warehouse", name: str) -> int | None:
-    root, table = tables.address.folder, tables.address.table(name)
-    of_table = partial(ddl.commits, tables.spark, table, None if root is None else root / name)
-    return ddl.unless_missing(lambda: first_unended(of_table(), tables.state.run))
+    return ddl.unless_not_made(
+        tables.address, name, lambda: first_unended(ddl.commits(tables.spark, tables.address, name), tables.state.run)
+    )
 
 
 def _bring_back(tables: "Warehouse", name: str, version: int) -> None:

@@ -25,14 +25,14 @@ from ..tables.spec import RUN, RUNS, TableSpec
 from . import ddl, replacement
 from .claims import Claims
 from .commit import write, written_rows
-from .creation import close_folder, make_schema, make_table
+from .creation import close_folder, columns_in, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
 from .migration import migrate
 from .progress import Stages
 from .reading import Reader
 from .repair import mend, refuse_damaged, take_back
 from .staging import Staging
-from .state import OLDEST, State, read_state
+from .state import OLDEST, State
 from .stores import set_aside
 
 
@@ -41,7 +41,7 @@ class Warehouse(Reader):
 
     Args:
         spark, root, specs: as for `Reader`.
-        locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
+        after_kill: whether the run before was killed, as `exclusive` yields it.
         private: whether only the owner may read tables with raw bytes of logs, if they are on this machine.
 
     Attributes:
@@ -56,15 +56,15 @@ class Warehouse(Reader):
         self,
         spark: SparkSession,
         root: str | Path,
-        locked: bool = False,
         specs: Mapping[str, TableSpec] | None = None,
         private: bool = True,
+        after_kill: bool = False,
     ) -> None:
-        super().__init__(spark, root, locked, specs)
+        super().__init__(spark, root, specs)
         self.one_file = False
-        self._private = private
+        self._private, self._after_kill = private, after_kill
         self.staging = Staging(spark, self.address, private)
-        self.claims = Claims(spark, self.address, locked)
+        self.claims = Claims(spark, self.address)
         self.has_written = False
         self.judged = JudgedTable(spark, self.address, self.claims, self.folder(JUDGED))
         self._claiming = Lock()
@@ -81,11 +81,9 @@ class Warehouse(Reader):
         refuse_damaged(self)
         if self.address.is_schema:
             make_schema(self.spark, self.address)
-        folder = self.address.folder if self.locked else None
-        if not self.is_new:
-            self._state = read_state(self.spark, self.address, folder, OLDEST)
-        self._state = self._state or self._new_state
-        self.claims.begin(self._state.run, self.exists(RUNS), self.folder(RUNS))
+        newest = None if self.claims.is_alone else self.claims.newest()
+        self._state = (None if self.is_new else self._read_state(OLDEST)) or self._new_state
+        self.claims.begin(self._state.run, newest)
         return self._state
 
     def mend(self) -> None:
@@ -94,6 +92,9 @@ class Warehouse(Reader):
         Raises:
             WarehouseError: something that can't be derived again is missing, or can't be brought back.
         """
+        if self._after_kill and any(map(self._is_stored, self.specs)):
+            self.create_missing(self.specs)  # else the run that was killed may still make one
+            self.claims.fence(self._all_tables())
         if self.exists(RUNS):
             take_back(self)
         if self.state != self._new_state:
@@ -114,7 +115,7 @@ class Warehouse(Reader):
         self._state = state
 
     def claim(self) -> None:
-        """Keep other runs from committing from here on, by a table `runs` and, without a lock, a claim in it.
+        """Keep other runs from committing from here on, by a claim in the table `runs`.
 
         Raises:
             WarehouseError: another run has claimed the warehouse since this one opened it.
@@ -125,9 +126,17 @@ class Warehouse(Reader):
             if not self.claims.has_unended or self.claims.is_claimed:
                 self.claims.claim()
                 return
+            stored = dict(zip(self.specs, at_once(self._is_stored, self.specs), strict=True))
+            self._existing.update(name for name, is_stored in stored.items() if is_stored)
             self.create_missing(self.specs)  # else the run that did not end may make one, if it still goes on
-            names = [name for name in self.specs if name != RUNS]
-            self.claims.claim([*names, *([] if self.judged.read() is None else [JUDGED])])
+            self.claims.claim(name for name in self._all_tables() if name != RUNS)
+
+    def _all_tables(self) -> list[str]:
+        return [*self.specs, *([] if self.judged.read() is None else [JUDGED])]
+
+    def _is_stored(self, name: str) -> bool:
+        """Return whether there is a table, be it one of an earlier release, which can't be read yet."""
+        return columns_in(self.spark, self.address, name) is not None
 
     def commit(self, report: Stages, settings: str, error: str | None = None) -> None:
         """Append this run's row to `runs`, by which all counts that it wrote.
@@ -279,7 +288,7 @@ class Warehouse(Reader):
                     make_table(self.spark, self.address, spec, self._private, view)
             if folder is not None:
                 label = self.claims.label if self.claims.is_named else None
-                self._rows[name] = 0 if rows is None else written_rows(self.spark, self.table(name), folder, label)
+                self._rows[name] = 0 if rows is None else written_rows(self.spark, self.address, name, label)
             self._existing.add(name)
             return True
 
@@ -288,16 +297,14 @@ class Warehouse(Reader):
         shaped = self._shaped(name, rows)
         shaped = shaped.coalesce(1) if self.one_file else shaped
         # The statement that makes a table with its first rows can't name its commit itself. If it is killed, files of rows
-        # are left without a commit, which only a run with a lock may set aside.
-        with_rows = self.claims.is_named and self.locked
+        # are left without a commit, which can be set aside on this machine only.
+        with_rows = self.claims.is_named and self.folder(name) is not None
         if self._make(name, shaped if with_rows else None) and with_rows:
             return self._note_written(name, self._rows.get(name))
-        if self.locked and self._rows.get(name) == 0:
+        if self._rows.get(name) == 0:
             mode, where = "append", None  # nothing is there to replace, so Delta need not look
         write(shaped, self.address, name, mode, self.claims.options(name), where)
-        return self._note_written(
-            name, written_rows(self.spark, self.table(name), self.folder(name), self.claims.label)
-        )
+        return self._note_written(name, written_rows(self.spark, self.address, name, self.claims.label))
 
     def _shaped(self, name: str, rows: DataFrame) -> DataFrame:
         """Select the declared columns; rows without the number of their run get this one's."""

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.warehouse.locks import JVM_LOCK_NAME, is_at_work
+from kafka_clientinfo.warehouse.locks import LOCK_NAME, is_at_work
 from tests.report.tables_on_disk import change_state
 
 ASKING = [
@@ -78,10 +78,10 @@ def ingested_again(sample: Path, root: Path) -> None:
 
 @contextmanager
 def at_work(root: Path) -> Iterator[None]:
-    """Hold the lock that the JVM of a run holds."""
+    """Hold the lock that a run holds."""
     holder = (
-        f"import fcntl, sys\nfile = open({str(root / JVM_LOCK_NAME)!r}, 'w')\n"
-        "fcntl.lockf(file, fcntl.LOCK_EX)\nprint('held', flush=True)\nsys.stdin.read()"
+        f"import fcntl, sys\nfile = open({str(root / LOCK_NAME)!r}, 'w')\n"
+        "fcntl.flock(file, fcntl.LOCK_EX)\nprint('held', flush=True)\nsys.stdin.read()"
     )
     command = [sys.executable, "-c", holder]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -113,7 +113,7 @@ def test_no_command_accuses_anybody(
 ) -> None:
     root = tmp_path / "lake"
     state(sample_warehouse, root)
-    (root / JVM_LOCK_NAME).touch()
+    (root / LOCK_NAME).touch()
     outcomes = [said(capsys, root, command) for command in [*ASKING, *LOOKING]]
     with at_work(root):
         beside = [said(capsys, root, command) for command in [*ASKING, *LOOKING]]

@@ -6,6 +6,8 @@ from uuid import uuid4
 
 import pytest
 
+from kafka_clientinfo.warehouse import ddl
+
 
 @pytest.fixture
 def schema(spark: Any) -> Iterator[str]:
@@ -13,3 +15,9 @@ def schema(spark: Any) -> Iterator[str]:
     name = f"spark_catalog.kafka_{uuid4().hex}"
     yield name
     spark.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+
+@pytest.fixture
+def on_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs on a folder claim their numbers, as on a store."""
+    monkeypatch.setattr(ddl, "log_folder", lambda *_: None)

@@ -20,13 +20,14 @@ from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import SPECS, committed, event, events, run
 
+pytestmark = pytest.mark.usefixtures("on_a_store")
 OVERTAKEN = "another run has written"
 
 
 @pytest.fixture(scope="module")
 def empty(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("claims")
-    Warehouse(spark, str(root), True, SPECS).create_missing(SPECS)
+    Warehouse(spark, str(root), SPECS).create_missing(SPECS)
     return root
 
 
@@ -124,16 +125,6 @@ def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> Non
     assert len(ddl.history(spark, runs)) == before
 
 
-@pytest.mark.long
-def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
-    lake = run(spark, folder, ["0", "1"], locked=True)
-    committed(lake)
-    assert events(lake) == ["0", "1"]
-    for name in SPECS:
-        texts = [row["userMetadata"] or "" for row in ddl.history(spark, lake.table(name))]
-        assert not any(text.startswith("claim") for text in texts)
-
-
 def test_commits_are_told_by_their_names() -> None:
     names = ["run 12", "run 12 ", "end of run 12", "claim of run 12 by ab", "batch", "", None]
     assert [run_of(name) for name in names] == [12, None, None, None, None, None, None]
@@ -204,8 +195,8 @@ RUNS, EVENTS = "delta.`/lake/runs`", "delta.`/lake/events`"
 
 
 def begun(delta: Delta, last: int = 0) -> Claims:
-    claim = Claims(delta, Address("/lake"), False)  # type: ignore[arg-type]
-    claim.begin(last, True)
+    claim = Claims(delta, Address("/lake"))  # type: ignore[arg-type]
+    claim.begin(last, claim.newest())
     return claim
 
 
@@ -271,9 +262,10 @@ def test_a_claim_that_another_commit_gets_ahead_of_is_refused(table: str, error:
         claim.claim(["events"])
 
 
-def test_under_a_lock_no_table_is_asked() -> None:
-    claim = Claims(None, Address("/lake"), True)  # type: ignore[arg-type]
-    claim.begin(4, False)
+def test_who_is_alone_asks_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ddl, "log_folder", lambda spark, address, name: Path(address.root, name))
+    claim = Claims(None, Address("/lake"))  # type: ignore[arg-type]
+    claim.begin(4, None)
     claim.is_named = True
     claim.check()
     claim.claim(["events"])

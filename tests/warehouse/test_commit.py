@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.warehouse import commit
+from kafka_clientinfo.warehouse.address import Address
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,8 @@ from kafka_clientinfo.warehouse import commit
 def test_the_newest_commit_says_how_many_rows_it_wrote(
     monkeypatch: pytest.MonkeyPatch, commits: list[dict[str, Any]], rows: int | None
 ) -> None:
-    monkeypatch.setattr(commit, "commits", lambda spark, table, folder: iter(commits))
-    assert commit.written_rows(None, "t", None, "mine") == rows  # type: ignore[arg-type]
+    monkeypatch.setattr(commit, "commits", lambda spark, address, name: iter(commits))
+    assert commit.written_rows(None, Address("/lake"), "t", "mine") == rows  # type: ignore[arg-type]
 
 
 def test_the_newest_version_is_that_of_the_last_local_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

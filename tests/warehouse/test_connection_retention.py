@@ -51,7 +51,7 @@ def test_connections_leave_with_what_was_counted_of_them(spark: Any, tmp_path: P
     names = ("connections", "api_usage", "client_activity", "topic_usage", "requests")
     assert clients(lake, *names) == {name: {"old", "kept", "new"} for name in names}
 
-    tables = Warehouse(spark, lake, True)
+    tables = Warehouse(spark, lake)
     assert retain_connections(tables, 5, NOW) == {}, "no request is deleted yet"
     retain(tables, 50, NOW)
     retain_connections(tables, 80, NOW)
@@ -67,8 +67,8 @@ def test_connections_leave_with_what_was_counted_of_them(spark: Any, tmp_path: P
         file.write(records("new", 90, first=3))
     run(spark, log, lake)
     assert clients(lake, *names[:-1]) == dict.fromkeys(names[:-1], left)
-    assert retain_connections(Warehouse(spark, lake, True), 500, NOW)["connections"] == 0, "the instant never goes back"
-    retain_connections(Warehouse(spark, lake, True), 60, NOW)
+    assert retain_connections(Warehouse(spark, lake), 500, NOW)["connections"] == 0, "the instant never goes back"
+    retain_connections(Warehouse(spark, lake), 60, NOW)
     assert clients(lake, *names[:-1]) == {name: {"new"} for name in names[:-1]}
 
 

@@ -78,7 +78,7 @@ SPECS = {"runs": table_spec("runs"), **{name: spec(name) for name in COLUMNS}}
 @pytest.fixture(scope="module")
 def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("forgetting") / "lake"
-    made = Warehouse(spark, str(root), True, SPECS)
+    made = Warehouse(spark, str(root), SPECS)
     made.open()
     for name, values in ROWS.items():
         ddl = ", ".join(f"{column} {kind}" for column, kind in COLUMNS[name].items())
@@ -91,13 +91,13 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lake(spark: Any, built: Path, tmp_path: Path) -> Warehouse:
     """A copy that a test may change."""
     shutil.copytree(built, tmp_path / "lake")
-    lake = Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    lake = Warehouse(spark, str(tmp_path / "lake"), SPECS)
     lake.open()
     return lake
 
 
 def assert_gone(lake: Warehouse) -> None:
-    after = Warehouse(lake.spark, lake.root, True, SPECS)
+    after = Warehouse(lake.spark, lake.root, SPECS)
     state = after.state
     assert (state.deleted, state.rows) == (STILL_DELETED, LEFT)
     assert state.built_until == AT
@@ -122,7 +122,7 @@ def test_an_unknown_cluster_is_refused_with_those_that_are_known(lake: Warehouse
     assert str(refused.value) == (
         f"--cluster is {cluster!r}, of which {lake.root} has no logs; it has those of {', '.join(map(repr, known))}"
     )
-    assert Warehouse(lake.spark, lake.root, True, SPECS).state == before
+    assert Warehouse(lake.spark, lake.root, SPECS).state == before
 
 
 def test_it_claims_the_warehouse_before_it_reads_what_it_deletes(

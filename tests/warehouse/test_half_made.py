@@ -89,7 +89,7 @@ def test_what_is_half_made_is_made_again(spark: Any, tmp_path: Path, lines: list
         assert here is not None
         assert (here.exists("facts"), here.layout("facts")) == (False, None), name
         assert SparkTables(spark, str(root)).layout("facts") is None, name
-        lake = Warehouse(spark, str(root), True, SPECS)
+        lake = Warehouse(spark, str(root), SPECS)
         assert not lake.exists("facts"), name
         assert lake.read("facts").collect() == [], name
         lake.create_missing(["facts"])
@@ -101,7 +101,7 @@ def test_what_is_half_made_is_made_again(spark: Any, tmp_path: Path, lines: list
     assert lake.count("facts") == 1
     with_files_of_rows(tmp_path / "open" / "facts", lines)
     with pytest.raises(WarehouseError, match=r"open/facts is in the way: .* run again, and if that does not help"):
-        Warehouse(spark, str(tmp_path / "open"), False, SPECS).create_missing(["facts"])
+        Warehouse(spark, str(tmp_path / "open"), SPECS).create_missing(["facts"])
 
 
 def test_what_is_set_aside_is_not_removed(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_is_set_aside_is_not_removed(tmp_path: Path) -> None:
 def test_a_table_that_has_held_rows_is_never_made_again(
     spark: Any, tmp_path: Path, break_log: Callable[[Path], object], says: str
 ) -> None:
-    made = Warehouse(spark, str(tmp_path / "made"), True, SPECS)
+    made = Warehouse(spark, str(tmp_path / "made"), SPECS)
     made.append("facts", facts(spark, fact("x")))
     root = tmp_path / "lake"
     shutil.copytree(made.root, root)
@@ -139,13 +139,12 @@ def test_a_table_that_has_held_rows_is_never_made_again(
     before = sorted(path.name for path in root.rglob("*"))
     assert is_made(root / "facts")
     assert str(damage(root / "facts")).startswith(f"{log / says} is empty or cut off")
-    for locked in (True, False):
-        with pytest.raises(Exception, match=r"(?s)."):
-            overwrite(spark, root, locked)
+    with pytest.raises(Exception, match=r"(?s)."):
+        overwrite(spark, root)
     assert set(before) <= {path.name for path in root.rglob("*")}
 
 
-def overwrite(spark: Any, root: Path, locked: bool) -> None:
-    lake = Warehouse(spark, str(root), locked, SPECS)
+def overwrite(spark: Any, root: Path) -> None:
+    lake = Warehouse(spark, str(root), SPECS)
     lake.open()
     lake.overwrite("facts", facts(spark, fact("y")))

@@ -47,10 +47,10 @@ def held(table: JudgedTable) -> list[tuple[str, int, int]]:
 @pytest.fixture(params=["a folder", pytest.param("a schema", marks=pytest.mark.long)])
 def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Warehouse]:
     if request.param == "a folder":
-        yield Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+        yield Warehouse(spark, str(tmp_path / "lake"), SPECS)
         return
     schema = request.getfixturevalue("schema")
-    lake = Warehouse(spark, schema, False, SPECS)
+    lake = Warehouse(spark, schema, SPECS)
     lake.open()
     lake.claim()
     yield lake
@@ -90,7 +90,7 @@ def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: 
 
 
 def test_a_table_that_is_missing_on_a_store_is_no_table(spark: Any, tmp_path: Path) -> None:
-    lake = Warehouse(spark, str(tmp_path), False, SPECS)  # as on a store, where no lock shows that nobody writes
+    lake = Warehouse(spark, str(tmp_path), SPECS)  # as on a store, where no lock shows that nobody writes
     assert lake.judged.read() is None
 
 
@@ -113,7 +113,7 @@ def test_a_cluster_is_forgotten_and_no_other(spark: Any, lake: Warehouse) -> Non
 
 
 def test_what_a_killed_run_left_is_no_table(spark: Any, tmp_path: Path) -> None:
-    table = Warehouse(spark, str(tmp_path / "lake"), True, SPECS).judged
+    table = Warehouse(spark, str(tmp_path / "lake"), SPECS).judged
     (tmp_path / "lake" / JUDGED / "_delta_log").mkdir(parents=True)
     assert table.read() is None
     table.overwrite(rows(spark, ("x", 1, 0, 1, 9)))

@@ -14,6 +14,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.warehouse import maintenance, retention
+from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.maintenance import maintain
 from kafka_clientinfo.warehouse.state import State, time_text
@@ -24,7 +25,7 @@ from .tiny import AT, SPECS, committed, fact, facts
 
 @pytest.mark.long
 def test_it_compacts_and_tells_what_it_did(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = Warehouse(spark, str(tmp_path), True, SPECS)
+    lake = Warehouse(spark, str(tmp_path), SPECS)
     lake.create_missing(SPECS)
     for batch in ("a", "b", "c"):
         lake.append("facts", facts(spark, fact(batch)))
@@ -108,14 +109,14 @@ DONE = {"vacuumed_files": 1, "vacuumed_bytes": 5}
 
 
 @pytest.mark.parametrize(
-    ("locked", "days", "rows", "planned", "stages", "patience", "is_judged"),
+    ("root", "days", "rows", "planned", "stages", "patience", "is_judged"),
     [
-        (True, 0, {}, 0, ["facts", "sums"], 0, False),
-        (False, 30, {"requests": 3}, 3 * REQUEST_BYTES, ["retention", "facts", "sums", JUDGED], 200, True),
+        ("/lake", 0, {}, 0, ["facts", "sums"], 0, False),
+        ("s3://lake", 30, {"requests": 3}, 3 * REQUEST_BYTES, ["retention", "facts", "sums", JUDGED], 200, True),
     ],
 )
 def test_every_table_is_tidied_after_what_is_old_was_deleted(
-    locked: bool,
+    root: str,
     days: int,
     rows: dict[str, int],
     planned: int,
@@ -130,7 +131,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         spark=None,
         specs={"facts": None, "sums": None},
         state=State(rows=rows, retained_from=AT),
-        locked=locked,
+        address=Address(root),
         create_missing=lambda names: done.append(("made", *names)),
         read=lambda name: done.append(("read", name)),
         judged=SimpleNamespace(read=lambda: [] if is_judged else None),

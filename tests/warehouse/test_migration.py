@@ -35,7 +35,7 @@ def with_types(name: str, kind: str) -> Specs:
 
 
 def of_release(spark: Any, root: str, specs: Specs) -> Warehouse:
-    lake = Warehouse(spark, root, True, specs)
+    lake = Warehouse(spark, root, specs)
     lake.open()
     lake.mend()
     return committed(lake) if lake.has_written else lake
@@ -82,12 +82,12 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
 ) -> None:
     if addressed == "by name":
         root = schema
-    before = filled(spark, root) if addressed == "by name" else Warehouse(spark, root, True, SPECS)
+    before = filled(spark, root) if addressed == "by name" else Warehouse(spark, root, SPECS)
     spark.sql(f"ALTER TABLE {before.table('sums')} CLUSTER BY NONE")
     specs = with_columns("events", NOTE, at=0) | {"facts": with_columns("facts", COUNT)["facts"]}
     specs["events"] = replace(specs["events"], checks=(("named", "file_id <> ''"),))
 
-    reading = Warehouse(spark, root, True, specs)
+    reading = Warehouse(spark, root, specs)
     assert [tuple(row) for row in reading.read("events").collect()] == [("f", 1, None)], "read as it is, before any run"
     lake = of_release(spark, root, specs)
     lake.create_missing(specs)
@@ -118,7 +118,7 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
 def test_what_cannot_be_is_refused_before_anything_is_written(
     spark: Any, root: str, specs: Specs, is_retained: bool, why: str
 ) -> None:
-    before = Warehouse(spark, root, True, SPECS)
+    before = Warehouse(spark, root, SPECS)
     if is_retained:
         retained(before)
     specs = {name: replace(spec, cluster_by=("file_id",)) if name == LEDGER else spec for name, spec in specs.items()}
@@ -129,7 +129,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 
 
 def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root: str) -> None:
-    retained(Warehouse(spark, root, True, SPECS))
+    retained(Warehouse(spark, root, SPECS))
     lake = of_release(spark, root, with_columns("facts", NOTE, at=7))
     assert unlike(spark, lake) == {}
     assert [row["note"] for row in lake.read("facts").collect()] == [None]
@@ -139,7 +139,7 @@ def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root:
 def test_a_derived_table_that_is_none_any_more_is_removed(spark: Any, root: str) -> None:
     lake = of_release(spark, root, {name: spec for name, spec in SPECS.items() if name != "sums"})
     assert "sums" not in lake.state.rows
-    assert not Warehouse(spark, root, True, SPECS).exists("sums")
+    assert not Warehouse(spark, root, SPECS).exists("sums")
 
 
 class KilledError(Exception):
@@ -150,7 +150,7 @@ class KilledError(Exception):
 def test_a_migration_that_was_killed_is_taken_up_again(
     spark: Any, root: str, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = Warehouse(spark, root, True, SPECS)
+    before = Warehouse(spark, root, SPECS)
     specs = with_columns("events", NOTE) | {"facts": with_columns("facts", COUNT)["facts"]}
     steps = count()
 
@@ -163,7 +163,7 @@ def test_a_migration_that_was_killed_is_taken_up_again(
 
         return called
 
-    lake = Warehouse(spark, root, True, specs)
+    lake = Warehouse(spark, root, specs)
     with monkeypatch.context() as killed:
         killed.setattr(type(spark), "sql", until_killed(type(spark).sql))
         killed.setattr(lake, "note", until_killed(lake.note))

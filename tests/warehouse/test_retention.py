@@ -110,7 +110,7 @@ FILES = {
 def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built warehouse: requests of one file around the instant AT + 1000 s; each connection id is a case."""
     root = tmp_path_factory.mktemp("retention") / "lake"
-    made = Warehouse(spark, str(root), True, SPECS)
+    made = Warehouse(spark, str(root), SPECS)
     made.open()
     rows = {
         "ingested_files": [(name, begin, end, 0, AT) for name, (begin, end, _) in FILES.items()],
@@ -128,7 +128,7 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lake(spark: Any, built: Path, tmp_path: Path) -> Warehouse:
     """A copy of it that a test may change."""
     shutil.copytree(built, tmp_path / "lake")
-    lake = Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    lake = Warehouse(spark, str(tmp_path / "lake"), SPECS)
     lake.open()
     return lake
 
@@ -138,7 +138,7 @@ def left(lake: Warehouse) -> dict[str, int]:
 
 
 def reopened(lake: Warehouse) -> Warehouse:
-    other = Warehouse(lake.spark, lake.root, True, SPECS)
+    other = Warehouse(lake.spark, lake.root, SPECS)
     other.open()
     other.mend()
     return other

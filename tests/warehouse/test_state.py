@@ -41,7 +41,7 @@ FULL = State(
 
 @pytest.fixture
 def lake(spark: Any, tmp_path: Path) -> Warehouse:
-    lake = Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    lake = Warehouse(spark, str(tmp_path / "lake"), SPECS)
     lake.open()
     return lake
 
@@ -111,7 +111,7 @@ def test_a_state_is_stored_by_the_commit_of_a_run(spark: Any, lake: Warehouse) -
     for folder in (None, Path(lake.root)):
         assert read_state(spark, lake.address, folder) == lake.state
     spark.sql(f"OPTIMIZE {lake.table('runs')}")
-    later = committed(run(spark, lake.root, locked=True), built_with="later")
+    later = committed(run(spark, lake.root), built_with="later")
     spark.sql(f"OPTIMIZE {lake.table('runs')}")
     for folder in (None, Path(lake.root)):
         assert read_state(spark, lake.address, folder) == later.state

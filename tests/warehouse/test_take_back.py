@@ -1,6 +1,8 @@
 """What a run wrote that did not end is taken back by the next one, in every way of writing; what it committed stays."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +35,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def begun(spark: Any, root: str, named: ExitStack) -> Warehouse:
     """A run as `opened` begins it; a new one after it stands for one that comes after a kill."""
     named.close()
-    lake = Warehouse(spark, root, "/" in root, SPECS)
+    lake = Warehouse(spark, root, SPECS)
     lake.open()
     named.enter_context(lake.named())
     lake.mend()
@@ -124,6 +126,31 @@ def test_what_others_do_to_tables_stays(spark: Any, root: str, named: ExitStack)
     assert (events(lake), lake.has_written) == (["y"], False)
 
 
+def test_a_commit_that_a_killed_run_has_under_way_fails(spark: Any, tmp_path: Path) -> None:
+    """As Spark's JVM may outlive its driver for a while."""
+    root, begun, go = str(tmp_path / "lake"), tmp_path / "begun", tmp_path / "go"
+    committed(run(spark, root, ["kept"]))
+    killed = run(spark, root)
+
+    def slowly(batches: Any) -> Any:
+        begun.touch()
+        while not go.exists():
+            time.sleep(0.05)
+        yield from batches
+
+    with ThreadPoolExecutor(1) as jvm:
+        late = jvm.submit(killed.append, "events", event(spark, "late").mapInArrow(slowly, "file_id string"))
+        while not begun.exists():
+            time.sleep(0.05)
+        lake = Warehouse(spark, root, SPECS, after_kill=True)
+        lake.open()
+        lake.mend()
+        go.touch()
+        with pytest.raises(Exception, match=r"METADATA_CHANGED|MetadataChanged"):
+            late.result()
+    assert events(lake) == ["kept"]
+
+
 def test_what_cannot_be_brought_back_is_refused_by_name() -> None:
     def sql(statement: str) -> Any:
         raise RuntimeError("[DELTA_MISSING_FILES] part-1 is gone")
@@ -139,7 +166,7 @@ def test_a_report_of_a_run_without_a_session_is_no_answer_if_one_did_not_end(
     spark: Any, tmp_path: Path, named: ExitStack
 ) -> None:
     root = str(tmp_path / "lake")
-    committed(run(spark, root, ["x"], locked=True))
+    committed(run(spark, root, ["x"]))
     assert not repair.has_unended(tmp_path / "lake", 1)
     begun(spark, root, named).judged.overwrite(judged(spark))
     assert (tmp_path / "lake" / JUDGED).exists()
@@ -147,7 +174,7 @@ def test_a_report_of_a_run_without_a_session_is_no_answer_if_one_did_not_end(
 
 
 def test_the_row_of_a_run_says_what_it_was(spark: Any, tmp_path: Path) -> None:
-    lake = run(spark, str(tmp_path), ["x", "y"], locked=True)
+    lake = run(spark, str(tmp_path), ["x", "y"])
     committed(lake, built_with="1", rows={"events": 2})
     (row,) = lake.read("runs").collect()
     assert (row["run"], row["command"], row["rows_written"], row["seconds"], row["error"]) == (
@@ -155,5 +182,5 @@ def test_the_row_of_a_run_says_what_it_was(spark: Any, tmp_path: Path) -> None:
     )  # fmt: skip
     assert row["began"] <= row["ended"]
     assert [one["run"] for one in lake.read("events").collect()] == [1, 1]
-    state = Warehouse(spark, str(tmp_path), True, SPECS).state
+    state = Warehouse(spark, str(tmp_path), SPECS).state
     assert state == lake.state == State(run=1, declared=state.declared, built_with="1", rows={"events": 2})

@@ -29,12 +29,12 @@ def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch
     """A warehouse whose tables count as small or as large: rows are replaced in two ways, with one result."""
     size = HUGE if request.param == "written anew" else NOTHING
     monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", size)
-    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    return Warehouse(spark, str(tmp_path / "lake"), SPECS)
 
 
 @pytest.fixture
 def plain(spark: Any, tmp_path: Path) -> Warehouse:
-    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    return Warehouse(spark, str(tmp_path / "lake"), SPECS)
 
 
 def assert_rows(found: Any, expected: Any) -> None:
@@ -67,7 +67,7 @@ def test_a_table_stays_clustered_however_it_is_written_again(
     spark: Any, tmp_path: Path, schema: str, addressed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An overwrite of the whole table drops the clustering, and says nothing, as do the rows."""
-    lake = Warehouse(spark, str(tmp_path) if addressed == "by path" else schema, False, SPECS)
+    lake = Warehouse(spark, str(tmp_path) if addressed == "by path" else schema, SPECS)
     lake.open()
     rows, ids = facts(spark, fact("x")), keys_of(spark, fact("x"))
     lake.append("facts", rows)
@@ -115,7 +115,7 @@ def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
     assert plain.rows()["facts"] == 3
     plain.overwrite("facts", facts(spark, fact("z")).where("false"))
     assert plain.rows()["facts"] == 0
-    again = Warehouse(spark, plain.root, True, SPECS)
+    again = Warehouse(spark, plain.root, SPECS)
     again.append("facts", facts(spark, fact("x")))
     assert again.rows()["facts"] == 1
     assert again.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
@@ -184,9 +184,8 @@ def test_rows_are_deleted_by_condition_and_by_key(spark: Any, plain: Warehouse) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("locked", [pytest.param(False, marks=pytest.mark.long), True])
-def test_a_snapshot_stays_as_it_was(spark: Any, tmp_path: Path, locked: bool) -> None:
-    lake = Warehouse(spark, str(tmp_path), locked, SPECS)
+def test_a_snapshot_stays_as_it_was(spark: Any, tmp_path: Path) -> None:
+    lake = Warehouse(spark, str(tmp_path), SPECS)
     assert lake.read_snapshot("facts").count() == 0
     lake.append("facts", facts(spark, fact("x")))
     before = lake.read_snapshot("facts")
@@ -226,13 +225,13 @@ def test_a_view_is_read_as_a_table_is(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
     """See also test_repair.py."""
-    committed(run(spark, plain.root, locked=True), built_until=AT, rows={"facts": 3, "sums": 0})
-    opened = run(spark, plain.root, locked=True)
+    committed(run(spark, plain.root), built_until=AT, rows={"facts": 3, "sums": 0})
+    opened = run(spark, plain.root)
     assert opened.state.built_until is None
     assert (opened.exists("facts"), opened.exists("sums")) == (False, True)
     committed(opened, rows={"events": 3})
     with pytest.raises(WarehouseError, match="events is missing, and held 3 rows; restore"):
-        run(spark, plain.root, locked=True)
+        run(spark, plain.root)
 
 
 def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
@@ -243,7 +242,7 @@ def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
 @pytest.mark.parametrize(("private", "mode"), [(True, 0o700), (False, 0o755)])
 def test_tables_with_raw_bytes_are_their_owners(spark: Any, tmp_path: Path, private: bool, mode: int) -> None:
     for _ in range(2):  # also a folder that is there
-        tables = Warehouse(spark, str(tmp_path / "w"), locked=True, private=private)
+        tables = Warehouse(spark, str(tmp_path / "w"), private=private)
         tables.create_missing(["rejected_records", "ingested_files"])
         modes = {
             name: stat.S_IMODE((tmp_path / "w" / name).stat().st_mode)

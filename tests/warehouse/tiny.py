@@ -76,9 +76,9 @@ class Report(Stages):
         self.__post_init__()
 
 
-def run(spark: Any, root: Any, read: Sequence[str] = (), locked: bool = False) -> Warehouse:
+def run(spark: Any, root: Any, read: Sequence[str] = ()) -> Warehouse:
     """A run that has opened a warehouse, and appended some events."""
-    lake = Warehouse(spark, str(root), locked, SPECS)
+    lake = Warehouse(spark, str(root), SPECS)
     lake.open()
     lake.mend()
     for name in read:
