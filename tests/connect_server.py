@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kafka_clientinfo.spark.java import check_java
 from kafka_clientinfo.spark.session import local_conf
 from kafka_clientinfo.spark.session_files import spark_jars
 
@@ -29,7 +28,7 @@ def connect_server(conf: Mapping[str, str], log: Path, environment: Mapping[str,
         environment: of the server and its Python workers.
     """
     port = free_port()
-    entries = local_conf({"spark.master": "local[2]", **conf}, check_java())
+    entries = local_conf({"spark.master": "local[2]", **conf})
     entries |= {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
     jars = spark_jars()
     command = [str(jars.parent / "bin" / "spark-submit"), "--class", _CLASS]

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kafka_clientinfo"
-STARTS_A_JVM = {"commands/prepare.py", *(f"spark/{name}.py" for name in ("session", "session_files", "java"))}
+STARTS_A_JVM = {"commands/prepare.py", *(f"spark/{name}.py" for name in ("session", "session_files"))}
 """Modules that start and end a local session."""
 ALLOWED = {
-    "spark/features.py": {"sparkContext", "_accumulatorServer"},
     "spark/session_conf.py": {"newSession"},
-    "spark/caching.py": {"localCheckpoint", "persist", "unpersist", "_jdf", "_jsparkSession"},
+    "spark/caching.py": {"localCheckpoint", "unpersist"},
 }
 """What the modules may use that find out what a session can."""
 CLASSIC = {

@@ -1,6 +1,6 @@
 """The command and the jobs as processes of their own, with a JVM each: what only shows from outside.
 
-Cases that need no JVM are in test_exit_codes, test_cli, spark/test_session, spark/test_session_files and spark/test_java.
+Cases that need no JVM are in test_exit_codes, test_cli, spark/test_session and spark/test_session_files.
 """
 
 import json
@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.config.settings import load_settings
-from kafka_clientinfo.spark.java import check_java
 from kafka_clientinfo.spark.session import local_conf
 
 from .soak.processes import environment, is_alive, session, spark_jvm
@@ -196,7 +195,7 @@ def test_jars_that_cannot_be_fetched_are_named(place: Place) -> None:
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """What the jobs work on, one after the other, in the order of the tests."""
     place = Place(tmp_path_factory.mktemp("jobs"))
-    conf = local_conf(load_settings().spark, check_java()) | {"spark.kafka_clientinfo.cluster": "orders"}
+    conf = local_conf(load_settings().spark) | {"spark.kafka_clientinfo.cluster": "orders"}
     defaults = place.root / "spark-defaults.conf"
     defaults.write_text("".join(f"{key} {value}\n" for key, value in conf.items()), "utf-8")
     place.environment["SPARK_CONF_DIR"] = str(place.root)

@@ -15,7 +15,7 @@ from ..connections.coverage import periods_of, with_log_coverage
 from ..errors import ConfigError
 from ..ingestion.stored_requests import files_of
 from ..spark.arrow_rows import collect, relation_of
-from ..spark.caching import cached_in_memory
+from ..spark.caching import checkpointed
 from ..spark.session_conf import REQUEST_BYTES, set_for, sized
 from ..tables.spec import RUN, TableSpec, table_spec
 from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, stored_tables, words
@@ -139,7 +139,7 @@ def _made(
 
 
 def _cached(rows: DataFrame) -> DataFrame:
-    cached = cached_in_memory(rows)
+    cached = checkpointed(rows)
     if cached is None:  # to plan all steps at once would make plans of millions of nodes
         raise ConfigError("this session can cache no rows (serverless compute); use `build` with a warehouse there")
     return cached

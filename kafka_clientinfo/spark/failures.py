@@ -37,6 +37,8 @@ _KNOWN = (
 )
 _LACKED = re.compile(r"pyspark/worker\.py.*ModuleNotFoundError: No module named '(\w+)", re.DOTALL)
 _SHIPPED = "kafka_clientinfo"
+_WRONG_JAVA = ("UnsupportedClassVersionError", "getSubject is not supported", "DirectByteBuffer.<init>")
+"""The errors of Spark on a Java that is too old; too new for its Hadoop; and too new for its Arrow."""
 AGAIN = "what was committed is whole, and the next run goes on from there"
 
 
@@ -69,6 +71,8 @@ def failure_message(error: BaseException, warehouse: str) -> str:
     chain = _chain(error)
     texts = [_text(link) for link in chain]
     text = "\n".join(filter(None, texts))
+    if sentence := wrong_java(text):
+        return sentence
     if lacked := _LACKED.search(text):
         ship = ", or ship the wheel by --py-files, as a copy whose name ends in .zip" if lacked[1] == _SHIPPED else ""
         return f"the executors' Python has no module {lacked[1]}; install it there{ship}; {AGAIN}"
@@ -85,6 +89,12 @@ def failure_message(error: BaseException, warehouse: str) -> str:
     if any(sign in text for sign in REFUSED):
         return f"the catalog refuses it: {cause}; have {RIGHTS} on {warehouse} granted, and run again"
     return cause
+
+
+def wrong_java(text: str) -> str | None:
+    """Return what to do if an error's text shows that Spark does not run on its Java; else None."""
+    is_wrong = any(sign in text for sign in _WRONG_JAVA)
+    return "Spark does not run on this Java; install Java 17, and set JAVA_HOME to it" if is_wrong else None
 
 
 def _text(error: BaseException) -> str | None:

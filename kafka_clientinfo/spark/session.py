@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,13 +15,13 @@ from pathlib import Path
 from typing import IO
 
 from pyspark import SparkConf, SparkContext
+from pyspark import __version__ as spark_version
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from ..config.settings import Settings
 from ..errors import WarehouseError
-from .failures import failure_message
-from .java import Java, check_java, end_jvm, spark_release
+from .failures import failure_message, wrong_java
 from .session_files import Log, delta_is_given, ensure_jars, is_local, with_archive, with_jars
 
 _DELTA = {
@@ -46,7 +47,8 @@ _LOOKED_UP = {
 }
 """Java classes that PySpark uses to make columns, and the static members that it calls most."""
 _ERROR = re.compile(
-    r"Error[: ]|Exception in thread|Unrecognized |Invalid |Conflicting |Improperly |# There is insufficient memory"
+    r"Error[: ]|Exception in thread|JAVA_HOME is not set|.*/java: No such file|Unrecognized |Invalid |Conflicting |Improperly |"
+    r"# There is insufficient memory"
 )
 _PATIENCE_SECONDS = 20
 """How long Spark's JVM may take to end, as it deletes its scratch files."""
@@ -68,11 +70,11 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS)
     where = f" (see {log_file})" if log_file else ""
-    java = check_java() if SparkContext._gateway is None else None
+    is_first = SparkContext._gateway is None
     try:
         with _appended(log_file) as log:
-            conf = local_conf(settings.spark, java, log)
-            if java is not None:
+            conf = local_conf(settings.spark, is_first, log)
+            if is_first:
                 _start_jvm(conf, settings.private_raw_bytes, log)
         session = SparkSession.builder.appName(app_name).config(map={**conf}).getOrCreate()
         _keep_lookups(session)
@@ -111,11 +113,18 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
-    """End the JVM of this process's session; kill it if it has not ended after `seconds`."""
-    end_jvm(SparkContext._gateway, seconds)
+    """End the JVM that this process has started, if any; kill it if it has not ended after `seconds`."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return
+    process.stdin.close()  # the JVM ends when it can read no more
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
-def local_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> dict[str, str]:
+def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None) -> dict[str, str]:
     """Return the conf of a local session: our entries for Delta, overridden by the settings, and entries that load
     classes.
 
@@ -123,7 +132,7 @@ def local_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> 
 
     Args:
         given: conf from the settings.
-        java: the Java that will be started; None if this process already has a JVM, with a fixed class path.
+        is_first: whether a JVM will be started; else this process has one, with a fixed class path.
         log: receives the output of fetching jars.
 
     Raises:
@@ -132,11 +141,11 @@ def local_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> 
     conf = {**_DELTA, **given}
     if not any(key.startswith(_LOG_STORE) for key in given):  # Delta refuses a store per scheme beside one for all
         conf = {**_without_processes(), **conf}
-    if java is None:
+    if not is_first:
         return conf
     if not delta_is_given(conf):
         conf = with_jars(conf, ensure_jars(conf, log))
-    return with_archive(conf, java) if is_local(conf) else conf
+    return with_archive(conf) if is_local(conf) else conf
 
 
 def _without_processes() -> dict[str, str]:
@@ -146,7 +155,8 @@ def _without_processes() -> dict[str, str]:
     check that their commits stand. FileContext starts a process `readlink` for each check: 512 in a first run, a tenth
     of its CPU time.
     """
-    package = f"{_STREAMING}.checkpointing" if spark_release() >= (4, 1) else _STREAMING
+    is_old = re.match(r"3\.|4\.0", spark_version)
+    package = _STREAMING if is_old else f"{_STREAMING}.checkpointing"
     return {
         f"{_LOG_STORE}file.impl": "io.delta.storage.LocalLogStore",
         "spark.sql.streaming.checkpointFileManagerClass": f"{package}.FileSystemBasedCheckpointFileManager",
@@ -173,7 +183,8 @@ def _first_error(log_file: str | None) -> str | None:
         lines = Path(log_file or "").read_text("utf-8", "replace").splitlines()
     except OSError:
         return None
-    return next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
+    first = next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
+    return first and (wrong_java("\n".join(lines)) or first)
 
 
 def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:

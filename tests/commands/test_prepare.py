@@ -1,19 +1,16 @@
-"""`python -m kafka_clientinfo.commands.prepare`: what it fetches and makes, and what it says if it cannot."""
+"""What `make setup` does once: it fetches Delta's jars, and makes the archive of classes from runs on small logs."""
 
-import re
-import sys
-import tomllib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from kafka_clientinfo import cli
 from kafka_clientinfo.commands import prepare
-from kafka_clientinfo.errors import ConfigError, WarehouseError
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.errors import ConfigError, InputError, WarehouseError
 
 
 def raising(error: Exception) -> Callable[..., Any]:
@@ -25,59 +22,43 @@ def raising(error: Exception) -> Callable[..., Any]:
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The archive's path on a machine with Java and Delta's jars; nothing is there yet."""
-    path = tmp_path / "java-17.jsa"
-    monkeypatch.setattr(prepare, "check_java", lambda: "java")
+    """The archive's path on a machine with Delta's jars; nothing is there yet."""
+    path = tmp_path / "classes.jsa"
     monkeypatch.setattr(prepare, "delta_is_given", lambda conf: True)
-    monkeypatch.setattr(prepare, "local_conf", lambda conf, java: {"spark.driver.extraClassPath": "jars"})
-    monkeypatch.setattr(prepare, "archive_path", lambda java, class_path: path if class_path == "jars" else tmp_path)
-    monkeypatch.setattr(prepare, "make_archive", lambda path, train: train(path))
+    monkeypatch.setattr(prepare, "local_conf", lambda conf: {"of a session": "x"})
+    monkeypatch.setattr(prepare, "archive_path", lambda conf: path if conf == {"of a session": "x"} else tmp_path)
+    monkeypatch.setattr(prepare, "make_archive", lambda path, conf, train: train({**conf, "recorded": "x"}))
     return path
 
 
-@pytest.mark.parametrize("codes", [(0, 0), (1, 0)])
-@pytest.mark.parametrize("is_written", [True, False])
-def test_one_session_records_a_first_run_one_with_more_and_reports(
-    codes: tuple[int, int],
-    is_written: bool,
-    archive: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_one_session_records_a_first_run_and_one_with_more(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines: list[list[str]] = []
-    recorded: list[str] = []
+    runs: list[Sequence[str]] = []
 
-    def main(line: list[str]) -> int:
-        *words, option, folder, conf_option, conf = line
-        assert (option, Path(folder).name, conf_option) == ("--warehouse", "warehouse", "--conf")
-        options = tomllib.loads(Path(conf).read_text("utf-8"))["spark"]["spark.driver.extraJavaOptions"]
-        recorded.extend(re.findall('"-XX:ArchiveClassesAtExit=(.*?)"', options))
-        lines.append(words)
-        print("what a run prints")
-        print("no room", file=sys.stderr)
-        return codes[len(lines) - 1] if words[0] == "run" else 3
+    def start(settings: Settings, log_file: str) -> Any:
+        assert (settings.spark["recorded"], log_file) == ("x", os.devnull)
+        return SimpleNamespace(stop=lambda: None)
 
-    def end_session(seconds: float) -> None:
-        if is_written:
-            Path(recorded[0]).write_text("classes")
-
-    session = SimpleNamespace(stop=lambda: None)
-    monkeypatch.setattr(cli, "main", main)
-    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: session)
-    monkeypatch.setattr(prepare, "end_session", end_session)
+    monkeypatch.setattr(prepare, "local_session", start)
+    monkeypatch.setattr(prepare, "run", lambda session, logs, warehouse, settings: runs.append(logs))
+    monkeypatch.setattr(prepare, "end_session", lambda seconds: archive.write_text("classes"))
     assert prepare.main([]) == 0
-    assert lines == [], "without logs there is none"
-    assert prepare.main(["a", "b"]) == 0
-    assert lines == [["run", "a"], ["run", "a", "b"], ["violations"], ["upgrade", "--all-targets"]]
-    said = "kafka-clientinfo: making an archive of classes; this takes some minutes, once\n"
-    if not is_written or any(codes):
-        said += (
-            "kafka-clientinfo: no archive of classes could be made, so that runs start some seconds later: no room\n"
-        )
-    assert capsys.readouterr() == ("", said)
-    if is_written:
+    assert runs == [], "without logs there is none"
+    for _ in range(2):  # the second time it is there
         assert prepare.main(["a", "b"]) == 0
-        assert len(lines) == 4, "it is there"
+        assert runs == [["a"], ["a", "b"]]
+    assert capsys.readouterr().err == "kafka-clientinfo: making an archive of classes; this takes some minutes, once\n"
+
+
+@pytest.mark.parametrize("error", [OSError("no room"), InputError("no room")])
+def test_runs_start_without_an_archive(
+    error: Exception, archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prepare, "make_archive", raising(error))
+    assert prepare.main(["a"]) == 0
+    said = "no archive of classes could be made, so that runs start some seconds later: no room"
+    assert capsys.readouterr().err.endswith(f"kafka-clientinfo: {said}\n")
 
 
 def test_jars_are_fetched_unless_sessions_have_them(
@@ -92,10 +73,10 @@ def test_jars_are_fetched_unless_sessions_have_them(
     assert prepare.main([]) == 0
 
 
-@pytest.mark.parametrize("error", [ConfigError("no Java"), OSError("no Java")])
+@pytest.mark.parametrize("error", [ConfigError("no room"), OSError("no room")])
 def test_a_machine_that_cannot_run_is_a_failure(
     error: Exception, archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(prepare, "check_java", raising(error))
+    monkeypatch.setattr(prepare, "local_conf", raising(error))
     assert prepare.main(["a"]) == 1
-    assert capsys.readouterr().err == "kafka-clientinfo: no Java\n"
+    assert capsys.readouterr().err == "kafka-clientinfo: no room\n"

@@ -67,9 +67,6 @@ def test_an_entry_that_is_not_told_has_its_default() -> None:
     assert features.conf_value(spark, "known") == "1"
     assert features.conf_value(spark, "other", "2") == "2"
     assert features.given_conf(spark) == {}
-    assert features.jvm_of(spark) is None
-    assert features.cores(spark) == 8
-    features.keep_quiet(spark)
 
 
 def test_cores_of_a_server_are_the_partitions_of_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,11 +86,8 @@ def test_cores_of_a_server_are_the_partitions_of_a_range(monkeypatch: pytest.Mon
             )
 
     assert features.cores(Server()) == 7  # type: ignore[arg-type]
-
-
-def test_the_drivers_jvm_is_that_of_the_session() -> None:
-    assert features.jvm_of(SimpleNamespace(_jvm="java")) == "java"
-    assert features.jvm_of(None) is None
+    stated = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: {"spark.default.parallelism": "3"}[key]))
+    assert features.cores(stated) == 3  # type: ignore[arg-type]
 
 
 def test_pyspark_prints_no_error_that_the_command_reports(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,16 +96,13 @@ def test_pyspark_prints_no_error_that_the_command_reports(monkeypatch: pytest.Mo
         name: SimpleNamespace(disabled=False) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
     }
     monkeypatch.setattr(logger, "getLogger", loggers.__getitem__)
-    server = SimpleNamespace(handle_error=print)
-    features.keep_quiet(SimpleNamespace(sparkContext=SimpleNamespace(_accumulatorServer=server)))  # type: ignore[arg-type]
-    assert server.handle_error("request", "address") is None
-    assert server.handle_error is not print
+    features.keep_quiet()
     assert [one.disabled for one in loggers.values()] == [True, True]
 
 
-def test_the_conf_of_a_server_gives_settings() -> None:
-    conf = SimpleNamespace(getAll={"spark.kafka_clientinfo.cluster": "c"})
-    assert features.given_conf(SimpleNamespace(conf=conf)) == {"spark.kafka_clientinfo.cluster": "c"}  # type: ignore[arg-type]
+def test_the_conf_of_a_session_gives_settings(spark: Any) -> None:
+    with set_for(spark, {"spark.kafka_clientinfo.cluster": "c"}):
+        assert features.given_conf(spark)["spark.kafka_clientinfo.cluster"] == "c"
 
 
 def test_entries_that_are_refused_are_left_alone() -> None:
@@ -126,7 +117,3 @@ def test_what_was_set_before_a_refusal_is_put_back() -> None:
     with pytest.raises(RuntimeError, match="other"), set_for(spark, {"known": "2", "other": "3"}):
         pass
     assert spark.conf.values == {"known": "1"}
-
-
-def test_cores_are_those_of_a_local_session(spark: Any) -> None:
-    assert features.cores(spark) == spark.range(10_000).selectExpr("spark_partition_id() AS id").distinct().count()

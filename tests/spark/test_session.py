@@ -10,6 +10,7 @@ import tempfile
 import threading
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,10 +20,8 @@ from py4j.protocol import Py4JNetworkError
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark import session
-from kafka_clientinfo.spark.java import Java
 
 pytestmark = pytest.mark.usefixtures("cache")
-JAVA_17 = Java(17, "Some vendor 17.0.1")
 CLASS_PATH = "spark.driver.extraClassPath"
 OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -59,18 +58,19 @@ class TestStart:
         assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
 
     def it_keeps_its_tables_out_of_the_working_folder(self, stored: list[Path]) -> None:
-        assert session.local_conf({}, JAVA_17)["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
-        assert session.local_conf({"spark.sql.warehouse.dir": "/mine"}, JAVA_17)["spark.sql.warehouse.dir"] == "/mine"
+        assert session.local_conf({})["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
+        assert session.local_conf({"spark.sql.warehouse.dir": "/mine"})["spark.sql.warehouse.dir"] == "/mine"
 
     @pytest.mark.parametrize(
-        ("release", "package"), [((4, 0), ""), ((4, 1), ".checkpointing"), ((5, 0), ".checkpointing")]
+        ("release", "package"),
+        [("3.5.5", ""), ("4.0.1", ""), ("4.1.0", ".checkpointing"), ("5.0.0", ".checkpointing")],
     )
     def it_names_a_class_that_this_release_of_spark_has(
-        self, release: tuple[int, int], package: str, stored: list[Path], monkeypatch: pytest.MonkeyPatch
+        self, release: str, package: str, stored: list[Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(session, "spark_release", lambda: release)
+        monkeypatch.setattr(session, "spark_version", release)
         manager = f"org.apache.spark.sql.execution.streaming{package}.FileSystemBasedCheckpointFileManager"
-        assert session.local_conf({}, JAVA_17)["spark.sql.streaming.checkpointFileManagerClass"] == manager
+        assert session.local_conf({})["spark.sql.streaming.checkpointFileManagerClass"] == manager
 
     @pytest.mark.parametrize(
         ("log", "said"),
@@ -88,6 +88,12 @@ class TestStart:
             ("Conflicting collector combinations\nError: y\n", "Conflicting collector combinations"),
             ("Improperly specified VM option 'x'\nError: y\n", "Improperly specified VM option 'x'"),
             ("WARNING: x\n", "Spark's JVM is gone: it was killed"),
+            ("JAVA_HOME is not set\n", "JAVA_HOME is not set"),
+            ("spark-class: line 71: /x/bin/java: No such file or directory\n", "/x/bin/java: No such file"),
+            (
+                "Error: x\n\tjava.lang.UnsupportedClassVersionError\n",
+                "Spark does not run on this Java; install Java 17",
+            ),
         ],
     )
     def it_says_why_it_failed(
@@ -101,7 +107,6 @@ class TestStart:
         log_file.write_text(log)
         monkeypatch.setattr(session.SparkSession, "builder", Builder())
         monkeypatch.setattr(session.SparkContext, "_gateway", None)
-        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
         monkeypatch.setattr(session, "_start_jvm", lambda *_: None)
         with pytest.raises(WarehouseError, match="the local Spark session did not start: ") as caught:
             session.local_session(Settings(), log_file=str(log_file))
@@ -113,7 +118,7 @@ class TestStart:
         def refuse(*_: object) -> None:
             raise WarehouseError("no jars")
 
-        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "_appended", lambda path: nullcontext())
         monkeypatch.setattr(session, "local_conf", refuse)
         with pytest.raises(WarehouseError, match=f"^no jars{where}$"):
@@ -123,7 +128,7 @@ class TestStart:
         def fail(*_: object) -> None:
             raise OSError("No space left on device")
 
-        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "local_conf", fail)
         with pytest.raises(WarehouseError, match="no space left on device; make room: its scratch folder; "):
             session.local_session(Settings())
@@ -136,7 +141,7 @@ class TestStart:
         }
         for name in wanted:
             monkeypatch.setenv(name, "of the caller")
-        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "local_conf", lambda *_: 1 // 0)
         with pytest.raises(WarehouseError):
             session.local_session(Settings())
@@ -154,8 +159,8 @@ class TestStart:
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.sql.session.timeZone": "UTC",
         }
-        assert own.items() <= session.local_conf({}, None).items()
-        assert (own | given).items() <= session.local_conf(given, None).items()
+        assert own.items() <= session.local_conf({}, False).items()
+        assert (own | given).items() <= session.local_conf(given, False).items()
 
     def it_finds_no_reason_where_there_is_no_log(self, tmp_path: Path) -> None:
         (tmp_path / "log").write_bytes(b"\xff\nError: no place\nError: x\n")
@@ -167,11 +172,10 @@ class TestStart:
 def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, tmp_path: Path) -> None:
     """In a process of its own, since this one may have a session; the archive is one that cannot fit."""
     program = (
-        "from kafka_clientinfo.spark import java, session, session_files\n"
+        "from kafka_clientinfo.spark import session, session_files\n"
         "from kafka_clientinfo.config.settings import load_settings\n"
         "given = load_settings().spark\n"
-        "conf = session.local_conf(given, java.check_java())\n"
-        f"path = session_files.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
+        "path = session_files.archive_path(session.local_conf(given))\n"
         "path.parent.mkdir()\n"
         "path.write_bytes(b'not for you')\n"
         f"spark = session.local_session(load_settings(), log_file={str(tmp_path / 'spark.log')!r})\n"
@@ -189,8 +193,7 @@ def test_ctrl_c_ends_the_jvm_and_then_the_command(monkeypatch: pytest.MonkeyPatc
     handlers: dict[int, Any] = {}
     monkeypatch.setattr(session.signal, "signal", handlers.__setitem__)
     monkeypatch.setattr(session.logging, "disable", done.append)
-    monkeypatch.setattr(session, "end_jvm", lambda *jvm: done.append(jvm))
-    monkeypatch.setattr(session.SparkContext, "_gateway", "the JVM")
+    monkeypatch.setattr(session, "end_session", lambda: done.append("ended"))
     other = threading.Thread(target=session.end_at_interrupt, args=(lambda: None,))
     other.start()
     other.join()
@@ -198,7 +201,7 @@ def test_ctrl_c_ends_the_jvm_and_then_the_command(monkeypatch: pytest.MonkeyPatc
     session.end_at_interrupt(lambda: done.append("told"))
     with pytest.raises(KeyboardInterrupt):
         handlers[signal.SIGINT](signal.SIGINT, None)
-    assert done == ["told", logging.CRITICAL, ("the JVM", 20)]
+    assert done == ["told", logging.CRITICAL, "ended"]
 
 
 def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
@@ -223,3 +226,29 @@ def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
     Dead().send_command("c")
     logging.error("other")
     assert [record.message for record in caplog.records] == ["other"]
+
+
+class Process:
+    """The JVM's process, which ends in time or not."""
+
+    def __init__(self, ends: bool) -> None:
+        self.ends, self.done, self.stdin = ends, list[str](), SimpleNamespace(close=lambda: self.done.append("closed"))
+
+    def wait(self, timeout: float) -> None:
+        if not self.ends:
+            raise subprocess.TimeoutExpired("java", timeout)
+
+    def kill(self) -> None:
+        self.done.append("killed")
+
+
+@pytest.mark.parametrize(("ends", "done"), [(True, ["closed"]), (False, ["closed", "killed"])])
+def test_the_jvm_is_asked_to_end_and_killed_if_it_does_not(
+    ends: bool, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process(ends)
+    monkeypatch.setattr(session.SparkContext, "_gateway", SimpleNamespace(proc=process))
+    session.end_session(0)
+    assert process.done == done
+    monkeypatch.setattr(session.SparkContext, "_gateway", SimpleNamespace())  # another process has started the JVM
+    session.end_session(0)

@@ -1,30 +1,27 @@
 """Jars and class archives that a local session is started with; no JVM is started but one that lists its modules."""
 
+import json
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pyspark import SparkConf
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark import session, session_files
-from kafka_clientinfo.spark.java import Java
 from kafka_clientinfo.spark.session_files import cache_folder
 
 pytestmark = pytest.mark.usefixtures("cache")
-JAVA_17 = Java(17, "Some vendor 17.0.1")
 CLASS_PATH = "spark.driver.extraClassPath"
 OPTIONS = "spark.driver.extraJavaOptions"
 
 
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
-
-    monkeypatch.setattr(session_files, "launch_gateway", fails)
+    monkeypatch.setattr(session_files.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1))
 
 
 class TestCacheFolder:
@@ -45,16 +42,16 @@ class TestCacheFolder:
 
 class TestJars:
     def it_puts_stored_jars_on_the_class_path(self, stored: list[Path]) -> None:
-        conf = session.local_conf({"spark.master": "local[*]"}, JAVA_17)
+        conf = session.local_conf({"spark.master": "local[*]"})
         assert conf[CLASS_PATH] == f"{stored[0]}:{stored[1]}"
         assert "spark.jars.packages" not in conf
 
     def it_appends_to_the_class_path_of_the_settings(self, stored: list[Path]) -> None:
-        conf = session.local_conf({CLASS_PATH: "/mine.jar"}, JAVA_17)
+        conf = session.local_conf({CLASS_PATH: "/mine.jar"})
         assert conf[CLASS_PATH].startswith(f"/mine.jar:{stored[0]}")
 
     def it_ships_them_to_a_cluster(self, stored: list[Path]) -> None:
-        conf = session.local_conf({"spark.master": "spark://host:7077", "spark.jars": "/mine.jar"}, JAVA_17)
+        conf = session.local_conf({"spark.master": "spark://host:7077", "spark.jars": "/mine.jar"})
         assert conf["spark.jars"] == f"/mine.jar,{stored[0]},{stored[1]}"
         assert CLASS_PATH not in conf
 
@@ -67,11 +64,11 @@ class TestJars:
         ],
     )
     def it_leaves_the_delta_of_the_settings_alone(self, key: str, value: str, stored: list[Path]) -> None:
-        conf = session.local_conf({key: value}, JAVA_17)
+        conf = session.local_conf({key: value})
         assert {name: text for name, text in conf.items() if "delta-s" in text} == {key: value}
 
     def it_keeps_other_packages_of_the_settings(self, stored: list[Path]) -> None:
-        conf = session.local_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
+        conf = session.local_conf({"spark.jars.packages": "org.example:thing:1"})
         assert conf["spark.jars.packages"] == "org.example:thing:1"
         assert str(stored[0]) in conf[CLASS_PATH]
 
@@ -84,20 +81,19 @@ class TestJars:
         ],
     )
     def it_leaves_the_log_store_of_the_settings_alone(self, given: dict[str, str], store: str | None) -> None:
-        conf = session.local_conf(given, None)
+        conf = session.local_conf(given, False)
         assert conf.get("spark.delta.logStore.file.impl") == store
         assert {**conf, **given} == conf
 
     def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
-        assert CLASS_PATH not in session.local_conf({}, None)
+        assert CLASS_PATH not in session.local_conf({}, False)
 
     def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
         with pytest.raises(WarehouseError) as caught:
-            session.local_conf({}, JAVA_17)
+            session.local_conf({})
         assert str(caught.value) == (
-            f"Delta's jars ({session_files.coordinate()}) are not in {session_files.jars_folder()} and could not be fetched; run "
-            "`make setup` (or `python -m kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, or "
-            "name them in spark.jars"
+            f"Delta's jars are not in {session_files.jars_folder()} and could not be fetched; run `make setup` (or `python -m "
+            "kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, or name them in spark.jars"
         )
         assert list(cache.rglob("*.jar")) == []
         assert list((cache / "jars").iterdir()) == []
@@ -105,13 +101,13 @@ class TestJars:
     def it_says_where_nothing_can_be_stored(self, cache: Path) -> None:
         cache.write_text("a file where the folder should be")
         with pytest.raises(WarehouseError, match=r"cannot be written \(Not a directory\); name another in KAFKA_CLI"):
-            session.local_conf({}, JAVA_17)
+            session.local_conf({})
 
     def it_stores_what_it_fetched(self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fetched = tmp_path / "io.delta_delta-spark.jar"
         fetched.write_bytes(b"jar")
         calls: list[object] = []
-        monkeypatch.setattr(session_files, "_resolve", lambda *given: calls.append(given) or [fetched])
+        monkeypatch.setattr(session_files, "_fetched", lambda *given: calls.append(given) or [fetched])
         first, second = session_files.ensure_jars({}), session_files.ensure_jars({})
         assert first == second == [session_files.jars_folder() / fetched.name]
         assert len(calls) == 1
@@ -120,7 +116,6 @@ class TestJars:
     def it_says_before_what_it_will_fetch(self, cache: Path) -> None:
         sentence = session_files.to_be_fetched({})
         assert sentence is not None
-        assert session_files.coordinate() in sentence
         assert str(session_files.jars_folder()) in sentence
         assert session_files.to_be_fetched({"spark.jars": "/opt/delta-spark_2.13-4.0.0.jar"}) is None
 
@@ -133,89 +128,81 @@ class TestJars:
         for jar in stored:
             jar.unlink()
         (tmp_path / "fetched.jar").touch()
-        monkeypatch.setattr(session_files, "_resolve", lambda *given: [tmp_path / "fetched.jar"])
+        monkeypatch.setattr(session_files, "_fetched", lambda *given: [tmp_path / "fetched.jar"])
         assert session_files.ensure_jars({}) == [session_files.jars_folder() / "fetched.jar"]
 
-    @pytest.mark.parametrize(("log", "errors"), [(subprocess.DEVNULL, subprocess.STDOUT), (None, None)])
-    def it_has_sparks_launcher_fetch_what_delta_needs(
-        self, log: int | None, errors: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """From the repositories that the settings name; the launcher's JVM has ended before the jars are copied."""
+    def it_has_ivy_fetch_what_delta_needs_beside_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From the repositories that the settings name."""
         fetched = [tmp_path / "a b.jar", tmp_path / "c.jar"]
         for jar in fetched:
             jar.write_text(jar.name)
-        done: list[object] = []
-        properties = {"spark.jars": ",".join(jar.as_uri() for jar in fetched)}
-        system = SimpleNamespace(getProperty=properties.__getitem__)
-        java_package = SimpleNamespace(lang=SimpleNamespace(System=system))
-        gateway = SimpleNamespace(jvm=SimpleNamespace(java=java_package), shutdown=lambda: done.append("shut down"))
-        launched: list[tuple[dict[str, str], object]] = []
+        started: list[tuple[dict[str, str], object]] = []
 
-        def launch(conf: SparkConf, options: object) -> object:
-            launched.append((dict(conf.getAll()), options))
-            return gateway
+        def run(command: list[str], stderr: object, **_: object) -> object:
+            assert command[:2] == [sys.executable, "-c"]
+            started.append((json.loads(command[3]), stderr))
+            listed = ",".join(jar.as_uri() for jar in fetched)
+            return SimpleNamespace(returncode=0, stdout=f"Ivy's words\n{listed}\n")
 
-        monkeypatch.setattr(session_files, "launch_gateway", launch)
-        monkeypatch.setattr(session_files, "end_jvm", lambda *given: done.append(given))
+        monkeypatch.setattr(session_files.subprocess, "run", run)
         ivy = {f"spark.jars.{name}": name for name in ("ivy", "ivySettings", "repositories")}
-        stored = session_files.ensure_jars({**ivy, "spark.master": "local[*]"}, log)
-        excluded = ",".join(session_files._artifacts_of_spark())
-        delta = {"spark.jars.packages": session_files.coordinate(), "spark.jars.excludes": excluded}
-        assert launched == [(ivy | delta, {"stdout": log, "stderr": errors})]
-        assert done == ["shut down", (gateway, 60)]
+        stored = session_files.ensure_jars({**ivy, "spark.executor.memory": "1g"}, None)
+        ((conf, log),) = started
+        excluded = conf.pop("spark.jars.excludes").split(",")
+        assert (conf, log) == (ivy | {"spark.master": "local[1]", "spark.ui.enabled": "false"}, None)
+        assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(excluded)
+        assert not any("delta" in pattern for pattern in excluded)
         assert [jar.read_text() for jar in stored] == ["a b.jar", "c.jar"]
-
-    def it_fetches_nothing_that_spark_has(self) -> None:
-        patterns = session_files._artifacts_of_spark()
-        assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(patterns)
-        assert any(pattern.startswith("*:spark-core_2.") for pattern in patterns)
-        assert not any("delta" in pattern for pattern in patterns)
 
 
 class TestClassArchive:
-    def archive(self, class_path: str = "", which: Java = JAVA_17) -> Path:
-        path = session_files.archive_path(which, class_path)
+    def archive(self, conf: dict[str, str]) -> Path:
+        path = session_files.archive_path(conf)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         return path
 
-    def its_options(self, given: str) -> str:
-        return session_files.with_archive({OPTIONS: given}, JAVA_17)[OPTIONS]
-
     def it_is_used_where_it_is_there(self) -> None:
-        path = self.archive()
-        options = self.its_options("-Xshare:off")  # the last one counts
+        conf = {OPTIONS: "-Xshare:off"}  # the last one counts
+        assert session_files.with_archive(conf) == conf
+        path = self.archive(conf)
+        options = session_files.with_archive(conf)[OPTIONS]
         assert options == f'"-XX:SharedArchiveFile={path}" {session_files._QUIET} -Xshare:off'
 
-    def it_is_no_matter_where_it_is_not(self) -> None:
-        assert session_files.with_archive({OPTIONS: "-Xss4m"}, JAVA_17) == {OPTIONS: "-Xss4m"}
-
-    def it_differs_by_java_and_class_path(self) -> None:
-        newer = Java(17, "Some vendor 17.0.2")
-        paths = {
-            session_files.archive_path(which, class_path) for which in (JAVA_17, newer) for class_path in ("", "/a.jar")
-        }
-        assert len(paths) == 4
+    def it_differs_by_java_and_class_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        paths = set()
+        for home in ("17", "21"):
+            (tmp_path / home / "bin").mkdir(parents=True)
+            (tmp_path / home / "bin" / "java").touch()
+            monkeypatch.setenv("JAVA_HOME", str(tmp_path / home))
+            paths |= {session_files.archive_path({CLASS_PATH: jar}) for jar in ("", "/a.jar")}
+        os.utime(tmp_path / "21" / "bin" / "java", (1, 1))
+        assert len(paths | {session_files.archive_path({})}) == 5
 
     def it_leaves_nothing_when_training_fails(self) -> None:
-        path = session_files.archive_path(JAVA_17, "")
+        path = session_files.archive_path({})
 
-        def breaks(target: Path) -> None:
-            target.write_bytes(b"half an archive")
+        def breaks(conf: dict[str, str]) -> None:
             raise OSError("the run failed")
 
         with pytest.raises(OSError, match="the run failed"):
-            session_files.make_archive(path, breaks)
+            session_files.make_archive(path, {}, breaks)
+        with pytest.raises(FileNotFoundError):
+            session_files.make_archive(path, {}, lambda conf: None)
         assert list(path.parent.iterdir()) == []
 
-    def it_keeps_the_newest(self) -> None:
-        for number in range(6):
-            old = self.archive(f"/{number}.jar")
-            os.utime(old, (number, number))
-        newest = session_files.archive_path(JAVA_17, "")
-        session_files.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
-        assert newest.read_bytes() == b"classes"
-        assert len(list(newest.parent.iterdir())) == 4
+    def it_replaces_others(self) -> None:
+        self.archive({CLASS_PATH: "/old.jar"})
+        path = session_files.archive_path({})
+
+        def train(conf: dict[str, str]) -> None:
+            target = re.match('"-XX:ArchiveClassesAtExit=(.*?)"', conf[OPTIONS])
+            assert target is not None
+            Path(target[1]).write_bytes(b"classes")
+
+        session_files.make_archive(path, {}, train)
+        assert path.read_bytes() == b"classes"
+        assert list(path.parent.iterdir()) == [path]
 
 
 def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:
