@@ -1,7 +1,7 @@
 """The parts of a URI of logs or of a warehouse, which must hold no credentials.
 
 A URI stands in the list of processes, in histories of shells and in schedulers' logs. So a password before the host and
-keys among the options are refused; the error names the configuration that takes them, and does not show them.
+keys among the options are refused; the error does not show them.
 """
 
 import re
@@ -16,20 +16,6 @@ _NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes in which the part before @ is a container, not a user."""
 _SECRET_OPTION = re.compile(r"sig|.*(?:key|secret|token|passw).*", re.IGNORECASE)
 """Names of options that hold a key; `sig` is the signature of a shared access signature (SAS)."""
-_AZURE = (
-    "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET in the environment, or AZURE_STORAGE_CONNECTION_STRING "
-    "and az://CONTAINER/… (adlfs); a warehouse's by spark.hadoop.fs.azure.account.key.HOST or "
-    "spark.hadoop.fs.azure.sas.fixed.token.HOST"
-)
-_TAKEN_BY = {
-    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment; a warehouse's by spark.hadoop.fs.s3a.access.key "
-    "and spark.hadoop.fs.s3a.secret.key",
-    "g": "GOOGLE_APPLICATION_CREDENTIALS in the environment; a warehouse's by "
-    "spark.hadoop.fs.gs.auth.service.account.json.keyfile",
-    **dict.fromkeys(("abfs", "az", "wasb"), _AZURE),
-    "": "the configuration of fsspec (~/.config/fsspec/*.json); a warehouse's by spark.hadoop.fs.… of its file system",
-}
-"""What takes the credentials of logs, and of warehouses, by the beginning of the scheme."""
 
 
 class Uri(NamedTuple):
@@ -59,8 +45,10 @@ class Uri(NamedTuple):
         if ":" in self.authority.rpartition("@")[0]:
             secret = "a password"
         if secret is not None:
-            conf = next(conf for scheme, conf in _TAKEN_BY.items() if self.scheme.startswith(scheme))
-            raise ConfigError(f"{self.shown} holds {secret}; take it out, and give a log's credentials by {conf}")
+            raise ConfigError(
+                f"{self.shown} holds {secret}; take it out, and give a log's credentials by the environment, as the store's own "
+                "tools take them, and a warehouse's by spark.hadoop.fs.… in Spark's conf"
+            )
 
 
 def parsed_uri(text: str) -> Uri | None:

@@ -7,8 +7,7 @@ interpreted).
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from weakref import WeakKeyDictionary
+from contextlib import ExitStack, contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
@@ -67,10 +66,6 @@ def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
     }
 
 
-_ALLOWED: WeakKeyDictionary[SparkSession, dict[tuple[str, str], bool]] = WeakKeyDictionary()
-"""Per session, whether it lets an entry have a value."""
-
-
 def own_session(spark: SparkSession) -> SparkSession:
     """Return a session with the caller's conf and catalog, of which the caller's other threads see nothing.
 
@@ -104,21 +99,21 @@ def sized(spark: SparkSession, planned_bytes: int) -> Iterator[None]:
 @contextmanager
 def set_where_allowed(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """Set those of these entries that the session allows; restore the caller's values after the block."""
-    with set_for(spark, {key: value for key, value in conf.items() if may_set(spark, key, value)}):
+    with ExitStack() as stack:
+        for key, value in conf.items():
+            with suppress(Exception):  # serverless compute refuses most
+                stack.enter_context(set_for(spark, {key: value}))
         yield
 
 
 def may_set(spark: SparkSession, key: str, value: str) -> bool:
-    """Return whether the session lets an entry be set, tried once per session and value; serverless refuses most.
+    """Return whether the session lets an entry be set; serverless compute refuses most.
 
     `isModifiable` can't say: entries that the session's Spark does not know, such as Delta's, count as not modifiable.
     """
-    answers = _ALLOWED.setdefault(spark, {})
-    if (key, value) not in answers:
-        answers[key, value] = False
-        with suppress(Exception), set_for(spark, {key: value}):
-            answers[key, value] = True
-    return answers[key, value]
+    with suppress(Exception), set_for(spark, {key: value}):
+        return True
+    return False
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,7 +17,7 @@ from ..tables.dialects import spark_literal
 from ..tables.spec import TableSpec, relation_specs, view_specs
 from ..tables.views import SPARK, ViewSettings, definition, definitions, ended_runs_only, is_view, views
 from . import ddl
-from .address import Address, local_folder, no_catalog
+from .address import Address, no_catalog
 
 _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
 _IN_THE_WAY = (
@@ -57,42 +56,16 @@ def make_schema(spark: SparkSession, address: Address) -> None:
         ) from error
 
 
-def make_table(spark: SparkSession, address: Address, spec: TableSpec, private: bool, rows: str = "") -> None:
+def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str = "") -> None:
     """Make a table as declared if it does not exist.
 
     `rows` is the name of a view with its first rows (see `ddl.create_table`); if there are any, no other run may make it.
 
-    If it is on this machine, `private`, and has raw bytes of logs, only its owner may read it.
-
     Raises:
         WarehouseError: something else is at the table's path or name.
     """
-    table = address.table(spec.name)
-    statement = ddl.create_table(spec, table, rows)
-    is_closed = private and _has_raw_bytes(spec)
-    if not address.is_schema:
-        close_folder(address, spec, private)
-        _create(spark, address, spec, statement)
-        return
-    _create(spark, address, spec, statement)
-    if is_closed and (folder := _folder_of(spark, table)) is not None:
-        _close(folder)
-    tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
-    tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
-    with suppress(Exception):  # only Unity Catalog has this statement, and a user may lack the right
-        spark.sql(f"ALTER TABLE {table} SET TAGS {ddl.properties_list(tags)}")
-
-
-def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
-    """Close the folder of a table with raw bytes to all but its owner, if it is on this machine and `private`."""
-    if private and _has_raw_bytes(spec) and address.folder is not None:
-        _close(address.folder / spec.name)
-
-
-def _create(spark: SparkSession, address: Address, spec: TableSpec, statement: str) -> None:
-    """Make a table, unless another run makes it at the same time."""
     try:
-        spark.sql(statement)
+        spark.sql(ddl.create_table(spec, address.table(spec.name), rows))
     except Exception as error:
         if not any(sign in str(error) for sign in _IN_THE_WAY):
             raise
@@ -101,6 +74,22 @@ def _create(spark: SparkSession, address: Address, spec: TableSpec, statement: s
                 f"{address.location(spec.name)} is in the way: another run is making this table, or was stopped while it "
                 "did; run again, and if that does not help, remove what is there"
             ) from error
+    if address.is_schema:
+        tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
+        tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
+        with suppress(Exception):  # only Unity Catalog has this statement, and a user may lack the right
+            spark.sql(f"ALTER TABLE {address.table(spec.name)} SET TAGS {ddl.properties_list(tags)}")
+
+
+def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
+    """Let only the owner read the folder of a table with raw bytes, if it is on this machine and `private`.
+
+    Its files then need no permissions of their own.
+    """
+    if private and _has_raw_bytes(spec) and address.folder is not None:
+        folder = address.folder / spec.name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
 
 
 def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | None:
@@ -182,17 +171,3 @@ def _is_stored(properties: Mapping[str, str] | None) -> bool:
 
 def _has_raw_bytes(spec: TableSpec) -> bool:
     return any(column.type == "binary" for column in spec.columns)
-
-
-def _close(folder: Path) -> None:
-    """Let only the owner read a table's folder; its files then need no permissions of their own."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
-
-
-def _folder_of(spark: SparkSession, table: str) -> Path | None:
-    """Return the folder where a catalog has put a table; None if it is not on this machine."""
-    detail = ddl.detail(spark, table)
-    location = "" if detail is None else str(detail["location"])
-    folder = local_folder(location) if location.startswith("file:") else None
-    return folder if folder is not None and folder.is_dir() else None

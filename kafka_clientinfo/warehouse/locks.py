@@ -16,7 +16,7 @@ from .progress import say
 
 LOCK_NAME = ".kafka_clientinfo.lock"
 AT_WORK_NAME = ".kafka_clientinfo.at_work"
-"""A file that a run makes when it has the lock, and removes when it ends well."""
+"""A file that a run makes when it has the lock, and removes when it ends."""
 _POLL_SECONDS = 0.5
 _LOOK_SECONDS = 0.1
 """The least time to wait for the lock: `is_at_work` holds it for an instant."""
@@ -37,7 +37,7 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK_NAME).open("w")  # mounts of buckets refuse other ways to open a file that exists
     except OSError as error:
-        raise WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}") from None
+        raise _unwritable(root, error) from None
     with file:
         deadline = time.monotonic() + max(wait_seconds, _LOOK_SECONDS)
         while _is_held(file, fcntl.LOCK_EX):
@@ -48,9 +48,19 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
             time.sleep(_POLL_SECONDS if wait_seconds else _LOOK_SECONDS)
         at_work = folder / AT_WORK_NAME
         after_kill = at_work.exists()
-        at_work.touch()
-        yield after_kill
-        at_work.unlink(missing_ok=True)
+        try:
+            at_work.write_bytes(b"")
+        except OSError as error:
+            raise _unwritable(root, error) from None
+        is_over = True
+        try:
+            yield after_kill
+        except BaseException as error:
+            is_over = isinstance(error, Exception) and not after_kill  # what Ctrl-C interrupts goes on in Spark's JVM
+            raise
+        finally:
+            if is_over:
+                at_work.unlink(missing_ok=True)
 
 
 def is_at_work(root: str) -> bool:
@@ -63,6 +73,10 @@ def is_at_work(root: str) -> bool:
     except OSError:
         pass
     return False
+
+
+def _unwritable(root: str, error: OSError) -> WarehouseError:
+    return WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}")
 
 
 def _is_held(file: IO[str], kind: int) -> bool:

@@ -84,6 +84,8 @@ class Warehouse(Reader):
         newest = None if self.claims.is_alone else self.claims.newest()
         self._state = (None if self.is_new else self._read_state(OLDEST)) or self._new_state
         self.claims.begin(self._state.run, newest)
+        if self._after_kill and self._is_stored(RUNS):
+            self.claims.fence(self._all_tables())
         return self._state
 
     def mend(self) -> None:
@@ -92,9 +94,6 @@ class Warehouse(Reader):
         Raises:
             WarehouseError: something that can't be derived again is missing, or can't be brought back.
         """
-        if self._after_kill and any(map(self._is_stored, self.specs)):
-            self.create_missing(self.specs)  # else the run that was killed may still make one
-            self.claims.fence(self._all_tables())
         if self.exists(RUNS):
             take_back(self)
         if self.state != self._new_state:
@@ -126,12 +125,13 @@ class Warehouse(Reader):
             if not self.claims.has_unended or self.claims.is_claimed:
                 self.claims.claim()
                 return
-            stored = dict(zip(self.specs, at_once(self._is_stored, self.specs), strict=True))
-            self._existing.update(name for name, is_stored in stored.items() if is_stored)
-            self.create_missing(self.specs)  # else the run that did not end may make one, if it still goes on
             self.claims.claim(name for name in self._all_tables() if name != RUNS)
 
     def _all_tables(self) -> list[str]:
+        """Make the tables that are missing, as a run that has not ended could still make them; return the names of all."""
+        stored = dict(zip(self.specs, at_once(self._is_stored, self.specs), strict=True))
+        self._existing.update(name for name, is_stored in stored.items() if is_stored)
+        self.create_missing(self.specs)
         return [*self.specs, *([] if self.judged.read() is None else [JUDGED])]
 
     def _is_stored(self, name: str) -> bool:
@@ -282,10 +282,10 @@ class Warehouse(Reader):
                 set_aside(folder)
                 close_folder(self.address, spec, self._private)
             if rows is None:
-                make_table(self.spark, self.address, spec, self._private)
+                make_table(self.spark, self.address, spec)
             else:
                 with ddl.named_view(self.spark, replacement.commented(rows, spec)) as view:
-                    make_table(self.spark, self.address, spec, self._private, view)
+                    make_table(self.spark, self.address, spec, view)
             if folder is not None:
                 label = self.claims.label if self.claims.is_named else None
                 self._rows[name] = 0 if rows is None else written_rows(self.spark, self.address, name, label)

@@ -82,7 +82,6 @@ def test_the_session_is_put_back(spark: Any) -> None:
 
 @pytest.mark.usefixtures("free_conf")
 def test_entries_that_may_not_be_set_are_left_alone(spark: Any) -> None:
-    session_conf._ALLOWED.clear()
     with set_where_allowed(spark, {"spark.sql.warehouse.dir": "/nowhere", "some.thing": "x"}):
         assert spark.conf.get("spark.sql.warehouse.dir") != "/nowhere"
         assert spark.conf.get("some.thing") == "x"
@@ -95,7 +94,6 @@ def test_every_entry_is_in_effect_in_a_session_that_knows_none_of_them(spark: An
     """As a session of the package's users does; that of the tests begins with those of small runs."""
     conf = conf_of(size, cores(spark))
     before = {key: spark.conf.get(key, None) for key in conf}
-    session_conf._ALLOWED.clear()
     for key in conf:
         spark.conf.unset(key)
     try:

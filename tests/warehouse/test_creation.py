@@ -1,20 +1,17 @@
 """Tables by name are as declared, closed where they hold raw bytes, and nobody else's; the schema is made or asked for."""
 
 import re
-import stat
 from collections.abc import Mapping
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 from pyspark.sql.types import StructType
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.verification import verify
-from kafka_clientinfo.tables.spec import parse_spec, table_spec, view_specs
+from kafka_clientinfo.tables.spec import parse_spec, view_specs
 from kafka_clientinfo.tables.views import ViewSettings, definitions, views
 from kafka_clientinfo.warehouse import creation
 from kafka_clientinfo.warehouse import ddl as sql
@@ -87,17 +84,6 @@ def test_a_catalog_that_is_not_there_is_named(spark: Any) -> None:
         make_schema(spark, address_in(spark, "nowhere.kafka"))
 
 
-@pytest.mark.parametrize("private", [True, False])
-def test_raw_bytes_are_their_owners_alone(spark: Any, schema: str, private: bool) -> None:
-    address, spec = address_in(spark, schema), table_spec("rejected_records")
-    make_schema(spark, address)
-    make_table(spark, address, spec, private)
-    found = sql.detail(spark, address.table(spec.name))
-    assert found is not None
-    mode = stat.S_IMODE(Path(str(found["location"]).removeprefix("file:")).stat().st_mode)
-    assert (mode == 0o700) == private
-
-
 class Catalog:
     """A session that records statements, and refuses those that begin as one of some texts do."""
 
@@ -151,39 +137,21 @@ def test_a_table_that_another_run_has_made_is_left_as_it_is(
             WarehouseError, match=rf"^{address.location('raw')} is in the way: .*; run again, and if"
         )
         with refused if columns is None else nullcontext():
-            make_table(catalog, address, RAW, False)  # type: ignore[arg-type]
+            make_table(catalog, address, RAW)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="ANOTHER"):
-        make_table(Catalog({"CREATE TABLE": "[ANOTHER] x"}), NAMED, RAW, False)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["plain", "a b", "a%20b", "a%2520b", "ü", "50%"])
-def test_raw_bytes_are_closed_to_others_wherever_the_catalog_puts_them(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Delta says where in plain characters; a folder with a similar name is none of ours."""
-    folders = [tmp_path / name, tmp_path / unquote(name)]
-    for folder in folders:
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o755)
-    monkeypatch.setattr(sql, "detail", lambda spark, table: {"location": f"file:{folders[0]}"})
-    make_table(Catalog({}), NAMED, RAW, True)  # type: ignore[arg-type]
-    closed = {folder.name for folder in tmp_path.iterdir() if stat.S_IMODE(folder.stat().st_mode) == 0o700}
-    assert closed == {name}
-    monkeypatch.setattr(sql, "detail", lambda spark, table: {"location": f"file:{tmp_path}/of another machine"})
-    make_table(Catalog({}), NAMED, RAW, True)  # type: ignore[arg-type]
-    assert not (tmp_path / "of another machine").exists()
+        make_table(Catalog({"CREATE TABLE": "[ANOTHER] x"}), NAMED, RAW)  # type: ignore[arg-type]
 
 
 def test_tags_are_told_where_the_catalog_has_them() -> None:
     catalog = Catalog({})
-    make_table(catalog, NAMED, RAW, False)  # type: ignore[arg-type]
+    make_table(catalog, NAMED, RAW)  # type: ignore[arg-type]
     assert catalog.said[1:] == [
         "ALTER TABLE `main`.`kafka`.`raw` SET TAGS "
         "('kafka_clientinfo' = 'read from logs', 'kafka_clientinfo_raw_bytes' = 'true')"
     ]
-    make_table(Catalog({"ALTER TABLE": "no"}), NAMED, RAW, False)  # type: ignore[arg-type]
+    make_table(Catalog({"ALTER TABLE": "no"}), NAMED, RAW)  # type: ignore[arg-type]
     at_path = Catalog({})
-    make_table(at_path, Address("s3://lake"), RAW, True)  # type: ignore[arg-type]
+    make_table(at_path, Address("s3://lake"), RAW)  # type: ignore[arg-type]
     assert len(at_path.said) == 1
 
 
