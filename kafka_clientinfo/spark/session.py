@@ -4,18 +4,18 @@ import logging
 import os
 import re
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO
 
-from pyspark import SparkConf, SparkContext
-from pyspark import __version__ as spark_version
+from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -33,19 +33,8 @@ _DELTA = {
     # Our tables are stored by path; without this, Spark makes a folder for other tables in the working folder.
     "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
 }
-_LOG_STORE = "spark.delta.logStore."
-_STREAMING = "org.apache.spark.sql.execution.streaming"
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the small JVM that only builds the command line of Spark's own JVM."""
-_FUNCTIONS = ("col", "lit", "when", "coalesce", "concat", "struct", "array", "not", "min", "max", "sum", "count")
-_LOOKED_UP = {
-    "functions": _FUNCTIONS,
-    "org.apache.spark.sql.functions": _FUNCTIONS,
-    "org.apache.spark.sql.expressions.Window": (),
-    "PythonSQLUtils": (),
-    "PythonUtils": ("toSeq",),
-}
-"""Java classes that PySpark uses to make columns, and the static members that it calls most."""
 _ERROR = re.compile(
     r"Error[: ]|Exception in thread|JAVA_HOME is not set|.*/java: No such file|Unrecognized |Invalid |Conflicting |Improperly |"
     r"# There is insufficient memory"
@@ -76,9 +65,7 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
             conf = local_conf(settings.spark, is_first, log)
             if is_first:
                 _start_jvm(conf, settings.private_raw_bytes, log)
-        session = SparkSession.builder.appName(app_name).config(map={**conf}).getOrCreate()
-        _keep_lookups(session)
-        return session
+        return SparkSession.builder.appName(app_name).config(map={**conf}).getOrCreate()
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
@@ -104,8 +91,11 @@ def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
 
 
 def tell_once_of_a_dead_jvm() -> None:
-    """Keep py4j from logging a call that the JVM does not answer: this process reports the exception that follows."""
+    """Keep py4j and pyspark from reporting a JVM that is gone: this process reports the exception that follows."""
     logging.getLogger().addFilter(_is_not_of_py4j)
+    for kind in vars(accumulators).values():
+        if isinstance(kind, type) and issubclass(kind, socketserver.BaseServer):
+            kind.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
@@ -139,42 +129,11 @@ def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None)
         WarehouseError: Delta's jars are not stored, and cannot be fetched and stored.
     """
     conf = {**_DELTA, **given}
-    if not any(key.startswith(_LOG_STORE) for key in given):  # Delta refuses a store per scheme beside one for all
-        conf = {**_without_processes(), **conf}
     if not is_first:
         return conf
     if not delta_is_given(conf):
         conf = with_jars(conf, ensure_jars(conf, log))
     return with_archive(conf) if is_local(conf) else conf
-
-
-def _without_processes() -> dict[str, str]:
-    """Return entries that let Delta rename the files of its log by Hadoop's FileSystem, not by its FileContext.
-
-    In a local folder, both check that the file is not there and then rename over it; a lock keeps runs apart, or runs
-    check that their commits stand. FileContext starts a process `readlink` for each check: 512 in a first run, a tenth
-    of its CPU time.
-    """
-    is_old = re.match(r"3\.|4\.0", spark_version)
-    package = _STREAMING if is_old else f"{_STREAMING}.checkpointing"
-    return {
-        f"{_LOG_STORE}file.impl": "io.delta.storage.LocalLogStore",
-        "spark.sql.streaming.checkpointFileManagerClass": f"{package}.FileSystemBasedCheckpointFileManager",
-    }
-
-
-def _keep_lookups(spark: SparkSession) -> None:
-    """Cache PySpark's lookups of Java classes: it looks them up for every column, and Java then searches all jars.
-
-    A first run made some 6,000 lookups, which took a tenth of its CPU time.
-    """
-    jvm = spark._jvm
-    with suppress(Exception):  # without the cache it works too, but slower
-        for name, members in _LOOKED_UP.items():
-            java_class = getattr(jvm, name)
-            for member in members:
-                setattr(java_class, member, getattr(java_class, member))
-            setattr(jvm, name, java_class)
 
 
 def _first_error(log_file: str | None) -> str | None:

@@ -62,17 +62,6 @@ class TestStart:
         assert session.local_conf({"spark.sql.warehouse.dir": "/mine"})["spark.sql.warehouse.dir"] == "/mine"
 
     @pytest.mark.parametrize(
-        ("release", "package"),
-        [("3.5.5", ""), ("4.0.1", ""), ("4.1.0", ".checkpointing"), ("5.0.0", ".checkpointing")],
-    )
-    def it_names_a_class_that_this_release_of_spark_has(
-        self, release: str, package: str, stored: list[Path], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(session, "spark_version", release)
-        manager = f"org.apache.spark.sql.execution.streaming{package}.FileSystemBasedCheckpointFileManager"
-        assert session.local_conf({})["spark.sql.streaming.checkpointFileManagerClass"] == manager
-
-    @pytest.mark.parametrize(
         ("log", "said"),
         [
             (

@@ -72,19 +72,6 @@ class TestJars:
         assert conf["spark.jars.packages"] == "org.example:thing:1"
         assert str(stored[0]) in conf[CLASS_PATH]
 
-    @pytest.mark.parametrize(
-        ("given", "store"),
-        [
-            ({}, "io.delta.storage.LocalLogStore"),
-            ({"spark.delta.logStore.class": "org.example.Store"}, None),
-            ({"spark.delta.logStore.file.impl": "org.example.Store"}, "org.example.Store"),
-        ],
-    )
-    def it_leaves_the_log_store_of_the_settings_alone(self, given: dict[str, str], store: str | None) -> None:
-        conf = session.local_conf(given, False)
-        assert conf.get("spark.delta.logStore.file.impl") == store
-        assert {**conf, **given} == conf
-
     def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
         assert CLASS_PATH not in session.local_conf({}, False)
 

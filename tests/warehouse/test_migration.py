@@ -42,7 +42,7 @@ def of_release(spark: Any, root: str, specs: Specs) -> Warehouse:
 
 
 def filled(spark: Any, root: str) -> Warehouse:
-    lake = Warehouse(spark, root, "/" in root, SPECS)
+    lake = Warehouse(spark, root, SPECS)
     lake.open()
     lake.create_missing([LEDGER])
     lake.append("facts", facts(spark, fact("x")))

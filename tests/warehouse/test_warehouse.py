@@ -10,7 +10,6 @@ from deltalake import DeltaTable as RustTable
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.spark.session import _without_processes
 from kafka_clientinfo.tables.dialects import spark_literal
 from kafka_clientinfo.tables.spec import table_specs, view_specs
 from kafka_clientinfo.warehouse import ddl
@@ -79,15 +78,9 @@ def test_a_table_stays_clustered_however_it_is_written_again(
     assert differences(lake.spec("facts"), layout_of(spark, lake.table("facts"))) == []
 
 
-@pytest.mark.classic("its JVM tells")
-def test_the_classes_exist_that_rename_the_files_of_deltas_log(spark: Any) -> None:
-    for name in _without_processes().values():
-        assert spark._jvm.java.lang.Class.forName(name).getName() == name
-
-
 @pytest.mark.soak
 def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
-    lake = Warehouse(spark, str(tmp_path), True)
+    lake = Warehouse(spark, str(tmp_path))
     lake.create_missing(table_specs())
     lake.create_missing(table_specs())
     wrong = {name: differences(spec, layout_of(spark, lake.table(name))) for name, spec in table_specs().items()}
