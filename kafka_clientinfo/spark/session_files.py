@@ -35,6 +35,8 @@ _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositorie
 _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
 _QUIET = '"-Xlog:cds*=off" "-Xlog:class+path=off"'
 """Turns off Java's warning about an archive that does not fit, which a user need not know."""
+_KEPT = 4
+"""The number of archives to keep, of some 200 MB each: another Spark, Delta or Java makes another."""
 _FETCH = """
 import json, sys
 from delta import configure_spark_with_delta_pip
@@ -174,15 +176,15 @@ def with_archive(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def make_archive(path: Path, conf: Mapping[str, str], train: Callable[[dict[str, str]], None]) -> None:
-    """Replace all archives by one that the JVM of `train` writes when it ends; it is called with the conf of its session.
+    """Have the JVM of `train`, called with the conf of its session, write an archive when it ends; remove the oldest ones.
 
     Raises:
         OSError: the cache folder cannot be written, or no archive was made.
     """
     make_whole(path, lambda target: train(_with_option(conf, f"-XX:ArchiveClassesAtExit={target}")))
-    for other in path.parent.glob("*.jsa"):  # 200 MB each
-        if other != path:
-            other.unlink(missing_ok=True)
+    newest_first = sorted(path.parent.glob("*.jsa"), key=lambda other: other.stat().st_mtime, reverse=True)
+    for other in newest_first[_KEPT:]:
+        other.unlink(missing_ok=True)
 
 
 def _with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:

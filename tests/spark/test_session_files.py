@@ -178,8 +178,9 @@ class TestClassArchive:
             session_files.make_archive(path, {}, lambda conf: None)
         assert list(path.parent.iterdir()) == []
 
-    def it_replaces_others(self) -> None:
-        self.archive({CLASS_PATH: "/old.jar"})
+    def it_keeps_the_newest(self) -> None:
+        for number in range(6):
+            os.utime(self.archive({CLASS_PATH: f"/{number}.jar"}), (number, number))
         path = session_files.archive_path({})
 
         def train(conf: dict[str, str]) -> None:
@@ -189,7 +190,7 @@ class TestClassArchive:
 
         session_files.make_archive(path, {}, train)
         assert path.read_bytes() == b"classes"
-        assert list(path.parent.iterdir()) == [path]
+        assert len(list(path.parent.iterdir())) == 4
 
 
 def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:
