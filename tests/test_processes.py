@@ -188,7 +188,9 @@ def test_jars_that_cannot_be_fetched_are_named(place: Place) -> None:
     )
     done = place.run("verify", "--conf", str(conf), KAFKA_CLIENTINFO_CACHE=str(place.root / "cache"))
     assert done.returncode == 1
-    assert "could not be fetched; run `make setup`" in one_line(done)
+    fetching, failed = done.stderr.splitlines()
+    assert "fetching Delta's jars" in fetching
+    assert "could not be fetched; run `make setup`" in failed
 
 
 @pytest.fixture(scope="module")
