@@ -1,7 +1,7 @@
 """The address of a warehouse: a folder or URI, or a schema of a catalog. Only this module tells the two apart.
 
-A text with a slash or colon, or that begins with a dot, is a folder or URI. Any other text names a schema: CATALOG.SCHEMA, or
-SCHEMA of the session's current catalog, also in backquotes.
+A text with a slash or colon, one that begins with a dot, or the name of a warehouse's folder that is here is a folder or URI. Any
+other text names a schema: CATALOG.SCHEMA, or SCHEMA of the session's current catalog, also in backquotes.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..config.uris import parsed_uri
 from ..errors import ConfigError, WarehouseError
+from ..tables.spec import RUNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ def root_of(warehouse: str | os.PathLike[str]) -> str:
 
 def is_path(text: str) -> bool:
     """Return whether a text is a folder or URI; any other names a schema."""
-    return "/" in text or ":" in text or text.startswith(".")
+    return "/" in text or ":" in text or text.startswith(".") or os.path.isdir(os.path.join(text, RUNS))
 
 
 def address_of(text: str) -> Address:

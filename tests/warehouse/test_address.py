@@ -23,6 +23,13 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_word_is_the_folder_of_a_warehouse_that_is_here(in_empty_folder: Path) -> None:
+    assert address_of("warehouse").names == ("warehouse",)
+    Path("warehouse/runs").mkdir(parents=True)
+    assert address_of("warehouse") == Address(str(in_empty_folder / "warehouse"))
+    assert local_folder("warehouse") == Path("warehouse")
+
+
 @pytest.mark.parametrize(
     "text",
     [
