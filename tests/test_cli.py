@@ -26,7 +26,7 @@ def test_the_help_lists_first_what_most_people_need(arguments: list[str], capsys
     assert cli.main(arguments) == (0 if arguments else 2)
     first, more = capsys.readouterr().out.partition("commands:\n")[2].split("\nmore:\n")
     assert [line.split()[0] for line in first.splitlines()] == [
-        "scan", "run", "upgrade", "report", "clients", "topics", "activity", "violations", "diff",
+        "scan", "run", "upgrade", "report", "clients", "topics", "activity", "violations", "diff", "watch",
     ]  # fmt: skip
     others = {line.split()[0] for line in more.splitlines() if line.startswith("  ")}
     assert {*others, *cli.FIRST} == {*cli.COMMANDS}
