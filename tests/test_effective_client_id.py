@@ -66,14 +66,18 @@ def records(later: str | None) -> list[bytes]:
     return [made[at] for at in sorted(made)]
 
 
-def answers(folder: Path, later: str | None, *ends: int) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what the questions answer to the log, cut into files that begin at `ends`."""
-    made = records(later)
+def written(folder: Path, made: list[bytes], ends: tuple[int, ...]) -> Path:
+    """Write a log, cut into files that begin at `ends`, and return its folder."""
     for number, (begin, end) in enumerate(zip((0, *ends), (*ends, len(made)), strict=True)):
         log = folder / "b1" / f"kafka-request.log.{number}"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"".join(made[begin:end]))
-    tables = scanned([folder], Settings())
+    return folder
+
+
+def answers(folder: Path, later: str | None, *ends: int) -> dict[str, list[tuple[Any, ...]]]:
+    """Return what the questions answer to the log, cut into files that begin at `ends`."""
+    tables = scanned([written(folder, records(later), ends)], Settings())
     return {name: tables.query(question).rows for name, question in QUESTIONS.items()}
 
 
@@ -96,3 +100,33 @@ def test_a_connection_that_the_log_shows_from_its_middle_has_the_client_id_that_
     tables = scanned([tmp_path], Settings())
     assert tables.query("SELECT client_id, client_id_verdict FROM {connections}").rows == [("app", "not_observed")]
     assert tables.query("SELECT DISTINCT client_id FROM {client_activity}").rows == [("app",)]
+
+
+def in_turn(hours: float) -> list[bytes]:
+    """Return what two clients send that have one connection id, the second one so many hours after the first."""
+    calls: list[Any] = [partial(produce, "t"), partial(produce, "t"), partial(fetch, 0, ("a",)), joined]
+    return [
+        call(at=number * hours * 3600 + place, correlation_id=place, client_id=None if place else client)
+        for number, client in enumerate(("billing", "orders"))
+        for place, call in enumerate(calls)
+    ]
+
+
+@pytest.mark.parametrize("ends", [(), (2, 6)])
+@pytest.mark.parametrize(
+    ("hours", "activity", "topics"),
+    [
+        (0.5, {"billing": 1, "orders": 1, None: 6}, {"billing": 1, "orders": 1, None: 4}),
+        (2, {"billing": 4, "orders": 4}, {"billing": 1, "orders": 1, None: 4}),
+        (30, {"billing": 4, "orders": 4}, {"billing": 3, "orders": 3}),
+    ],
+)
+def test_what_two_clients_of_one_connection_id_sent_is_theirs_only_if_it_is_counted_apart(
+    tmp_path: Path, ends: tuple[int, ...], hours: float, activity: dict[Any, int], topics: dict[Any, int]
+) -> None:
+    """Sums are by hour and by day; members of groups are known by single requests."""
+    tables = scanned([written(tmp_path, in_turn(hours), ends)], Settings())
+    for view, expected in (("client_activity", activity), ("topic_usage", topics)):
+        counted = tables.query(f"SELECT client_id, CAST(sum(requests) AS BIGINT) FROM {{{view}}} GROUP BY ALL").rows
+        assert {client: number for client, number in counted if number} == expected
+    assert tables.query("SELECT client.client_id FROM {group_members}").rows == [("orders",)]

@@ -22,6 +22,7 @@ from .. import resources
 from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
 from ..logs.apis import SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS
+from ..logs.connection import MASKED_DIGITS
 from ..protocol import api_names
 from ..protocol.api_keys import errors
 from ..releases.broker_releases import features
@@ -120,7 +121,7 @@ def _relation(columns: str, rows: Iterable[Sequence[str | int | None]]) -> str:
 
 @lru_cache(maxsize=1)
 def references() -> dict[str, str]:
-    """Return SQL for the relations of the package's own data, by name: APIs, errors, libraries, features."""
+    """Return SQL for the relations of the package's own data, by name: APIs, errors, libraries, features; and for a pattern."""
     needs = (
         (feature.name, feature.kip, int(key), low, high)
         for feature in features().values()
@@ -135,6 +136,7 @@ def references() -> dict[str, str]:
             "library software_name client_id_pattern client_id_start version_settings", client_library_rows()
         ),
         "api_names": _relation("api_key api_name served_by_brokers_only served_by_controllers_only", apis),
+        "masked_ids": quoted_text("%#" + "_" * MASKED_DIGITS),
         "bindings": _relation("name_start library", BINDINGS.items()),
         "kafka_errors": _relation(
             "error_code error_name is_retriable", ((one.code, one.name, one.retriable) for one in errors().values())

@@ -10,27 +10,25 @@ WITH members AS (
     FROM {group_member_parts}
     GROUP BY cluster, broker, group_id, protocol, member_id, group_instance_id, generation, left_at
 ),
--- For requests that state no client id, the one that their connection has stated (KIP-1313).
-stated AS (
-    SELECT p.cluster, p.broker, p.client_connection, max(c.client_id) AS client_id
-    FROM {group_member_parts} AS p
-    JOIN {connections} AS c
-      ON c.cluster = p.cluster AND c.broker = p.broker AND c.connection_id = p.client_connection.connection_id AND c.client_id <> ''
-         AND p.client_connection.logged_at BETWEEN c.opened_at AND c.last_request_at
-    WHERE p.client_connection IS NOT NULL
-    GROUP BY p.cluster, p.broker, p.client_connection
+-- Requests that state no client id are of the one that their connection has stated (KIP-1313).
+with_ids AS (
+    SELECT m.*, array_distinct(transform(
+               filter(s.stated, c -> unix_micros(m.client_connection.logged_at) BETWEEN c.opened AND c.last_request),
+               c -> c.client_id
+           )) AS ids
+    FROM members AS m
+    LEFT JOIN {stated_client_ids} AS s
+      ON s.cluster = m.cluster AND s.broker = m.broker AND s.connection_id = m.client_connection.connection_id
+         AND m.client_connection.logged_at = m.client.logged_at
 )
 SELECT m.cluster, m.broker, m.group_id, m.protocol, m.member_id, m.group_instance_id, m.generation, m.left_at,
        m.joined, m.leaving, m.id_given_at, m.listed_at, m.synced_at, m.rebalance_seen_at, m.first_stated, m.last_stated,
        m.heartbeat_interval_ms, m.first_seen_at, m.last_seen_at,
-       CASE WHEN s.client_id IS NULL THEN m.client
+       CASE WHEN m.ids IS NULL OR size(m.ids) <> 1 OR get(m.ids, 0) = '' THEN m.client
             ELSE named_struct(
-                'logged_at', m.client.logged_at, 'client_id', s.client_id, 'principal', m.client.principal,
+                'logged_at', m.client.logged_at, 'client_id', get(m.ids, 0), 'principal', m.client.principal,
                 'remote_host', m.client.remote_host, 'client_software_name', m.client.client_software_name,
                 'client_software_version', m.client.client_software_version
             ) END AS client,
        m.ingested_at
-FROM members AS m
-LEFT JOIN stated AS s
-  ON s.cluster = m.cluster AND s.broker = m.broker AND s.client_connection = m.client_connection
-     AND s.client_connection.logged_at = m.client.logged_at
+FROM with_ids AS m

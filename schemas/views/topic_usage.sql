@@ -8,15 +8,15 @@ WITH all_uses AS (
            requests, NULL, NULL, NULL, NULL, first_at, last_at, connection_id
     FROM {fetch_session_uses}
 ),
--- For requests that state no client id, the one that their connection has stated (KIP-1313).
-stated AS (
-    SELECT m.cluster, m.broker, m.connection_id, m.first_at, max(c.client_id) AS client_id
-    FROM {topic_mentions} AS m
-    JOIN {connections} AS c
-      ON c.cluster = m.cluster AND c.broker = m.broker AND c.connection_id = m.connection_id AND c.client_id <> ''
-         AND m.first_at BETWEEN c.opened_at AND c.last_request_at
-    WHERE m.connection_id IS NOT NULL
-    GROUP BY m.cluster, m.broker, m.connection_id, m.first_at
+-- Requests that state no client id count for the one that their connection has stated (KIP-1313).
+with_ids AS (
+    SELECT u.*, array_distinct(transform(
+               filter(s.stated, c -> floor(c.opened / 864e8) <= floor(unix_micros(u.first_at) / 864e8)
+                                     AND floor(c.last_request / 864e8) >= floor(unix_micros(u.first_at) / 864e8)),
+               c -> c.client_id
+           )) AS ids
+    FROM all_uses AS u
+    LEFT JOIN {stated_client_ids} AS s ON s.cluster = u.cluster AND s.broker = u.broker AND s.connection_id = u.connection_id
 ),
 -- A topic id has the name that any record of the cluster shows, whenever it was logged.
 names AS (
@@ -25,16 +25,15 @@ names AS (
     GROUP BY cluster, topic_id
 ),
 uses AS (
-    SELECT u.cluster, u.broker, u.principal, coalesce(s.client_id, u.client_id) AS client_id,
+    SELECT u.cluster, u.broker, u.principal,
+           coalesce(CASE WHEN size(u.ids) = 1 THEN nullif(get(u.ids, 0), '') END, u.client_id) AS client_id,
            u.client_software_name, u.client_software_version, u.operation,
            -- This id is that of the metadata log in every cluster (KIP-516).
            coalesce(u.topic, n.topic, CASE WHEN u.topic_id = 'AAAAAAAAAAAAAAAAAAAAAQ' THEN '__cluster_metadata' END) AS topic,
            u.topic_id, u.day,
            u.requests, u.bytes, u.errors, u.groups, u.more_topics, u.first_at, u.last_at
-    FROM all_uses AS u
+    FROM with_ids AS u
     LEFT JOIN names AS n ON n.cluster = u.cluster AND n.topic_id = u.topic_id
-    LEFT JOIN stated AS s
-      ON s.cluster = u.cluster AND s.broker = u.broker AND s.connection_id = u.connection_id AND s.first_at = u.first_at
 ),
 usage AS (
     SELECT cluster, broker, principal, client_id, client_software_name, client_software_version, operation, topic, topic_id, day,

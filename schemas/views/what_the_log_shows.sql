@@ -10,7 +10,7 @@ FROM (
            count(CASE WHEN start = 'observed' THEN 1 END) AS observed,
            count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END) AS hidden_by_sasl,
            count(CASE WHEN start = 'before_log' THEN 1 END) AS before_log,
-           count(CASE WHEN connection_id LIKE '%#____________' THEN 1 END) AS masked
+           count(CASE WHEN connection_id LIKE {masked_ids} THEN 1 END) AS masked
     FROM {connections} WHERE role = 'client' GROUP BY cluster, broker
 ) AS c
 LEFT JOIN (

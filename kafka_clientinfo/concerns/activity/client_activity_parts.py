@@ -27,7 +27,6 @@ def transform(new_requests: DataFrame, settings: Settings) -> DataFrame:
         F.sum((F.col("quota_delay_ms") > 0).cast("bigint")).alias("throttled"),
         _exact_sum(F.col("quota_delay_ms")).alias("throttled_ms"),
         F.sum("number").alias("number"),
-        F.min("logged_at").alias("first_at"),
         F.max("ingested_at").alias("ingested_at"),
     )  # fmt: skip
     is_answered = F.max("is_answered") == 1
@@ -41,7 +40,6 @@ def transform(new_requests: DataFrame, settings: Settings) -> DataFrame:
         *(F.max(f"{name}_max").alias(f"{name}_max") for name in TIMES),
         F.sum("throttled").alias("throttled"),
         _exact_sum(F.col("throttled_ms")).alias("throttled_ms"),
-        F.min(F.when(F.col("connection_id").isNotNull(), F.col("first_at"))).alias("first_at"),
         F.max("ingested_at").alias("ingested_at"),
     )
 
@@ -77,7 +75,6 @@ def _parts(new_requests: DataFrame, minutes: int) -> DataFrame:
         *(F.when(F.col("part.key").isNull(), column).alias(name) for name, column in of_request.items()),
         F.col("part.key").alias("code"),
         F.col("part.value").alias("number"),
-        "logged_at",
         "ingested_at",
     )
 
