@@ -55,10 +55,8 @@ _ID_HASH = "id_hash"
 """A hash of `_ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
-ON_ITS_WAY_MICROS = 500_000
-"""A request that begins so soon after an answer may have been sent before its client got it, on any network."""
-QUEUED_MICROS = 10_000
-"""The same for a request that the broker had already received: it begins some milliseconds after the answer."""
+_ON_ITS_WAY_MICROS = 500_000
+"""What begins so soon after an answer may have been sent before it came: within a round trip, which is less than this."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
@@ -252,18 +250,15 @@ def first_up_to_now(value: Column) -> LookBack:
     return LookBack(over_requests)
 
 
-def came_after(answered_at: Column, on_its_way_micros: int) -> Column:
-    """Return whether the sender of a request may have known an earlier answer to the connection.
+def came_after(answered_at: Column) -> Column:
+    """Return whether the sender of a request knew an earlier answer to the connection, logged at a time or null if none was.
 
     A client may send requests before it has the answers to others. The broker begins with the next one when it has written
-    an answer: at once with a request that it has received already, else when the request arrives.
-
-    Args:
-        answered_at: when the earlier request was logged; null if there is none.
-        on_its_way_micros: how long after that a request may still be one that was sent before.
+    an answer: at once if the request is there already; else when it arrives, up to a round trip later if it was sent before
+    the answer came. So what is not later than that is no reaction to the answer, whatever it is.
     """
     waited = F.unix_micros("started_at") - F.unix_micros(answered_at)
-    return F.coalesce(waited > on_its_way_micros, F.lit(False))
+    return F.coalesce(waited > _ON_ITS_WAY_MICROS, F.lit(False))
 
 
 def _of_connection_id() -> WindowSpec:

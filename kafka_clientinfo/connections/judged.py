@@ -19,7 +19,6 @@ from ..tables.spec import CONNECTION_ID_KEY
 from .boundaries import (
     ID_NUMBERS,
     IN_PERIOD,
-    QUEUED_MICROS,
     STATE,
     STATED_SOFTWARE,
     UNCHANGED,
@@ -81,9 +80,8 @@ def judged_requests(
           them (see `boundaries.IN_PERIOD`);
         - shared by the kind: the record's other columns; error_code, which is inferred for ApiVersions if no response
           is logged; api_ranges, the offer of an ApiVersions response, for `range_of`; request, response and
-          group_payloads of `GROUP_APIS` and LeaveGroup; was_answered, whether an earlier ApiVersions request of the
-          connection was accepted, and answer_seq, the seq of the last such request, unless this one may have been on its
-          way;
+          group_payloads of `GROUP_APIS` and LeaveGroup; answer_seq, the seq of the last accepted ApiVersions request before
+          it, null if there is none, and knows_answer, whether its sender knew that answer (`boundaries.came_after`);
         - coverage and heard_until of the connection's first request (see `with_connection`); and
         - the concerns' columns.
     """
@@ -98,8 +96,8 @@ def judged_requests(
     located = with_log_position(narrow, log_positions).drop("file_id")
     placed = with_connection(located, earlier, keeps_state=before is not None)
     answered = {
-        "was_answered": F.col("answered_before").isNotNull(),
-        "answer_seq": F.when(F.col("answered_before.is_known"), F.col("seq") - F.col("answered_before.distance")),
+        "answer_seq": F.col("seq") - F.col("answered_before.distance"),
+        "knows_answer": F.coalesce("answered_before.is_known", F.lit(False)),
     }
     placed = placed.withColumns(answered).drop("answered_before", "file_no", *reads.only_looked_back_at)
     by_kind = _aggregated_by_kind(placed)
@@ -116,7 +114,7 @@ def judged_requests(
 
 def _answer(last: Column) -> Column:
     """Return how many requests before this one the last accepted ApiVersions is, and whether the sender may know its answer."""
-    distance, is_known = F.col("row_no") - last["row_no"], came_after(last["logged_at"], QUEUED_MICROS)
+    distance, is_known = F.col("row_no") - last["row_no"], came_after(last["logged_at"])
     return F.when(last.isNotNull(), F.struct(distance.alias("distance"), is_known.alias("is_known")))
 
 

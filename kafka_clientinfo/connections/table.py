@@ -180,7 +180,7 @@ def _is_unnamed() -> Column:
 
 
 def _is_inter_broker(client_id: Column | None = None) -> Column:
-    """Return whether a request is one that brokers send to each other, with a broker's client id or none.
+    """Return whether a request is one that brokers send to each other, with a broker's client id or none, by no other software.
 
     With header v3 a request without a client id has that of its connection's first one (KIP-1313), which is taken if no
     client id is given.
@@ -193,7 +193,8 @@ def _is_inter_broker(client_id: Column | None = None) -> Column:
     )
     by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
     marks = F.col("api_key") == int(ApiKey.WRITE_TXN_MARKERS)
-    return by_api | ((verifies | marks) & has_broker_name(client_id))
+    is_broker = by_api | ((verifies | marks) & has_broker_name(client_id))
+    return is_broker & ~_is_other(F.col("client_software_name"))
 
 
 def _has_inter_broker_api() -> Column:
@@ -202,8 +203,11 @@ def _has_inter_broker_api() -> Column:
 
 def _is_other_software() -> Column:
     """Return whether a request shows software that no broker runs."""
-    name = F.coalesce("sent_software_name", "client_software_name", F.lit(UNKNOWN))
-    return ~F.col("is_forwarded") & ~name.isin(UNKNOWN, _BROKER_SOFTWARE)
+    return ~F.col("is_forwarded") & _is_other(F.coalesce("sent_software_name", "client_software_name"))
+
+
+def _is_other(software_name: Column) -> Column:
+    return ~F.coalesce(software_name, F.lit(UNKNOWN)).isin(UNKNOWN, _BROKER_SOFTWARE)
 
 
 def _role(settings: Settings) -> Column:

@@ -24,7 +24,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from operator import attrgetter
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from ..logs.content import opened
 from ..logs.framing import PlainSplitter, RawRecord
 from ..logs.line_records import Splitter, receive_all
 from ..logs.parser import Parser, ServerLogParser, guarded
+from ..logs.principals import normal_principal
 from ..logs.reader import RESUME_WINDOW, hash_bytes, head
 from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
@@ -264,7 +265,8 @@ class SplitReader:
             self.held += len(event.raw)
         elif isinstance(event, FailedRequest):
             self.ignored["failed_request"] += 1
-            self.failed.append(event)
+            principal = normal_principal(event.principal, self.split.file.principal_patterns)
+            self.failed.append(replace(event, principal=principal))
         else:
             self.ignored[event.kind] += 1
             if event.event is not None:

@@ -27,7 +27,7 @@ READ_LATER = {
         client_id_is_left_out client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
         client_software_name client_software_version cluster connection_id correlation_id coverage earliest_at
         error_code falls_below_offer file_id first_client_id first_instance_id forged_lines forges_log_lines
-        goes_on_after_inconsistent group_payloads group_type_mismatch had_invalid_request knows_invalid_request knows_refusal has_response
+        goes_on_after_inconsistent group_payloads group_type_mismatch knows_answer knows_invalid_request knows_refusal has_response
         header_version heard_until highest_correlation_id instance_id_is_different instance_id_is_missing
         instance_id_is_zero is_forwarded jumps known_software last_api_versions_error last_seq latest_at listener
         log_generation log_level logged_at lowest_correlation_id member_id offered_max opened_at opened_seq outlasts
@@ -35,12 +35,12 @@ READ_LATER = {
         security_protocol sent_software_name sent_software_version seq session_no software_before
         software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
         software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id
-        telemetry_sent_id was_answered watched_error went_on_after_inconsistent went_on_after_invalid_request
+        telemetry_sent_id watched_error went_on_after_inconsistent went_on_after_invalid_request
     """,
     "connections": """
         accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first first_accepted first_stated_id first_telemetry_asked_with
         has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
-        ignored_known_offer went_on_knowingly instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
+        ignored_known_offer instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
         last_api_versions_error last_refused outlasts own_instance_id refused_names repeats
         software_after telemetry_in_header
         asked_versions asks_more early_work first_work handshake second_work fitting_software is_telling

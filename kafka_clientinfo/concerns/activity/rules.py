@@ -19,7 +19,6 @@ WRONG_BROKER = (
     ErrorCode.INCONSISTENT_CLUSTER_ID,
     ErrorCode.MISMATCHED_ENDPOINT_TYPE,
     ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-    ErrorCode.REBOOTSTRAP_REQUIRED,
 )
 """A client meant another cluster or another broker."""
 PERSISTENT = (
@@ -33,8 +32,11 @@ PERSISTENT = (
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.REBOOTSTRAP_REQUIRED,
 )
-"""Something else must change before the request can succeed: the topic, the rights, or what the client knows."""
+"""Something else must change before the request can succeed: the topic, the rights, or what the client knows.
+
+A client that is told to bootstrap anew does so, and nothing was wrong (KIP-1102, KIP-1242)."""
 WATCHED = tuple(map(int, (*NOT_LEADER, *WRONG_BROKER, *PERSISTENT)))
 _MOST_LISTED = 3
 

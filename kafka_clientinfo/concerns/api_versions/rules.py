@@ -7,15 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...config.settings import Settings
-from ...connections.boundaries import (
-    ON_ITS_WAY_MICROS,
-    QUEUED_MICROS,
-    any_before,
-    came_after,
-    first_up_to_now,
-    is_masked,
-    last_before,
-)
+from ...connections.boundaries import came_after, first_up_to_now, is_masked, last_before
 from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success, range_of, requests_where
@@ -38,13 +30,9 @@ def earlier() -> Mapping[str, LookBack]:
     was_judged = is_api_versions() & F.col("error_code").isNotNull()
     return {
         "last_api_versions_error": last_before(F.col("error_code"), was_judged),
-        "knows_refusal": last_before(
-            F.col("logged_at"), is_api_versions() & refused, lambda at: came_after(at, QUEUED_MICROS)
-        ),
-        "had_invalid_request": any_before(is_api_versions() & invalid),
+        "knows_refusal": last_before(F.col("logged_at"), is_api_versions() & refused, came_after),
         "knows_invalid_request": replace(
-            first_up_to_now(F.when(is_api_versions() & invalid, F.col("logged_at"))),
-            then=lambda at: came_after(at, ON_ITS_WAY_MICROS),
+            first_up_to_now(F.when(is_api_versions() & invalid, F.col("logged_at"))), then=came_after
         ),
         "offered_max": last_before(
             F.when(~_refuses_what_it_offers(), offered()["maxVersion"]), is_api_versions() & refused
@@ -56,7 +44,7 @@ def predicates() -> Columns:
     """Judge what a client does after a response that refuses its ApiVersions request (KIP-511)."""
     falls_back = F.col("last_api_versions_error") == _UNSUPPORTED
     return {
-        "went_on_after_invalid_request": F.col("had_invalid_request"),
+        "went_on_after_invalid_request": F.col("knows_invalid_request"),
         "falls_below_offer": is_api_versions_success()
         & falls_back
         & loses_name(F.col("api_version"), F.col("offered_max")),
@@ -110,8 +98,7 @@ def aggregates() -> Aggregates:
         "attempts": F.sort_array(F.collect_list(F.when(is_api_versions(), attempt))),
         "accepted_attempts": requests_where(is_accepted),
         "first_accepted": F.min(F.when(is_accepted, attempt)),
-        "last_refused": F.max(F.when(is_refused & ~F.col("was_answered"), attempt)),
-        "went_on_knowingly": F.bool_or("knows_invalid_request"),
+        "last_refused": F.max(F.when(is_refused & F.col("answer_seq").isNull(), attempt)),
         "ignored_known_offer": F.bool_or(F.col("falls_below_offer") & F.col("knows_refusal")),
     }
 
@@ -197,7 +184,6 @@ REQUEST_RULES = {
     "went_on_after_invalid_request": RequestRule(
         "went_on_after_invalid_request",
         "{api_name} v{api_version} after INVALID_REQUEST",
-        binds=lambda: F.col("went_on_knowingly"),
         takes_several=True,
     ),
     "fallback_ignores_offer": RequestRule(

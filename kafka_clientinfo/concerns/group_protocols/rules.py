@@ -5,7 +5,7 @@ Severities and advice of the rules are in schemas/rules/group_protocols.toml.
 
 from collections.abc import Mapping
 
-from ...connections.boundaries import ON_ITS_WAY_MICROS, came_after, last_before
+from ...connections.boundaries import came_after, last_before
 from ...connections.concern import Columns, LookBack, RequestRule
 from ...connections.engine import Column, DataFrame, F
 from ...connections.table import is_client
@@ -33,9 +33,8 @@ def reads() -> Columns:
 def earlier() -> Mapping[str, LookBack]:
     """Return whether a SyncGroup or Heartbeat follows a SyncGroup that was answered with INCONSISTENT_GROUP_PROTOCOL.
 
-    A JoinGroup in between is a new attempt, also one that the log leaves out: then the generation is another. A request
-    within `ON_ITS_WAY_MICROS` may have been sent before the answer came. A proxy may send the requests of several
-    members on one connection.
+    A JoinGroup in between is a new attempt, also one that the log leaves out: then the generation is another. A proxy may
+    send the requests of several members on one connection.
     """
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
     error = F.when(is_sync, F.col("error_code"))
@@ -43,7 +42,7 @@ def earlier() -> Mapping[str, LookBack]:
 
     def goes_on(last: Column) -> Column:
         is_same = last["stated_member"] == F.col("stated_member")  # null for other requests
-        is_later = came_after(last["logged_at"], ON_ITS_WAY_MICROS)
+        is_later = came_after(last["logged_at"])
         is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return F.coalesce(is_failed & is_later & is_same, F.lit(False))
 

@@ -58,7 +58,7 @@ def transform(judged_requests: DataFrame, connections: DataFrame) -> DataFrame:
 
 def _by_answer(judged_requests: DataFrame) -> DataFrame:
     """Count the requests of each version, separately for each ApiVersions response that was the last before them."""
-    key = (*CONNECTION_KEY, "api_key", "api_version", "header_version", "answer_seq")
+    key = (*CONNECTION_KEY, "api_key", "api_version", "header_version", "answer_seq", "knows_answer")
     unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     # Many responses have no error code of their own, such as those of Produce, and before 1.0 none is logged.
     is_known = F.bool_or(F.col("error_code").isNotNull())
@@ -107,11 +107,11 @@ def _with_ranges(used: DataFrame) -> DataFrame:
 
 
 def _is_outside() -> Column:
-    """Return whether requests came after an answer that does not offer their version.
+    """Return whether clients that knew an answer sent requests of a version that it does not offer.
 
     ApiVersions is exempt: a client may try a version above the range, and the response says which to use (KIP-511).
     """
-    return _is_after_answer() & F.coalesce("is_answered", F.lit(False)) & ~_is_offered()
+    return _is_after_answer() & F.col("knows_answer") & F.coalesce("is_answered", F.lit(False)) & ~_is_offered()
 
 
 def _is_refused_inside() -> Column:

@@ -46,8 +46,9 @@ CASES: dict[str, Case] = {
         neighbour(), [OPENING], [sent("x", 60 + 22.5 * n, "FETCH", 60 + n, errors={6: 1}) for n in range(9)], rules=[LEADER]
     ),
     "one answer says so": case(
-        neighbour(), [handshake("x", 1, error_code=129, errors={129: 1})], rules=[WRONG]
+        neighbour(), [handshake("x", 1, error_code=104, errors={104: 1})], rules=[WRONG]
     ),
+    "it is told to bootstrap anew": case(neighbour(), [handshake("x", 1, error_code=129, errors={129: 1})]),
     **error_cases(NOT_LEADER, LEADER),
     **error_cases(WRONG_BROKER, WRONG),
     **error_cases(PERSISTENT, PERSISTS),
@@ -69,7 +70,7 @@ CASES: dict[str, Case] = {
     "no response is logged": case(neighbour(), [OPENING], failing(errors=None)),
     "a log at INFO": case(neighbour(log_level="INFO"), failing(log_level="INFO")),
     "a log at INFO, and one answer says so": case(
-        neighbour(log_level="INFO"), [handshake("x", 1, error_code=129, errors={129: 1}, log_level="INFO")]
+        neighbour(log_level="INFO"), [handshake("x", 1, error_code=104, errors={104: 1}, log_level="INFO")]
     ),
     "a log that leaves out requests": case(neighbour(), [OPENING], failing(), omits=True),
     "a broker": case(neighbour(), [sent("x", 2, "UPDATE_METADATA", client_id="broker-1-x")], failing(client_id="broker-1-x")),
@@ -83,7 +84,7 @@ MESSAGES = {
     ),
     WRONG: (
         "one answer says so",
-        "1 API_VERSIONS requests, 100 % of them at that time, were answered with 129 REBOOTSTRAP_REQUIRED",
+        "1 API_VERSIONS requests, 100 % of them at that time, were answered with 104 INCONSISTENT_CLUSTER_ID",
     ),
     PERSISTS: (
         "UNKNOWN_TOPIC_OR_PARTITION",
