@@ -14,6 +14,7 @@ from ..config.settings import Settings
 from ..connections.concern import Aggregates, Columns, Concern
 from ..connections.engine import Column, F
 from ..connections.texts import constant_list, constant_map
+from ..releases.client_libraries import may_be_held_down
 from ..releases.client_signatures import (
     BOUNDS,
     GENERATIONS,
@@ -30,6 +31,16 @@ from ..releases.client_signatures import (
     words_by_library,
 )
 
+_AFTER_2_0 = {
+    "PRODUCE": 7,
+    "FETCH": 9,
+    "JOIN_GROUP": 4,
+    "SYNC_GROUP": 3,
+    "HEARTBEAT": 3,
+    "LEAVE_GROUP": 3,
+    "OFFSET_COMMIT": 5,
+}
+"""The first versions of some APIs that Kafka 2.0 does not have; a client that is held down to 2.0 does not send them."""
 _BY_HAND = {"METADATA": 1, "LIST_OFFSETS": 0}
 """Up to which version scripts ask for something, too; who asks for nothing more may be one."""
 _VERSIONS = 32
@@ -44,11 +55,14 @@ def aggregates() -> Aggregates:
     key, version = F.col("api_key"), F.col("api_version")
     place = F.when((key >= 0) & version.between(0, _VERSIONS - 1), key * _VERSIONS + version)
     senders = [F.coalesce(F.get(word, place), F.lit(_NOT_LISTED)) for word in _senders()]
-    is_by_hand = F.lit(False)
+    is_by_hand, is_after_2_0 = F.lit(False), F.lit(False)
+    for api, first in _AFTER_2_0.items():
+        is_after_2_0 = is_after_2_0 | ((F.col("api_name") == api) & (version >= first))
     for api, highest in _BY_HAND.items():
         is_by_hand = is_by_hand | ((F.col("api_name") == api) & (version <= highest))
     return {
         **{f"senders_{number}": F.bit_and(word) for number, word in enumerate(senders)},
+        "asks_after_2_0": F.bool_or(is_after_2_0),
         "asks_more": F.bool_or((senders[0] != _NOT_LISTED) & ~is_by_hand),
     }
 
@@ -104,10 +118,15 @@ def _words(*found: Column) -> list[Column]:
 def _libraries(words: Sequence[Column]) -> Column:
     """Return the libraries of releases, given as bits, each with the first and the last one of them.
 
-    The signatures of a library follow each other, so the first and the last bit that it has stand for these releases.
+    The signatures of a library follow each other, so the first and the last bit that it has stand for these releases. A
+    setting may hold a newer release down to what an older one sends, so that such a library ends with its newest.
     """
     names = constant_list(library.software for library in libraries())
-    bounds = {name: constant_list(getattr(one, name) for one in client_signatures()) for name in BOUNDS}
+    newest = {library.software: library.known[-1] for library in libraries() if may_be_held_down(library.software)}
+    bounds = {
+        "versions_from": constant_list(one.versions_from for one in client_signatures()),
+        "versions_to": constant_list(newest.get(one.software, one.versions_to) for one in client_signatures()),
+    }
     masks = [constant_list(word).cast("array<bigint>") for word in zip(*words_by_library().values(), strict=True)]
     numbers = constant_list(range(len(libraries()))).cast("array<int>")
 

@@ -244,10 +244,9 @@ def _probable_columns(is_unknown: Column) -> Columns:
     negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 
     Most libraries can be pinned to old versions by a setting, and then send what others send. 1,298 programs, pinned and
-    not, were driven with four releases of Kafka; versions alone named the wrong library in two cases. First, if the program
-    sends no ApiVersions: such a connection names nobody. Second, if the answer was Java's client or kafka-go: so Java's
-    client is named only where it numbers a request before the connection's first one, as it does while it has no connection
-    yet, and kafka-go only where ApiVersions is not the first request.
+    not, were driven with four releases of Kafka. So no library is named without ApiVersions; Java's client only where it
+    numbers a request before the connection's first one, as it does while it has no connection yet; kafka-go only where
+    ApiVersions is not the first request; and KafkaJS only with a version that franz-go does not send if pinned to 2.0.
 
     A client id that a program chooses by default (`PROGRAMS`) must not contradict.
 
@@ -274,6 +273,7 @@ def _only_library() -> Column:
     is_sure = (
         F.when(name == "apache-kafka-java", handshake.contains("overtaken"))
         .when(name == "kafka-go", handshake.contains("later"))
+        .when(name == "kafkajs", F.col("asks_after_2_0"))
         .otherwise(~handshake.startswith("none"))
     )
     client_id, chosen = F.substring(F.col("client_id"), 1, _LONGEST_DEFAULT), F.lit(None).cast("string")

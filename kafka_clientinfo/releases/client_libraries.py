@@ -96,6 +96,12 @@ def library_of_behaviour(software: str) -> Library | None:
     return None
 
 
+def may_be_held_down(software: str) -> bool:
+    """Return whether a setting holds a library's versions down while it asks for versions; librdkafka does not ask then."""
+    library = library_of_behaviour(software)
+    return software != "librdkafka" and library is not None and library.version_settings is not None
+
+
 def parse_libraries(text: str) -> tuple[Library, ...]:
     """Read libraries from the text of their file."""
     return tuple(_library(data) for data in tomllib.loads(text)["libraries"])

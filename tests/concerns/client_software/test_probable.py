@@ -38,6 +38,9 @@ NAMED: dict[str, tuple[list[Row], str, str]] = {
         sent(JAVA_23 + ", DESCRIBE_ACLS 1 #4"), "apache-kafka-java", "2.3.1",
     ),
     "aiokafka": (sent("API_VERSIONS 0 #1, METADATA 5 #2, PRODUCE 7 #3"), "aiokafka", "0.14.0"),
+    "aiokafka 0.12 with api_version 2.0, as one of 0.9": (
+        sent("API_VERSIONS 0 #1, JOIN_GROUP 2 #2, SYNC_GROUP 1 #3, HEARTBEAT 1 #4"), "aiokafka", "0.12.0",
+    ),
     "kafkajs": (
         sent("API_VERSIONS 2 #0, METADATA 6 #1, FIND_COORDINATOR 2 #2, JOIN_GROUP 5 #3"), "kafkajs", "2.2.4",
     ),
@@ -63,6 +66,7 @@ UNNAMED: dict[str, list[Row]] = {
     # Pinned to old versions by a setting, many libraries send the same, most of them without asking for versions.
     "kafka-go, one request": sent("LEAVE_GROUP 0 #1"),
     "kafka-python 2.0 or 2.2 with api_version": sent("JOIN_GROUP 2 #1, SYNC_GROUP 1 #2, OFFSET_FETCH 1 #3"),
+    "kgo with MaxVersions of 2.0, as KafkaJS": sent("API_VERSIONS 2 #0, METADATA 6 #1, FIND_COORDINATOR 2 #2"),
     "kgo with MaxVersions of 0.10.2, as Java": sent("API_VERSIONS 0 #0, METADATA 2 #1, PRODUCE 2 #2"),
     "kafka-python 3.0 with api_version 1.0, as Java": sent("API_VERSIONS 1 #1, METADATA 5 #2, INIT_PRODUCER_ID 0 #3"),
     "aiokafka with api_version 0.10.2, as kafka-go": sent("API_VERSIONS 0 #1, JOIN_GROUP 1 #2, SYNC_GROUP 0 #3"),
