@@ -295,6 +295,8 @@ class _Scan:
             return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(_NO_REQUESTS)}"
         in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
         notes = list(self._notes_on_activity)
+        if in_blocks:
+            notes += topics.coverage(Scope(self._tables), self._settings.unused_topic_hours)
         if any(low is not None for _, low in self._settings.policy.software):
             notes.append(_MINIMUMS)
         answered = as_text(answers, notes, "--limit 0 and --json", in_blocks)

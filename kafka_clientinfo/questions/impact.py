@@ -10,6 +10,7 @@ from ..logs.apis import SASL_APIS
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
 from .filters import Filters, Scope
+from .presenter import counted
 from .probable import add_probable
 from .queries import Rows
 from .trust import info_logs, names_of, nobody, of_cluster
@@ -247,10 +248,23 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper.",
         "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) "
         "may take newer ones after an upgrade.",
-        "Requests that today's brokers refuse with a closed connection are in no request log (failed_requests has those "
-        "that a server.log names).",
+        _refusals_shown(whole),
         "Programs that share principal, client id and software are one client here: look at the hosts.",
     ]
     if result.target is not None and not release(result.target).tried:
         sentences.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
     return sentences
+
+
+def _refusals_shown(scope: Scope) -> str:
+    """Return a sentence on the brokers of which a server.log shows what they refuse already."""
+    ((brokers, shown),) = scope.query(
+        "SELECT count(*), count(CASE WHEN shows THEN 1 END) FROM (SELECT cluster, broker, "
+        "bool_or(path LIKE '%server.log%' AND requests = 0) AS shows FROM {ingested_files} AS f "
+        f"WHERE {Filters(cluster=scope.filters.cluster).where()} GROUP BY cluster, broker) AS b",
+        scope.filters.parameters,
+    )
+    return (
+        "Requests that today's brokers refuse with a closed connection are in no request log, but in their server.log, which was "
+        f"read of {shown:,} of {counted(brokers, 'broker')}; what is refused already counts if it is of the last day of the logs."
+    )

@@ -88,10 +88,14 @@ def _known(names: list[str]) -> str:
     return f"they name {listed(sorted(names))}" if names else "they name none, as where the setting topics is false"
 
 
-def coverage(scope: Scope) -> list[str]:
-    """Return a sentence per cluster on the time over which its logs would have shown any use of a topic."""
-    state = scope.tables.state()
-    least_hours = ViewSettings.stored(None if state is None else state.view_settings).unused_topic_hours
+def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
+    """Return a sentence per cluster on the time over which its logs would have shown any use of a topic.
+
+    `least_hours` is the setting unused_topic_hours; None for that of the build.
+    """
+    if least_hours is None:
+        state = scope.tables.state()
+        least_hours = ViewSettings.stored(None if state is None else state.view_settings).unused_topic_hours
     sentences = []
     for row in scope.query(_COVERED).dicts():
         name = safe(row["cluster"], 80)

@@ -57,6 +57,21 @@ def test_a_log_at_info_says_what_it_does_not_show(tmp_path: Path, capsys: pytest
     assert note.startswith(f"Brokers that log at INFO: default/{tmp_path.name}. There only requests with deprecated ")
 
 
+def test_it_says_over_which_brokers_and_times_nothing_can_be_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A log of five minutes of one broker, without its server.log: no topic is called unused, and no client unrefused."""
+    log = tmp_path / "b1" / "kafka-request.log"
+    log.parent.mkdir()
+    answer = {"topics": [{"errorCode": 0, "name": "orders", "isInternal": False, "partitions": []}]}
+    made = (json_record(at=at, correlation_id=at, version=9, request={}, response=answer) for at in range(0, 300, 10))
+    log.write_bytes(b"".join(made))
+    text = " ".join(scanned(capsys, str(tmp_path), "--upgrade", "4.0.1").split())
+    assert "Topics that nobody wrote or read" not in text
+    assert "no topic can be said to be unused" in text
+    assert "in their server.log, which was read of 0 of 1 broker" in text
+
+
 @pytest.mark.long
 def test_a_log_without_clients_is_judged_for_no_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "kafka-request.log"
