@@ -65,10 +65,9 @@ $(VENV)/.docs: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,docs]'
 	@touch $@
 
-docs: setup $(VENV)/.docs ## Write schemas/tables.md, docs/conformance.md and tests/INDEX.md; build the site into build/site, every link checked
+docs: setup $(VENV)/.docs ## Write schemas/tables.md and docs/conformance.md; build the site into build/site, every link checked
 	$(BIN)/python -m tests.tables_page
 	$(BIN)/python -m tests.conformance
-	$(BIN)/python -m tests.index
 	$(BIN)/python -m mkdocs build --quiet --clean
 
 $(VENV)/.bench: $(VENV)/.installed
