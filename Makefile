@@ -47,17 +47,12 @@ types: setup ## mypy --strict on the package
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
-# Modules with line coverage only, because branch coverage would slow their tests down too much.
-MEASURED_TOO := ingestion source spark warehouse questions runs connections concerns scan commands report
-CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
-
 test: lint types ## Run all that must pass at every commit: lint, types, tests
 	$(BIN)/python -m pytest $(TWO_AT_ONCE)
 
-long: setup ## Run all tests, also those that build whole warehouses; check coverage by branch and by file
+long: setup ## Run all tests, also those that build whole warehouses; check the coverage of parser and protocol by branch
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
-	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo.%) --cov-report=
-	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%)
 
 check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak hours mutants ## Run all that must pass before a release, which takes hours
 
