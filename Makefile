@@ -12,7 +12,7 @@ PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 .DEFAULT_GOAL := help
 # Images of containers often set it; every process of the tests would then compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup run test long check lint types docs bench hours pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist sbom release clean check-tools
+.PHONY: help setup run test long check lint types docs bench hours pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,23 +138,10 @@ mutants: setup $(VENV)/.mutants ## Break each statement of the KIPs, then change
 	$(if $(MUTANTS),,$(BIN)/python -m tests.mutants --planted)
 	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 400)
 
-$(VENV)/.release: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,release]'
-	@touch $@
-
 # Every file in the wheel gets the time of the last commit, so that builds of one commit give the same wheel.
-dist: $(VENV)/.release ## Build the source archive and, from it, the wheel, into ./dist
+dist: setup ## Build the wheel into ./dist
 	rm -rf dist build *.egg-info
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation
-
-sbom: dist ## List the packages of the wheel with its extra local, as CycloneDX: dist/sbom.cdx.json
-	rm -rf build/sbom && "$(PYTHON)" -m venv --without-pip build/sbom
-	$(BIN)/python -m pip --python build/sbom/bin/python install -qq --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[local]"
-	sed "s/^dynamic = .*/version = \"$$(ls dist/*.whl | cut -d- -f2)\"/" pyproject.toml > build/sbom/pyproject.toml
-	$(BIN)/cyclonedx-py environment --pyproject build/sbom/pyproject.toml --output-reproducible --of JSON -o dist/sbom.cdx.json build/sbom/bin/python
-
-release: sbom ## Build what a tag publishes and check it: TAG=v0.2.0 make release
-	$(BIN)/python -m tests.release dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -c "from setuptools import build_meta as made; made.build_wheel('dist')"
 
 soak: setup ## Run the long tests: kills at random, deliveries in any order, failing disks
 	$(BIN)/python -m pytest -m soak --ignore=tests/logs/test_fuzz.py -s
