@@ -69,7 +69,7 @@ $(VENV)/.bench: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,bench]'
 	@touch $@
 
-bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes docs/benchmarks.*
+bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes build/benchmarks/benchmarks.md
 	$(BIN)/python -m tests.benchmarks $(BENCH)
 
 hours: setup $(VENV)/.bench ## Run eight times on a log that grows: the last run must not take over 1.3 times the second's CPU

@@ -1,4 +1,4 @@
-"""Measures the package beside other ways to the same rows, and writes docs/benchmarks.md with its plots.
+"""Measures the package beside other ways to the same rows, and writes build/benchmarks/benchmarks.md; docs/benchmarks.md is a copy of it.
 
     python -m tests.benchmarks                         what fits into half an hour on two cores
     python -m tests.benchmarks --all --repeat 3        everything, up to 10 GB and a million connections
@@ -64,8 +64,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--work", type=Path, default=ROOT / "build" / "benchmarks", metavar="DIR", help="for logs and tables"
     )
     parser.add_argument("--keep", action="store_true", help="leave the made logs in --work for the next time")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", metavar="DIR", help="where benchmarks.* are (docs)")
-    parser.add_argument("--report-only", action="store_true", help="measure nothing, write tables and plots again")
+    parser.add_argument(
+        "--docs", type=Path, default=ROOT / "build" / "benchmarks", metavar="DIR", help="for benchmarks.*"
+    )
+    parser.add_argument("--report-only", action="store_true", help="measure nothing, write the tables again")
     given = parser.parse_args(argv)
     unknown = set(given.sections) - set(SECTIONS)
     if unknown:

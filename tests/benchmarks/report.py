@@ -1,10 +1,10 @@
-"""Writes docs/benchmarks.md from the measured entries: tables of medians with their spread, and the plots."""
+"""Writes benchmarks.md from the measured entries: tables of medians with their spread."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import plots, startup
+from . import startup
 from .results import Entry, middle, problems, values
 
 _ABOUT = {
@@ -37,15 +37,14 @@ _COMPARED = (*_WITH_SPEED, "topics", "increments", "hours")
 
 
 def write(entries: Sequence[Entry], docs: Path) -> None:
-    """Write benchmarks.md and benchmarks-*.svg into a folder."""
+    """Write benchmarks.md into a folder."""
     if not entries:
         return
     docs.mkdir(parents=True, exist_ok=True)
-    drawn = plots.draw(entries, docs)
     lines = [
         "# Benchmarks",
         "",
-        "Written by `make bench` from `benchmarks.json`; don't edit. Median (smallest – largest) of the runs; seconds of wall time unless it says otherwise.",
+        "Copied from the page that `make bench` writes into `build/benchmarks`. Median (smallest – largest) of the runs; seconds of wall time unless it says otherwise.",
         "Memory is the largest sum of proportional set sizes of all processes of a way, and its parts at that moment: JVM, driver's Python, Python workers.",
         "",
         *_machines(entries),
@@ -54,7 +53,6 @@ def write(entries: Sequence[Entry], docs: Path) -> None:
         mine = [entry for entry in entries if entry["section"] == section and entry["runs"]]
         if mine:
             lines += ["", f"## {section.capitalize()}", "", about]
-            lines += ["", *(f"![{plot.stem}]({plot.name})" for plot in drawn.get(section, []))]
             for log in dict.fromkeys(entry["log"] for entry in mine):
                 lines += ["", *_table(section, log, [entry for entry in mine if entry["log"] == log])]
     (docs / "benchmarks.md").write_text("\n".join([*lines, *_wrong(entries)]) + "\n")
