@@ -1,4 +1,4 @@
-"""The examples for schedulers, and the container's definition: what of them can be checked without what runs them."""
+"""The examples for schedulers: what of them can be checked without what runs them."""
 
 import os
 import re
@@ -6,7 +6,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -194,9 +193,9 @@ def test_a_cron_job_calls_the_command_in_what_it_mounts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CRON_JOBS, ids=lambda path: path.stem)
-def test_a_cron_job_runs_as_the_user_of_the_container(path: Path) -> None:
+def test_a_cron_job_runs_as_the_user_of_the_image(path: Path) -> None:
     context = pod_of(path)["securityContext"]
-    (user,) = re.findall(r"^USER (\d+)$", (ROOT / "Containerfile").read_text("utf-8"), re.M)
+    (user,) = re.findall(r"and the user (\d+)\.", (EXAMPLES / "kubernetes" / "cronjob.yaml").read_text("utf-8"))
     assert (context["runAsUser"], context["runAsNonRoot"]) == (int(user), True)
 
 
@@ -218,33 +217,6 @@ def test_the_cron_job_of_a_node_finds_the_logs_of_its_brokers_and_their_names(tm
         "my-cluster-broker-1",
         "my-cluster-kafka-0",
     ]
-
-
-def instructions() -> list[str]:
-    """The instructions of the Containerfile, each on one line."""
-    text = re.sub(r"^#.*\n", "", (ROOT / "Containerfile").read_text("utf-8"), flags=re.M)
-    return [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
-
-
-def test_the_container_copies_what_a_build_needs_and_its_context_has_it() -> None:
-    copied = [words for words in map(str.split, instructions()) if words[0] == "COPY" and "--from" not in words[1]]
-    sources = {source for words in copied for source in words[1:-1]}
-    context = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
-    assert sources | {"sample_logs"} == context
-    assert [name for name in context if not (ROOT / name).exists()] == []
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    needed = {*settings["tool"]["setuptools"]["package-dir"].values()}
-    assert needed | {"pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"} <= sources
-
-
-def test_the_container_runs_as_a_user_without_rights_and_holds_the_archive_of_classes() -> None:
-    last = instructions()
-    last = last[max(number for number, line in enumerate(last) if line.startswith("FROM")) :]
-    names = [line.split()[0] for line in last]
-    user = names.index("USER")
-    assert last[user] == "USER 10001"
-    assert "kafka_clientinfo.commands.prepare" in last[user + 1]
-    assert 'ENTRYPOINT ["kafka-clientinfo"]' in last
 
 
 @pytest.mark.long
