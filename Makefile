@@ -12,10 +12,12 @@ PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 .DEFAULT_GOAL := help
 # Images of containers often set it; every process of the tests would then compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup run test long check lint types docs bench hours pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist clean check-tools
+# What is no part of `make test` and `make long`; CONTRIBUTING.md says what each is, and each is a target too.
+LAB ?= pythons processes connect cluster browser oracle sparks fuzz soak hours mutants
+.PHONY: help setup run test long check lint lab $(LAB) docs bench picture dist clean check-tools
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check-tools:
 	@test -n "$(PYTHON)" || { echo "make: no python3 found; install Python 3.11 or later, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -35,66 +37,67 @@ setup: check-tools $(VENV)/.installed ## Create .venv with everything; fetch Del
 run: setup ## Run the main job on sample_logs (or LOGS=…) into ./warehouse (or WAREHOUSE=…)
 	@$(BIN)/kafka-clientinfo run $(LOGS) --warehouse $(WAREHOUSE)
 
-lint: setup ## Style and layers: ruff, import-linter
+# What a target needs besides: an extra of pyproject.toml.
+$(VENV)/.with-%: $(VENV)/.installed
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,$*]'
+	@touch $@
+
+lint: setup ## Style, layers and types: ruff, import-linter, mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-
-types: setup ## mypy --strict on the package
 	$(BIN)/mypy
 
 # Two processes with a Spark session each, in the order of tests/conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
-test: lint types ## Run all that must pass at every commit: lint, types, tests
+
+test: lint ## Run all that must pass at every commit: lint and tests
 	$(BIN)/python -m pytest $(TWO_AT_ONCE)
 
 long: setup ## Run all tests, also those that build whole warehouses; check the coverage of parser and protocol by branch
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%)
 
-check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak hours mutants ## Run all that must pass before a release, which takes hours
+lab: $(LAB) ## Run what takes hours or needs real brokers, other Sparks, a browser (or LAB="oracle soak", or make soak: CONTRIBUTING.md)
 
-$(VENV)/.docs: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,docs]'
-	@touch $@
+# All that must pass before a release, which takes hours
+check: test long docs lab
 
-docs: setup $(VENV)/.docs ## Write schemas/tables.md and docs/conformance.md; build the site into build/site, every link checked
+docs: setup $(VENV)/.with-docs ## Write schemas/tables.md and docs/conformance.md; build the site into build/site, every link checked
 	$(BIN)/python -m tests.tables_page
 	$(BIN)/python -m tests.conformance
 	$(BIN)/python -m mkdocs build --quiet --clean
 
-$(VENV)/.bench: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,bench]'
-	@touch $@
-
-bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes build/benchmarks/benchmarks.md
+bench: setup $(VENV)/.with-bench ## Compare with other ways, half an hour (or BENCH=--help …); writes build/benchmarks/benchmarks.md
 	$(BIN)/python -m tests.benchmarks $(BENCH)
 
-hours: setup $(VENV)/.bench ## Run eight times on a log that grows: the last run must not take over 1.3 times the second's CPU
+# Every file in the wheel gets the time of the last commit, so that builds of one commit give the same wheel.
+dist: setup ## Build the wheel into ./dist
+	rm -rf dist build *.egg-info
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -c "from setuptools import build_meta as made; made.build_wheel('dist')"
+
+clean: ## Remove all files that the targets made
+	rm -rf $(VENV) $(WAREHOUSE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* *.egg-info
+
+# The targets of LAB
+
+hours: setup $(VENV)/.with-bench
 	$(BIN)/python -m tests.benchmarks hours --repeat 1 --docs build/hours
 
-$(VENV)/.browser: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,browser]'
-	@touch $@
-
-browser: setup $(VENV)/.browser ## Read the report's page in a headless Chromium (CHROMIUM=… names it; needs npm for axe-core)
+browser: setup $(VENV)/.with-browser
 	$(BIN)/python -m pytest -m browser
 
-picture: run $(VENV)/.browser ## Make docs/report.png again from the report of sample_logs
+picture: run $(VENV)/.with-browser
 	$(BIN)/python -m tests.report.picture $(WAREHOUSE) docs/report.png
 
 OTHER_SPARKS := tests/test_other_sparks.py
 
-$(VENV)/.manifests: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,manifests]'
-	@touch $@
-
-oracle: setup $(VENV)/.manifests ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
+oracle: setup $(VENV)/.with-manifests
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS:%=--ignore=%)
 
-sparks: setup ## Make the same tables with every other supported Spark and Java (or SPARK=4.2; needs the package registries)
+sparks: setup
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS) $(SPARK:%=-k spark%-)
 
 # Tests of whole runs. The others cache relations with localCheckpoint(), which serverless compute refuses. The session is one
@@ -102,14 +105,14 @@ sparks: setup ## Make the same tables with every other supported Spark and Java 
 SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/warehouse tests/spark tests/questions tests/runs/test_increments.py \
 	tests/ingestion tests/commands
 
-connect: setup ## Run the tests with a session on Spark Connect, and those of runs under the rules of serverless compute
+connect: setup
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=connect
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=serverless $(SERVERLESS)
 
 # Releases of Python on which the tests run besides that of .venv, if they are installed.
 PYTHONS ?= 3.11 3.13
 
-pythons: setup ## Run the tests on Python 3.11 and 3.13, if they are installed (or PYTHONS=…)
+pythons: setup
 	@for version in $(PYTHONS); do \
 		matches="import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')"; \
 		if $(BIN)/python -c "$$matches"; then echo "make: .venv has Python $$version; make test runs on it"; continue; fi; \
@@ -121,30 +124,18 @@ pythons: setup ## Run the tests on Python 3.11 and 3.13, if they are installed (
 		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) || exit 1; \
 	done
 
-processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C
+processes: setup
 	$(BIN)/python -m pytest -m process
 
-cluster: setup ## Submit jobs to a standalone cluster; compare the tables of every way to build
+cluster: setup
 	$(BIN)/python -m pytest -m cluster
 
-fuzz: setup ## Read a million damaged records and account for every byte
+fuzz: setup
 	$(BIN)/python -m pytest -m soak tests/logs/test_fuzz.py -s
 
-$(VENV)/.mutants: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,mutants]'
-	@touch $@
-
-mutants: setup $(VENV)/.mutants ## Break each statement of the KIPs, then change 400 places (or MUTANTS=--planted, MUTANTS=--help …): tests must fail
-	$(if $(MUTANTS),,$(BIN)/python -m tests.mutants --planted)
-	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 400)
-
-# Every file in the wheel gets the time of the last commit, so that builds of one commit give the same wheel.
-dist: setup ## Build the wheel into ./dist
-	rm -rf dist build *.egg-info
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -c "from setuptools import build_meta as made; made.build_wheel('dist')"
-
-soak: setup ## Run the long tests: kills at random, deliveries in any order, failing disks
+soak: setup
 	$(BIN)/python -m pytest -m soak --ignore=tests/logs/test_fuzz.py -s
 
-clean: ## Remove all files that the targets made
-	rm -rf $(VENV) $(WAREHOUSE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* *.egg-info
+mutants: setup $(VENV)/.with-mutants
+	$(if $(MUTANTS),,$(BIN)/python -m tests.mutants --planted)
+	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 400)
