@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
+SLOW = 10
+"""Seconds of a test of `make test` above which it is named at the end."""
+_MARKS = {"oracle", "soak", "process", "cluster", "browser", "benchmark"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,6 +75,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return 2 if "spark" in fixtures else 4
 
     items.sort(key=place)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name the tests, and fixtures, that should be smaller or marked long; one always builds the warehouse of the samples."""
+    if config.getoption("--long") != "no":
+        return
+    reports = [one for kind in ("", "passed", "failed") for one in terminalreporter.stats.get(kind, ())]
+    slow = [one for one in reports if one.duration > SLOW and not _MARKS & one.keywords.keys()]
+    for one in sorted(slow, key=lambda one: -one.duration):
+        terminalreporter.write_line(f"over {SLOW} s: {one.duration:.0f} s, {one.when} of {one.nodeid}", yellow=True)
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
