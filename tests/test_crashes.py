@@ -1,12 +1,11 @@
 """Runs that break at a boundary of their work: the next run mends what they left, also when the log has grown since.
 
-The log grows before every run. Runs break one after the other: first in the places that differ in kind, then in every
-place there is. Real kills are in tests/soak.
+The log grows before every run. Runs break one after the other, in every place there is. Real kills are in tests/soak.
 """
 
 import gzip
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,24 +135,6 @@ def assert_as_if_nothing_had_happened(spark: Any, log: GrowingLog, lake: Path, f
     run(spark, log, fresh)
     assert_each_once(spark, lake)
     assert_same_tables(spark, lake, fresh)
-
-
-@pytest.mark.parametrize(
-    "breaks",
-    [
-        [after("requests"), after("connections"), before("ingested_files")],
-        [after("ingested_files"), before("connection_violations"), after("runs")],
-    ],
-    ids=["first", "second"],
-)
-def test_broken_runs_in_a_row_are_mended_by_the_next(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: Sequence[Break]
-) -> None:
-    log = GrowingLog(tmp_path / "b", len(breaks) + 1)
-    for broken in breaks:
-        log.grow()
-        broken_run(spark, log, tmp_path / "lake", monkeypatch, broken)
-    assert_as_if_nothing_had_happened(spark, log, tmp_path / "lake", tmp_path / "fresh")
 
 
 def places_before() -> dict[str, Break]:

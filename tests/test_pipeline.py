@@ -197,22 +197,6 @@ def test_steps_print_a_summary_or_one_json_object(grown: Grown) -> None:
     assert not set(grown.nothing_new + grown.ingested) & set("\x1b\r")
 
 
-@pytest.mark.soak
-def test_a_first_run_that_breaks_is_mended_by_the_next(
-    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "b" / "kafka-request.log"
-    log.parent.mkdir()
-    log.write_bytes(b"".join(records))
-    for broken_at in ("ingested_files", "violations"):
-        monkeypatch.setattr(retention, "Warehouse", breaking_at(broken_at))
-        with pytest.raises(RuntimeError, match="power failure"):
-            pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
-    monkeypatch.undo()
-    pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
-    assert_same_tables(spark, tmp_path / "lake", at_once)
-
-
 @pytest.mark.long
 def test_what_a_session_may_not_keep_is_staged_while_the_run_lasts(
     spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
