@@ -1,6 +1,6 @@
 """The engines that the rules run on in tests: DuckDB, which plans in milliseconds, and Spark, which `make long` adds.
 
-Other tests hold the tables of both engines equal (tests/scan, tests/test_any_value.py).
+Other tests hold the tables of both engines equal (tests/scan, tests/test_law.py).
 """
 
 from collections.abc import Callable, Iterator

@@ -20,7 +20,7 @@ from kafka_clientinfo.warehouse.creation import make_views
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .equality import assert_same_accounts, assert_same_tables
+from .equality import assert_same_tables
 
 pytestmark = pytest.mark.long
 
@@ -57,19 +57,6 @@ def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     assert cli.main(["run", str(growing), "--warehouse", name], spark) == 0
     yield name
     spark.sql(f"DROP SCHEMA {name} CASCADE")
-
-
-def rows_of_logs(lake: Warehouse) -> dict[str, int]:
-    """The rows per table but topic_mentions, which has more of them if a log is read in more parts."""
-    return {name: count for name, count in lake.state.rows.items() if name != "topic_mentions"}
-
-
-def test_tables_by_name_are_those_by_path(spark: Any, by_path: str, by_name: str) -> None:
-    assert_same_tables(spark, by_name, by_path)  # type: ignore[arg-type]
-    assert_same_accounts(spark, by_name, by_path)  # type: ignore[arg-type]
-    named = Warehouse(spark, by_name)
-    assert rows_of_logs(named) == rows_of_logs(Warehouse(spark, by_path))
-    assert {named.exists(name) for name in table_specs() if table_specs()[name].derived} == {True}
 
 
 def test_nothing_new_is_nothing_new(spark: Any, by_name: str, log: Path) -> None:
