@@ -246,6 +246,7 @@ def test_a_run_changes_nothing_in_the_callers_session(at_once: Path, seen_by_the
     assert [conf for conf in seen_by_the_caller if conf != CALLERS] == []
 
 
+@pytest.mark.long
 def test_a_warehouse_of_the_release_before_is_read_on_with_the_tables_of_this_one(
     spark: Any, at_once: Path, records: list[bytes], tmp_path: Path
 ) -> None:

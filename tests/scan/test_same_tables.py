@@ -29,6 +29,7 @@ def of_samples(reading: tuple[list[Part], list[dict[str, Any]]]) -> MemoryTables
     return in_memory(*reading, load_settings())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DERIVED)
 def test_the_tables_of_the_samples_are_the_same(name: str, of_samples: MemoryTables, sample_warehouse: Path) -> None:
     assert_same(in_arrow(of_samples, name), DeltaTable(str(sample_warehouse / name)).to_pyarrow_table(), name)

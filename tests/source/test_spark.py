@@ -41,7 +41,13 @@ def comparable(rows: Any) -> Any:
 
 @pytest.mark.parametrize(
     "records",
-    ["requests", pytest.param("rejected_records", marks=pytest.mark.long), "failed_requests", "ingested_files"],
+    [
+        "requests",
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("rejected_records", "failed_requests", "ingested_files")
+        ),
+    ],
 )
 def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: Path, records: str) -> None:
     stored = Warehouse(spark, str(sample_warehouse)).read(records).drop("run")
@@ -75,7 +81,7 @@ def test_filters_are_pushed_where_the_session_allows_it(
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
-@pytest.mark.parametrize("kind", ["batch", "stream"])
+@pytest.mark.parametrize("kind", ["batch", pytest.param("stream", marks=pytest.mark.long)])
 def test_a_schema_chooses_columns(spark: Any, source: Any, tmp_path: Path, kind: str) -> None:
     logs = str(ROOT / "sample_logs" / "kafka-2.8.2")
     chosen = "api_name string, path string, client_id string"

@@ -37,9 +37,12 @@ QUESTIONS = (
 )
 """In the README's order, the answers to its questions first."""
 
-_QUICK = ("client_latency", "what_the_log_shows", "who_connects", "who_floods")
-_INTRICATE = ("client_instances", "group_rebalances", "topic_usage", "upgrade_impact", "violations")
-"""Views that Spark takes long to plan."""
+_QUICK = ("client_latency", "what_the_log_shows", "who_connects")
+_INTRICATE = {
+    *("client_activity", "client_instances", "client_negotiations", "cluster_api_versions", "group_protocols"),
+    *("group_rebalances", "known_topics", "refused_requests", "topic_usage", "upgrade_impact", "violations"),
+}
+"""Views that Spark takes long to plan; tests/test_law.py has Spark make all views in a catalog, which plans each."""
 
 
 def test_there_is_a_view_for_each_question() -> None:

@@ -146,7 +146,8 @@ class KilledError(Exception):
     """The end of a process."""
 
 
-@pytest.mark.parametrize("step", [*(pytest.param(step, marks=pytest.mark.long) for step in range(3)), 3])
+@pytest.mark.long
+@pytest.mark.parametrize("step", range(4))
 def test_a_migration_that_was_killed_is_taken_up_again(
     spark: Any, root: str, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

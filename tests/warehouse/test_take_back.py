@@ -65,7 +65,8 @@ def overwrite_and_delete(spark: Any, lake: Warehouse) -> None:
     lake.delete_rows("facts", facts(spark, fact("y")).select("connection_id"))
 
 
-@pytest.mark.parametrize("small", [0, pytest.param(1 << 40, marks=pytest.mark.long)], ids=["merged", "written whole"])
+@pytest.mark.long
+@pytest.mark.parametrize("small", [0, 1 << 40], ids=["merged", "written whole"])
 def test_what_killed_runs_wrote_is_taken_back_and_what_ended_stays(
     spark: Any, root: str, small: int, named: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
