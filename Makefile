@@ -12,7 +12,7 @@ PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 .DEFAULT_GOAL := help
 # Images of containers often set it; every process of the tests would then compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
-# What is no part of `make test` and `make long`; CONTRIBUTING.md says what each is, and each is a target too.
+# What is no part of `make test` and `make long`; lab/README.md says what each is, and each is a target too.
 LAB ?= pythons processes connect cluster browser oracle sparks fuzz soak hours mutants
 .PHONY: help setup run test long check lint lab $(LAB) docs bench picture dist clean check-tools
 
@@ -48,19 +48,19 @@ lint: setup ## Style, layers and types: ruff, import-linter, mypy --strict
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# Two processes with a Spark session each, in the order of tests/conftest.py.
+# Two processes with a Spark session each, in the order of conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
 
 test: lint ## Run all that must pass at every commit: lint and tests
-	$(BIN)/python -m pytest $(TWO_AT_ONCE)
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) tests
 
 long: setup ## Run all tests, also those that build whole warehouses; check the coverage of parser and protocol by branch
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%)
 
-lab: $(LAB) ## Run what takes hours or needs real brokers, other Sparks, a browser (or LAB="oracle soak", or make soak: CONTRIBUTING.md)
+lab: $(LAB) ## Run what takes hours or needs real brokers, other Sparks, a browser (or LAB="oracle soak", or make soak: lab/README.md)
 
 # All that must pass before a release, which takes hours
 check: test long docs lab
@@ -71,7 +71,7 @@ docs: setup $(VENV)/.with-docs ## Write schemas/tables.md and docs/conformance.m
 	$(BIN)/python -m mkdocs build --quiet --clean
 
 bench: setup $(VENV)/.with-bench ## Compare with other ways, half an hour (or BENCH=--help …); writes build/benchmarks/benchmarks.md
-	$(BIN)/python -m tests.benchmarks $(BENCH)
+	$(BIN)/python -m lab.benchmarks $(BENCH)
 
 # Every file in the wheel gets the time of the last commit, so that builds of one commit give the same wheel.
 dist: setup ## Build the wheel into ./dist
@@ -84,7 +84,7 @@ clean: ## Remove all files that the targets made
 # The targets of LAB
 
 hours: setup $(VENV)/.with-bench
-	$(BIN)/python -m tests.benchmarks hours --repeat 1 --docs build/hours
+	$(BIN)/python -m lab.benchmarks hours --repeat 1 --docs build/hours
 
 browser: setup $(VENV)/.with-browser
 	$(BIN)/python -m pytest -m browser
@@ -92,7 +92,7 @@ browser: setup $(VENV)/.with-browser
 picture: run $(VENV)/.with-browser
 	$(BIN)/python -m tests.report.picture $(WAREHOUSE) docs/report.png
 
-OTHER_SPARKS := tests/test_other_sparks.py
+OTHER_SPARKS := lab/test_other_sparks.py
 
 oracle: setup $(VENV)/.with-manifests
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS:%=--ignore=%)
@@ -102,11 +102,11 @@ sparks: setup
 
 # Tests of whole runs. The others cache relations with localCheckpoint(), which serverless compute refuses. The session is one
 # of Spark Connect there too, so that only these run with the long tests.
-SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/warehouse tests/spark tests/questions tests/runs/test_increments.py \
+SERVERLESS := tests/test_pipeline.py tests/warehouse tests/spark tests/questions tests/runs/test_increments.py \
 	tests/ingestion tests/commands
 
 connect: setup
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=connect
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=connect tests
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=serverless $(SERVERLESS)
 
 # Releases of Python on which the tests run besides that of .venv, if they are installed.
@@ -121,7 +121,7 @@ pythons: setup
 		if test -z "$$found"; then echo "make: SKIPPED: no Python $$version is found here" >&2; continue; fi; \
 		"$$found" -m venv --clear build/python$$version \
 		&& build/python$$version/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev]' \
-		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) || exit 1; \
+		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) tests || exit 1; \
 	done
 
 processes: setup
@@ -137,5 +137,5 @@ soak: setup
 	$(BIN)/python -m pytest -m soak --ignore=tests/logs/test_fuzz.py -s
 
 mutants: setup $(VENV)/.with-mutants
-	$(if $(MUTANTS),,$(BIN)/python -m tests.mutants --planted)
-	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 400)
+	$(if $(MUTANTS),,$(BIN)/python -m lab.mutants --planted)
+	$(BIN)/python -m lab.mutants $(or $(MUTANTS),--sample 400)

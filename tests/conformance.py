@@ -18,8 +18,8 @@ _HEAD = """# Conformance
 
 What the KIPs state, where it is held, and the tests that fail if it is not. Written from `docs/statements.toml` and the
 tests' marks by `make docs`; edit those. The code is under `kafka_clientinfo/` unless its path begins with `schemas/`, and the
-tests are under `tests/`. That the tests fail is seen by `make mutants`, which breaks each statement as
-`tests/mutants/planted.toml` says.
+tests are under `tests/`, or in `lab`. That the tests fail is seen by `make mutants`, which breaks each statement as
+`lab/mutants/planted.toml` says.
 
 If this package holds a statement in another way, or not at all, *Here:* says how and why.
 """
@@ -46,7 +46,7 @@ def statements() -> dict[str, dict[int, dict[str, str]]]:
 
 def marks() -> Iterator[Mark]:
     """All marks of all tests."""
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    for path in sorted([*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "lab").rglob("test_*.py")]):
         text = path.read_text("utf-8")
         if "mark.kip" not in text:
             continue

@@ -160,7 +160,7 @@ def test_what_cannot_be_read_fails_the_run_and_is_kept_with_its_reason(
 @pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), ([], 2)])
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_is_its_command(job: str, arguments: list[str], code: int, tmp_path: Path) -> None:
-    """Where Spark is needed only to hand a session over; test_processes runs the jobs on logs."""
+    """Where Spark is needed only to hand a session over; lab/test_processes.py runs the jobs on logs."""
     stub = tmp_path / "pyspark" / "sql" / "__init__.py"
     stub.parent.mkdir(parents=True)
     (tmp_path / "pyspark" / "__init__.py").touch()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.mutants.planted import Planted, planted
+
 from .conformance import PAGE, ROOT, Mark, markdown, marks, statements
-from .mutants.planted import Planted, planted
 
 MARKS = list(marks())
 STATEMENTS = [(document, number) for document, found in statements().items() for number in found]
@@ -42,7 +43,7 @@ def test_every_statement_is_broken_by_a_change_in_its_place(document: str, numbe
     """`make mutants` looks whether its tests see that."""
     where = statements()[document][number]["where"]
     files = [one.file.removeprefix("kafka_clientinfo/") for one in PLANTED if one[:2] == (document, number)]
-    assert where in files, "plant a change of that file in tests/mutants/planted.toml"
+    assert where in files, "plant a change of that file in lab/mutants/planted.toml"
 
 
 @pytest.mark.parametrize("change", PLANTED, ids=lambda one: one.statement)
@@ -60,7 +61,7 @@ def test_a_planted_change_is_of_one_place_and_can_be_read(change: Planted) -> No
 
 
 def test_a_change_of_a_schema_is_read_in_the_place_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.mutants.planted.scratch", lambda: tmp_path)
+    monkeypatch.setattr("lab.mutants.planted.scratch", lambda: tmp_path)
     one = next(one for one in PLANTED if one.file.startswith("schemas/messages/R"))
     change = one.change()
     namespace = {"__name__": change.module, "__file__": str(ROOT / change.file)}

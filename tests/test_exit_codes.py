@@ -1,6 +1,6 @@
 """Exit codes of the command, each seen from outside: a process with a command that does only what the case is about.
 
-The same with the real commands, which start Spark, is in test_processes.
+The same with the real commands, which start Spark, is in lab/test_processes.py.
 """
 
 import os

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.explained import ROOT, explanations
+from lab.mutants.explained import ROOT, explanations
 
 
 def test_every_explanation_is_of_a_line_that_is_there() -> None:
@@ -28,7 +28,7 @@ def test_every_explanation_is_of_a_line_that_is_there() -> None:
 )
 def test_it_changes_limits_functions_sql_and_calls(file: str, before: str, after: str) -> None:
     pytest.importorskip("cosmic_ray")
-    from tests.mutants.changes import mutants_of
+    from lab.mutants.changes import mutants_of
 
     changed = {mutant.difference() for mutant in mutants_of(ROOT / "kafka_clientinfo" / file)}
     assert any(
@@ -39,7 +39,7 @@ def test_it_changes_limits_functions_sql_and_calls(file: str, before: str, after
 
 def test_rules_weigh_more_than_other_code() -> None:
     pytest.importorskip("cosmic_ray")
-    from tests.mutants.changes import WEIGHTS, weight
+    from lab.mutants.changes import WEIGHTS, weight
 
     assert all((ROOT / "kafka_clientinfo" / name).exists() for name in WEIGHTS)
     assert weight("kafka_clientinfo/concerns/client_id.py") > weight("kafka_clientinfo/commands/text_tables.py") == 1
@@ -47,7 +47,7 @@ def test_rules_weigh_more_than_other_code() -> None:
 
 def test_what_tests_reach_is_kept_and_renewed_by_file() -> None:
     pytest.importorskip("cosmic_ray")
-    from tests.mutants.reach import Reach, Test, by_file, merged, packed, unpacked
+    from lab.mutants.reach import Reach, Test, by_file, merged, packed, unpacked
 
     one, other = frozenset({"tests/a.py::one"}), frozenset({"tests/b.py::other"})
     tests = {"tests/a.py::one": Test(1.5, frozenset({"spark"})), "tests/b.py::other": Test(0.25, frozenset())}
@@ -67,7 +67,7 @@ def test_another_process_imports_the_mutant(tmp_path: Path, monkeypatch: pytest.
     errors = ROOT / "kafka_clientinfo" / "errors.py"
     text = errors.read_text("utf-8") + "\nCHANGED = True\n"
     file.write_text(json.dumps({"module": "kafka_clientinfo.errors", "path": str(errors), "text": text}))
-    folders = [str(ROOT / "tests" / "mutants" / "in_children"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    folders = [str(ROOT / "lab" / "mutants" / "in_children"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
     program = "from kafka_clientinfo import errors; print(hasattr(errors, 'CHANGED'))"
     for variable, expected in (("KAFKA_CLIENTINFO_MUTANT", "True\n"), ("OTHER", "False\n")):
@@ -80,8 +80,8 @@ def test_another_process_imports_the_mutant(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_mark_names_the_tests_of_a_function_or_of_its_case() -> None:
     pytest.importorskip("cosmic_ray")
+    from lab.mutants.by_statement import Item, named_by
     from tests.conformance import Mark
-    from tests.mutants.by_statement import Item, named_by
 
     file, cases = "tests/a.py", ("", "a case", "3-a case", "a case of another kind", "another-case")
     items = [Item(f"{file}::test_it[{case}]", file, "test_it", case, False) for case in cases]
@@ -93,8 +93,8 @@ def test_a_mark_names_the_tests_of_a_function_or_of_its_case() -> None:
 
 def test_a_line_that_runs_once_as_its_function_is_cached_is_reached_by_all_that_call_it() -> None:
     pytest.importorskip("cosmic_ray")
-    from tests.mutants.changes import Mutant
-    from tests.mutants.reach import Reach, Test
+    from lab.mutants.changes import Mutant
+    from lab.mutants.reach import Reach, Test
 
     file, user = (
         "kafka_clientinfo/releases/broker_releases.py",
@@ -117,8 +117,8 @@ def test_a_line_that_runs_once_as_its_function_is_cached_is_reached_by_all_that_
 
 def test_tests_that_use_a_rare_word_of_the_line_come_first() -> None:
     pytest.importorskip("cosmic_ray")
-    from tests.mutants.changes import Mutant
-    from tests.mutants.reach import Reach, Test
+    from lab.mutants.changes import Mutant
+    from lab.mutants.reach import Reach, Test
 
     file = "kafka_clientinfo/ingestion/worker.py"
     line = (ROOT / file).read_text("utf-8").splitlines().index("            -(-self.times.step_back // 1000),") + 1

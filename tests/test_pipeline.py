@@ -26,8 +26,8 @@ from kafka_clientinfo.warehouse import retention
 from kafka_clientinfo.warehouse.ddl import no_rows
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from lab.acceptance import assert_accepted, needs_checker, shared
 
-from .acceptance import assert_accepted, needs_checker, shared
 from .equality import COMPARED, assert_same_tables
 from .stages import at_stages
 

@@ -33,7 +33,7 @@ def test_each_command_is_a_target_or_a_script_of_the_repository() -> None:
     assert [workflow["permissions"] for workflow in WORKFLOWS.values()] == [{"contents": "read"}] * len(WORKFLOWS)
 
 
-@pytest.mark.parametrize("page", [".github/PULL_REQUEST_TEMPLATE.md", "CONTRIBUTING.md", ".ci/run"])
+@pytest.mark.parametrize("page", [".github/PULL_REQUEST_TEMPLATE.md", "CONTRIBUTING.md", "lab/README.md", ".ci/run"])
 def test_pages_for_contributors_name_targets_that_exist(page: str) -> None:
     named = {"sparks", "test", *re.findall(r"`make (\w+)", text(page))}
     assert {target for target in named if not re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)} == set()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from conftest import ROOT
 from kafka_clientinfo.cli import main
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError, WarehouseError
@@ -19,7 +20,6 @@ from kafka_clientinfo.warehouse.state import LEDGER
 
 from ..amounts import one_in
 from ..builders import json_record
-from ..conftest import ROOT
 from ..report.tables_on_disk import change_state
 
 SAMPLES = [str(ROOT / "sample_logs")]

@@ -1,0 +1,1 @@
+"""What takes hours or needs more than this repository: see README.md."""

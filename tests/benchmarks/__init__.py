@@ -1,1 +1,0 @@
-"""Benchmarks of the package beside other ways to the same rows: `python -m tests.benchmarks`."""

@@ -1,1 +1,0 @@
-"""Mutants of protocol and logs: which changes of the code no test notices; `python -m tests.mutants --help`."""
