@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import protocol
+from tests.amounts import places
 
 FRAMES = Path(__file__).parent.parent / "golden" / "frames"
 NEWER_THAN_ANY = 9  # an ApiVersions version that no broker knows
@@ -61,10 +62,10 @@ def it_decodes_and_writes_back_the_same_response(exchange: dict[str, Any]) -> No
 @each(KNOWN)
 def it_cannot_be_read_when_cut(exchange: dict[str, Any]) -> None:
     request, response = exchange["request"], exchange["response"]
-    for end in range(len(request)):
+    for end in places(0, len(request)):
         with pytest.raises(protocol.DecodeError):
             protocol.decode_request(request[:end])
-    for end in [*range(4), *range(5, len(response))]:  # 4 bytes are KIP-35's empty answer
+    for end in [*range(4), *places(5, len(response))]:  # 4 bytes are KIP-35's empty answer
         with pytest.raises(protocol.DecodeError):
             protocol.decode_response(response[:end], exchange["apiKey"], exchange["apiVersion"])
 
