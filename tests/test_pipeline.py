@@ -239,6 +239,7 @@ def test_logs_that_are_not_there_are_named(spark: Any, tmp_path: Path) -> None:
         pipeline.run(spark, [str(tmp_path / "nowhere")], str(tmp_path / "lake"))
 
 
+@pytest.mark.long
 @pytest.mark.classic("a session of Spark Connect has no other beside it")
 def test_a_run_changes_nothing_in_the_callers_session(at_once: Path, seen_by_the_caller: list[Any]) -> None:
     """Not even while it is at work, as other threads may use the session."""
@@ -271,7 +272,8 @@ def rows_of(relation: Any) -> list[str]:
     return sorted(str(sorted(row.asDict(recursive=True).items(), key=str)) for row in relation.collect())
 
 
-@pytest.mark.parametrize("is_known", [pytest.param(True, marks=pytest.mark.long), False])
+@pytest.mark.long
+@pytest.mark.parametrize("is_known", [True, False])
 def test_requests_alone_give_the_rows_of_a_run(spark: Any, at_once: Path, is_known: bool) -> None:
     """Where the files are not given, they are inferred of the requests."""
     stored = Warehouse(spark, at_once)
@@ -329,6 +331,7 @@ def test_a_table_of_requests_fills_a_warehouse_as_its_log_does(
         pipeline.run(spark, at_once.parent / "b", tmp_path / "lake")
 
 
+@pytest.mark.long
 def test_a_warehouse_of_logs_takes_no_table_of_requests(spark: Any, at_once: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the warehouse was filled from logs; go on with that"):
         kafka_clientinfo.build(spark, at_once, requests=f"delta.`{at_once / 'requests'}`")
