@@ -255,7 +255,5 @@ def test_a_message_to_an_owner_says_that_it_is_probable(
     cli.main(["upgrade", "--target", TARGET, "--warehouse", scope.tables.root, *arguments])
     capsys.readouterr()
     (message,) = (path.read_text("utf-8") for path in (tmp_path / "m").iterdir() if path.name != "no-owner.md")
-    assert (
-        "principal User:ANONYMOUS, cluster c): it gives no name, and is probably librdkafka 0.11.0 to 1.0.1 by how it behaves; "
-        f"upgrade {BINDING} to 2.0.2 or later (newest: 2.16.1)." in message
-    )
+    assert f"- **Change:** upgrade {BINDING} to 2.0.2 or later (newest: 2.16.1).\n" in message
+    assert "- **Library:** it states none, and is probably librdkafka 0.11.0 to 1.0.1 by how it behaves\n" in message

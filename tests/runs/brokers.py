@@ -120,7 +120,9 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
         files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
     rows_of_files = [dict(zip(FILE_NAMES, file, strict=True)) for file in files]
     held = Stored(
-        relation_of(spark, rows, REQUESTS).selectExpr("*", "1 AS header_version"),
+        relation_of(spark, rows, REQUESTS).selectExpr(
+            "*", "1 AS header_version", "CAST(NULL AS string) AS client_software_name"
+        ),
         relation_of(spark, known, CONNECTIONS),
         rows_of_files,
         list(reports(periods_of(rows_of_files, Settings()))),
