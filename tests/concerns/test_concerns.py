@@ -3,8 +3,8 @@
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Mapping
 import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
