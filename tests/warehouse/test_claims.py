@@ -117,6 +117,7 @@ def test_a_command_that_can_be_neither_named_nor_numbered_is_taken_back_and_refu
     assert events(quick) == ["kept", "too"]
 
 
+@pytest.mark.long
 def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> None:
     committed(run(spark, root, ["x"]))
     runs = run(spark, root).table("runs")

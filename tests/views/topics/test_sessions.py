@@ -63,7 +63,7 @@ def known(found: Counter[Any]) -> Counter[Any]:
 
 
 LAW = settings(
-    max_examples=examples(120, share=8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(120, share=24), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
