@@ -66,14 +66,14 @@ def by_name(logs: Path, place: Path) -> Path:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={place / 'metastore'};create=true",
     }
     conf.write_text("\n".join(["[spark]", *(f"'{key}' = '{value}'" for key, value in entries.items())]))
-    command(logs, "--warehouse", f"{SCHEMA}", "--conf", str(conf))
+    command(logs, "--warehouse", f"`{SCHEMA}`", "--conf", str(conf))
     return place / "tables" / f"{SCHEMA}.db"
 
 
 def by_name_serverless(logs: Path, place: Path) -> Path:
     conf = {**load_settings().spark, "spark.sql.warehouse.dir": str(place / "tables")}
     with connect_server(conf, place / "server.log") as url:
-        command(logs, "--warehouse", f"{SCHEMA}", "--remote", url, program=ON_SERVERLESS)
+        command(logs, "--warehouse", f"`{SCHEMA}`", "--remote", url, program=ON_SERVERLESS)
     return place / "tables" / f"{SCHEMA}.db"
 
 

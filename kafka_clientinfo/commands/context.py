@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ..questions.queries import StoredTables
 
 _WHERE = (
-    "folder or URI of the Delta tables, with a slash (./warehouse, s3://bucket/warehouse), or the schema of a catalog that "
-    "they are in: CATALOG.SCHEMA, or SCHEMA of the session's catalog"
+    "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that they "
+    "are in: CATALOG.SCHEMA"
 )
 WOULD_BREAK = 3
 """The exit code if a client would break, or misbehaves newly."""

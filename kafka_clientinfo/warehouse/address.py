@@ -1,7 +1,7 @@
 """The address of a warehouse: a folder or URI, or a schema of a catalog. Only this module tells the two apart.
 
-A text with a slash or colon, one that begins with a dot, or the name of a warehouse's folder that is here is a folder or URI. Any
-other text names a schema: CATALOG.SCHEMA, or SCHEMA of the session's current catalog, also in backquotes.
+CATALOG.SCHEMA, or a name in backquotes of the session's current catalog, is a schema. Any text with a slash or colon, one that begins
+with a dot, and a word without a dot is a folder or URI.
 """
 
 import os
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ..config.uris import parsed_uri
 from ..errors import ConfigError, WarehouseError
-from ..tables.spec import RUNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +72,8 @@ def root_of(warehouse: str | os.PathLike[str]) -> str:
 
 def is_path(text: str) -> bool:
     """Return whether a text is a folder or URI; any other names a schema."""
-    return "/" in text or ":" in text or text.startswith(".") or os.path.isdir(os.path.join(text, RUNS))
+    is_word = bool(text) and not {".", "`"} & set(text)
+    return "/" in text or ":" in text or text.startswith(".") or is_word
 
 
 def address_of(text: str) -> Address:

@@ -23,17 +23,22 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_word_is_the_folder_of_a_warehouse_that_is_here(in_empty_folder: Path) -> None:
-    assert address_of("warehouse").names == ("warehouse",)
-    Path("warehouse/runs").mkdir(parents=True)
-    assert address_of("warehouse") == Address(str(in_empty_folder / "warehouse"))
-    assert local_folder("warehouse") == Path("warehouse")
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        *("./warehouse", "a/b", "../w", ".w", "./main.kafka", "main.kafka/", "./a b", "main:a.kafka"),
+        *(
+            "./warehouse",
+            "warehouse",
+            "2026",
+            "a b",
+            "a/b",
+            "../w",
+            ".w",
+            "./main.kafka",
+            "main.kafka/",
+            "./a b",
+            "main:a.kafka",
+        ),
     ],
 )
 @pytest.mark.parametrize("is_there", [False, True])
@@ -80,9 +85,8 @@ def test_credentials_in_a_uri_are_refused(text: str) -> None:
         ("main.client-info", "main.`client-info`", ("main", "client-info")),
         ("main.`client-info`", "main.`client-info`", ("main", "client-info")),
         ("2026_logs.k", "2026_logs.k", ("2026_logs", "k")),
-        ("kafka", "kafka", ("kafka",)),
         ("`kafka`", "kafka", ("kafka",)),
-        ("2026", "`2026`", ("2026",)),
+        ("`2026`", "`2026`", ("2026",)),
     ],
 )
 def test_schemas(text: str, root: str, names: tuple[str, ...]) -> None:
@@ -96,7 +100,7 @@ def test_schemas(text: str, root: str, names: tuple[str, ...]) -> None:
 
 
 NO_NAMES = (
-    *("", "``", "`a", "a`.b", "`a`b`", "`a``b`", "`a`.`b`.`c`", "`a b`", "`a.b`", "a\\b"),
+    *("", "``", "`a", "a`.b", "`a`b`", "`a``b`", "`a`.`b`.`c`", "`a b`", "`a.b`"),
     *("`x\n`", "`${x}`", "`a\x1b`", "a.b.c", "a. b"),
     *("./a`b", "./a${b"),
 )
@@ -126,9 +130,9 @@ def test_no_text_gets_out_of_its_quotes(text: str, before: str) -> None:
             {},
             r"forgets its tables .* \./spark_catalog.kafka for .*hive.*spark.sql.warehouse.dir",
         ),
-        ("kafka", {"spark.sql.catalogImplementation": "hive"}, "forgets its tables"),
+        ("`kafka`", {"spark.sql.catalogImplementation": "hive"}, "forgets its tables"),
         ("SPARK_CATALOG.kafka", {"spark.sql.defaultCatalog": "main", **OTHER}, "forgets its tables"),
-        ("kafka", {"spark.sql.defaultCatalog": "main"}, "catalog main, which the session does not have"),
+        ("`kafka`", {"spark.sql.defaultCatalog": "main"}, "catalog main, which the session does not have"),
         ("lake.v2", HIVE, r"catalog lake, which .* does not have; .*spark.sql.catalog.lake.* \./lake.v2 for a folder"),
     ],
 )
@@ -142,7 +146,7 @@ def test_a_schema_that_the_session_to_be_started_cannot_have(text: str, conf: Ma
     [
         ("spark_catalog.kafka", HIVE),
         ("main.kafka", OTHER),
-        ("kafka", {"spark.sql.defaultCatalog": "main", **OTHER}),
+        ("`kafka`", {"spark.sql.defaultCatalog": "main", **OTHER}),
     ],
 )
 def test_a_schema_that_it_can_have(text: str, conf: Mapping[str, str]) -> None:

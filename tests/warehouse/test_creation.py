@@ -52,7 +52,7 @@ def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
 
 
 def test_a_schema_alone_is_one_of_the_current_catalog(spark: Any, schema: str) -> None:
-    assert address_in(spark, f"{schema.partition('.')[2]}") == address_in(spark, schema)
+    assert address_in(spark, f"`{schema.partition('.')[2]}`") == address_in(spark, schema)
 
 
 @pytest.mark.parametrize("name", ["ingested_files", pytest.param("facts", marks=pytest.mark.long)])
