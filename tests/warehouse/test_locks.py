@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         ("abfss://c@a/lake", None),
         ("dbfs:/lake", None),
         ("main.lake", None),
-        ("lake", None),
+        ("lake", "lake"),
     ],
 )
 def test_only_local_warehouses_are_locked(root: str, folder: str | None) -> None:
