@@ -27,6 +27,7 @@ from ..questions.presenter import (
     least_release,
     may_be_held_down_by,
     probably,
+    requested,
     ways_of_libraries,
     who,
     why,
@@ -308,7 +309,7 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
     )
     rows = [
         (
-            *(safe(text, _TEXT) for text in who(use)), f"{use['api_name']} v{use['api_version']}", f"{use['requests']:,}",
+            *(safe(text, _TEXT) for text in who(use)), requested(use), f"{use['requests']:,}",
             f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", _accepted(target, use["api_name"]),
             why(explained(use["reason"]), use["refused_from"]),
         )

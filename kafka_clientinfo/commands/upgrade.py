@@ -23,6 +23,7 @@ from ..questions.presenter import (
     counted,
     explained,
     hosts,
+    requested,
     verdicts,
     ways_of_libraries,
     who,
@@ -179,7 +180,7 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
         return []
     header = ("cluster", "broker", "host", "request", "requests", "last seen", "one of that host's clients")
     lines = [
-        (row["cluster"], row["broker"], row["remote_host"] or "unknown", _request(row), row["requests"],
+        (row["cluster"], row["broker"], row["remote_host"] or "unknown", requested(row), row["requests"],
          f"{row['last_at']:%Y-%m-%d %H:%M}", ", ".join(name or "(empty)" for name in row["client_ids"]))
         for row in rows[:limit]
     ]  # fmt: skip
@@ -193,11 +194,6 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
         )
     table = table_text([Table(title, header, lines, len(rows) - len(lines))], rest=_REST)
     return [f"{table}\n{folded(remark, hanging='')}"]
-
-
-def _request(row: Mapping[str, Any]) -> str:
-    version = "" if row["api_version"] is None else f" v{row['api_version']}"
-    return f"{row['api_name'] or 'unknown API'}{version}"
 
 
 def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside: int = 0) -> str:
@@ -229,7 +225,7 @@ def _section(result: Impact, verdict: str) -> Table:
     )  # fmt: skip
     lines = [
         (
-            *who(use), f"{use['api_name']} v{use['api_version']}", use["requests"],
+            *who(use), requested(use), use["requests"],
             hosts(use["host_list"], use["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{use['last_seen']:%Y-%m-%d %H:%M}",
             why(use["reason"], use["refused_from"]),
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ClientInfoError, ConfigError
 from ..printable import safe
-from ..questions.alarms import Before, alarms, before_newest_run
+from ..questions.alarms import Before, alarms, before_newest_run, logs_of_brokers
 from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
 from ..questions.impact import clients_by_verdict, refused_already
 from ..releases.broker_releases import releases
@@ -100,18 +100,13 @@ def _metrics(scope: Scope, target: str, unowned: int | None) -> Iterator[str]:
     yield from _gauge(
         "refused_requests", "Requests that brokers refused within the last day of their logs.", [({}, refused)]
     )
-    logs = scope.tables.query(
-        "SELECT f.cluster, f.broker, f.until, l.covered_until IS NOT NULL AS is_covered FROM "
-        "(SELECT cluster, broker, max(last_logged_at) AS until FROM {ingested_files} GROUP BY cluster, broker) AS f "
-        "LEFT JOIN {log_coverage} AS l ON l.cluster = f.cluster AND l.broker = f.broker WHERE f.until IS NOT NULL "
-        "ORDER BY f.cluster, f.broker"
-    ).dicts()
+    logs = logs_of_brokers(scope)
     labels = [{"cluster": row["cluster"], "broker": row["broker"]} for row in logs]
     of_logs = list(zip(labels, logs, strict=True))
     yield from _gauge(
         "log_covered",
         "Whether a broker's log holds every request.",
-        [(own, int(row["is_covered"])) for own, row in of_logs],
+        [(own, int(row["covered_until"] is not None)) for own, row in of_logs],
     )
     yield from _gauge(
         "logged_until_seconds", "Time of a broker's last request in its logs.",

@@ -24,7 +24,7 @@ from ..protocol import UNKNOWN
 from ..tables.spec import CLIENT, RUNS
 from ..tables.views import ViewSettings
 from .filters import Scope
-from .presenter import counted, identity, without_numbers
+from .presenter import counted, identity, requested, without_numbers
 from .queries import grouped
 
 _STILL_COVERED = timedelta(minutes=10)
@@ -76,10 +76,8 @@ def before_newest_run(scope: Scope) -> Before:
     newest = {(row["cluster"], row["broker"]) for row in rows if row["run"] == runs[0]}
     last = {(row["cluster"], row["broker"]): row["until"] for row in rows if row["run"] != runs[0]}
     until: dict[str, datetime] = {}
-    for (
-        cluster,
-        _,
-    ), at in last.items():  # logs of a cluster come late by different times: ring twice rather than never
+    # Logs of a cluster come late by different times: an alarm may ring twice, rather than never.
+    for (cluster, _), at in last.items():
         until[cluster] = min(at, until.get(cluster, at))
     going_on = {cluster for cluster, _ in newest}
     return Before(until, frozenset(broker for broker in last.keys() - newest if broker[0] in going_on))
@@ -108,24 +106,39 @@ def alarms(scope: Scope, before: Before, target: str, unowned: Iterable[tuple[An
     ]
 
 
-def _program(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["cluster"], row["principal"], without_numbers(row["client_id"])
+def logs_of_brokers(scope: Scope) -> list[dict[str, Any]]:
+    """Return cluster and broker of each log with requests, until when it reaches, covered_until and whole_periods (`log_coverage`)."""
+    return scope.tables.query(
+        "SELECT f.cluster, f.broker, f.until, l.covered_until, l.whole_periods FROM "
+        "(SELECT cluster, broker, max(last_logged_at) AS until FROM {ingested_files} GROUP BY cluster, broker) AS f "
+        "LEFT JOIN {log_coverage} AS l ON l.cluster = f.cluster AND l.broker = f.broker WHERE f.until IS NOT NULL "
+        "ORDER BY f.cluster, f.broker"
+    ).dicts()
 
 
 def _named(row: Mapping[str, Any]) -> str:
     return f"{identity(row['client_id'])} ({identity(row['principal'])})"
 
 
+def _programs(
+    rows: Iterable[Mapping[str, Any]], since: Since
+) -> Iterator[tuple[datetime, Sequence[Mapping[str, Any]]]]:
+    """Yield the rows of each program, with the time up to which its cluster is known."""
+    programs: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        key = (row["cluster"], row["principal"], without_numbers(row["client_id"]))
+        programs.setdefault(key, []).append(row)
+    for (cluster, *_), its in programs.items():
+        if (known := since.get(cluster)) is not None:
+            yield known, its
+
+
 def _new_programs(
     rows: Iterable[Mapping[str, Any]], since: Since
 ) -> Iterator[tuple[datetime, Sequence[Mapping[str, Any]]]]:
-    """Yield the rows of each program of which all are new, and when the first was seen."""
-    programs: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        programs.setdefault(_program(row), []).append(row)
-    for its in programs.values():
-        first = min(row["first_seen"] for row in its)
-        if (known := since.get(its[0]["cluster"])) is not None and first > known:
+    """Yield the rows of each program of which all are new, with the time of the first."""
+    for known, its in _programs(rows, since):
+        if (first := min(row["first_seen"] for row in its)) > known:
             yield first, its
 
 
@@ -136,7 +149,7 @@ def _breaking(scope: Scope, since: Since, target: str) -> Iterator[Alarm]:
         f"WHERE {reason} IS NOT NULL ORDER BY cluster, principal, client_id, api_key, api_version"
     ).dicts()
     for first, its in _new_programs(uses, since):
-        requests = list(dict.fromkeys(f"{use['api_name']} v{use['api_version']}" for use in its))
+        requests = list(dict.fromkeys(map(requested, its)))
         hosts = sorted({host for use in its for host in use["host_list"]})
         text = (
             f"{_named(its[0])} would break at Kafka {target}: {_few(requests)}, from {_few(hosts) or 'an unknown host'}"
@@ -151,12 +164,7 @@ def _unowned(clients: Iterable[Mapping[str, Any]], since: Since, unowned: set[tu
 
 
 def _newly_unknown(clients: Sequence[dict[str, Any]], since: Since) -> Iterator[Alarm]:
-    programs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in clients:
-        programs.setdefault(_program(row), []).append(row)
-    for its in programs.values():
-        if (known := since.get(its[0]["cluster"])) is None:
-            continue
+    for known, its in _programs(clients, since):
         named = [row for row in its if row["client_software_name"] != UNKNOWN]
         unnamed = [row for row in its if row["client_software_name"] == UNKNOWN]
         if (
@@ -177,10 +185,7 @@ def _refused(scope: Scope, since: Since) -> Iterator[Alarm]:
     ).dicts()
     new = (row for row in rows if (known := since.get(row["cluster"])) is not None and row["first_at"] > known)
     for (cluster, broker, host), its in grouped(new, ("cluster", "broker", "remote_host")).items():
-        requests = [
-            (row["api_name"] or "an unknown API") + ("" if row["api_version"] is None else f" v{row['api_version']}")
-            for row in its
-        ]
+        requests = list(map(requested, its))
         number = counted(sum(row["requests"] for row in its), "request")
         text = f"{broker} refuses {_few(requests)} from {host or 'an unknown host'}: {number} so far"
         yield Alarm("refused", cluster, min(row["first_at"] for row in its), text)
@@ -191,12 +196,7 @@ def _logs(scope: Scope, before: Before) -> Iterator[Alarm]:
 
     A broker that logs at INFO may be silent for hours, so only one that logged every request stops.
     """
-    rows = scope.tables.query(
-        "SELECT f.cluster, f.broker, f.until, l.covered_until, l.whole_periods FROM "
-        "(SELECT cluster, broker, max(last_logged_at) AS until FROM {ingested_files} GROUP BY cluster, broker) AS f "
-        "JOIN {log_coverage} AS l ON l.cluster = f.cluster AND l.broker = f.broker ORDER BY f.cluster, f.broker"
-    ).dicts()
-    for row in rows:
+    for row in logs_of_brokers(scope):
         cluster, broker, until = row["cluster"], row["broker"], row["until"]
         known = before.until.get(cluster)
         whole_until = max((period["whole_until"] for period in row["whole_periods"] or ()), default=None)

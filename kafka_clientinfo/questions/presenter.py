@@ -41,6 +41,12 @@ def without_numbers(client_id: str | None) -> str | None:
     return None if client_id is None else _NUMBERS.sub("#", client_id)
 
 
+def requested(row: Mapping[str, Any]) -> str:
+    """Return API and version of a request as one text, such as `FETCH v3`; either may be unknown."""
+    version = "" if row["api_version"] is None else f" v{row['api_version']}"
+    return f"{row['api_name'] or 'unknown API'}{version}"
+
+
 def software(name: str | None, version: str | None) -> str:
     """Return name and version of a client's software as one text; only the name if the version is unknown."""
     return str(name) if version in (None, UNKNOWN) else f"{name} {version}"

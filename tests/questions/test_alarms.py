@@ -96,7 +96,7 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
         {"refused_requests": [refused(AFTER), refused(AFTER, None, None), refused(AFTER, host=None), refused(BEFORE, "FETCH")]},
         [
             "refused: b3 refuses PRODUCE v2 from an unknown host: 215 requests so far",
-            "refused: b3 refuses an unknown API, PRODUCE v2 from h: 430 requests so far",
+            "refused: b3 refuses unknown API, PRODUCE v2 from h: 430 requests so far",
         ],
     ),
     "a log that stops": (
