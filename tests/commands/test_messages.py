@@ -1,14 +1,10 @@
 """Messages to owners: each is whole, says what to do, and holds no markup of a client; a receiver gets each once."""
 
-import json
 import re
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -17,14 +13,14 @@ from hypothesis import strategies as st
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import message_text, messages
 from kafka_clientinfo.commands.message_text import Facts
-from kafka_clientinfo.commands.messages import TOKEN, Message, Webhook
+from kafka_clientinfo.commands.messages import TOKEN, Message
 from kafka_clientinfo.commands.ownership import OwnerImpact
 from kafka_clientinfo.config.owners import Owner
-from kafka_clientinfo.errors import ClientInfoError, ConfigError
 from kafka_clientinfo.releases.broker_releases import ApiRange, Release
 from kafka_clientinfo.tables import spec
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+from tests.commands.receiver import receiver
 
 PAYMENTS = "../Pay|ments <script>`"
 OWNERS = f"""
@@ -353,47 +349,6 @@ def test_a_folder_that_cannot_be_made_is_named(
     assert f"--messages {tmp_path}/file cannot be made" in capsys.readouterr().err
 
 
-class Receiver(BaseHTTPRequestHandler):
-    answer: ClassVar[int] = 204
-    after: ClassVar[int] = 0
-    """Requests that get 204 before."""
-    delay: ClassVar[threading.Event | None] = None
-    got: ClassVar[list[tuple[str, dict[str, str], Any]]] = []
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        self.got.append((self.path, dict(self.headers), json.loads(body or b"null")))
-        if self.delay:
-            self.delay.wait(10)
-        self.send_response(self.answer if len(self.got) > self.after else 204)
-        self.send_header("Location", "/elsewhere")
-        self.end_headers()
-
-    def do_GET(self) -> None:
-        self.do_POST()
-
-    def log_message(self, *_: Any) -> None:
-        """Print nothing."""
-
-
-@contextmanager
-def receiver(
-    answer: int = 204, after: int = 0, delay: threading.Event | None = None
-) -> Iterator[tuple[str, list[Any]]]:
-    kind = type("R", (Receiver,), {"answer": answer, "after": after, "delay": delay, "got": []})
-    server = HTTPServer(("127.0.0.1", 0), kind)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/hooks/secret-path", kind.got
-    finally:
-        if delay:
-            delay.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.mark.parametrize("token", ["", "s3cret"])
 def test_each_message_is_posted_once(
     warehouse: Path,
@@ -430,46 +385,3 @@ def test_what_a_receiver_refuses_is_told_without_secrets(
     assert f"answered {answer}; it has 1 of 2 messages" in told
     assert "s3cret" not in told
     assert "secret-path" not in told
-
-
-def test_a_receiver_that_does_not_answer_is_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "_SECONDS", 0.2)
-    delay = threading.Event()
-    with receiver(delay=delay) as (url, _), pytest.raises(ClientInfoError, match="did not answer in time"):
-        Webhook(url).post({})
-
-
-def test_a_receiver_that_is_not_there_is_named() -> None:
-    with receiver() as (url, _):
-        pass
-    with pytest.raises(ClientInfoError, match=r"the webhook at http://127\.0\.0\.1:\d+ is not reached: "):
-        Webhook(url).post({})
-
-
-@pytest.mark.parametrize(
-    ("url", "says"),
-    [
-        ("file:///etc/passwd", "has the scheme 'file'"),
-        ("ftp://host/x", "has the scheme 'ftp'"),
-        ("host/x", "--webhook is 'host…'; give an address such as https://"),
-        ("http:///x", "the host ''"),
-        ("http://host:port/x", "is no address"),
-        ("http://[x/", "is no address"),
-        ("http://host/a b", "give an address"),
-        ("http://host/a\r\nX: y", "give an address"),
-        ("http://user:pass@host/", "has a user or password in it"),
-    ],
-)
-def test_addresses_that_are_none_are_named(url: str, says: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        Webhook(url)
-    assert says in str(caught.value)
-    assert str(caught.value).startswith("--webhook ")
-    assert "pass@" not in str(caught.value)
-
-
-def test_a_token_that_no_header_can_have_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TOKEN, "s3cret\nX: y")
-    with pytest.raises(ConfigError, match="holds characters that no header can have") as caught:
-        Webhook("http://host/")
-    assert "s3cret" not in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import watch
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
-from tests.commands.test_messages import receiver
+from tests.commands.receiver import receiver
 
 BREAKS: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
 OWNERS = "[[owners]]\nowner = 'All'\nclient_ids = ['old']\n"

@@ -1,6 +1,7 @@
-"""A webhook's address and request; tests/commands/test_messages.py posts to receivers."""
+"""A webhook's address, request and errors; tests/commands/test_messages.py posts messages."""
 
 import http.client
+import threading
 import urllib.request
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import __version__
+from kafka_clientinfo.commands import messages
 from kafka_clientinfo.commands.messages import TOKEN, Webhook
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
+from tests.commands.receiver import receiver
 
 
 @pytest.mark.parametrize(
@@ -85,3 +88,46 @@ def test_why_a_receiver_is_not_reached_is_said(error: Exception, message: str, m
     with pytest.raises(ClientInfoError) as caught:
         Webhook("https://receiver.example/x").post({})
     assert str(caught.value) == f"the webhook at https://receiver.example {message}"
+
+
+def test_a_receiver_that_does_not_answer_is_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "_SECONDS", 0.2)
+    delay = threading.Event()
+    with receiver(delay=delay) as (url, _), pytest.raises(ClientInfoError, match="did not answer in time"):
+        Webhook(url).post({})
+
+
+def test_a_receiver_that_is_not_there_is_named() -> None:
+    with receiver() as (url, _):
+        pass
+    with pytest.raises(ClientInfoError, match=r"the webhook at http://127\.0\.0\.1:\d+ is not reached: "):
+        Webhook(url).post({})
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("file:///etc/passwd", "has the scheme 'file'"),
+        ("ftp://host/x", "has the scheme 'ftp'"),
+        ("host/x", "--webhook is 'host…'; give an address such as https://"),
+        ("http:///x", "the host ''"),
+        ("http://host:port/x", "is no address"),
+        ("http://[x/", "is no address"),
+        ("http://host/a b", "give an address"),
+        ("http://host/a\r\nX: y", "give an address"),
+        ("http://user:pass@host/", "has a user or password in it"),
+    ],
+)
+def test_addresses_that_are_none_are_named(url: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Webhook(url)
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("--webhook ")
+    assert "pass@" not in str(caught.value)
+
+
+def test_a_token_that_no_header_can_have_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, "s3cret\nX: y")
+    with pytest.raises(ConfigError, match="holds characters that no header can have") as caught:
+        Webhook("http://host/")
+    assert "s3cret" not in str(caught.value)
