@@ -1,0 +1,157 @@
+"""The dashboard and the alert of the bundle for Databricks: every query runs on the sample."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.tables.spec import relation_specs, view_specs
+from kafka_clientinfo.tables.views import ViewSettings
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.creation import make_views
+from tests.test_databricks import BUNDLE, DATABRICKS, filled
+
+DASHBOARD = json.loads((DATABRICKS / "clients.lvdash.json").read_text("utf-8"))
+DATASETS = {one["name"]: "".join(one["queryLines"]) for one in DASHBOARD["datasets"]}
+ITEMS = {item["widget"]["name"]: item for page in DASHBOARD["pages"] for item in page["layout"]}
+FILTERS = {name: item for name, item in ITEMS.items() if item["widget"]["spec"]["widgetType"].startswith("filter-")}
+WIDGETS = {name: item for name, item in ITEMS.items() if name not in FILTERS}
+EMPTY = {"unused_topics"}
+"""Datasets of which the sample has no row: somebody uses each of its topics."""
+COLUMNS = 12
+"""The width of a page in the grid GRID_V1."""
+CATALOG, SCHEMA = "spark_catalog", "clientinfo_sample"
+
+
+def test_the_dashboard_is_the_file_that_the_bundle_names() -> None:
+    (dashboard,) = BUNDLE["resources"]["dashboards"].values()
+    assert (DATABRICKS / "resources" / dashboard["file_path"]).resolve() == DATABRICKS / "clients.lvdash.json"
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_a_widget_shows_fields_of_its_own_query(name: str) -> None:
+    widget = WIDGETS[name]["widget"]
+    (query,) = widget["queries"]
+    assert query["query"]["datasetName"] in DATASETS
+    fields = {one["name"] for one in query["query"]["fields"]}
+    shown = re.findall(r'"fieldName": "([^"]+)"', json.dumps(widget["spec"]))
+    assert set(shown) == fields
+
+
+def test_every_dataset_is_shown_and_no_widgets_overlap() -> None:
+    assert {item["widget"]["queries"][0]["query"]["datasetName"] for item in WIDGETS.values()} == set(DATASETS)
+    for page in DASHBOARD["pages"]:
+        assert page["layoutVersion"] == "GRID_V1"
+        places = [item["position"] for item in page["layout"]]
+        taken = [
+            (x, y)
+            for place in places
+            for x in range(place["x"], place["x"] + place["width"])
+            for y in range(place["y"], place["y"] + place["height"])
+        ]
+        assert len(taken) == len(set(taken))
+        is_canvas = page["pageType"] == "PAGE_TYPE_CANVAS"
+        assert {x for x, _ in taken} == set(range(COLUMNS if is_canvas else 2))
+
+
+def filter_of(field: str) -> dict[str, Any]:
+    """The filter on a field, after a check that it names each of its queries."""
+    (item,) = (one for one in FILTERS.values() if one["widget"]["spec"]["encodings"]["fields"][0]["fieldName"] == field)
+    widget: dict[str, Any] = item["widget"]
+    named = [(one["fieldName"], one["queryName"]) for one in widget["spec"]["encodings"]["fields"]]
+    assert named == [(field, query["name"]) for query in widget["queries"]]
+    for query in widget["queries"]:
+        assert query["query"]["fields"] == [{"name": field, "expression": f"`{field}`"}]
+    return widget
+
+
+def test_the_filter_on_the_cluster_is_one_for_all_pages_and_all_datasets() -> None:
+    chosen = filter_of("cluster")
+    assert {query["query"]["datasetName"] for query in chosen["queries"]} == set(DATASETS)
+    (page,) = (page for page in DASHBOARD["pages"] if page["pageType"] == "PAGE_TYPE_GLOBAL_FILTERS")
+    assert [item["widget"] for item in page["layout"]] == [chosen]
+    assert not any("LIMIT" in sql for sql in DATASETS.values())  # it would be applied before the filter
+
+
+def test_the_filter_on_the_target_begins_with_the_release_of_the_alert() -> None:
+    chosen = filter_of("release")
+    assert [query["query"]["datasetName"] for query in chosen["queries"]] == ["who_breaks"]
+    values = chosen["spec"]["selection"]["defaultSelection"]["values"]["values"]
+    assert values == [{"value": BUNDLE["variables"]["target_release"]["default"]}]
+
+
+@pytest.fixture(scope="module")
+def tables(spark: Any, stored_answers: Path) -> Iterator[Any]:
+    """A session whose catalog has the sample's tables in a schema, which is the current one; declared views are stored."""
+    spark.sql(f"CREATE SCHEMA {CATALOG}.{SCHEMA}")
+    for name in relation_specs():
+        spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{stored_answers / name}'")
+        spark.catalog.dropTempView(name)  # it would stand before the table
+    spark.sql(f"USE {CATALOG}.{SCHEMA}")
+    assert (
+        make_views(spark, Address(f"{CATALOG}.{SCHEMA}", (CATALOG, SCHEMA)), ViewSettings(), list(view_specs())) == {}
+    )
+    yield spark
+    spark.sql(f"USE {CATALOG}.default")
+    spark.sql(f"DROP SCHEMA {CATALOG}.{SCHEMA} CASCADE")
+
+
+@pytest.mark.parametrize("is_asked", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", WIDGETS)
+def test_the_query_of_a_widget_answers(tables: Any, name: str, is_asked: bool) -> None:
+    """As a dashboard puts it together: the dataset's query, and the widget's fields of it; Spark finds all columns at once."""
+    query = WIDGETS[name]["widget"]["queries"][0]["query"]
+    fields = ", ".join(f"{one['expression']} AS `{one['name']}`" for one in query["fields"])
+    grouped = "" if query["disaggregated"] else " GROUP BY ALL"
+    found = tables.sql(f"SELECT {fields} FROM ({DATASETS[query['datasetName']]}){grouped}")
+    assert found.columns == [one["name"] for one in query["fields"]]
+    if is_asked:
+        assert found.limit(1).count() == (0 if query["datasetName"] in EMPTY else 1)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_the_values_of_a_filter_can_be_asked_for(tables: Any, name: str) -> None:
+    """Of each dataset that it filters."""
+    for query in FILTERS[name]["widget"]["queries"]:
+        (field,) = query["query"]["fields"]
+        values = tables.sql(f"SELECT DISTINCT {field['expression']} FROM ({DATASETS[query['query']['datasetName']]})")
+        assert values.dtypes == [(query["query"]["fields"][0]["name"], "string")]
+
+
+def alerted(tables: Any, target: str, days: int, now: datetime | None = None) -> list[int]:
+    """What the query of the alert answers, now or at another time."""
+    (alert,) = BUNDLE["resources"]["alerts"].values()
+    given = {"catalog": CATALOG, "schema": SCHEMA, "target_release": target, "alert_days": str(days)}
+    query = filled(alert["query_text"], **given)
+    if now is not None:
+        assert query.count("current_timestamp()") == 1
+        query = query.replace("current_timestamp()", f"timestamp '{now.isoformat()}'")
+    column = alert["evaluation"]["source"]["name"]
+    return [row[column] for row in tables.sql(query).collect()]
+
+
+@pytest.mark.parametrize(("target", "clients"), [("4.0.1", 46), ("3.9.1", 1), ("4.0", None), ("9.9", None)])
+def test_the_alert_counts_the_clients_that_would_break(tables: Any, target: str, clients: int | None) -> None:
+    """A release that nobody measured has no number, so that the alert fails."""
+    assert alerted(tables, target, 100_000) == ([] if clients is None else [clients])
+    (alert,) = BUNDLE["resources"]["alerts"].values()
+    evaluation = alert["evaluation"]
+    assert evaluation["threshold"] == {"value": {"double_value": 0}}
+    assert evaluation["empty_result_state"] == "ERROR"
+
+
+def test_the_alert_recovers_when_no_such_client_was_seen_for_days(tables: Any) -> None:
+    """Between the last request of any client and that of one that would break; before, logs have stopped coming."""
+    seen = tables.sql(
+        "SELECT verdict, max(last_seen) AS last FROM client_verdicts WHERE release = '3.9.1' GROUP BY verdict"
+    )
+    last = {row["verdict"]: row["last"].replace(tzinfo=UTC) for row in seen.collect()}
+    day, moment = timedelta(days=1), timedelta(minutes=1)
+    assert last["refused"] + moment < max(last.values())
+    now = last["refused"] + day + moment
+    assert [alerted(tables, "3.9.1", days, now) for days in (2, 1)] == [[1], [0]]
+    assert alerted(tables, "3.9.1", 1, max(last.values()) + day + moment) == []
