@@ -116,21 +116,17 @@ def outcome(program: Program, address: str) -> Iterator[tuple[Operation, str | N
         yield Operation(program.label, client, line["role"]), line["error"]
 
 
+def corpus_client(release: str) -> list[str]:
+    """The beginning of the command line of the Java program, with this release of Kafka's client."""
+    classpath = f"{java_classes(release)}:{java_jars(release)}/*"
+    return ["java", "-Xmx128m", "-XX:+UseSerialGC", "-cp", classpath, "CorpusClient"]
+
+
 def command(program: Program, address: str) -> tuple[list[str], dict[str, str]]:
     """Command line and environment of a program, whose library is there afterwards."""
     arguments = [address, program.prefix, TOPIC]
     if program.library == "kafka-clients":
-        classpath = ":".join([str(java_classes(program.version)), f"{java_jars(program.version)}/*"])
-        return [
-            "java",
-            "-Xmx128m",
-            "-XX:+UseSerialGC",
-            "-cp",
-            classpath,
-            "CorpusClient",
-            *arguments,
-            *program.roles,
-        ], {}
+        return [*corpus_client(program.version), *arguments, *program.roles], {}
     if program.library == "kafkajs":
         modules = ready_made(f"kafkajs-{program.version}", npm(program.version)) / "node_modules"
         return ["node", str(CLIENTS / "node" / "client.js"), *arguments], {"NODE_PATH": str(modules)}

@@ -58,19 +58,7 @@ def command(
         )
         if fleet.numbers(release) >= (2,):
             roles[-1] = f"GroupAdmin={prefix}-a"
-        classpath = f"{fleet.java_classes(release)}:{fleet.java_jars(release)}/*"
-        return [
-            "java",
-            "-Xmx128m",
-            "-XX:+UseSerialGC",
-            "-cp",
-            classpath,
-            "CorpusClient",
-            address,
-            prefix,
-            topic,
-            *roles,
-        ], {}
+        return [*fleet.corpus_client(release), address, prefix, topic, *roles], {}
     if registry == "npm":
         modules = ready_made(f"kafkajs-{release}", fleet.npm(release)) / "node_modules"
         return ["node", str(fleet.CLIENTS / "node" / "client.js"), address, prefix, topic], {"NODE_PATH": str(modules)}
