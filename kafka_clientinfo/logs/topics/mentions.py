@@ -93,8 +93,11 @@ def of_one_name(uses: Sequence[TopicUse]) -> Sequence[TopicUse]:
 
 def _joined(one: TopicUse, other: TopicUse) -> TopicUse:
     size = other.bytes if one.bytes is None else one.bytes if other.bytes is None else one.bytes + other.bytes
-    if one.errors is None or other.errors is None:
-        errors = one.errors if other.errors is None else other.errors
+    if not one.errors or not other.errors:
+        errors = other.errors if one.errors is None else other.errors or one.errors
     else:
         errors = {code: one.errors.get(code, 0) + other.errors.get(code, 0) for code in {**one.errors, **other.errors}}
-    return TopicUse(one.topic, one.topic_id, size, errors, tuple(dict.fromkeys(one.partitions + other.partitions)))
+    partitions = one.partitions
+    if other.partitions != partitions:
+        partitions = tuple(dict.fromkeys(partitions + other.partitions))
+    return TopicUse(one.topic, one.topic_id, size, errors, partitions)

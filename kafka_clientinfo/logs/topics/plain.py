@@ -5,7 +5,8 @@ patterns do not match as a whole is left to `bodies`; tests/logs/topics/test_pla
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from ...protocol import ApiKey
 from ..generations.fields import INT32
@@ -28,6 +29,10 @@ _ANSWERED = b'{"topic'
 _LISTED = re.compile(rb'\{"errorCode":0,"name":"([^"]+)",(?:"topicId":"([^"]*)",)?(?:"isInternal":\w+,)?"partitions":')
 _ANSWERED_TOPIC = re.compile(rb'\{"topic(Id)?":"([^"]*)"')
 _LISTED_TOPIC = b'"partitions":'
+_KEPT = 4096
+"""Names and lists of partitions that are kept once read, as a consumer asks for the same ones in every fetch."""
+_SHORT = 256
+"""Bytes of a name, and numbers of a list, that are kept at most: whoever connects chooses them."""
 
 
 def json_record_mentions(
@@ -142,8 +147,15 @@ def _plain_metadata(data: bytes, at_response: int, end: int) -> Mentions | None:
     return Mentions(None, named=tuple(named))
 
 
-def _partitions(numbers: list[bytes]) -> tuple[int, ...]:
+def _partitions(numbers: Sequence[bytes]) -> tuple[int, ...]:
+    return _kept_partitions(*numbers) if len(numbers) <= _SHORT else _distinct(numbers)
+
+
+def _distinct(numbers: Sequence[bytes]) -> tuple[int, ...]:
     return tuple(number for number in dict.fromkeys(map(int, numbers)) if number < INT32.stop)
+
+
+_kept_partitions = lru_cache(_KEPT)(lambda *numbers: _distinct(numbers))
 
 
 def _sum(sizes: list[bytes]) -> int | None:
@@ -157,7 +169,14 @@ def _named_ones(uses: list[TopicUse]) -> list[TopicUse]:
 
 
 def _named(is_id: object, name: bytes) -> tuple[str | None, str | None]:
+    return (_kept_name if len(name) <= _SHORT else _read_name)(bool(is_id), name)
+
+
+def _read_name(is_id: bool, name: bytes) -> tuple[str | None, str | None]:
     text = name.decode("utf-8", "replace")
     if is_id:
         return None, None if text == NO_ID else text
     return text, None
+
+
+_kept_name = lru_cache(_KEPT)(_read_name)
