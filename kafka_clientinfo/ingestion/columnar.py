@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from ..logs.apis import TOPIC_APIS
 from ..logs.clock import LogClock
 from ..logs.connection import id_of_client, remote_end
-from ..logs.framing import MAX_RECORD
+from ..logs.framing import MAX_RECORD, RawRecord
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID, Times
 from ..logs.generations.json import body_places, read_bodies
 from ..logs.generations.plain_json import (
@@ -176,6 +176,23 @@ class RequestRows:
                 break
             start, head = end, following
         return start, self._count - before
+
+    def take_record(self, record: RawRecord) -> bool:
+        """Add a whole record out of another layout or a wrapper as a row, if its text is plain; return whether it was added."""
+        text = record.text
+        if (
+            text is None
+            or record.torn
+            or record.forged_prefixes
+            or not record.finished
+            or len(record.data) < record.length
+        ):
+            return False
+        head = HEAD.match(text)
+        try:
+            return head is not None and self._take_line(text, 0, len(text), head, record.offset)
+        except Exception:
+            return False  # as in `take`
 
     def _take_line(self, buffer: bytes, start: int, end: int, head: re.Match[bytes], shift: int) -> bool:
         at_connection = buffer.rfind(CONNECTION, start, end)

@@ -268,6 +268,9 @@ class SplitReader:
             return
         self.end = record.offset + record.length
         self.tail.add(record.data)
+        if self.requests_read >= self.start_window and self.requests.take_record(record):
+            self.requests_read += 1
+            return
         event = guarded(self.parser.parse, record)
         if isinstance(event, RequestEvent):
             if self.requests_read < self.start_window:

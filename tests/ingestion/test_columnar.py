@@ -1,6 +1,7 @@
 """The columnar reading and the record parser read the same: the same rows in the same order, whatever the bytes."""
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -34,6 +35,13 @@ ZONES = ("UTC", "Europe/Berlin", "America/St_Johns")
 Rows = dict[str, list[Any]]
 
 
+WRAPPERS: list[Callable[[bytes], bytes]] = [
+    lambda line: line,
+    lambda line: b"kafka-1  | " + line,
+    lambda line: json.dumps({"log": line.decode("utf-8", "replace"), "stream": "stdout", "time": ""}).encode() + b"\n",
+]
+
+
 def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]:
     """The rows of some splits, and how many records the columnar reading took."""
     rows: Rows = {"request": [], "rejected": [], "failed": [], "file": []}
@@ -58,7 +66,10 @@ def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]
 
 def by_record(path: Path, splits: list[Split], zone: str = "UTC") -> Rows:
     """The rows of some splits as the record parser alone reads them."""
-    with patch.object(RequestRows, "take", lambda self, buffer, start, offset, limit: (start, 0)):
+    with (
+        patch.object(RequestRows, "take", lambda self, buffer, start, offset, limit: (start, 0)),
+        patch.object(RequestRows, "take_record", lambda self, record: False),
+    ):
         return read(path, splits, zone)[0]
 
 
@@ -152,13 +163,22 @@ VALUES = [*EXTREMES, b'"\\ud800"', b"Inf", b"-Infinity", b"nan", b"1E5", b"5.0",
 @given(
     st.lists(st.tuples(st.sampled_from(JSON), st.sampled_from(VALUES), st.integers(0, 60)), min_size=1, max_size=8),
     st.sampled_from(ZONES),
+    st.sampled_from(WRAPPERS),
 )
 def test_both_readings_agree_on_any_value_in_any_place(
-    log: Path, changes: list[tuple[bytes, bytes, int]], zone: str
+    log: Path, changes: list[tuple[bytes, bytes, int]], zone: str, wrap: Callable[[bytes], bytes]
 ) -> None:
     changed = (record(value, place, line) for line, value, place in changes)
-    log.write_bytes(b"".join(JSON[0] + line for line in changed) + JSON[0] * 3)
+    log.write_bytes(b"".join(map(wrap, [*(line for one in changed for line in (JSON[0], one)), *[JSON[0]] * 3])))
     check(log, whole(log), zone)
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS[1:])
+def test_plain_records_in_a_wrapper_are_rows_too(log: Path, wrap: Callable[[bytes], bytes]) -> None:
+    log.write_bytes(b"".join(map(wrap, JSON * 3)))
+    with patch.object(Parser, "parse", autospec=True, side_effect=Parser.parse) as parsed:
+        rows, _ = read(log, whole(log))
+    assert len(rows["request"]) == 3 * len(JSON) > 3 * parsed.call_count
 
 
 @settings(max_examples=examples(100), deadline=None)
