@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 
-from ..logs.connection import MASKED_DIGITS
+from ..logs.connection import MASKED_IDS
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from .concern import COMPARED, WHO_FIELDS, LookBack
 from .engine import Column, DataFrame, F, Window, WindowSpec
@@ -297,7 +297,7 @@ def _is_boundary() -> Column:
 
 def is_masked() -> Column:
     """Return whether a connection id does not name both ends, so that its requests may be of several connections."""
-    return F.substring("connection_id", -1 - MASKED_DIGITS, 1) == "#"
+    return F.col("connection_id").like(MASKED_IDS)
 
 
 def _starts_over() -> Column:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ..logs.connection import MASKED_DIGITS
+from ..logs.connection import MASKED_IDS
 from ..printable import safe
 from .filters import Filters, Scope
 
-MASKED = f"connection_id LIKE '%#{'_' * MASKED_DIGITS}'"
+MASKED = f"connection_id LIKE '{MASKED_IDS}'"
 """SQL for rows of connections with an id that does not name both ends; see `logs.connection`."""
 _NAMED = 50
 _NAMES = 3

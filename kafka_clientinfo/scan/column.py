@@ -68,6 +68,7 @@ class Column:
 
     between = method("({} BETWEEN {} AND {})")
     startswith, contains = method("starts_with({}, {})"), method("contains({}, {})")
+    like = method("({} LIKE {})")
     isNull, isNotNull = method("({} IS NULL)"), method("({} IS NOT NULL)")  # noqa: N815
     eqNullSafe = _infix("IS NOT DISTINCT FROM")  # noqa: N815
 

@@ -22,7 +22,7 @@ from .. import resources
 from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
 from ..logs.apis import SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS
-from ..logs.connection import MASKED_DIGITS
+from ..logs.connection import MASKED_IDS
 from ..protocol import api_names
 from ..protocol.api_keys import errors
 from ..releases.broker_releases import features
@@ -136,7 +136,7 @@ def references() -> dict[str, str]:
             "library software_name client_id_pattern client_id_start version_settings", client_library_rows()
         ),
         "api_names": _relation("api_key api_name served_by_brokers_only served_by_controllers_only", apis),
-        "masked_ids": quoted_text("%#" + "_" * MASKED_DIGITS),
+        "masked_ids": quoted_text(MASKED_IDS),
         "bindings": _relation("name_start library", BINDINGS.items()),
         "kafka_errors": _relation(
             "error_code error_name is_retriable", ((one.code, one.name, one.retriable) for one in errors().values())

@@ -142,6 +142,17 @@ def test_it_agrees_with_datetime(moment: datetime) -> None:
         ("INTERNAL_IP-INTERNAL_IP-5", (None, None)),
         ("INTERNAL_IP-192.0.2.1:33245-169", ("192.0.2.1", None)),
         ("10.0.0.1:9092-INTERNAL_IP-5", (None, None)),
+        ("10.x.x.x:9092-10.x.x.x:40000-5", (None, None)),
+        ("10.0.0.1:9092-10.0.0.xxx:40000-5", (None, None)),
+        ("10.0.0.1:9092-REDACTED:40000-5", (None, None)),
+        ("<redacted>:9092-192.0.2.1:40000-5", ("192.0.2.1", None)),
+        ("[IPv6]:9092-[2001:db8::x]:40000-5", (None, None)),
+        ("0.0.0.0:9092-[::]:40000-5", (None, None)),
+        ("9f86d0:9092-9f86d0:40000-5", (None, None)),
+        ("9f86d0:9092-81884c:40000-5", ("81884c", 40000)),
+        ("10.0.0.1:9092-10.0.0.1:40000-5", ("10.0.0.1", 40000)),
+        ("[::1]:9092-[::1]:40000-5", ("[::1]", 40000)),
+        ("/x.x.x.x:40000", (None, None)),
     ],
 )
 def test_it_finds_the_clients_end_of_a_connection(connection: str, expected: tuple[str | None, int | None]) -> None:
