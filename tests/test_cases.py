@@ -32,6 +32,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "sent_together": ([{"api_versions_outcome": "rejected_invalid_request"}], [("invalid_software_name", "client")]),
     # A version that is not offered, sent before the offer came.
     "sent_with_api_versions": ([{"api_versions_outcome": "negotiated"}], []),
+    # So are requests that wait behind others that were sent before the answer came, or while the broker throttles the client.
+    "waits_behind_others": (
+        [{"api_versions_outcome": "rejected_invalid_request"}],
+        [("invalid_software_name", "client")],
+    ),
+    "waits_while_throttled": ([{"api_versions_outcome": "negotiated"}], []),
     # What a broker refuses that it offers is its own affair, however soon after the offer it is asked for.
     "feature_is_off": ([{"api_versions_outcome": "negotiated"}], [("advertised_version_unsupported", "nobody")]),
     # ApiVersions v3 and v0, sent together: how the client falls back is a fact, that it ignores the offer is not.

@@ -42,7 +42,7 @@ _ID = ("broker_no", "connection_id")
 """Columns that identify a connection id, which other brokers may use too; numbers are compared faster than names."""
 STATED_SOFTWARE = "stated_software"
 """A field of `who`: the valid name that an ApiVersions request states. If accepted, the next record has it."""
-_COMPARED = (*COMPARED, "period", "starts_before", "who")
+_COMPARED = (*COMPARED, "period", "starts_before", "who", "free_at")
 """Columns of the request before that are compared to find boundaries."""
 UNCHANGED = ("unchanged_connections", "unchanged_last_request_at")
 """Columns about the earlier connections of an id, if their requests are left out: how many they are, and the time of
@@ -57,6 +57,10 @@ ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 _ON_ITS_WAY_MICROS = 500_000
 """What begins so soon after an answer may have been sent before it came: within a round trip, which is less than this."""
+_PAUSE_MICROS = 100_000
+"""A request that begins so late after the one before it did not wait behind that one, which a broker takes at once."""
+_PATIENCE_MICROS = 30_000_000
+"""How long a client waits for an answer at most, by default."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
@@ -104,7 +108,7 @@ def with_connection(
     )
     is_first = F.col("row_no") == F.col("opening.row_no")
     of_first = ("coverage", "heard_until")
-    made = {"opening", "newest", "row_no", "is_last", "stated_id", STATE, *of_first, *look_backs}
+    made = {"opening", "newest", "row_no", "is_last", "stated_id", "woke_at", STATE, *of_first, *look_backs}
     new = placed.where(F.col(STATE).isNull()) if has_states else placed
     return new.select(
         *(name for name in placed.columns if name not in made),
@@ -138,6 +142,7 @@ def _state_after(requests: DataFrame, look_backs: Mapping[str, LookBack]) -> Col
         "newest",
         F.greatest("heard_until", "logged_at").alias("heard_until"),
         "stated_id",
+        "woke_at",
         *look_backs,
         request.alias("request"),
     )
@@ -181,6 +186,10 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         stated_id.alias("stated_id"),
     )
     is_boundary = F.col(STATE).isNull() & _is_boundary() if has_states else _is_boundary()
+    started = F.unix_micros("started_at")
+    woke_at = F.when(_is_boundary() | (started - F.col("free_at_before") > _PAUSE_MICROS), started)
+    if has_states:
+        woke_at = F.coalesce(_state("woke_at"), woke_at)
     cut = followed.select(
         *(name for name in hashed.columns if name not in ("period", "starts_before", *UNCHANGED)),
         *(["unchanged_connections"] if is_part else []),
@@ -188,10 +197,12 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         "heard_until",
         F.coalesce("stated_id", "stated_id_before").alias("stated_id"),
         is_boundary.alias("is_boundary"),
+        woke_at.alias("woke"),
         *(column.alias(name) for name, column in _in_period().items()),
     )
     return cut.select(
-        *(name for name in cut.columns if name != "unchanged_connections"),
+        *(name for name in cut.columns if name not in ("unchanged_connections", "woke")),
+        F.last("woke", ignorenulls=True).over(_up_to_now()).alias("woke_at"),
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + sessions).cast("int").alias("session_no"),
     )
 
@@ -253,12 +264,14 @@ def first_up_to_now(value: Column) -> LookBack:
 def came_after(answered_at: Column) -> Column:
     """Return whether the sender of a request knew an earlier answer to the connection, logged at a time or null if none was.
 
-    A client may send requests before it has the answers to others. The broker begins with the next one when it has written
-    an answer: at once if the request is there already; else when it arrives, up to a round trip later if it was sent before
-    the answer came. So what is not later than that is no reaction to the answer, whatever it is.
+    A client may send requests before it has the answers to others. The broker takes one at a time, the next one when it has
+    written an answer: at once if it is there already, after the time for which it throttles the client; else when it
+    arrives, up to a round trip later if it was sent before the answer came. So what is not later than that, or has waited
+    behind such a request since, is no reaction to the answer, unless its client would have given up by then.
     """
-    waited = F.unix_micros("started_at") - F.unix_micros(answered_at)
-    return F.coalesce(waited > _ON_ITS_WAY_MICROS, F.lit(False))
+    started, answered = F.unix_micros("started_at"), F.unix_micros(answered_at)
+    sent = F.when(started - answered > _PATIENCE_MICROS, started).otherwise(F.col("woke_at"))
+    return F.coalesce(sent - answered > _ON_ITS_WAY_MICROS, F.lit(False))
 
 
 def _of_connection_id() -> WindowSpec:

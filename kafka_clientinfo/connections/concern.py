@@ -169,7 +169,9 @@ def _made() -> Mapping[str, Column]:
     """Return the columns that several concerns read from a record."""
     of_group = F.col("api_key").isin(*map(int, WITH_BODIES))
     answer = F.when(is_api_versions(), F.col("response"))
+    throttled = F.coalesce("throttle_time_ms", F.lit(0)) * 1000
     return {
+        "free_at": (F.unix_micros("logged_at") + throttled).cast("bigint"),  # when the broker takes the next request
         "error_code": F.when(is_api_versions(), _api_versions_error()).otherwise(F.col("error_code")),
         "has_response": F.col("response").isNotNull(),
         "api_ranges": F.from_json(answer, API_RANGES)["apiKeys"],
@@ -191,7 +193,7 @@ def _api_versions_error() -> Column:
 
 SHARED = Reads(
     looked_back_at=("connection_id", "byte_offset", "client_instance_id", "api_ranges"),
-    only_looked_back_at=("started_at",),
+    only_looked_back_at=("started_at", "free_at"),
     carried=(
         "cluster", "broker", "file_id", "remote_host", "remote_port", "listener", "security_protocol", "api_name",
         "log_generation", "log_level", "replica_id",
