@@ -49,6 +49,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "coordinator_refuses_its_answer": ([{"client_id": "app"}], [("inconsistent_group_protocol", "broker")]),
     # The same for a SyncGroup v5 that states neither: the client's, but no sign of two applications.
     "sync_without_type": ([{"client_id": "app"}], [("inconsistent_group_protocol", "client")]),
+    # A member is refused that has the type and the name of the only other one.
+    "joins_as_its_group_does": ([{"client_id": "a"}, {"client_id": "b"}], [("inconsistent_group_protocol", "either")]),
+    # One member that states two types is no second application.
+    "member_of_two_types": ([{"client_id": "app"}], [("inconsistent_group_protocol", "client")]),
     # SyncGroup is refused on another connection than JoinGroup was answered on: who is wrong is not known.
     "sync_on_another_connection": ([{"client_id": "x"}] * 2, [("inconsistent_group_protocol", "either")]),
     # JoinGroup is answered with a name that the member did not offer, and SyncGroup repeats it.

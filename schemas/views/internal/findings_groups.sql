@@ -30,11 +30,12 @@ WITH inconsistent AS (
 entries AS (
     SELECT cluster, broker, group_id, explode(memberships) AS entry FROM {connection_groups}
 ),
-of_several_types AS (
+compared AS (
     SELECT DISTINCT cluster, group_id
     FROM (
         SELECT cluster, broker, group_id FROM entries
-        GROUP BY cluster, broker, group_id HAVING min(entry.protocol_type) <> max(entry.protocol_type)
+        GROUP BY cluster, broker, group_id
+        HAVING min(entry.protocol_type) <> max(entry.protocol_type) OR bool_or(entry.state = 'refused')
     ) AS several
 ),
 with_leave AS (
@@ -47,7 +48,7 @@ with_leave AS (
                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
                )
            END AS left_at
-    FROM entries AS e JOIN of_several_types AS g ON e.cluster = g.cluster AND e.group_id = g.group_id
+    FROM entries AS e JOIN compared AS g ON e.cluster = g.cluster AND e.group_id = g.group_id
 ),
 -- Begin and end of an entry in microseconds, and until when the member may have been in the group.
 placed AS (
@@ -68,7 +69,8 @@ stays AS (
     SELECT cluster, broker, group_id,
            slice(array_sort(collect_list(CASE WHEN state = 'member' THEN named_struct(
                'began', began, 'until', until, 'may_last_until', may_last_until, 'protocol_type', protocol_type,
-               'from_generation', from_generation, 'to_generation', to_generation
+               'from_generation', from_generation, 'to_generation', to_generation,
+               'member_id', coalesce(entry.member_id, ''), 'offered', entry.offered
            ) END)), 1, 1000) AS stays
     FROM placed
     GROUP BY cluster, broker, group_id
@@ -76,7 +78,7 @@ stays AS (
 -- The first stay that an entry contradicts, with the group's own type by that stay.
 contradictions AS (
     SELECT p.cluster, p.group_id, p.entry, array_min(transform(
-        filter(s.stays, stay -> stay.protocol_type <> p.protocol_type AND (
+        filter(s.stays, stay -> stay.protocol_type <> p.protocol_type AND stay.member_id <> coalesce(p.entry.member_id, '?') AND (
             (stay.began < p.until AND p.began < stay.until)
             OR (stay.began < p.may_last_until AND p.began < stay.may_last_until AND (
                 p.state IN ('refused', 'asked')
@@ -89,6 +91,21 @@ contradictions AS (
     FROM placed AS p JOIN stays AS s ON p.cluster = s.cluster AND p.broker = s.broker AND p.group_id = s.group_id
     WHERE p.protocol_type IS NOT NULL
 ),
+-- JoinGroups that are refused although all members that are known at that time have their type and one of their names.
+unexplained AS (
+    SELECT DISTINCT cluster, group_id
+    FROM (
+        SELECT p.cluster, p.group_id,
+               transform(
+                   filter(s.stays, stay -> stay.began <= p.until AND p.began <= stay.may_last_until AND size(stay.offered) > 0),
+                   stay -> stay.protocol_type = p.protocol_type AND arrays_overlap(stay.offered, p.entry.offered)
+               ) AS agree
+        FROM placed AS p JOIN stays AS s ON p.cluster = s.cluster AND p.broker = s.broker AND p.group_id = s.group_id
+        WHERE p.state = 'refused' AND size(p.entry.offered) > 0
+    ) AS refused
+    WHERE size(agree) > 0 AND NOT array_contains(agree, false)
+),
+
 -- The group's own type is that of its first member.
 own_types AS (
     SELECT cluster, group_id, min_by(own.protocol_type, own) AS own_type
@@ -149,18 +166,19 @@ unoffered AS (
     WHERE all_known AND (NOT type_is_offered OR NOT name_is_offered)
 ),
 findings AS (
-    SELECT 'inconsistent_group_protocol' AS rule, cluster, group_id, occurrences, occurrences AS rejected, 0 AS taken,
+    SELECT 'inconsistent_group_protocol' AS rule, i.cluster, i.group_id, occurrences, occurrences AS rejected, 0 AS taken,
            first_at, last_at, example, who,
-           'group ' || quoted(group_id) || ' was answered with INCONSISTENT_GROUP_PROTOCOL'
+           'group ' || quoted(i.group_id) || ' was answered with INCONSISTENT_GROUP_PROTOCOL'
            || CASE WHEN connections > 1 THEN ' on ' || CAST(connections AS STRING) || ' connections' ELSE '' END
            || CASE WHEN contradicted > 0
                    THEN ', ' || CAST(contradicted AS STRING) || ' of ' || CAST(occurrences AS STRING) || ' for what JoinGroup had answered' ELSE '' END
            || CASE WHEN unstated > 0
                    THEN ', ' || CAST(unstated AS STRING) || ' of ' || CAST(occurrences AS STRING) || ' for a SyncGroup without protocol type or name' ELSE '' END
-               AS message,
-           -- A coordinator that refuses what it chose itself contradicts itself. What it chose may be unknown.
-           CASE WHEN contradicted >= occurrences THEN 'broker' WHEN contradicted + without_join > 0 THEN 'either' END AS blames
-    FROM inconsistent
+           || CASE WHEN u.group_id IS NOT NULL THEN ', some of it for what its members have too' ELSE '' END AS message,
+           -- A coordinator that refuses what it chose itself contradicts itself. What it chose may be unknown, as may its members.
+           CASE WHEN contradicted >= occurrences THEN 'broker'
+                WHEN contradicted + without_join > 0 OR u.group_id IS NOT NULL THEN 'either' END AS blames
+    FROM inconsistent AS i LEFT JOIN unexplained AS u ON i.cluster = u.cluster AND i.group_id = u.group_id
     UNION ALL
     SELECT 'mixed_protocol_types', cluster, group_id, occurrences, rejected, taken, first_at, last_at, example, NULL,
            'group ' || quoted(group_id) || ' has members of type '
