@@ -38,6 +38,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [("invalid_software_name", "client")],
     ),
     "waits_while_throttled": ([{"api_versions_outcome": "negotiated"}], []),
+    # ApiVersions with header v3 is refused, and what is offered has an older one (KIP-1313).
+    "older_header_is_asked_for": ([{"instance_id_verdict": "conforming", "fallback_kind": "to_highest_offered"}], []),
     # What a broker refuses that it offers is its own affair, however soon after the offer it is asked for.
     "feature_is_off": ([{"api_versions_outcome": "negotiated"}], [("advertised_version_unsupported", "nobody")]),
     # ApiVersions v3 and v0, sent together: how the client falls back is a fact, that it ignores the offer is not.
@@ -64,6 +66,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "accepted_name": ([{"client_software_name": ".foo-", "software_valid_by_broker": True}], []),
     # ApiVersions states a broker's id, and WriteTxnMarkers leaves it out (KIP-1313).
     "broker_leaves_its_id_out": ([{"role": "broker", "client_id": "broker-2-txn-marker-sender"}], []),
+    # Only brokers ask for producer ids; the log lacks the request with the client id (KIP-1313).
+    "broker_from_its_middle": ([{"role": "broker", "start": "before_log"}], []),
     # A client may have any id: a library that states itself is no broker, whatever it sends.
     "librdkafka_named_as_a_broker": (
         [{"role": "client", "client_software_name": "librdkafka"}],

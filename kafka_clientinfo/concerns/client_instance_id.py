@@ -42,16 +42,20 @@ def reads() -> Columns:
         "telemetry_asked_with": F.when(asks, F.coalesce(body_text("request", "clientInstanceId"), F.lit(""))),
         "telemetry_sent_id": F.when(is_telemetry(), _id(body_text("request", "clientInstanceId"))),
         "telemetry_given_id": F.when(asks, _id(body_text("response", "clientInstanceId"))),
-        "member_id": F.when(F.col("api_key").isin(*map(int, HEARTBEATS)) & (member != ""), member),
+        "member_id": F.when(F.col("api_key").isin(*map(int, HEARTBEATS)) & (member != ""), _id(member)),
         "states_bad_software": is_api_versions() & reduce(or_, is_bad),
     }
 
 
 def earlier() -> Mapping[str, LookBack]:
-    """Look for an earlier request with header v3, and for the first id."""
+    """Look for an earlier request with header v3, and for the first id.
+
+    An ApiVersions that is answered with UNSUPPORTED_VERSION does not count: its client is to go on with an older one.
+    """
+    refused = is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(False))
     own_id = F.when(_has_instance_id(), F.col("client_instance_id"))
     return {
-        "after_header_v3": any_before(has_header_v3()),
+        "after_header_v3": any_before(has_header_v3() & ~refused),
         "first_instance_id": first_up_to_now(own_id),
     }
 

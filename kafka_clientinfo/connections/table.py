@@ -183,11 +183,11 @@ def _is_inter_broker(client_id: Column | None = None) -> Column:
     """Return whether a request is one that brokers send to each other, with a broker's client id or none, by no other software.
 
     With header v3 a request without a client id has that of its connection's first one (KIP-1313), which is taken if no
-    client id is given.
+    client id is given; it is not known if the log lacks that one.
     """
     if client_id is None:
         client_id = F.when(_is_unnamed() & has_header_v3(), F.col("first_client_id")).otherwise(F.col("client_id"))
-    unnamed = _is_unnamed() & ~has_header_v3()
+    unnamed = F.coalesce(client_id, F.lit("")) == ""
     verifies = (F.col("api_key") == int(ApiKey.ADD_PARTITIONS_TO_TXN)) & (
         F.col("api_version") >= _FIRST_BROKERS_VERSION
     )

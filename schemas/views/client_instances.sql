@@ -346,7 +346,7 @@ certain AS (
 ),
 judged AS (
   SELECT i.*,
-         i.telemetry_scenario <> 'UUID-R' OR certain.instance_id IS NOT NULL AS scenario_certain,
+         i.telemetry_scenario <> 'UUID-R' OR i.in_header OR certain.instance_id IS NOT NULL AS scenario_certain,
          others.ids AS ids,
          two_hosts.instance_id IS NOT NULL AS two_hosts_at_once,
          two_hosts.two_hosts_connections, shared.shared_connections, renewed.renewed_connections, without_id.connections_without_id

@@ -228,6 +228,13 @@ TELEMETRY: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
         ],
         UNCERTAIN,
     ),
+    "headers to another broker have it too": (
+        [
+            carries("t10", client_instance_id=kafka_id(910), client_id="t10", broker="b2"),
+            carries("t10b", 5, telemetry_request_id=kafka_id(910), telemetry_scenario="UUID-R", client_id="t10"),
+        ],
+        scenario("UUID-R", "new", "old"),
+    ),
     "another broker gave it": (
         [
             carries("t7", 5, telemetry_request_id=kafka_id(906), telemetry_id_sent_first=True, client_id="t7", **JAVA),
