@@ -347,10 +347,17 @@ def _for_maven(version: Column) -> Column:
     return F.regexp_replace(F.regexp_replace(plain, r"^v", ""), r"[-.]?(?:dev|preview|pre|ea)(?![a-z])", "-alpha-")
 
 
+def _is_bound() -> Column:
+    """Return whether KIP-511's own pattern refuses what a connection stated; that of brokers is stricter."""
+    return ~F.col("software_valid_by_kip")
+
+
 REQUEST_RULES = {
-    "invalid_software_name": RequestRule("software_name_is_invalid", "software name {sent_software_name!r}"),
+    "invalid_software_name": RequestRule(
+        "software_name_is_invalid", "software name {sent_software_name!r}", binds=_is_bound
+    ),
     "invalid_software_version": RequestRule(
-        "software_version_is_invalid", "software version {sent_software_version!r}"
+        "software_version_is_invalid", "software version {sent_software_version!r}", binds=_is_bound
     ),
     "software_name_reset": RequestRule(
         "software_is_reset", "ApiVersions v{api_version} after the name {known_software.name!r}"
