@@ -83,6 +83,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [],
     ),
     "masked_local_end": ([{"requests": 6, "client_id": one, "remote_host": "192.0.2.7"} for one in MASKED], []),
+    "masked_hosts": (
+        [{"requests": 3, "client_id": one, "client_id_verdict": "not_observed"} for one in ("orders", "billing")],
+        [],
+    ),
+    # Correlation ids that go on show no new id of one process if nobody knows which connection has them.
+    "masked_new_id": ([{"instance_id_verdict": "start_not_observed", "remote_host": None}] * 2, []),
     # Both ends are masked with the same text, ports and all.
     "masked_alike": (
         [{"start": "before_log", "client_id": one, "remote_host": None} for one in ("orders", "billing")],

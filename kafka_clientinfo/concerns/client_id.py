@@ -4,7 +4,7 @@ Severities and advice of the rules are in schemas/rules/client_id.toml.
 """
 
 from ..config.settings import Settings
-from ..connections.boundaries import has_header_v3
+from ..connections.boundaries import has_header_v3, is_masked
 from ..connections.concern import Aggregates, Columns, Concern, RequestRule, is_api_versions
 from ..connections.engine import Column, F
 from ..connections.judged import requests_where
@@ -92,7 +92,8 @@ def _first_stated() -> Column:
 
 def _verdict() -> Column:
     return (
-        F.when(differs_for_certain(), "changed")
+        F.when(is_masked(), "not_observed")
+        .when(differs_for_certain(), "changed")
         .when(_is_hidden(), "not_observed")
         .when(_first_stated() == "", "none_sent")
         .when(F.col("client_id_null_older_header") > 0, "lost_under_older_header")

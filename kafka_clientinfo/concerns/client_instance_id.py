@@ -144,8 +144,7 @@ def is_enforced() -> Column:
 
 def is_contradicted() -> Column:
     """Return whether logged requests break the rule even if the log lacks the first one, as two different ids do."""
-    has_two_ids = begins_with_header_v3() & (F.col("instance_id_different") > 0)
-    return ~is_masked() & (is_enforced() | has_two_ids)
+    return is_enforced() | (begins_with_header_v3() & (F.col("instance_id_different") > 0))
 
 
 def other_telemetry_id() -> Column:
@@ -176,7 +175,7 @@ def _is_sent_first() -> Column:
     """
     is_first = (F.col("seq") == F.col("correlation_id")) & F.col("telemetry_sent_id").isNotNull()
     is_ask = F.col("telemetry_asked_with").isNotNull()
-    return F.min_by(is_first & is_ask, F.when(is_telemetry(), F.col("seq")))
+    return F.min_by(is_first & is_ask & ~is_masked(), F.when(is_telemetry(), F.col("seq")))
 
 
 def _scenario() -> Column:
@@ -207,6 +206,7 @@ def _verdict() -> Column:
     broken = (F.col("instance_id_zero") + F.col("instance_id_missing") + F.col("instance_id_different")) > 0
     return (
         F.when(F.col("header_v3_requests") == 0, "no_header_v3")
+        .when(is_masked(), "start_not_observed")
         .when(is_contradicted(), "violating")
         .when((broken | ~begins_with_header_v3()) & (F.col("start") != "observed"), "start_not_observed")
         .when(~begins_with_header_v3(), "outside_kip_rule")

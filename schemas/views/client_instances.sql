@@ -71,7 +71,7 @@ instances AS (
          slice(array_sort(collect_set(principal)), 1, 20) AS principals,
          slice(array_sort(collect_set(client_id)), 1, 20) AS client_ids,
          slice(array_sort(collect_set(software)), 1, 20) AS software,
-         sum(CASE WHEN instance_id_different > 0 THEN 1 ELSE 0 END) AS changed_on_connections,
+         sum(CASE WHEN instance_id_different > 0 AND connection_id NOT LIKE {masked_ids} THEN 1 ELSE 0 END) AS changed_on_connections,
          CASE WHEN bool_or(member_id_alignment = 'aligned') THEN 'aligned'
               WHEN bool_or(member_id_alignment = 'same_uuid_other_encoding') THEN 'same_uuid_other_encoding'
               WHEN bool_or(member_id_alignment = 'different') THEN 'different'
@@ -108,7 +108,7 @@ on_several_hosts AS (
          ) AS longest
   FROM carried AS c
   JOIN instances AS i ON c.cluster = i.cluster AND c.instance_id = i.instance_id
-  WHERE i.host_count > 1
+  WHERE i.host_count > 1 AND c.connection_id NOT LIKE {masked_ids}
 ),
 two_hosts AS (
   SELECT cluster, instance_id,
@@ -174,7 +174,7 @@ lives AS (
          max(highest_correlation_id) AS highest,
          slice(array_sort(array_distinct(flatten(collect_list(CASE WHEN size(member_ids) > 0 THEN member_ids END)))), 1, 20) AS member_ids
   FROM carried
-  WHERE is_header
+  WHERE is_header AND connection_id NOT LIKE {masked_ids}
   GROUP BY cluster, instance_id
   HAVING min(coalesce(principal, '')) = max(coalesce(principal, ''))
      AND min(coalesce(remote_host, '')) = max(coalesce(remote_host, ''))
@@ -252,7 +252,7 @@ lacking AS (
     ON c.cluster = l.cluster AND coalesce(c.principal, '') = l.principal AND coalesce(c.remote_host, '') = l.remote_host
     AND coalesce(c.client_id, '') = l.client_id
     AND concat_ws(' ', c.client_software_name, c.client_software_version) = l.software
-  WHERE c.role = 'client' AND c.header_v3_requests = 0 AND c.requests > size(c.api_versions_attempts)
+  WHERE c.role = 'client' AND c.connection_id NOT LIKE {masked_ids} AND c.header_v3_requests = 0 AND c.requests > size(c.api_versions_attempts)
 ),
 -- Of several lives that had begun when such a connection opened, the one that ends last.
 with_life AS (
