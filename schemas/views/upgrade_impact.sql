@@ -61,13 +61,23 @@ default_ids AS (
   GROUP BY i.client_id
 ),
 contradicted AS (
-  -- Clients that behave otherwise than the library of their default client id, if no setting of it makes it send what others send.
+  -- Clients that behave otherwise than the library of their default client id, if no setting of it makes it send what others send:
+  -- librdkafka asks for no versions while it is held down, and some libraries show themselves by what they send after they asked.
   SELECT DISTINCT c.cluster, c.principal, c.client_id
-  FROM {connections} AS c
+  FROM (
+    SELECT *, transform(candidate_software, one -> one.software_name) AS fitting,
+           api_versions_outcome NOT IN ('not_sent', 'not_observed') AS asked
+    FROM {connections}
+  ) AS c
   JOIN default_ids AS d ON c.client_id = d.client_id
-  JOIN {client_libraries} AS l ON d.library = l.library AND l.version_settings IS NULL
-  WHERE c.role = 'client' AND c.client_software_name = 'unknown' AND size(c.candidate_software) > 0
-    AND NOT array_contains(transform(c.candidate_software, one -> one.software_name), l.software_name)
+  JOIN {client_libraries} AS l ON d.library = l.library
+  LEFT JOIN {bindings} AS b ON left(l.software_name, length(b.name_start)) = b.name_start
+  WHERE c.role = 'client' AND c.client_software_name = 'unknown' AND size(c.fitting) > 0
+    AND NOT array_contains(c.fitting, coalesce(b.library, l.software_name, l.library))
+    AND (l.version_settings IS NULL OR (c.asked AND (
+      b.library IS NOT NULL
+      OR (size(c.fitting) = 1 AND get(c.fitting, 0) NOT IN ('apache-kafka-java', 'kafkajs', 'kafka-go'))
+    )))
 ),
 clients AS (
   SELECT cluster, principal, client_id, client_software_name, client_software_version,

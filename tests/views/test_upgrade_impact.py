@@ -285,6 +285,37 @@ def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]])
             assert set(row["raise_setting"]) <= set(row["refused_by"]) - set(row["upgrade_to"])
 
 
+BINDING = "confluent-kafka for Python (librdkafka)"
+DEFAULT_IDS = {
+    "Java's client with librdkafka's id": ("rdkafka", ["apache-kafka-java"], "negotiated", None),
+    "kafka-python with librdkafka's id": ("rdkafka", ["kafka-python", "aiokafka"], "negotiated", None),
+    "librdkafka does not ask if it is held down": ("rdkafka", ["apache-kafka-java"], "not_sent", BINDING),
+    "what librdkafka sends, too": ("rdkafka", ["librdkafka", "sarama"], "negotiated", BINDING),
+    "no library behaves so": ("rdkafka", [], "negotiated", BINDING),
+    "Java's client with KafkaJS's id": ("kafkajs", ["apache-kafka-java"], "negotiated", None),
+    "kafka-go": ("me@host (github.com/segmentio/kafka-go)", ["kafka-go"], "negotiated", "kafka-go"),
+    "kafka-python with sarama's id": ("sarama", ["kafka-python"], "negotiated", None),
+    "franz-go asks also if it is held down": ("kgo", ["apache-kafka-java"], "negotiated", "franz-go"),
+    "several libraries behave so": ("sarama", ["kafka-python", "aiokafka"], "negotiated", "sarama"),
+}
+"""Clients by a client id that a library chooses, the libraries that behave as they do, and the library that is named."""
+
+
+def test_a_default_client_id_names_no_library_that_behaves_otherwise(rules_session: Any) -> None:
+    opened = [
+        connection(
+            "?", outcome, cluster=name, client_id=client_id,
+            candidate_software=[{"software_name": one, "versions_from": "1", "versions_to": "2"} for one in fitting],
+        )
+        for name, (client_id, fitting, outcome, _) in DEFAULT_IDS.items()
+    ]  # fmt: skip
+    used = [{"cluster": name, "broker": "b", "connection_id": "?"} | usage(FETCH, 3, 12) for name in DEFAULT_IDS]
+    tables = {"connections": opened, "api_usage": used, "broker_api_versions": [], "ingested_files": []}
+    given = {name: frame(rules_session, name, rows) for name, rows in tables.items()}
+    impact = collected(asked(rules_session, "upgrade_impact", **given))
+    assert {row["cluster"]: row["library"] for row in impact} == {name: case[-1] for name, case in DEFAULT_IDS.items()}
+
+
 KNOWN = [name for name, case in CASES.items() if case.library and re.fullmatch(r"[0-9.]{1,20}", case.software[1])]
 """The cases of clients that state a library with a release of numbers."""
 
