@@ -237,21 +237,19 @@ def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
     held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
     for library, use in held.items():
         yield (
-            f"keep its release of {_text(library)}, which works with Kafka {target}, and raise {_text(held_down_by(use))}: it sends "
-            "older requests than it could"
+            f"keep its release of {_text(library)}, which works with Kafka {target}, and raise {_text(held_down_by(use))}"
+            f"{_brokers_first(use)}: it sends older requests than it could"
         )
     ways = {
         tuple(use[name] for name in ("library", "upgrade_to", "upgrade_newest", "upgrade_over")): use
         for use in uses
         if use["library"] and use["upgrade_to"]
     }
-    for (library, first_one, newest, over), use in ways.items():
+    for (library, first_one, newest, _), use in ways.items():
         least, remark = least_release(use, target)
         in_parentheses = "; ".join(filter(None, [remark, f"newest: {newest}" if newest != first_one else ""]))
         more = f" ({_text(in_parentheses)})" if in_parentheses else ""
-        first = (
-            f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
-        )
+        first = _brokers_first(use)
         setting = may_be_held_down_by(use)
         pinned = f", or raise {_text(setting)}, if that holds its requests down" if setting else ""
         yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}{pinned}"
@@ -262,6 +260,11 @@ def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
             else "its library must send newer requests, which the appendix names: take a newer release of it, or raise the setting "
             "that holds it to older ones"
         )
+
+
+def _brokers_first(use: Mapping[str, Any]) -> str:
+    over = use["upgrade_over"]
+    return f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
 
 
 def _has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:

@@ -138,10 +138,10 @@ def _advice(use: Mapping[str, Any], target: str) -> str:
     if use["raise_setting"] is None and use["upgrade_to"] is None:
         return ""
     library = "" if _is_known_by_id(use) else f"{use['library']} "  # named before
-    if use["raise_setting"] is not None:
-        return f"raise {held_down_by(use)}; {library or 'it '}is new enough"
-    least, remark = least_release(use, target)
     brokers_first = f"; brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
+    if use["raise_setting"] is not None:
+        return f"raise {held_down_by(use)}; {library or 'it '}is new enough{brokers_first}"
+    least, remark = least_release(use, target)
     newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
     pinned = f"; or raise {setting}, if that holds its versions down" if (setting := may_be_held_down_by(use)) else ""
     return f"upgrade to {library}{least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}{pinned}"

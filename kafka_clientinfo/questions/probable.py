@@ -6,8 +6,10 @@ that of `upgrade_impact` for a client with a known release, made for all release
 
     releases of the range | advice
     ----------------------|----------------------------------------------------------------------------------------------
-    all fit               | `raise_setting`: the client is configured to use an older version
-    some or none fit      | `upgrade_to`, `upgrade_newest`, `upgrade_over`: releases after the first one of the range that fit
+    all fit, or the last  | `raise_setting`: the client is, or may be, configured to use an older version
+    others                | `upgrade_to`, `upgrade_newest`: releases after the first one of the range that fit
+
+`upgrade_over` is the release that the brokers need first, if no release of the library works with today's.
 
 What a client states is never replaced: these are columns of their own, and only clients without a name have them.
 """
@@ -190,14 +192,13 @@ def _way(
         fitting = [one for one in newer if over is not None and brokers[one.name] == over]
     if not fitting:
         return advice
-    if (
-        over is None
-        and version_numbers(fitting[0].name) >= version_numbers(last)
-        and _all_fit(measured, last, last, fits)
-    ):
-        return advice | {
-            "raise_setting": library.version_settings or UNKNOWN
-        }  # it may be the release that the client has
+
+    def fits_later(one: LibraryRelease) -> bool:
+        return takes(one, target) and (works_today(one) if over is None else takes(one, over))
+
+    if version_numbers(fitting[0].name) >= version_numbers(last) and _all_fit(measured, last, last, fits_later):
+        # It may be the release that the client has.
+        return advice | {"raise_setting": library.version_settings or UNKNOWN, "upgrade_over": over}
     return advice | {"upgrade_to": fitting[0].name, "upgrade_newest": fitting[-1].name, "upgrade_over": over}
 
 

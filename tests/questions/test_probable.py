@@ -76,6 +76,11 @@ CASES: dict[str, Case] = {
         ("sarama", "1.19.0", "1.30.1"),
         {f"probably sarama 1.19.0 to 1.30.1: raise {SETTING}; sarama is new enough"},
     ),
+    "its newest release, once the brokers take what that sends": Case(
+        [unnamed("sarama", "1.46.1", "1.61.1", **FETCH, cluster="old")],
+        ("sarama", "1.46.1", "1.61.1"),
+        {f"probably sarama 1.46.1 to 1.61.1: raise {SETTING}; sarama is new enough; brokers to 1.1.1 first"},
+    ),
     "they disagree": Case([unnamed(*OLD_RDKAFKA), unnamed("sarama", "1.19.0", "1.30.0")], NOTHING),
     "all releases of the range fit": Case(
         [unnamed("sarama", "1.34.1", "1.61.1", **FETCH)],
