@@ -32,7 +32,7 @@ from ..questions.impact import (
     refused_already,
 )
 from ..questions.presenter import counted
-from ..questions.trust import info_logs, unseen_starts
+from ..questions.trust import info_logs, partly_logged, unseen_starts
 from ..releases.broker_releases import releases
 from ..warehouse.progress import log, say
 from . import activity, text_tables, upgrade
@@ -306,7 +306,9 @@ class _Scan:
             scope, newest = Scope(self._tables), list(releases())[-1]
             beside = fine_beside_refused(scope, newest, self._refused)
             sentence = upgrade.at_release(scope, newest, beside, " --upgrade RELEASE says who, why and what to do.")
-            below = folded("\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope)))]))
+            below = folded(
+                "\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope), partly_logged(scope)))])
+            )
             texts = [self._headline(), *upgrade.already_refused(self._refused, beside), answered, below]
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 

@@ -13,7 +13,7 @@ from .filters import Filters, Scope
 from .presenter import counted
 from .probable import add_probable
 from .queries import Rows
-from .trust import info_logs, names_of, nobody, of_cluster
+from .trust import info_logs, names_of, nobody, of_cluster, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
@@ -227,8 +227,8 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         return ["The logs hold no request that a broker took: nobody can be judged but those that are refused already."]
     begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
     sentences = [
-        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC; clients that did not connect "
-        "in that time are not judged."
+        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, of {counted(len(brokers), 'broker')}: "
+        f"{names_of(brokers)}. Clients that did not connect to these in that time are not judged."
     ]
     if waits:
         sentences.append(
@@ -239,6 +239,8 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         sentences.append(
             f"{sentence} What a broker does not call deprecated (such as whatever a downgrade would break) does not show."
         )
+    if (sentence := partly_logged(whole)) is not None:
+        sentences.append(sentence)
     if names := names_of([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
         sentences.append(
             f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "

@@ -5,7 +5,8 @@ warehouse has instead.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from ..logs.connection import MASKED_IDS
@@ -18,12 +19,15 @@ _NAMED = 50
 _NAMES = 3
 """The number of principals, or of client ids, that are named."""
 _LONGEST = 60
+_SHORT = timedelta(minutes=1)
+"""How much of a broker's time may lack requests, as while it starts."""
 _NOBODY = "No connection of a client is in what was asked for, so that this is no proof that all is well."
 
 
 def limits_of_logs(scope: Scope) -> list[str]:
     """Return what the logs of a warehouse do not show of the clients in scope; nothing if they show all of them whole."""
-    sentences = (unseen_starts(scope), info_logs(of_cluster(scope)), deleted_connections(scope))
+    whole = of_cluster(scope)
+    sentences = (unseen_starts(scope), info_logs(whole), partly_logged(whole), deleted_connections(scope))
     found = [sentence for sentence in sentences if sentence is not None]
     return [*found, "By broker: the view what_the_log_shows."] if found and _NOBODY not in found else found
 
@@ -63,6 +67,38 @@ def info_logs(scope: Scope) -> str | None:
     return (
         f"Brokers that log at INFO: {names_of(brokers)}. There only requests with deprecated versions are logged: whoever "
         "is named is certain, but clients that are fine are not counted."
+    )
+
+
+def partly_logged(scope: Scope) -> str | None:
+    """Return a sentence on the brokers of which only some of the time has every request in the log; None if there are none.
+
+    Brokers with all of their log at INFO are those of `info_logs`.
+    """
+    logs = scope.query(
+        "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.whole_periods FROM (SELECT cluster, broker, "
+        "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker "
+        "HAVING NOT bool_and(info_only)) AS u JOIN {log_coverage} AS l ON l.cluster = u.cluster AND l.broker = u.broker "
+        "ORDER BY u.cluster, u.broker"
+    ).dicts()
+    parts = []
+    for row in logs:
+        whole = [(period["whole_from"], period["whole_until"]) for period in row["whole_periods"] or ()]
+        known = [(None, row["first_at"]), *whole, (row["last_at"], None)]
+        if any(begin - end > _SHORT for (_, end), (begin, _) in pairwise(known)):
+            texts = [f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}" for begin, end in whole[:_NAMES]]
+            when = (
+                f"all of them only from {' and '.join(texts)}{' …' if len(whole) > _NAMES else ''}"
+                if texts
+                else "at no time all"
+            )
+            parts.append(f"{names_of([row])} ({when})")
+    if not parts:
+        return None
+    more = f" and {len(parts) - _NAMES:,} more" if len(parts) > _NAMES else ""
+    return (
+        f"Some requests of that time are not in the logs of {', '.join(parts[:_NAMES])}{more}, as while a broker was at INFO or "
+        "down, or because the log is filtered or a part is missing. Clients may be missing, or look fine."
     )
 
 

@@ -130,7 +130,10 @@ def test_the_view_of_verdicts_gives_the_same(scope: Scope, release: str) -> None
 
 def test_it_says_from_when_to_when_and_which_brokers_show_less(scope: Scope) -> None:
     result = impact(scope, TARGET)
-    assert result.cannot_tell[0].startswith("The requests are from 2026-11-21 02:00 to 2026-11-21 04:00 UTC; ")
+    assert result.cannot_tell[0] == (
+        "The requests are from 2026-11-21 02:00 to 2026-11-21 04:00 UTC, of 2 brokers: c/b1, c/b2. Clients that did not "
+        "connect to these in that time are not judged."
+    )
     assert result.cannot_tell[1].startswith("Brokers that log at INFO: c/b2. ")
     assert result.cannot_tell[1].endswith(
         " What a broker does not call deprecated (such as whatever a downgrade would break) does not show."

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.questions.trust import limits_of_logs
+from kafka_clientinfo.questions.trust import limits_of_logs, partly_logged
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
 
@@ -59,6 +59,35 @@ def test_nothing_is_said_if_the_log_shows_all(tmp_path: Path) -> None:
 def test_a_log_at_info_is_named_also_with_a_filter_that_leaves_no_request_of_its_broker(tmp_path: Path) -> None:
     chosen = Filters(cluster="c", client="nobody", since=at(3600))
     assert limits_of_logs(scope(tmp_path, Counter({"before_log": 1}), "quiet", filters=chosen)) == [NOBODY, INFO]
+
+
+PARTLY = (
+    "Some requests of that time are not in the logs of c/loud ({}), as while a broker was at INFO or down, or because the log is "
+    "filtered or a part is missing. Clients may be missing, or look fine."
+)
+TIMES = {
+    "all of the time": ([(0, 3600)], None),
+    "but for its start": ([(59, 3600)], None),
+    "DEBUG, then INFO": ([(0, 600)], "all of them only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00"),
+    "INFO, then DEBUG": ([(600, 3600)], "all of them only from 2026-11-21 02:10:00 to 2026-11-21 03:00:00"),
+    "a hole": (
+        [(0, 600), (720, 3600)],
+        "all of them only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and 2026-11-21 02:12:00 to 2026-11-21 03:00:00",
+    ),
+    "filtered": ([], "at no time all"),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_a_log_that_holds_some_of_the_requests_only_is_named(tmp_path: Path, name: str) -> None:
+    periods, text = TIMES[name]
+    used = {"cluster": "c", "broker": "loud", "first_at": at(0), "last_at": at(3600), "info_only": False}
+    whole = [{"whole_from": at(first), "whole_until": at(last), "max_idle_ms": 600_000} for first, last in periods]
+    file = {"file_id": "f", "cluster": "c", "broker": "loud", "path": "p", "ingested_at": at(9999)}
+    rows = {"api_usage": [used], "ingested_files": [file | {"log_coverage": {"starts": [], "whole_periods": whole}}]}
+    tables = local_tables(str(write_warehouse(tmp_path / "w", rows)))
+    assert tables is not None
+    assert partly_logged(Scope(tables)) == (None if text is None else PARTLY.format(text))
 
 
 def test_only_the_clients_in_scope_count(tmp_path: Path) -> None:
