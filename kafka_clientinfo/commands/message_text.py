@@ -124,13 +124,19 @@ def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: Me
         "owner": _text(owner.name) if owner else "nobody",
         "contact": _text(owner.contact) if owner and owner.contact else "",
         "target": facts.target,
-        "title": _title(owner, impact, facts.target),
+        "title": _title(owner, impact, facts.target)
+        + ("; some of their hosts' requests are refused already" if refused else ""),
         "addressee": f"For {_text(owner.name)}{contact}" if owner else "",
         "summary": _summary(impact.clients, facts.target),
         "refused": _refused(refused),
         "changes": _changes(impact.uses, facts),
         "later": _others(impact.uses, DEPRECATED, "Works now, and not with a later release"),
-        "undecided": _others(impact.uses, UNDECIDED, "Cannot be judged"),
+        "undecided": _others(
+            impact.uses,
+            UNDECIDED,
+            "Cannot be judged",
+            f"The logs do not show whether these work with Kafka {facts.target}: try them with it before the upgrade.",
+        ),
         "evidence": _section("How this is known", "\n".join(f"- {markdown_text(text)}" for text in facts.cannot_tell)),
         "appendix": _appendix(impact.uses, facts.target),
     }
@@ -281,8 +287,8 @@ def _any_library(target: str) -> str:
     return f"### {_UNKNOWN_LIBRARY}\n\n" + "\n".join(ways)
 
 
-def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str) -> str:
-    """Return a line for each client with that verdict, with the reasons."""
+def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str, remark: str = "") -> str:
+    """Return a line for each client with that verdict, with the reasons, and a remark below them."""
     lines = []
     for own in grouped(_uses(uses, verdict), CLIENT).values():
         cluster, principal, client_id, named = map(_text, who(own[0]))
@@ -292,7 +298,7 @@ def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str) -> str:
             f"- {client_id} ({named}, principal {principal}, cluster {cluster}, hosts {where}): {_text('; '.join(reasons))}."
         )
     more = f"- … and {counted(len(lines) - _MOST, 'client')} more." if len(lines) > _MOST else ""
-    return _section(title, "\n".join([*lines[:_MOST], *filter(None, [more])]))
+    return _section(title, "\n".join([*lines[:_MOST], *filter(None, [more])]), remark) if lines else ""
 
 
 def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:

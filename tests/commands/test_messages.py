@@ -128,6 +128,10 @@ def test_every_owner_whose_clients_are_not_fine_has_a_message(
     assert other.startswith(WITHOUT_OWNER)
     assert other.endswith(APPENDIX)
     assert "the target takes older versions only; the client asks for versions, and may know one" in other
+    assert (
+        f"\n\nThe logs do not show whether these work with Kafka {TARGET}: try them with it before the upgrade.\n"
+        in other
+    )
 
 
 def test_no_text_of_a_client_is_markup(warehouse: Path, owners: str, tmp_path: Path) -> None:
@@ -211,7 +215,10 @@ def test_what_brokers_refuse_from_its_hosts_already_comes_first() -> None:
     }
     (message,) = messages.messages(impacts, Facts(TARGET, refused=[row, other]))
     assert message.owner == Owner("refused")
-    refused = message.markdown.split("\n## ")[1]
+    title, refused = message.markdown.split("\n## ")[:2]
+    assert title.startswith(
+        f"# Kafka {TARGET}: none of 0 clients of refused would stop working; some of their hosts' requests are refused already\n"
+    )
     assert refused.startswith(
         "Refused already\n\n- Broker broker-3 of cluster c has refused 215 requests from h since 2026-11-21 18:55, the last one at "
         "2026-11-21 18:55.\n"
