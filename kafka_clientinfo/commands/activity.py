@@ -12,6 +12,7 @@ from ..questions.activity import (
     BY,
     CLIENT_KEY,
     TOP,
+    WAITING,
     Question,
     logged_steps,
     nothing,
@@ -131,6 +132,9 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     columns = tuple("opened" if table.columns[c] == "connections_opened" else table.columns[c] for c in shown)
     rows = [tuple(round(row[c], 1) if isinstance(row[c], float) else row[c] for c in shown) for row in table.rows]
     sentences = [_OF_PERCENTILES, *([_WIDER] if figures != _FIGURES[0][2] else [])]
+    if question.top == "p99":
+        waiting = "" if question.by == "api" else f", and those that wait for others: {', '.join(WAITING)}"
+        sentences[0] += f" They leave out requests of brokers{waiting}."
     if not rows:
         return replace(table, columns=columns), [nothing(scope, question.top)]
     if (steps := timeline(scope, most)) is None:

@@ -31,6 +31,8 @@ TOP: Mapping[str, str] = {"requests": "requests", "p99": "p99_ms", "throttle": "
 _ONLY_SOME = ("throttle", "errors")
 """The orders in which rows with 0 are left out."""
 _LENGTH_AND_TEXT = "coalesce(concat(CAST(length(a.{0}) AS STRING), ':', a.{0}), '-')"
+WAITING = ("FETCH", "SHARE_FETCH", "JOIN_GROUP", "SYNC_GROUP")
+"""The APIs of which a broker holds a request back until others have done something."""
 _HASH = f"md5(concat({', '.join(_LENGTH_AND_TEXT.format(name) for name in CLIENT_KEY)}))"
 """SQL for a text without quotes that stands for a client: texts of clients must not get into a statement."""
 _MICROS = "unix_micros(n.bucket) + CAST(n.minute AS BIGINT) * 60000000"
@@ -138,14 +140,14 @@ class Question:
     def _latency(self) -> str:
         """Return the times that percentiles are of: if they sort the answer, without those that say nothing of slowness.
 
-        A fetch waits for data, up to the client's fetch.max.wait.ms (by API it is a row of its own), and so do brokers that
-        replicate.
+        A fetch waits for data, and a member that joins a group for the others and their leader (by API these are rows of
+        their own); and so do brokers that replicate.
         """
         source = self._source("client_latency")
         if self.top != "p99":
             return source
         brokers = "SELECT cluster, client_id FROM {api_usage} AS u WHERE role <> 'client' AND client_id IS NOT NULL"
-        waits = "true" if self.by == "api" else "a.api_name NOT IN ('FETCH', 'SHARE_FETCH')"
+        waits = "true" if self.by == "api" else f"a.api_name NOT IN {WAITING}"
         return (
             f"(SELECT * FROM {source}) AS a WHERE {waits} "
             f"AND NOT EXISTS (SELECT 1 FROM ({brokers}) AS b WHERE b.cluster = a.cluster AND b.client_id = a.client_id)"

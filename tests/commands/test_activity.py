@@ -115,6 +115,15 @@ def test_columns_fit_on_the_terminal(
     assert width is None or max(map(len, text.splitlines())) <= width
 
 
+def test_the_slowest_say_which_requests_do_not_count(answer: Any) -> None:
+    left_out = "They leave out requests of brokers"
+    assert left_out not in answer()
+    assert f"{left_out}, and those that wait for others: FETCH, SHARE_FETCH, JOIN_GROUP, SYNC_GROUP." in " ".join(
+        answer("--top", "p99").split()
+    )
+    assert f"{left_out}." in answer("--top", "p99", "--by", "api")
+
+
 def test_a_client_counts_for_each_of_its_owners(answer: Any, tmp_path: Path) -> None:
     owners = tmp_path / "owners.toml"
     owners.write_text(OWNERS)

@@ -13,7 +13,7 @@ from kafka_clientinfo.concerns.activity import client_activity_parts
 from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions import activity
-from kafka_clientinfo.questions.activity import BY, TOP, Question, Timeline
+from kafka_clientinfo.questions.activity import BY, TOP, WAITING, Question, Timeline
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
@@ -120,6 +120,14 @@ def test_the_most_come_first(scope: Scope, top: str, first: list[str]) -> None:
     assert [row["client_id"] for row in rows][:2] == first
     if top in ("throttle", "errors"):
         assert len(rows) == 2
+
+
+def test_who_waits_for_others_is_not_slow(tables: Callable[..., Tables]) -> None:
+    waits = [sent(3000.0, client_id="member", api=api) for api in WAITING]
+    scope = Scope(tables(*waits, sent(4.0, client_id="member"), sent(9.0, client_id="slow")))
+    assert figures(scope, "client_id", "p99_ms", top="p99") == [("slow", 9.0), ("member", 4.0)]
+    assert figures(scope, "client_id", "p99_ms") == [("member", 3000.0), ("slow", 9.0)]
+    assert {api for api, _ in figures(scope, "api_name", "p99_ms", by="api", top="p99")} == {*WAITING, "METADATA"}
 
 
 def test_what_no_log_states_is_null(scope: Scope) -> None:
