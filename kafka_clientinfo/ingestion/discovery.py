@@ -83,8 +83,13 @@ def is_over(file: StoredFile) -> bool:
 
     A program may write on for a moment after its log has another name, until it opens the next one.
     """
-    is_rotated = not is_server_log(file) and _ROTATED.search(file.name) is not None
-    return is_rotated and file.modified is not None and datetime.now(UTC) - file.modified > _QUIET
+    return _ROTATED.search(file.name) is not None and file.modified is not None and is_quiet(file)
+
+
+def is_quiet(file: StoredFile) -> bool:
+    """Return whether a request log is not being written to, as far as is known."""
+    is_written = file.modified is not None and datetime.now(UTC) - file.modified <= _QUIET
+    return not (is_written or is_server_log(file))
 
 
 def framing_of(file: StoredFile) -> Framing:

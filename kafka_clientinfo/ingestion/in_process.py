@@ -21,7 +21,7 @@ from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
 from .arrow_schema import Part
 from .copies import Candidate
-from .discovery import Logs, find_logs, listed_logs, with_server_logs
+from .discovery import Logs, find_logs, is_quiet, listed_logs, with_server_logs
 from .plan import make_plan, planned_file
 from .planned import PlannedFile, Problem, Split, is_incomplete
 from .split_statistics import file_report, file_row
@@ -165,7 +165,8 @@ class Reading:
             plan = make_plan(with_server_logs(paths) if with_servers else paths, {}, self._settings, 1)
             self.problems += plan.problems
             self.size = plan.size_on_disk
-            return [Split(file, 0, None) for file in plan.files]
+            # no later reading waits for the rest of a record
+            return [Split(replace(file, is_over=is_quiet(file.file)), 0, None) for file in plan.files]
         if len(logs) > 1:
             raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")
         try:
@@ -182,7 +183,7 @@ class Reading:
         candidate = Candidate(file, beginning, self._settings.cluster, BROKER)
         identity = file_id(candidate.cluster, BROKER, beginning.first_record or b"")
         planned = planned_file(candidate, identity, self._settings)
-        return [Split(replace(planned, first_record=""), 0, None)]  # a stream is not replaced by another one
+        return [Split(replace(planned, first_record="", is_over=True), 0, None)]  # no other stream replaces it
 
     @property
     def is_incomplete(self) -> bool:

@@ -192,12 +192,23 @@ def test_its_row_is_that_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_file.size == LOG.stat().st_size
 
 
-def test_an_unfinished_last_record_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with piped([RECORDS[:-20]]) as descriptor:
+@pytest.mark.parametrize(("cut", "requests", "rejected"), [(20, 29, 1), (1, 30, 0)])
+def test_nothing_waits_after_the_end(monkeypatch: pytest.MonkeyPatch, cut: int, requests: int, rejected: int) -> None:
+    with piped([RECORDS[:-cut]]) as descriptor:
         monkeypatch.setattr("sys.stdin", Input(descriptor))
         reading = Reading(["-"], Settings(), with_servers=False)
-        assert len(rows_of(reading)["request"]) == 29
-    assert reading.reports[0]["pending_bytes"] > 0
+        assert len(rows_of(reading)["request"]) == requests
+    assert (reading.reports[0]["pending_bytes"], reading.reports[0]["rejected"]) == (0, rejected)
+
+
+@pytest.mark.parametrize(("age", "requests", "pending"), [(3600, 30, False), (0, 29, True)])
+def test_a_file_that_nobody_writes_is_read_to_its_end(tmp_path: Path, age: int, requests: int, pending: bool) -> None:
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(RECORDS[:-1])
+    os.utime(path, (time.time() - age,) * 2)
+    reading = Reading([path], Settings(), with_servers=False)
+    assert len(rows_of(reading)["request"]) == requests
+    assert (reading.reports[0]["pending_bytes"] > 0) == pending
 
 
 def test_it_is_the_log_of_a_broker_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
