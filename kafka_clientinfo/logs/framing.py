@@ -42,6 +42,7 @@ from .record_marks import (
     ends_with_logger,
     prefix_of,
 )
+from .starts import split_logger
 from .torn import JSON_LINE, TORN_PREFIX, TORN_PREFIXES, JsonRun, inner_request, text_end
 
 MAX_RECORD = 32 << 20
@@ -328,7 +329,7 @@ class PlainSplitter:
         if not (self._framing.has_requests and is_whole) or COMPLETED not in data:
             return record
         is_usual = data.startswith(_USUAL_JSON, TIME_LENGTH) and data.rfind(b"[", 0, TIME_LENGTH) == 0
-        if is_usual and data.rfind(JSON_START) < PREFIX_LENGTH:
+        if is_usual and data.rfind(JSON_START) < PREFIX_LENGTH and ends_with_logger(data, 0, len(data)):
             return record
         if end := self._request_end(data, finished):
             rest = RawRecord(record.offset + end, data[end:], len(data) - end, finished)
@@ -346,7 +347,7 @@ class PlainSplitter:
         if prefix is None or not OWN_WORDS.match(data, prefix.end()):
             return 0
         if data.startswith(COMPLETED, prefix.end()):
-            end = text_end(data, prefix.end(), len(data))
+            end = text_end(data, prefix.end(), len(data), len(data))
             # At the file's end, a client's text may go on after what seems to be the end.
             is_sure = finished or TORN_PREFIXES.fullmatch(data, end)
             return end if is_sure and data[end:].strip(b"\r\n") else 0
@@ -354,8 +355,11 @@ class PlainSplitter:
         return end if COMPLETED in data[end:] and ends_with_logger(data, 0, end) else 0
 
     def _in_any_layout(self, record: RawRecord) -> Iterable[RawRecord]:
-        """Return the records of lines without a prefix, which hold requests if log4j was reconfigured."""
-        if self._others is None or COMPLETED not in record.data or prefix_of(record.data) is not None:
+        """Return the records of lines without a prefix, or with another end, which hold requests if log4j was reconfigured."""
+        data = record.data
+        has_other_end = JSON_LINE.match(data) and not ends_with_logger(data, 0, len(data)) and split_logger(data)[1]
+        is_own = prefix_of(data) is not None and not has_other_end
+        if self._others is None or COMPLETED not in data or is_own:
             return [record]
         return self._others(record.offset, record.data, record.finished)
 

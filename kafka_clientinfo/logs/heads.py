@@ -14,7 +14,7 @@ brace, no level above INFO, and no logger but that of requests.
 import re
 from datetime import UTC, datetime, timedelta
 
-from .record_marks import OWN_WORDS, TIME
+from .record_marks import OWN_WORDS, REQUEST_LOGGERS
 
 LONGEST = 1 << 10
 """Bytes; longer than the head of a line."""
@@ -24,27 +24,31 @@ _NOT_OURS = re.compile(
     rb"|(?<![\w.])(?:kafka|org\.apache|io\.confluent)\.(?![\w.$]*Request)(?:[a-z]\w*\.)+[A-Z]"
 )
 """What a head does not hold."""
-_LABELS = re.compile(
-    rb'[{\[](?:[\w@.-]{1,64} )?[\w.-]{1,64}="[^"\r\n]{0,256}"(?:,? ?[\w.-]{1,64}="[^"\r\n]{0,256}"){0,32}[}\]]'
-)
-"""Labels that a tool adds, as Loki's `{app="kafka"}` and the structured data of RFC 5424."""
-_COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}m")
-COLOURS_AT_END = re.compile(rb"(?:\x1b\[[\d;]{0,16}m)+\Z")
+_VALUE = rb'[\w.-]{1,64}=(?:"[^"\r\n]{0,256}"|[^"\r\n{}\[\],]{0,256})'
+_LABELS = re.compile(rb"\{\}|[{\[](?:[\w@.-]{1,64} )?" + _VALUE + rb"(?:,? ?" + _VALUE + rb"){0,32}[}\]]")
+"""Labels that a pattern or a tool adds: MDC's `{a=b}`, Loki's `{app="kafka"}`, the structured data of RFC 5424."""
+_COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}[mK]")
 _LEVEL = re.compile(rb"(?<![A-Za-z0-9_.-])(TRACE|DEBUG|INFO)(?![A-Za-z0-9_.-])", re.IGNORECASE)
-_TAIL = re.compile(rb"\s*(?:(?:\([^()]{1,300}\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?)\s*){0,4}")
+_TAIL = re.compile(
+    rb"\s*(?:(?:\([^()]{1,300}\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?|(?:- )?"
+    + REQUEST_LOGGERS
+    + rb")\s*){0,4}"
+)
 _USUAL_TAILS = (b"", b" (kafka.request.logger)")
 _REQUEST = re.compile(rb'Completed request:(?:\{"|RequestHeader\(|\{api_key=|Name:)')
+_UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
-_ZONE = rb"(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
-_CLOCK = rb"(\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?"
+_ZONE = rb"(?: ?(Z|UTC\b|GMT\b|[+-]\d\d(?::?\d\d)?))?(?! ?[AaPp]\.?[Mm])"
+"""A zone; a clock of twelve hours is none that is read."""
+_CLOCK = rb"(\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?!\d)"
 _MONTH = rb"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
-_ISO = re.compile(rb"(?<!\d)" + TIME + rb"(?!\d|-\d)")
-_SLASHES = re.compile(rb"(?<!\d)(\d{4})[/.](\d\d)[/.](\d\d)[ T]" + _CLOCK + _ZONE)
+_YEAR_FIRST = re.compile(rb"(?<!\d)(\d{4})([-/.])(\d\d)\2(\d\d)[ T_]" + _CLOCK + _ZONE + rb"(?!\d|-\d)")
+_DOTS = re.compile(rb"(?<!\d)(\d\d)\.(\d\d)\.(\d{4})[ T]" + _CLOCK + _ZONE)
 _BASIC = re.compile(rb"(?<!\d)(\d{4})(\d\d)(\d\d)[ T]?(\d\d):?(\d\d):?(\d\d)[,.]?(\d{3,9})?" + _ZONE + rb"(?!\d)")
 _DAY_FIRST = re.compile(rb"(?<!\d)(\d\d?)[/ .-]" + _MONTH + rb"[/ .-](\d{4})[ :T]" + _CLOCK + _ZONE)
-_MONTH_FIRST = re.compile(rb"(?<!\w)" + _MONTH + rb" ([ \d]\d)(?:,? (\d{4}))? " + _CLOCK + _ZONE)
-_EPOCH = re.compile(rb"(?<![\d.:-])(\d{10})(?:(\d{3})|\.(\d{1,9}))?(?![\d:-])")
+_MONTH_FIRST = re.compile(rb"(?<!\w)" + _MONTH + rb" ([ \d]\d)(?:,? (\d{4})(?: @)?)? " + _CLOCK + _ZONE)
+_EPOCH = re.compile(rb"(?<![\d.:-])(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?(?![\d:-])")
 
 
 def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | None] | None:
@@ -63,9 +67,7 @@ def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | Non
         return None
     head = text[: words.start()]
     head = head[head.rfind(b"\0") + 1 :]  # before zeros stands the torn end of a line
-    if b"\x1b" in head:
-        head = _COLOUR.sub(b"", head)
-    if b'="' in head:
+    if b"{" in head or b'="' in head:
         head = _LABELS.sub(b"", head)
     if _NOT_OURS.search(head) or head[-1:].isalnum():
         return None
@@ -74,6 +76,12 @@ def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | Non
         return None
     levels = _LEVEL.findall(head)
     return words.start(), time, levels[-1].upper() if levels else None
+
+
+def uncoloured(line: bytes) -> bytes:
+    """Return a line without the colours of a tool, which stand before the request log's own words, or in them."""
+    at = line.find(b"\x1b[", 0, LONGEST)
+    return line if at < 0 or OWN_WORDS.search(line, 0, at) else _COLOUR.sub(b"", line)
 
 
 def words_after(data: bytes, prefix: re.Match[bytes]) -> int:
@@ -99,10 +107,13 @@ def time_in(head: bytes, latest: datetime | None = None) -> bytes | None:
     The last one is the message's own; one before it is that of a wrapper or a tool. A time without a year is at most a day
     after `latest` (None: now).
     """
-    if found := _last(_ISO, head):
-        return found[0]
-    if found := _last(_SLASHES, head):
-        return _joined(*found.groups())
+    if found := _last(_YEAR_FIRST, head):
+        year, mark, month, day, clock, fraction, zone = found.groups()
+        is_plain = mark == b"-" and zone not in _UTC and b"_" not in found[0]
+        return found[0] if is_plain else _joined(year, month, day, clock, fraction, zone)
+    if found := _last(_DOTS, head):
+        day, month, year, clock, fraction, zone = found.groups()
+        return _joined(year, month, day, clock, fraction, zone)
     if found := _last(_DAY_FIRST, head):
         day, month, year, clock, fraction, zone = found.groups()
         return _joined(year, b"%02d" % _MONTHS[month], b"%02d" % int(day), clock, fraction, zone)
@@ -146,4 +157,4 @@ def _last(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
 
 def _joined(year: bytes, month: bytes, day: bytes, clock: bytes, fraction: bytes | None, zone: bytes | None) -> bytes:
     date = b"-".join((year, month, day))
-    return date + b" " + clock + (b"." + fraction if fraction else b"") + (zone or b"")
+    return date + b" " + clock + (b"." + fraction if fraction else b"") + (b"Z" if zone in _UTC else zone or b"")

@@ -22,8 +22,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Literal, NamedTuple
 
-from .heads import has_undated_head, words_after
-from .record_marks import FILLER, LOGGER_END, OWN_WORDS, PREFIX
+from .heads import has_undated_head, uncoloured, words_after
+from .record_marks import COMPLETED, FILLER, LOGGER_END, OWN_WORDS, PREFIX
 from .starts import END_WINDOW, STAMP, message_start, quoted_start, split_logger, start_of
 from .wrappers import Line, Unwrap, cri, docker, event, is_journal, is_syslog, journal, syslog
 
@@ -43,6 +43,9 @@ _EXPORT = b"__CURSOR=s="
 """The beginning of every entry of `journalctl -o export`."""
 _PART_OF_DOCKER = 16_000
 """Bytes; Docker cuts a line into parts of 16 KiB."""
+_JSON = COMPLETED + b'{"'
+_RFC_5424 = b">1 "
+"""What a line of RFC 5424 has before its time; a torn one may stand before a whole one."""
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 _CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
@@ -121,7 +124,7 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
     kind = _wrapper(lines)
     inner = _inner(lines, unwrapper(kind, latest))
     inner = inner[next((at for at, line in enumerate(inner) if _begins_record(line)), 0) :]
-    if kind == "lines" and _is_kafkas(inner):
+    if kind == "lines" and all(uncoloured(line) is line for line in lines) and _is_kafkas(inner):
         kind = "kafka"
     ends = kind == "kafka" or _logger_ends(inner)
     years = latest if kind == "syslog" else None  # the only times without a year
@@ -176,9 +179,15 @@ def _wrapper(lines: list[bytes]) -> Kind:
             # fluent-bit writes lines without their ends, and without a mark that says of parts
             if wrapper != "docker" or not _has_parts_only(lines):  # the torn head of a CRI line is like that of syslog
                 return "cri" if wrapper == "syslog" and any(map(cri, lines)) else wrapper
-        if event(line) is not None:
-            return "lines"
+        is_torn = _RFC_5424 in line[: _words(line)]
+        if event(line) or (not is_torn and (message_start(Line(line)) or quoted_start(Line(line)))):
+            break
     return "lines"
+
+
+def _words(line: bytes) -> int:
+    words = OWN_WORDS.search(line)
+    return words.start() if words else 0
 
 
 def _has_parts_only(lines: list[bytes]) -> bool:
@@ -190,7 +199,7 @@ def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
     """Return the sample's lines, unwrapped and joined; lines that continue after the sample come last."""
     whole_lines: list[Line] = []
     parts: dict[bytes, list[Line]] = {}
-    for line in map(unwrap, lines):
+    for line in map(unwrap, map(uncoloured, lines)):
         if line is not None:
             parts.setdefault(line.stream, []).append(line)
             if line.whole:
@@ -207,7 +216,7 @@ def _is_kafkas(lines: list[Line]) -> bool:
     """Return whether lines without a wrapper are in Kafka's own pattern, as they are if nothing shows another one."""
     for line in lines:
         if STAMP.match(line.text):
-            return _has_kafkas_ends(lines)
+            return PREFIX.match(line.text) is not None and _has_kafkas_ends(lines)
         if message_start(line) is not None or quoted_start(line) is not None or event(line.text) is not None:
             return False
     # The beginning of one long line of JSON is an event that the sample cuts off.
@@ -246,5 +255,9 @@ def _logger_ends(lines: list[Line]) -> bool:
     """
     lines = _possible_ends(lines)
     ends = [split_logger(line.text)[1] is not None for line in lines]
-    bare = [_BARE_END.search(line.text[-END_WINDOW:]) is not None for line in lines]
+    tails = [line.text[-END_WINDOW:].rstrip(b'"') for line in lines]
+    bare = [
+        _BARE_END.search(tail) is not None or (_JSON in line.text and b"}}" in tail)
+        for line, tail in zip(lines, tails, strict=True)
+    ]
     return sum(ends) >= sum(is_bare and not end for is_bare, end in zip(bare, ends, strict=True))

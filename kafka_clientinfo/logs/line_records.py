@@ -199,9 +199,10 @@ def in_kafkas_pattern(start: Start | None, text: bytes, logger_ends: bool) -> by
     if logger and is_failure(text):
         line, newline, trace = text.partition(b"\n")
         return start.stamp + line + b" (" + logger + b")" + newline + trace + b"\n"
-    if not logger:
-        text, logger = split_logger(text)
-    if not logger and logger_ends:
+    if not logger or (logger == REQUEST_LOGGER and not start.whole):
+        text, at_end = split_logger(text)
+        logger = logger or at_end
+    if not logger and logger_ends and not start.whole:
         return start.stamp + text + b"\n"
     return start.stamp + text + b" (" + (logger or REQUEST_LOGGER) + b")\n"
 

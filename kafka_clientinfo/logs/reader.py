@@ -26,7 +26,7 @@ from .content import BLOCK, LogFile, opened
 from .content import RawBytes as RawBytes
 from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, is_sure_end
 from .layouts import KAFKA, Layout, check_form, detect, is_enough
-from .record_marks import LINE_WITH_PREFIX, PREFIX
+from .record_marks import COMPLETED, LINE_WITH_PREFIX, PREFIX
 from .splitters import layout_records
 
 FIRST_BLOCK = 64 << 10
@@ -47,6 +47,10 @@ _RESUME_BLOCK = RESUME_WINDOW + 1
 _LINE = re.compile(rb"\n(?=\[)")
 _BEGUN = re.compile(rb"[^\x00-\x08\x0a-\x1f]*")
 _ZEROS = bytes(BLOCK)
+_UNKNOWN_FORM = (
+    "it holds requests in a form that is not read; write each on a line of its own, in UTF-8 and with a date and time, "
+    "JSON as one event a line (`jq -c`)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +167,12 @@ def head(
             if not is_known:
                 beginning = sample[:FIRST_BLOCK]  # of a compressed file the sample is larger
                 layout = detect(beginning if is_enough(beginning) else sample, latest)
-            empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
+            has_several = sample.count(COMPLETED) > 1
+            is_begun = _BEGUN.fullmatch(sample) is not None and not has_several
+            empty = skipped in (0, len(codecs.BOM_UTF8)) and is_begun
             first, first_offset, first_time, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
+            if first is None and has_several:
+                error = error or _UNKNOWN_FORM
             if first is not None:
                 opening = sample[first_offset - skipped :][:OPENING_BYTES]
                 if len(opening) < OPENING_BYTES and len(sample) >= FIRST_BLOCK:

@@ -19,23 +19,31 @@ from contextlib import suppress
 from json import JSONDecoder
 from typing import NamedTuple
 
-from .heads import COLOURS_AT_END, LONGEST, head_of, may_follow, time_in
-from .record_marks import COMPLETED, LEVEL, OWN_WORDS, PREFIX, TIME
+from .heads import LONGEST, head_of, may_follow, time_in
+from .record_marks import COMPLETED, LEVEL, OWN_WORDS, PREFIX, REQUEST_LOGGERS, TIME
 from .wrappers import Line, event
 
 STAMP = re.compile(rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)")
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
+_PLACE = rb"(?: \([\w.$]{1,255}(?::\d{1,7})?\))?"
 _END = re.compile(
-    rb"\(([A-Za-z_][\w.$]{0,255})(?::(?<!\.java:)(?<!\.scala:)(?:\d{1,7}|\?))?\)(?: \[[^\r\n]{1,300}\])?\Z"
+    rb"\(([A-Za-z_][\w.$]{0,255})(?::(?<!\.java:)(?<!\.scala:)(?:\d{1,7}|\?))?\)(?: \[[^\r\n]{1,300}\])?"
+    + _PLACE
+    + rb"(?: \{[^{}\r\n\"]{0,300}\})?\Z"
 )
-"""A logger, perhaps with the number of a line, which in a stack trace is that of a file."""
-_PIPED_END = re.compile(rb" ?\| ?([A-Za-z_][\w.$]{0,255})(?: ?\|)?(?: \([\w.$]{1,255}(?::\d{1,7})?\))?\Z")
-"""A logger between pipes, perhaps with the place in the source, as `| kafka.request.logger (Logging.scala:62)`."""
-_CSV = re.compile(rb'(?:[^"\r\n]{0,255},)?"')
-"""The beginning of a line in CSV up to its first field in quotes."""
+"""A logger, perhaps with the number of a line, which in a stack trace is that of a file, and what a pattern writes after it."""
+_BARE_END = re.compile(
+    rb"(?: ?\| ?([A-Za-z_][\w.$]{0,255})(?: ?\|)?|(?: - |\t)(" + REQUEST_LOGGERS + rb"))" + _PLACE + rb"\Z"
+)
+"""A logger between pipes, as `| kafka.request.logger (Logging.scala:62)`, or that of requests after a dash or a tab."""
+_NAMED = re.compile(rb"kafka\.request\.logger|request\.logger|RequestChannel")
+_LABELS_AT_END = re.compile(rb" \{[^{}\"]{0,300}\}\Z")
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"
 _JSON_REQUEST = COMPLETED + b'{"'
+_WORDS = COMPLETED.decode()
+_SAMPLE = 200
+"""Characters from the words on that distinguish requests."""
 
 
 class Start(NamedTuple):
@@ -82,7 +90,7 @@ def message_start(line: Line) -> Start | None:
     The head's time counts, else the line's. Without a level, a request of a deprecated version counts as INFO, and all
     others as DEBUG, as brokers log them.
     """
-    text = line.text
+    text, logger = line.text, None
     prefix = PREFIX.match(text)
     if prefix is not None and OWN_WORDS.match(text, prefix.end()):  # the same as below, but faster
         words, own = prefix.end(), prefix[0]
@@ -93,12 +101,15 @@ def message_start(line: Line) -> Start | None:
         words, time, level = head
         level = level or line.level or (b"INFO" if b'"requestApiVersionDeprecated":true' in text else b"DEBUG")
         own = stamp(time or line.time or b"", level)
-    message = COLOURS_AT_END.sub(b"", text[words:], 1) if text.endswith(b"m") else text[words:]
+        logger = REQUEST_LOGGER if _NAMED.search(text, 0, words) else None
+    message = text[words:]
     if message.startswith(_JSON_REQUEST):
+        if message.endswith(b"}") and not message.endswith(b"}}"):
+            message = _LABELS_AT_END.sub(b"", message)
         end = message.rfind(b"}") + 1
         is_cut = end == 0 or not may_follow(message[end:])
         return Start(own, message if is_cut else message[:end], REQUEST_LOGGER, True)
-    return Start(own, message, None, False)
+    return Start(own, message, logger, False)
 
 
 def quoted_start(line: Line) -> Start | None:
@@ -110,23 +121,26 @@ def quoted_start(line: Line) -> Start | None:
     begin = text.find(b'{"', 0, LONGEST)
     if 0 < begin < words.start() and (start := json_start(line._replace(text=text[begin:]))) is not None:
         return start
-    if b'""' not in text:
-        at = text.rfind(b'"', 0, words.start())
-        with suppress(ValueError):
-            message, _ = JSONDecoder().raw_decode(text[at:].decode("utf-8", "surrogateescape"))
-            return _quoted(line, [text[:at].replace(b'"', b" ").decode("utf-8", "surrogateescape"), message])
-    if _CSV.match(text, 0, words.start()) is None:
-        return None
-    with suppress(csv.Error, StopIteration):
-        return _quoted(line, next(csv.reader([text.decode("utf-8", "surrogateescape")], strict=True)))
+    at = text.rfind(b'"', 0, words.start())
+    before, quoted = (part.decode("utf-8", "surrogateescape") for part in (text[:at], text[at:]))
+    with suppress(ValueError):
+        message, end = JSONDecoder().raw_decode(quoted)
+        if not quoted.startswith('""', end - 1):  # as in CSV
+            return _quoted(line, [before.replace('"', " "), message, quoted[end:].replace('"', " ")])
+    if (delimiter := before[-1:] or ",") in ",;\t":
+        with suppress(csv.Error, StopIteration):
+            return _quoted(line, next(csv.reader([before + quoted], delimiter=delimiter, strict=True)))
     return None
 
 
 def _quoted(line: Line, fields: Sequence[str]) -> Start | None:
     """Return the start of the record that one of the fields of a line holds; the others may have its time and level."""
-    times = [time for one in fields if (time := time_in(one[:LONGEST].encode("utf-8", "replace")))]
+    if len({one[at : at + _SAMPLE] for one in fields if (at := one.find(_WORDS)) >= 0}) > 1:
+        return None  # it holds several events
     for message in fields:
-        inner = line._replace(text=message.encode("utf-8", "surrogateescape"), time=times[0] if times else line.time)
+        others = (one[:LONGEST].encode("utf-8", "replace") for one in fields if one is not message)
+        time = next(filter(None, map(time_in, others)), line.time)
+        inner = line._replace(text=message.encode("utf-8", "surrogateescape"), time=time)
         if (start := message_start(inner)) is not None:
             return start._replace(whole=True, escaped=True)
     return None
@@ -163,7 +177,7 @@ def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
     while (end := _END.search(text, at)) is not None:
         last, at = end, end.start(1)
     if last is None:
-        last = _PIPED_END.search(text, max(0, len(text) - END_WINDOW))
+        last = _BARE_END.search(text, max(0, len(text) - END_WINDOW))
     if last is None:
         return text, None
-    return text[: last.start()].rstrip(b" "), last[1]
+    return text[: last.start()].rstrip(b" "), last[last.lastindex or 1]

@@ -66,11 +66,19 @@ def inner_request(line: bytes) -> int:
     return bracket if is_inner else 0
 
 
-def text_end(data: bytes, start: int, end: int) -> int:
-    """Return the end of the last line with times in data[start:end], if it ends with a logger; else 0."""
-    times = data.rfind(TOTAL_TIME, max(start, end - _TAIL_LINE), end)
-    line_end = data.find(b"\n", times, end) + 1 if times >= 0 else 0
-    return line_end if line_end and ends_with_logger(data, start, line_end) else 0
+def text_end(data: bytes, start: int, end: int, lines: int = 8) -> int:
+    """Return the end of the last line with times and a logger at its end, of the last `lines` with times in data[start:end];
+    0 if there is none.
+    """
+    at = end
+    for _ in range(lines):
+        at = data.rfind(TOTAL_TIME, start, at)
+        if at < 0:
+            break
+        line_end = data.find(b"\n", at, end) + 1
+        if line_end and ends_with_logger(data, start, line_end):
+            return line_end
+    return 0
 
 
 def holds_request(trace: bytes) -> bool:

@@ -36,6 +36,7 @@ from functools import partial
 from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, MAX_RECORD, RawRecord
 from .generations.text import read_tail
+from .heads import uncoloured
 from .layouts import Layout, unwrapper
 from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, in_kafkas_pattern, is_failure
 from .record_marks import COMPLETED, OWN_WORDS
@@ -121,7 +122,7 @@ class LineSplitter:
     def _take(self, data: bytes, length: int) -> None:
         """Take one physical line, with its true length."""
         begin, self._at = self._at, self._at + length
-        text = data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"")
+        text = uncoloured(data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"\0"))
         line = self._unwrap(text)
         if line is not None:
             self._line(begin, data, length, line)

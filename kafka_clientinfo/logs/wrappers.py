@@ -62,8 +62,11 @@ _TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", 
 _LOGGERS = ("log.logger", "logger_name", "loggerName", "logger", "_logger")
 _NO_LOGGER = re.compile(rb"[^\w.$]")
 _LONGEST_TIME = 40
-_MILLIS_FROM = 10**11
-"""A numeric time above this is in milliseconds, any other in seconds."""
+_MICROS_TO = 10**17
+"""Microseconds; a number is in the greatest unit, from seconds to nanoseconds, in which it is at most this."""
+_WORDS = COMPLETED.decode()
+_SAMPLE = 200
+"""Characters from the words on that distinguish requests."""
 
 
 class Line(NamedTuple):
@@ -148,7 +151,7 @@ def syslog(latest: datetime, line: bytes) -> Line:
     has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December
     before a January is in the previous year; its zone is the log's.
     """
-    head = _RFC_5424.match(line) or _RFC_3164.match(line)
+    head = _syslog_head(line)
     if head is None:
         return Line(line)
     severity = None if head["priority"] is None else _SEVERITIES[int(head["priority"]) % 8]
@@ -158,7 +161,13 @@ def syslog(latest: datetime, line: bytes) -> Line:
 
 def is_syslog(line: bytes) -> bool:
     """Return whether a line has a syslog head."""
-    return _RFC_5424.match(line) is not None or _RFC_3164.match(line) is not None
+    return _syslog_head(line) is not None
+
+
+def _syslog_head(line: bytes) -> re.Match[bytes] | None:
+    head = _RFC_5424.match(line) or _RFC_3164.match(line)
+    words = None if head is None else OWN_WORDS.search(line, 0, head.end() + LONGEST)
+    return None if head is None or (words and words.start() < head.end()) else head  # no host is named `Completed`
 
 
 def event(line: bytes) -> Line | None:
@@ -186,16 +195,20 @@ def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     usual = [text for key in _MESSAGES if isinstance(text := fields.get(key), str)]
     if usual:
         return next((text for text in usual if OWN_WORDS.search(_bytes(text[:LONGEST]))), usual[0]), fields
-    waiting = [fields]
+    waiting, messages = [fields], []
     for one in islice(iter(waiting), _MOST_FIELDS):
         if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):
             request = {name: one[name] for name in _OF_REQUEST if name in one}
-            return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
+            return _WORDS + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
+        around = {name: value for name, value in one.items() if isinstance(value, str | int | float)}
         for value in one.values():
-            if isinstance(value, str) and head_of(_bytes(value[:LONGEST]), True) is not None:
-                return value, one
-            waiting += [child for child in (value if isinstance(value, list) else [value]) if isinstance(child, dict)]
-    return None
+            for inner in value if isinstance(value, list) else [value]:
+                if isinstance(inner, str) and head_of(_bytes(inner[:LONGEST]), True) is not None:
+                    messages.append((inner, one))
+                elif isinstance(inner, dict):
+                    waiting.append(around | inner)
+    is_one = len({text[text.find(_WORDS) :][:_SAMPLE] for text, _ in messages}) == 1  # else it holds several events
+    return messages[0] if is_one else None
 
 
 def _bytes(text: str) -> bytes:
@@ -221,13 +234,17 @@ def _event_time(fields: dict[str, Any]) -> bytes | None:
     millis = fields.get("timeMillis")
     if type(millis) is int:
         return of_epoch(millis * 1000)
-    return next((time for key in _TIMES if (time := _time(fields.get(key))) is not None), None)
+    named = (key for key in fields if "time" in key.lower() and not key.endswith("Ms"))
+    return next((time for key in (*_TIMES, *named) if (time := _time(fields.get(key))) is not None), None)
 
 
 def _time(value: object) -> bytes | None:
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if isinstance(value, str):
         text = value.encode("ascii", "replace")
         return text if _TIME.fullmatch(text) else time_in(text) if len(text) <= _LONGEST_TIME else None
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
-        return of_epoch(round(value * (1000 if abs(value) > _MILLIS_FROM else 1_000_000)))
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e20:
+        unit = next(unit for unit in (1_000_000, 1000, 1, 0.001) if unit == 0.001 or abs(value) * unit <= _MICROS_TO)
+        return of_epoch(round(value * unit))
     return None

@@ -41,8 +41,8 @@ def in_json(key: str, is_line: bool) -> Write:
     return write
 
 
-def csv_of(*fields: str) -> str:
-    return ",".join('"' + field.replace('"', '""') + '"' for field in fields)
+def csv_of(*fields: str, delimiter: str = ",") -> str:
+    return delimiter.join('"' + field.replace('"', '""') + '"' for field in fields)
 
 
 def month(day: str) -> str:
@@ -108,6 +108,31 @@ PATTERNS: dict[str, Write] = {
     ),
     "fluent-bit": lambda d, t, ms, lv, m: json.dumps(
         {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "_p": "F", "log": kafka(d, t, ms, lv, m)}
+    ),
+    "MDC in braces": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {{a=b, c=d-e}} [{THREAD}] kafka.request.logger - {m}",
+    "no MDC": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} {{}} {m} (kafka.request.logger)",
+    "MDC at the end": lambda *line: f"{kafka(*line)} [{THREAD}] {{a=b}}",
+    "place at the end": lambda *line: f"{kafka(*line)} [{THREAD}] (RequestChannel.scala:241)",
+    "logger after a dash": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m} - kafka.request.logger",
+    "logger after a tab": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m}\tkafka.request.logger",
+    "days with dots": lambda d, t, ms, lv, m: f"{d[8:]}.{d[5:7]}.{d[:4]} {t},{ms} {lv} {m}",
+    "svlogd": lambda d, t, ms, lv, m: f"{d}_{t}.{ms} {m}",
+    "%d{UNIX_MICROS}": lambda d, t, ms, lv, m: f"{epoch(d, t, ms)}000 {lv} {m}",
+    "a time alone": lambda d, t, ms, lv, m: f"{d}T{t}.{ms}Z {m}",
+    "colours of grep": lambda *line: kafka(*line).replace(
+        "Completed request", "\x1b[01;31m\x1b[KCompleted request\x1b[m\x1b[K"
+    ),
+    "zeros before a line": lambda *line: "\0" * 2000 + kafka(*line),
+    "CSV with the message first": lambda d, t, ms, lv, m: csv_of(m, "host", f"{d}T{t}.{ms}Z"),
+    "CSV with semicolons": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", m, delimiter=";"),
+    "CSV of Kibana": lambda d, t, ms, lv, m: csv_of(f"{month(d)} {d[8:]}, {d[:4]} @ {t}.{ms}", m),
+    "logfmt with the message first": lambda d, t, ms, lv, m: f"msg={json.dumps(m)} level=debug ts={d}T{t}.{ms}Z",
+    "Azure": lambda d, t, ms, lv, m: json.dumps({"TimeGenerated": f"{d}T{t}.{ms}Z", "LogMessage": m}),
+    "OpenTelemetry": lambda d, t, ms, lv, m: json.dumps(
+        {"logRecords": [{"timeUnixNano": f"{epoch(d, t, ms)}000000", "body": {"stringValue": m}}]}
+    ),
+    "fields in lists": lambda d, t, ms, lv, m: json.dumps(
+        {"fields": {"@timestamp": [f"{d}T{t}.{ms}Z"], "message": [m]}}
     ),
     "fluent-bit without marks": lambda d, t, ms, lv, m: json.dumps(
         {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "log": kafka(d, t, ms, lv, m)}
@@ -218,6 +243,65 @@ def test_what_another_logger_repeats_is_no_request(line: str, pattern: Write) ->
     assert [type(one) for one in got if not isinstance(one, RequestEvent)] == [RejectedRecord]
 
 
+@pytest.mark.parametrize(
+    "name", ["CSV with the message first", "logfmt with the message first", "OpenTelemetry", "CSV"]
+)
+def test_no_time_is_taken_from_the_message(name: str) -> None:
+    forged = json_record(client_id="2020-01-01 00:00:00,000").decode().strip()
+    match = MESSAGE.fullmatch(forged)
+    assert match is not None
+    genuine, got = requests(parse(forged.encode() + b"\n")), requests(events(written(PATTERNS[name], [match])))
+    assert [one.logged_at for one in got] == [one.logged_at for one in genuine]
+
+
+@pytest.mark.parametrize("name", ["a time alone", "Cloudera", "JBoss", "no MDC", "slashes", "%d{DATE}"])
+@pytest.mark.parametrize("before", ["2020-01-01T00:00:00Z stdout F ", "[2020-01-01 00:00:00,000] DEBUG "])
+def test_a_clients_line_does_not_decide_the_layout(name: str, before: str) -> None:
+    forged = FORGED.split("] DEBUG ", 1)[1]
+    texts = [request_header_struct_record(client_id=f"a\n{before}{forged}\nb").decode().strip() for _ in range(2)]
+    matches = [match for text in texts if (match := re.fullmatch(MESSAGE.pattern, text, re.DOTALL))]
+    got = requests(events(written(PATTERNS[name], LINES["request_header_struct"][:1] + matches)))
+    assert len(matches) == 2
+    assert "forged" not in {one.client_id for one in got}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda lines: json.dumps([{"timestamp": line[1] + " " + line[2], "message": line[5]} for line in lines]),
+        lambda lines: json.dumps({"events": [{"timestamp": line[1] + " " + line[2], "m": line[5]} for line in lines]}),
+        lambda lines: json.dumps(
+            {"hits": [{"time": line[1] + " " + line[2], "_raw": kafka(*line.groups())} for line in lines]}
+        ),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_several_requests_on_one_line_are_refused(
+    write: Callable[[list[re.Match[str]]], str], end: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kafka-request.log"
+    path.write_text(write(LINES["json"][:4]) + end)
+    found = head(path)
+    assert (found.first_record, found.empty) == (None, False)
+    assert found.error is not None
+    assert "JSON as one event a line" in found.error
+
+
+@pytest.mark.parametrize("again", ["event.original", "raw"])
+def test_a_request_that_an_event_holds_twice_is_read_once(again: str) -> None:
+    line = LINES["json"][0]
+    for fields in ({"message": line[5]}, {"m": line[5]}):
+        event = {"@timestamp": f"{line[1]}T{line[2]}Z", **fields, again: kafka(*line.groups())}
+        assert len(requests(events(json.dumps(event).encode() + b"\n"))) == 1
+
+
+def test_a_text_log_may_change_its_pattern() -> None:
+    lines = LINES["request_header_struct"][:8]
+    for first, second in ((kafka, PATTERNS["Cloudera"]), (PATTERNS["Cloudera"], kafka)):
+        parts = [written(first, lines[at : at + 1]) + written(second, lines[at + 1 : at + 2]) for at in range(0, 8, 2)]
+        assert len(requests(events(b"".join(parts) + written(kafka, lines[:1])))) == 9
+
+
 def test_a_line_inside_a_request_in_text_is_text_in_any_pattern() -> None:
     forged = written(PATTERNS["Cloudera"], LINES["request_header_struct"][:1]).decode()
     record = request_header_struct_record(client_id=f"a\n{forged}b").decode().strip()
@@ -264,12 +348,22 @@ def test_a_log_without_dates_is_refused(line: str, tmp_path: Path) -> None:
         (b"2026-11-20 11:59:59 h 2026-11-21 12:00:00 ", b"2026-11-21 12:00:00"),
         (b"2026-11-20T11:59:59.000+2026-11-21T12:00:00.000+00:00 ", b"2026-11-21T12:00:00.000+00:00"),
         (b"2026.11.21 12:00:00.5 ", b"2026-11-21 12:00:00.5"),
+        (b"2026-11-21_12:00:00.5 ", b"2026-11-21 12:00:00.5"),
+        (b"21.11.2026 12:00:00 ", b"2026-11-21 12:00:00"),
+        (b"2026-11-21 12:00:00 UTC ", b"2026-11-21 12:00:00Z"),
+        (b"Nov 21, 2026 @ 12:00:00.5 ", b"2026-11-21 12:00:00.5"),
+        (b"Nov 21, 2026 02:00:00 PM ", None),
+        (b"2026-11-21 02:00:00 pm ", None),
+        (b"21-11-2026 12:00:00 ", None),
+        (b"11/21/2026 12:00:00 ", None),
         (b"3/Nov/2026:12:00:00 +0100 ", b"2026-11-03 12:00:00+0100"),
         (b"20261121 120000 ", b"2026-11-21 12:00:00"),
         (b"20261121T120000.123Z ", b"2026-11-21 12:00:00.123Z"),
         (b"Nov  3 2026 12:00:00.25 ", b"2026-11-03 12:00:00.25"),
         (b"1795262400 ", b"2026-11-21T12:00:00.000000Z"),
         (b"1795262400462 ", b"2026-11-21T12:00:00.462000Z"),
+        (b"1795262400462000 ", b"2026-11-21T12:00:00.462000Z"),
+        (b"1795262400462000999 ", b"2026-11-21T12:00:00.462000Z"),
         (b"1795262400.000462 ", b"2026-11-21T12:00:00.000462Z"),
         (b"17952624 ", None),
         (b"thread-1795262400 ", None),
