@@ -14,7 +14,7 @@ import pytest
 
 from kafka_clientinfo.commands.output import write_private
 from kafka_clientinfo.errors import ClientInfoError, WarehouseError
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.warehouse.locks import exclusive
 from kafka_clientinfo.warehouse.maintenance import maintain

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.runs.ingest import RunReport

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.tables.spec import table_specs, view_specs

@@ -14,7 +14,7 @@ import pytest
 import kafka_clientinfo
 from kafka_clientinfo import cli
 from kafka_clientinfo.errors import ConfigError, InputError, WarehouseError
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.questions.checks import quick_checks
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.runs import run as pipeline

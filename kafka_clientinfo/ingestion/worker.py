@@ -42,7 +42,7 @@ from ..logs.reader import RESUME_WINDOW, hash_bytes, head
 from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
-from ..logs.splitters import splitter_of
+from ..logs.unwrapping import splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows

@@ -8,7 +8,7 @@ from .framing import RawRecord
 from .parser import Parser
 from .reader import range_records
 from .request_event import IgnoredRecord, RejectedRecord, RequestEvent
-from .splitters import split_records
+from .unwrapping import split_records
 
 __all__ = [
     "IgnoredRecord",

@@ -27,7 +27,7 @@ from .content import RawBytes as RawBytes
 from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, is_sure_end
 from .layouts import KAFKA, Layout, check_form, detect, is_enough
 from .record_marks import COMPLETED, LINE_WITH_PREFIX, PREFIX
-from .splitters import layout_records
+from .unwrapping import layout_records
 
 FIRST_BLOCK = 64 << 10
 RESUME_WINDOW = 64 << 10

@@ -18,7 +18,7 @@ from .layouts import UTF_16_MARKS, check_form, detect
 from .parser import Parser, guarded
 from .reader import FIRST_BLOCK, read_blocks, without_filler
 from .request_event import IgnoredRecord, RequestEvent
-from .splitters import layout_records
+from .unwrapping import layout_records
 
 LOOKED_AT = 4 << 20
 """Bytes that must hold the first request; a broker with thousands of partitions logs much at its start."""

@@ -1,4 +1,4 @@
-"""The splitter of a log into records for all layouts and wrappers that `framing` does not read.
+"""The splitter of a log into records for all layouts and wrappers that `framing` does not read, and the choice of one.
 
 Every byte of the file is in exactly one record, and reading can resume at any record's end. Container runtimes cut long
 lines and mix stdout with stderr. So physical lines are unwrapped, and their parts joined to whole lines per stream. A
@@ -29,16 +29,16 @@ number of records that wait, and `framing.MAX_RECORD` the size of one.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, RawRecord
+from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, PlainSplitter, RawRecord
 from .generations.text import read_tail
 from .heads import uncoloured
-from .layouts import Layout, unwrapper
-from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, in_kafkas_pattern, is_failure
+from .layouts import KAFKA, Layout, unwrapper
+from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, Splitter, all_records, in_kafkas_pattern, is_failure
 from .record_marks import COMPLETED, OWN_WORDS
 from .request_event import MalformedRecord
 from .starts import Start, split_logger, start_of
@@ -309,3 +309,35 @@ def _inner_starts(start: Start) -> int:
     if b"\n" not in start.message:
         return 0
     return sum(1 for text in start.message.split(b"\n")[1:] if start_of(Line(text)) is not None)
+
+
+def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_over: bool = False) -> Splitter:
+    """Return the splitter for a layout; the stream begins at `offset`, a file's first byte or the end of a record.
+
+    Under `framing.IDENTITY` no record has a stack trace. `is_over` says that the file no longer grows: at its end a
+    whole record counts, and an incomplete one is torn.
+    """
+    if layout.splittable:
+        others = None if kind is not REQUEST_LOG else _records_of_others
+        return PlainSplitter(offset, kind, is_over, others)
+    return LineSplitter(offset, layout, kind is not IDENTITY, is_over)
+
+
+def _records_of_others(offset: int, data: bytes, is_over: bool) -> Iterator[RawRecord]:
+    """Yield the records of lines in any other layout."""
+    return all_records(LineSplitter(offset, Layout("lines", logger_ends=False), True, is_over), [data])
+
+
+def layout_records(
+    blocks: Iterable[bytes], offset: int, layout: Layout, kind: Framing = REQUEST_LOG
+) -> Iterator[RawRecord]:
+    """Yield the records of a stream of blocks in any layout; only the last record can be unfinished."""
+    return all_records(splitter_of(layout, offset, kind), blocks)
+
+
+def split_records(blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG) -> Iterator[RawRecord]:
+    """Yield the records of a stream of blocks in Kafka's own layout, which begins at `offset` in the decompressed file.
+
+    Bytes before the first prefix are a record of their own.
+    """
+    return layout_records(blocks, offset, KAFKA, framing)

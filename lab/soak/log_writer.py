@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 BROKERS = ("kafka-2.7.2", "kafka-3.9.1-node1", "kafka-3.9.1-node3")

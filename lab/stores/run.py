@@ -18,7 +18,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.spark.session import end_session, local_session

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.scanned import read
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"

@@ -9,7 +9,7 @@ import pytest
 from kafka_clientinfo.ingestion.broker_start import START_WINDOW, shows_broker_start
 from kafka_clientinfo.logs.parser import Parser
 from kafka_clientinfo.logs.request_event import RequestEvent
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 
 

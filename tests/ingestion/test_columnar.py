@@ -17,7 +17,7 @@ from kafka_clientinfo.ingestion.columnar import RequestRows
 from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.logs import Parser, RequestEvent
 from kafka_clientinfo.logs.reader import head
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import examples, one_in
 from tests.builders import json_record
 from tests.ingestion.splitting import split_of

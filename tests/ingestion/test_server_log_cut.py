@@ -13,7 +13,7 @@ from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.framing import SERVER_LOG
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import one_in
 from tests.logs.test_forged_failures import CASES, GENUINE, OTHER
 

@@ -18,7 +18,7 @@ from kafka_clientinfo.ingestion.split_statistics import RequestStatistics
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.spark.failures import failure_message
 from tests.amounts import examples, one_in

@@ -25,7 +25,7 @@ from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedReco
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
 from kafka_clientinfo.logs.layouts import KAFKA
 from kafka_clientinfo.logs.record_marks import PREFIX
-from kafka_clientinfo.logs.splitters import layout_records
+from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.ingestion.splitting import read_in_splits, rows_of
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import mutated

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import Layout, detect
-from kafka_clientinfo.logs.splitters import layout_records
+from kafka_clientinfo.logs.unwrapping import layout_records
 
 LATEST = datetime(2026, 11, 22, tzinfo=UTC)
 

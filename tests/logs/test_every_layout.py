@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord
 from kafka_clientinfo.logs.layouts import Kind, detect
-from kafka_clientinfo.logs.splitters import layout_records
 from kafka_clientinfo.logs.torn import holds_request
+from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.amounts import examples, one_in, places
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests

@@ -9,7 +9,7 @@ from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_
 from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.parser import Parser, ServerLogParser
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.logs.splitters import layout_records, split_records
+from kafka_clientinfo.logs.unwrapping import layout_records, split_records
 from tests.builders import json_record
 from tests.wrapping import PATTERNS, WRAPPERS, Logged
 

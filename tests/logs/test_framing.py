@@ -16,7 +16,7 @@ from kafka_clientinfo.logs.framing import (
     RawRecord,
 )
 from kafka_clientinfo.logs.line_records import receive_all
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import examples, one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records

@@ -13,7 +13,7 @@ from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Event, Parser
 from kafka_clientinfo.logs.recognition import content_of
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.logs.splitters import layout_records
+from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.logs.excerpts import FOLDER, parse
 
 GOLDEN = FOLDER / "journal"

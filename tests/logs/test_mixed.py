@@ -14,7 +14,7 @@ from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Event, Parser, ServerLogParser
 from kafka_clientinfo.logs.reader import head
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.logs.splitters import layout_records, split_records
+from kafka_clientinfo.logs.unwrapping import layout_records, split_records
 from tests.amounts import one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import FOLDER, parse, requests

@@ -11,7 +11,7 @@ from kafka_clientinfo.logs import IgnoredRecord
 from kafka_clientinfo.logs.framing import SERVER_LOG, RawRecord
 from kafka_clientinfo.logs.parser import Parser, ServerLogParser
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.logs.splitters import split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 
 CONNECTION = "127.0.0.1:18341-127.0.0.1:45612-64"
 CLOSING = (

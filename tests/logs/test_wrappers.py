@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
 from kafka_clientinfo.logs.layouts import Layout, detect
-from kafka_clientinfo.logs.splitters import layout_records
+from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.amounts import one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
