@@ -5,6 +5,7 @@ row of `connections`, its ApiVersions requests in order, and the tables of `_PAR
 """
 
 import argparse
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -13,11 +14,12 @@ from ..errors import ConfigError
 from ..printable import argument, safe
 from ..protocol.api_keys import named_error
 from ..questions.filters import add_filters
+from ..questions.presenter import requested
 from ..questions.queries import Tables
 from ..tables.spec import CONNECTION_KEY
 from ..tables.types import sql_time
 from .context import Context, add_warehouse
-from .output import Table, add_formats, ask, instant, limit_of, show
+from .output import Table, add_formats, ask, instant, is_text, limit_of, show
 
 HELP = "show everything about one connection"
 EXAMPLES = (
@@ -56,6 +58,7 @@ _PARTS = (
     ),
 )
 """The tables with rows of one connection: key in JSON, title, columns, table and order."""
+_WHOLE = frozenset({"request", "when"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +90,7 @@ def execute(context: Context) -> None:
     shown = [
         table
         for number, connection in enumerate(with_parts, 1)
-        for table in _shown(connection, f"{number} of {connections.total}")
+        for table in _shown(connection, f"{number} of {connections.total}", is_text(arguments))
     ]
     document = {"connection_id": connection_id, "connections": with_parts, "failed_requests": failed}
     if connections.more:
@@ -109,8 +112,11 @@ def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     return connection | (probable[0] if probable else {}) | parts
 
 
-def _shown(connection: dict[str, Any], number: str) -> list[Table]:
-    """Return the tables that show a connection; `number` is its number among those of its id, such as `1 of 3`."""
+def _shown(connection: dict[str, Any], number: str, shortly: bool) -> list[Table]:
+    """Return the tables that show a connection; `number` is its number among those of its id, such as `1 of 3`.
+
+    With `shortly`, its parts have only the columns that fit a terminal.
+    """
     facts = [
         (name.replace("_", " "), _fact(connection[name])) for name in _FACTS if connection[name] not in (None, [], "")
     ]
@@ -120,11 +126,42 @@ def _shown(connection: dict[str, Any], number: str) -> list[Table]:
         for attempt in connection["api_versions_attempts"]
     ]
     names = ("version", "error_code", "offered_min", "offered_max")
+    requests, groups, violations = (connection[name] for name, *_ in _PARTS)
+    if shortly:
+        requests = _shortly(requests, "request, requests, errors, header, advertised, when", _request)
+        groups = _shortly(groups, "group_id, kinds, is a member, requests, protocols, topics, when", _group)
     return [
         Table(title, ("what", "value"), facts),
         Table("ApiVersions requests, in order", names, attempts),
-        *(connection[name] for name, *_ in _PARTS),
+        requests,
+        groups,
+        violations,
     ]
+
+
+def _shortly(table: Table, columns: str, line: Callable[[dict[str, Any]], tuple[Any, ...]]) -> Table:
+    return Table(table.title, tuple(columns.split(", ")), [line(row) for row in table.dicts()], whole=_WHOLE)
+
+
+def _request(row: dict[str, Any]) -> tuple[Any, ...]:
+    is_outside = row["within_advertised"] is False
+    offered = "no version" if is_outside else None
+    if row["advertised_max"] is not None:
+        offered = f"v{row['advertised_min']} to v{row['advertised_max']}{', not this' if is_outside else ''}"
+    header = None if row["header_version"] is None else f"v{row['header_version']}"
+    return requested(row), row["requests"], row["errors"], header, offered, _when(row)
+
+
+def _group(row: dict[str, Any]) -> tuple[Any, ...]:
+    topics = sorted({topic for one in row["subscriptions"] for topic in one["topics"] or ()})
+    protocols = row["protocol_names_response"] or row["protocol_names_request"]
+    return row["group_id"], row["kinds"], row["takes_part"], row["requests"], protocols, topics, _when(row)
+
+
+def _when(row: dict[str, Any]) -> str:
+    first, last = row["first_at"], row["last_at"]
+    day = "" if first.date() == last.date() else "%Y-%m-%d "
+    return f"{first:%Y-%m-%d %H:%M:%S} to {last:{day}%H:%M:%S}"
 
 
 def _fact(value: Any) -> Any:

@@ -3,11 +3,13 @@
 import argparse
 import re
 from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ..config.toml_files import shown
-from . import text_tables
+from ..questions.presenter import counted, in_bytes
 from .context import COMMITTED, Context, add_common
+from .output import folded
 
 if TYPE_CHECKING:
     from ..warehouse.maintenance import MaintenanceReport
@@ -16,9 +18,6 @@ HELP = "compact tables; delete unused files and, if asked, old requests"
 STOPPED = COMMITTED
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 EXAMPLES = ("maintain --warehouse /data/clientinfo", "maintain --warehouse /data/clientinfo --retention-days 90")
-
-_DELETED = ("rows_deleted", "vacuumed_files", "vacuumed_bytes")
-"""The figures about what was deleted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,22 +61,33 @@ def execute(context: Context) -> None:
     from ..warehouse.maintenance import maintain
 
     report = maintain(spark, context.warehouse, settings)
-    context.show_report(report, lambda: as_text(report))
+    context.show_report(report, lambda: folded(as_text(report), hanging=""))
 
 
 def as_text(report: "MaintenanceReport") -> str:
-    """Return the report as text for a terminal: one line per table, with `-` for what was not deleted."""
-    header = (
-        "table", "files", "files afterwards", "bytes", "bytes afterwards", "rows deleted", "unused files deleted",
-        "their bytes",
-    )  # fmt: skip
-    names = (
-        "name", "files_before", "files_after", "bytes_before", "bytes_after", "rows_deleted",
-        "vacuumed_files", "vacuumed_bytes",
-    )  # fmt: skip
-    rows = [tuple(table[name] or ("-" if name in _DELETED else 0) for name in names) for table in report.tables]
-    deleted = f"requests of connections that ended before {report.retained_from} are deleted"
-    if report.connections_from is not None:
-        deleted += f", as are connections that ended before {report.connections_from}"
-    first = f"Retention: {'all requests are kept' if report.retained_from is None else deleted}."
-    return "\n".join([first, text_tables.columns(header, rows)])
+    """Return the report in five lines; --json has the figures of each table."""
+    tables = report.tables
+    before, after, bytes_before, bytes_after, files, freed = (
+        sum(table[name] for table in tables)
+        for name in ("files_before", "files_after", "bytes_before", "bytes_after", "vacuumed_files", "vacuumed_bytes")
+    )
+    kept = "all requests are kept; --retention-days N deletes old ones"
+    if report.retained_from is not None:
+        kept = f"requests of connections that ended before {report.retained_from} are deleted"
+        if report.connections_from is not None:
+            kept += f", as are connections that ended before {report.connections_from}"
+        kept += f" ({counted(sum(table['rows_deleted'] for table in tables), 'row')} now)"
+    merged = [table["name"] for table in tables if table["files_after"] < table["files_before"]]
+    largest, size = max(
+        ((table["name"], table["bytes_after"]) for table in tables), key=itemgetter(1), default=("none", 0)
+    )
+    return "\n".join(
+        [
+            f"Retention: {kept}.",
+            f"Compacted: {', '.join(merged) or 'nothing'}.",
+            f"Tables: {counted(after, 'file')} with {in_bytes(bytes_after)}, before {before:,} with {in_bytes(bytes_before)}; "
+            f"the largest is {largest} with {in_bytes(size)}.",
+            f"Unused files: {files:,} with {in_bytes(freed)} deleted.",
+            "Files that were replaced now stay for --vacuum-hours. --json has the figures of each table.",
+        ]
+    )

@@ -57,6 +57,16 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def in_bytes(number: int) -> str:
+    """Return a number of bytes with the unit that suits it, such as `3.2 GB`."""
+    size = float(number)
+    for unit in ("B", "KB", "MB", "GB"):
+        if abs(size) < 1_000:
+            return f"{number:,} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1_000
+    return f"{size:,.1f} TB"
+
+
 def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
     """Return the first hosts, at most `most` of their `number`; if there are more, append `rest`, formatted with `all`
     and `more`.

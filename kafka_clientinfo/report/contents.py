@@ -14,7 +14,7 @@ from ..errors import WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
-from ..questions.presenter import IN_WORDS, advice, counted, explained, identity, software, why
+from ..questions.presenter import IN_WORDS, advice, counted, explained, identity, in_bytes, software, why
 from ..questions.probable import without_a_name
 from ..questions.queries import grouped
 from ..questions.topics import coverage, unresolved
@@ -226,8 +226,8 @@ class _Contents:
             "FROM {client_id_caching} AS v"
         )
         figures = [
-            (_bytes(again or 0), "of client ids sent again"),
-            (_bytes(ids or 0), "of instance ids, if every request carried one"),
+            (in_bytes(again or 0), "of client ids sent again"),
+            (in_bytes(ids or 0), "of instance ids, if every request carried one"),
         ]
         return self._section("client_id_caching", figures=figures)
 
@@ -303,12 +303,3 @@ def _within(scope: Scope, first: datetime, last: datetime) -> Buckets:
     since, until, micro = scope.filters.since or first, scope.filters.until, timedelta(microseconds=1)
     span = (max(first, since), last if until is None else min(last, until - micro))
     return buckets(*((time - _EPOCH) // micro for time in span))
-
-
-def _bytes(number: int) -> str:
-    size = float(number)
-    for unit in ("B", "KB", "MB", "GB"):
-        if abs(size) < 1_000:
-            return f"{number:,} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1_000
-    return f"{size:,.1f} TB"

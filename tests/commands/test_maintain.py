@@ -108,23 +108,30 @@ def test_a_shorter_time_can_be_asked_for_with_deltas_own_switch(spark: Any, tmp_
 
 
 @pytest.mark.parametrize(
-    ("retained_from", "first"),
+    ("retained_from", "connections_from", "first"),
     [
-        (None, "Retention: all requests are kept."),
-        ("2026-11-21", "Retention: requests of connections that ended before 2026-11-21 are deleted."),
+        (None, None, "all requests are kept; --retention-days N deletes old ones."),
+        ("2026-11-21", None, "requests of connections that ended before 2026-11-21 are deleted (5 rows now)."),
+        (
+            "2026-11-21",
+            "2026-10-01",
+            "requests of connections that ended before 2026-11-21 are deleted, as are connections that ended before 2026-10-01 "
+            "(5 rows now).",
+        ),
     ],
 )
-def test_the_text_has_a_line_for_each_table(retained_from: str | None, first: str) -> None:
-    files = {"files_before": 3, "files_after": 1, "bytes_before": 1_234_567, "bytes_after": 4}
+def test_the_text_has_five_lines(retained_from: str | None, connections_from: str | None, first: str) -> None:
+    files = {"files_before": 3, "files_after": 1, "bytes_before": 1_234_567, "bytes_after": 4_000}
     deleted = {"rows_deleted": 5, "vacuumed_files": 6, "vacuumed_bytes": 7}
     unchanged = {"name": "violations", "files_before": 1, "files_after": 1, "bytes_before": 0, "bytes_after": 0}
     tables = [{"name": "requests"} | files | deleted, unchanged | dict.fromkeys(deleted, 0)]
-    report = MaintenanceReport(retained_from=retained_from, tables=tables)
-    assert [" ".join(line.split()) for line in as_text(report).splitlines()] == [
-        first,
-        "table files files afterwards bytes bytes afterwards rows deleted unused files deleted their bytes",
-        "requests 3 1 1,234,567 4 5 6 7",
-        "violations 1 1 0 0 - - -",
+    report = MaintenanceReport(retained_from=retained_from, connections_from=connections_from, tables=tables)
+    assert as_text(report).splitlines() == [
+        f"Retention: {first}",
+        "Compacted: requests.",
+        "Tables: 2 files with 4.0 KB, before 4 with 1.2 MB; the largest is requests with 4.0 KB.",
+        "Unused files: 6 with 7 B deleted.",
+        "Files that were replaced now stay for --vacuum-hours. --json has the figures of each table.",
     ]
 
 

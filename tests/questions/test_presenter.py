@@ -8,6 +8,7 @@ from kafka_clientinfo.questions.presenter import (
     advice,
     counted,
     identity,
+    in_bytes,
     least_release,
     verdicts,
     ways_of_libraries,
@@ -35,6 +36,15 @@ def test_the_clients_of_each_verdict_are_set_apart(numbers: tuple[int, ...], bre
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")])
 def test_things_are_counted_in_words(number: int, text: str) -> None:
     assert counted(number, "row") == text
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KB"), (999_900, "999.9 KB"), (1_500_000, "1.5 MB"), (2_000_000_000, "2.0 GB"),
+     (5_000_000_000_000_000, "5,000.0 TB")],
+)  # fmt: skip
+def test_a_number_of_bytes_is_short(number: int, words: str) -> None:
+    assert in_bytes(number) == words
 
 
 @pytest.mark.parametrize(("text", "shown"), [(None, "(none)"), ("", "(empty)"), ("app", "app"), (" ", " ")])

@@ -159,15 +159,6 @@ def test_a_part_without_a_client_has_no_report(hostile_warehouse: Path) -> None:
         contents.report(scope_of(hostile_warehouse, cluster="nowhere"), verdict)
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KB"), (999_900, "999.9 KB"), (1_500_000, "1.5 MB"), (2_000_000_000, "2.0 GB"),
-     (5_000_000_000_000_000, "5,000.0 TB")],
-)  # fmt: skip
-def test_a_number_of_bytes_is_short(number: int, words: str) -> None:
-    assert contents._bytes(number) == words
-
-
 def test_texts_of_clients_stand_in_the_data_alone(page: str) -> None:
     around = re.sub(r'<script type="application/json" id="data">.*?</script>', "", page, flags=re.DOTALL)
     outside = re.sub(r"<svg.*?</svg>", "", around, flags=re.DOTALL)
