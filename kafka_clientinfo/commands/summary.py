@@ -21,6 +21,10 @@ _CLUSTERS = (
     "CAST(sum(requests) AS BIGINT) AS requests, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
     "FROM {connections} AS c GROUP BY cluster ORDER BY cluster"
 )
+_BROKERS = (
+    "SELECT cluster, broker, coalesce(release, 'unknown') AS release, shown_by, as_of FROM {broker_releases} AS b "
+    "ORDER BY cluster, broker"
+)
 _FINDINGS = (
     (
         "software",
@@ -68,7 +72,8 @@ def execute(context: Context) -> None:
     counts = {name: stored[name] for name in table_specs() if name in stored}
     is_part = any((arguments.cluster, arguments.since, arguments.until))
     tables = rows_of_tables(counts, context.warehouse, ", of all clusters and times" if is_part else "")
-    parts = [clusters, tables, *findings(scope, limit)]
+    brokers = ask(scope, "Brokers, and the release that each runs", _BROKERS, None, limit, "brokers")
+    parts = [clusters, brokers, tables, *findings(scope, limit)]
     if owners.rules:
         parts.append(Ownership(owners, scope).clients("Clients by owner", limit))
     if not clusters.rows:

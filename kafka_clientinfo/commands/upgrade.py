@@ -30,6 +30,7 @@ from ..questions.presenter import (
     why,
 )
 from ..questions.topics import losses, topics_of_clients
+from ..questions.trust import releases_of_brokers
 from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
@@ -154,7 +155,8 @@ def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
 
 def as_text(result: Impact, by: Table | None = None) -> str:
     """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses."""
-    parts = already_refused(result.refused_already, result.fine_beside_refused)
+    parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
+    parts += already_refused(result.refused_already, result.fine_beside_refused)
     if result.target is not None:
         parts.append(folded(headline(result.target, result.clients, result.barely_seen, result.fine_beside_refused)))
         if by is not None:

@@ -29,6 +29,7 @@ class Impact:
     Attributes:
         target: the measured release that is judged, see `release`; None if all releases are asked for.
         breaks: whether a client would break (at the target, or at any release if there is no target), or is refused already.
+        brokers: rows of the view `broker_releases`: what the brokers run today.
         refused_already: rows of the view `refused_requests`, see `refused_already`.
         fine_beside_refused: number of clients that are fine at the target, from hosts with requests that are refused already.
         clients: number of clients per worst verdict, for the target.
@@ -45,6 +46,7 @@ class Impact:
 
     target: str | None
     breaks: bool = False
+    brokers: list[dict[str, Any]] = field(default_factory=list)
     refused_already: list[dict[str, Any]] = field(default_factory=list)
     fine_beside_refused: int = 0
     barely_seen: int = 0
@@ -70,6 +72,7 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     """
     measured = None if target is None else release(target)
     result = Impact(None if measured is None else measured.name, refused_already=refused_already(scope))
+    result.brokers = scope.query("SELECT * FROM {broker_releases} AS b ORDER BY cluster, broker").dicts()
     if result.target is not None:
         _for_target(result, scope, result.target, limit)
     if all_targets:

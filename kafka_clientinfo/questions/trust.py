@@ -6,18 +6,19 @@ warehouse has instead.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from ..logs.connection import MASKED_IDS
 from ..printable import safe
 from .filters import Filters, Scope
+from .queries import grouped
 
 MASKED = f"connection_id LIKE '{MASKED_IDS}'"
 """SQL for rows of connections with an id that does not name both ends; see `logs.connection`."""
 _NAMED = 50
 _NAMES = 3
-"""The number of principals, or of client ids, that are named."""
+"""The number of principals, of client ids, or of brokers of one release, that are named."""
 _LONGEST = 60
 _SHORT = timedelta(minutes=1)
 """How much of a broker's time may lack requests, as while it starts."""
@@ -100,6 +101,26 @@ def partly_logged(scope: Scope) -> str | None:
         f"Some requests of that time are not in the logs of {', '.join(parts[:_NAMES])}{more}, as while a broker was at INFO or "
         "down, or because the log is filtered or a part is missing. Clients may be missing, or look fine."
     )
+
+
+def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence for each cluster on the releases that its brokers run, by rows of the view `broker_releases`."""
+    texts = []
+    for (cluster,), its in grouped(map(dict, brokers), ("cluster",)).items():
+        by_release = sorted(
+            grouped(its, ("release",)).items(), key=lambda group: (group[0] == (None,), -len(group[1]), group[0])
+        )
+        (((most,), _), *others) = by_release
+        known = [f"{release}." for (release,), _ in by_release if release is not None and " to " not in release]
+        mixed = any(not one.startswith(other) and not other.startswith(one) for one, other in combinations(known, 2))
+        words = [f"{'mixed: ' if mixed else ''}{safe(most or 'unknown')}"]
+        for (release,), rows in others:
+            names = ", ".join(safe(row["broker"], _LONGEST) for row in rows[:_NAMES])
+            names += f" and {len(rows) - _NAMES:,} more" if len(rows) > _NAMES else ""
+            words.append(f"{names} {'is' if len(rows) == 1 else 'are'} {safe(release or 'unknown')}")
+        texts.append(f"Release of the brokers of {safe(cluster, _LONGEST)}: {'; '.join(words)}.")
+    rest = f" And {len(texts) - _NAMED:,} more clusters: the view broker_releases." if len(texts) > _NAMED else ""
+    return " ".join(texts[:_NAMED]) + rest
 
 
 def deleted_connections(scope: Scope) -> str | None:

@@ -2,21 +2,7 @@
 -- By KIP-35 a client may use a feature if, for each request that it needs, all brokers of interest accept a common version. These
 -- are the brokers that answered ApiVersions on a client listener, each with its newest answer. During a rolling upgrade the old
 -- brokers limit the range, and same_everywhere is false.
-WITH answers AS (
-    SELECT *, max(last_seen) OVER (PARTITION BY cluster, broker, listener) AS newest
-    FROM {broker_api_versions}
-    WHERE listener IS NULL OR listener NOT IN {controller_listeners}
-),
--- All ranges of one answer have its time. Of two answers in the same millisecond, the higher range counts.
-current_ranges AS (
-    SELECT cluster, broker, listener, api_key, newest, highest.min_version AS min_version, highest.max_version AS max_version
-    FROM (
-        SELECT cluster, broker, listener, api_key, newest,
-               max(named_struct('max_version', max_version, 'min_version', min_version)) AS highest
-        FROM answers WHERE last_seen = newest GROUP BY ALL
-    ) AS newest_answers
-),
-logged AS (
+WITH logged AS (
     SELECT cluster, count(DISTINCT broker) AS brokers FROM {ingested_files} WHERE requests > 0 GROUP BY cluster
 ),
 -- Brokers that answered, and those without an answer in their log.
@@ -25,14 +11,14 @@ clusters AS (
     FROM (
         SELECT cluster, count(DISTINCT broker) AS brokers, max(newest) AS as_of,
                count(DISTINCT named_struct('broker', broker, 'listener', coalesce(listener, ''))) AS answering
-        FROM current_ranges GROUP BY cluster
+        FROM {newest_ranges} AS r GROUP BY cluster
     ) AS c
     LEFT JOIN logged AS l ON c.cluster = l.cluster
 ),
 by_api AS (
     SELECT cluster, api_key, count(*) AS answers, count(DISTINCT broker) AS brokers_with_api,
            max(min_version) AS low, min(max_version) AS high, min(min_version) AS lowest_min, max(max_version) AS highest_max
-    FROM current_ranges GROUP BY cluster, api_key
+    FROM {newest_ranges} AS r GROUP BY cluster, api_key
 ),
 -- What one of the brokers advertises or a feature needs.
 apis AS (

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.questions.trust import limits_of_logs, partly_logged
+from kafka_clientinfo.questions.trust import limits_of_logs, partly_logged, releases_of_brokers
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
 
@@ -94,3 +94,32 @@ def test_only_the_clients_in_scope_count(tmp_path: Path) -> None:
     starts = Counter({"before_log": 1})
     assert limits_of_logs(scope(tmp_path / "d", starts, "quiet", filters=Filters(cluster="d"))) == []
     assert limits_of_logs(scope(tmp_path / "b", starts, filters=Filters(client="b"))) == []
+
+
+@pytest.mark.parametrize(
+    ("releases", "text"),
+    [
+        ({"c": ["3.9"] * 3}, "Release of the brokers of c: 3.9."),
+        ({"c": ["3.9", "3.9", "4.0.1"]}, "Release of the brokers of c: mixed: 3.9; b2 is 4.0.1."),
+        ({"c": ["3.9", "3.9.1"]}, "Release of the brokers of c: 3.9; b1 is 3.9.1."),  # may be the same
+        ({"c": ["3.3 to 3.4", "3.4.1"]}, "Release of the brokers of c: 3.3 to 3.4; b1 is 3.4.1."),
+        ({"c": ["3.1", "3.10"]}, "Release of the brokers of c: mixed: 3.1; b1 is 3.10."),
+        ({"c": [None, None, "4.4.0"], "d": [None]}, "Release of the brokers of c: 4.4.0; b0, b1 are unknown. Release of the brokers of d: unknown."),
+        ({"c": ["x"] * 6 + ["4.0"] * 5}, "Release of the brokers of c: mixed: x; b6, b7, b8 and 2 more are 4.0."),
+        ({"\x1b": ["3.9"]}, "Release of the brokers of \ufffd: 3.9."),
+        ({}, ""),
+    ],
+)  # fmt: skip
+def test_the_releases_of_brokers_are_one_sentence_a_cluster(releases: dict[str, list[str | None]], text: str) -> None:
+    rows = [
+        {"cluster": cluster, "broker": f"b{number}", "release": release}
+        for cluster, its in releases.items()
+        for number, release in enumerate(its)
+    ]
+    assert releases_of_brokers(rows) == text
+
+
+def test_of_many_clusters_the_first_are_named() -> None:
+    text = releases_of_brokers([{"cluster": f"c{n:02}", "broker": "b", "release": "3.9"} for n in range(52)])
+    assert text.count("Release of") == 50
+    assert text.endswith(" And 2 more clusters: the view broker_releases.")

@@ -39,7 +39,14 @@ QUESTIONS = (
 
 _QUICK = ("client_latency", "what_the_log_shows", "who_connects")
 _INTRICATE = {
-    *("client_activity", "client_instances", "client_negotiations", "cluster_api_versions", "group_protocols"),
+    *(
+        "broker_releases",
+        "client_activity",
+        "client_instances",
+        "client_negotiations",
+        "cluster_api_versions",
+        "group_protocols",
+    ),
     *("group_rebalances", "known_topics", "refused_requests", "topic_usage", "upgrade_impact", "violations"),
 }
 """Views that take Spark long; their names and columns are found at a push all the same."""
