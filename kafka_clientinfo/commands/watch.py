@@ -3,7 +3,7 @@
 import argparse
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ClientInfoError, ConfigError
 from ..printable import safe
-from ..questions.alarms import Before, alarms, before_newest_run, logs_of_brokers
+from ..questions.alarms import alarms, known_before, logs_of_brokers
 from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
 from ..questions.impact import clients_by_verdict, refused_already
 from ..releases.broker_releases import releases
@@ -57,44 +57,37 @@ def execute(context: Context) -> int:
     scope, notes = context.scope("upgrade_impact")
     scope = replace(scope, filters=Filters())  # --since is about what is new, and figures are of all
     target = arguments.target or list(releases())[-1]
-    before = before_newest_run(scope)
-    if asked is not None:
-        clusters = scope.tables.query("SELECT DISTINCT cluster FROM {ingested_files} AS f")
-        before = Before({name: asked for (name,) in clusters})
-    unowned = _without_owner(scope, Ownership(owners, scope)) if owners.rules else []
-    new = alarms(scope, before, target, unowned)
+    if asked is None:
+        since = known_before(scope)
+    else:
+        since = {name: asked for (name,) in scope.tables.query("SELECT DISTINCT cluster FROM {ingested_files} AS f")}
+    owned = Ownership(owners, scope).of_clients() if owners.rules else None
+    new = alarms(scope, since, target, owned, asked is not None)
     if arguments.metrics is not None:
-        _write(arguments.metrics, _metrics(scope, target, len(unowned) if owners.rules else None))
+        _write(arguments.metrics, _metrics(scope, target, owned))
     if webhook is not None and new:
         lines = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
         webhook.post({"text": "\n".join(lines), "alarms": [one._asdict() | {"at": str(one.at)} for one in new]})
-    if not before.until:
+    if not since:
         notes.insert(0, "There is one run only: nothing to compare it with.")
     elif not new:
-        notes.insert(0, f"Nothing new since {max(before.until.values()):%Y-%m-%d %H:%M:%S} UTC.")
-    table = Table(
-        "", ("kind", "cluster", "first seen", "what"), [(a.kind, a.cluster, a.at, a.text) for a in new], name="alarms"
-    )
-    table = table.first(limit_of(arguments))
-    since_when = {name: str(at) for name, at in before.until.items()}
+        notes.insert(0, f"Nothing new since {max(since.values()):%Y-%m-%d %H:%M:%S} UTC.")
+    table = Table("", ("kind", "cluster", "first seen", "what"), new, name="alarms").first(limit_of(arguments))
+    since_when = {name: str(at) for name, at in since.items()}
     show(arguments, [table], notes, {"target": target, "since": since_when, "alarms": table.dicts()})
     return WOULD_BREAK if new else 0
 
 
-def _without_owner(scope: Scope, ownership: Ownership) -> list[tuple[Any, ...]]:
-    owned = ownership.of_clients()
-    clients = scope.tables.query(f"SELECT {', '.join(CLIENT)} FROM {{client_inventory}} AS i")
-    return [tuple(client) for client in clients if tuple(client) not in owned]
-
-
-def _metrics(scope: Scope, target: str, unowned: int | None) -> Iterator[str]:
-    """Yield the lines of the metrics."""
+def _metrics(scope: Scope, target: str, owned: Collection[tuple[Any, ...]] | None) -> Iterator[str]:
+    """Yield the lines of the metrics; `owned` are the clients with an owner, None without rules on owners."""
     by_verdict = clients_by_verdict(scope, target)
     yield from _gauge(
         "clients", "Clients by their worst verdict at the target.",
         [({"target": target, "verdict": verdict}, number) for verdict, number in by_verdict.items()],
     )  # fmt: skip
-    if unowned is not None:
+    if owned is not None:
+        clients = scope.tables.query(f"SELECT {', '.join(CLIENT)} FROM {{client_inventory}} AS i")
+        unowned = sum(tuple(client) not in owned for client in clients)
         yield from _gauge("unowned_clients", "Clients without an owner.", [({}, unowned)])
     refused = sum(row["requests"] for row in refused_already(scope))
     yield from _gauge(

@@ -10,6 +10,7 @@ from typing import Any
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, TOO_OLD, UNDECIDED, release
 from ..releases.client_libraries import client_libraries
+from ..tables.dialects import NUMBERS
 from ..tables.spec import ADVICE, CLIENT
 
 FEW_HOSTS = 3
@@ -18,7 +19,6 @@ _NULL, _EMPTY = "(none)", "(empty)"
 _JAVA_CLIENT = "Apache Kafka's Java client"
 _SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
 """The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
-_NUMBERS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
 IN_WORDS: Mapping[str, str] = {
     REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
 }  # fmt: skip
@@ -38,7 +38,7 @@ def identity(text: str | None) -> str:
 
 def without_numbers(client_id: str | None) -> str | None:
     """Return a client id with `#` for each number and UUID, which is the same for all instances of a program."""
-    return None if client_id is None else _NUMBERS.sub("#", client_id)
+    return None if client_id is None else re.sub(NUMBERS, "#", client_id)
 
 
 def requested(row: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ Views are written in the part of Spark's SQL that DuckDB shares. What differs is
     harmless(text, length), quoted(text)     | expanded                     | a macro
     local_time(at): as the log writes it     | expanded                     | a macro
     grep_escaped(text), for grep -E          | expanded                     | a macro
+    without_numbers(text): # for each        | expanded                     | a macro
     list_sum(list), without nulls            | expanded                     | as it is
 """
 
@@ -31,6 +32,8 @@ UNSAFE = (
 These are all but letters, marks, digits, punctuation, symbols and the plain blank, and invisible ones among those; see
 `printable.safe`.
 """
+NUMBERS = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+"
+"""A regular expression of all engines and of Python: the numbers and UUIDs in client ids, which vary between instances."""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _QUOTED_LENGTH = 80
 _OF_GREP, _SPARK_ESCAPED, _DUCKDB_ESCAPED = r"([\\\[\](){}.*+?^$|])", r"\\$1", r"\\\1"
@@ -61,6 +64,7 @@ def spark_sql(text: str, log_zone: str) -> str:
         "quoted": quoted,
         "local_time": lambda at: f"date_format(from_utc_timestamp({at}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')",
         "grep_escaped": lambda value: f"regexp_replace({value}, {special}, {escaped})",
+        "without_numbers": lambda value: f"regexp_replace({value}, '{NUMBERS}', '#')",
         "list_sum": lambda values: f"aggregate({values}, CAST(0 AS BIGINT), (total, number) -> total + number)",
     }
     return _rewritten(text, functions, _as_spark_literal)
@@ -124,6 +128,7 @@ def duckdb_macros(log_zone: str) -> list[str]:
         ),
         "quoted(x)": f"'''' || harmless(coalesce(x, 'null'), {_QUOTED_LENGTH}) || ''''",
         "grep_escaped(x)": f"regexp_replace(x, {quoted_text(_OF_GREP)}, {quoted_text(_DUCKDB_ESCAPED)}, 'g')",
+        "without_numbers(x)": f"regexp_replace(x, '{NUMBERS}', '#', 'g')",
         "local_time(x)": f"strftime(timezone({zone}, timezone('UTC', x)), '%Y-%m-%d %H:%M:%S,%g')",
     }
     return [f"CREATE OR REPLACE MACRO {name} AS {body}" for name, body in macros.items()]

@@ -47,7 +47,15 @@ _INTRICATE = {
         "cluster_api_versions",
         "group_protocols",
     ),
-    *("group_rebalances", "known_topics", "refused_requests", "topic_usage", "upgrade_impact", "violations"),
+    *(
+        "group_rebalances",
+        "known_topics",
+        "refused_requests",
+        "topic_usage",
+        "upgrade_impact",
+        "violations",
+        "what_changed",
+    ),
 }
 """Views that take Spark long; their names and columns are found at a push all the same."""
 
@@ -122,7 +130,8 @@ def test_spark_and_duckdb_answer_a_question_alike(engines: tuple[SparkTables, Lo
     "name", [pytest.param(name, marks=[pytest.mark.long] if name in _INTRICATE else []) for name in view_specs()]
 )
 def test_a_declared_view_has_the_same_rows_on_both_engines(engines: tuple[SparkTables, LocalTables], name: str) -> None:
-    assert_the_same(engines, f"SELECT * FROM {{{name}}}")
+    # After one run nothing is new: what may be is compared.
+    assert_the_same(engines, f"SELECT * FROM {{{'changes' if name == 'what_changed' else name}}}")
 
 
 @pytest.mark.parametrize("name", sorted(_INTRICATE))
