@@ -1,4 +1,4 @@
-"""The command `diff`: compares the clients of two days.
+"""The command `diff`: compares the clients of two days, or of the hours from two times on.
 
 | change | tables |
 |---|---|
@@ -6,6 +6,7 @@
 | clients that would newly break at the target | `api_usage`, with the verdicts of `upgrade_impact` |
 | violations that are more than before | `violations` |
 
+A time stands for the day from then on, and for less if the two times are closer: then the one span ends where the other begins.
 Each row of these tables has a first and a last request. The row counts on every day (UTC) from the one to the other:
 
 - A connection that lasts for days counts on each of them, even if it sent nothing on that day, with the software that it
@@ -19,8 +20,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, NamedTuple
 
 from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
@@ -31,18 +32,22 @@ from ..questions.queries import grouped, same
 from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
-from .output import Table, add_formats, limit_of, show
+from .output import Table, add_formats, instant, limit_of, show
 from .ownership import GROUP
 
 HELP = "compare two days: new, gone, changed, breaking (exit code 3)"
 EXAMPLES = (
     "diff --from 2026-11-20 --to 2026-11-21 --warehouse /data/clientinfo",
     "diff --from 7d --to yesterday --target 4.0.1 --warehouse /data/clientinfo --json",
+    "diff --from 2026-11-21T13:00Z --to 2026-11-21T14:00Z --warehouse /data/clientinfo",
 )
 _SHOWN = 20
 _WHO = ("cluster", "principal", "client_id")
 """The columns that identify a client when its software changes."""
 _DAY = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,6}}d|{'|'.join(NAMED_DAYS)}")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)")
+_FORMS = "a date in UTC such as 2026-11-21, yesterday, today, 7d for seven days ago, or a time with its zone such as 2026-11-21T14:00Z"
+_ONE_DAY = timedelta(days=1)
 _COUNTS = ("connections", "hosts", "host", "first_seen", "last_seen")
 """The columns about each client or use: numbers of connections and of hosts, one host, first and last time."""
 ByKey = dict[tuple[Any, ...], dict[str, Any]]
@@ -51,10 +56,23 @@ KeyedRows = list[tuple[tuple[Any, ...], dict[str, Any]]]
 """Rows as pairs of the values of their key columns and the row."""
 
 
+class Span(NamedTuple):
+    """What counts as one of the two days.
+
+    Attributes:
+        begin: its first time.
+        end: the time after its last.
+        name: the day, or the time from which on it is a span.
+    """
+
+    begin: datetime
+    end: datetime
+    name: str
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    days = "a date in UTC such as 2026-11-21, yesterday, today, or 7d for seven days ago"
-    parser.add_argument("--from", dest="from_day", required=True, metavar="DAY", help=f"the earlier day: {days}")
-    parser.add_argument("--to", dest="to_day", required=True, metavar="DAY", help="the later day")
+    parser.add_argument("--from", dest="from_day", required=True, metavar="DAY", help=f"the earlier day: {_FORMS}")
+    parser.add_argument("--to", dest="to_day", required=True, metavar="DAY", help="the later day, or time")
     parser.add_argument("--target", metavar="RELEASE", help="also compare who would break at this release of Kafka")
     add_warehouse(parser)
     add_filters(parser, "cluster", "principal", "client")
@@ -63,71 +81,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     arguments = context.arguments
-    first, second = given_day(arguments.from_day, "--from"), given_day(arguments.to_day, "--to")
-    if first >= second:
-        raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
+    first, second = given_spans(arguments.from_day, arguments.to_day)
     scope, waiting = context.scope("connections")
-    notes = [*_check_days(scope, (first, second)), *waiting]
-    changes = _changes(_on(first, scope), _on(second, scope), arguments.target, _is_covered(scope, second))
-    document = {"from": str(first), "to": str(second), "target": arguments.target}
+    notes = [*_check_spans(scope, (first, second)), *waiting]
+    changes = _changes(_in(first, scope), _in(second, scope), arguments.target, _is_covered(scope, second))
+    document = {"from": first.name, "to": second.name, "target": arguments.target}
     shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
     if not any(table.rows for table in changes):
-        notes.insert(0, f"Nothing changed from {first} to {second}.")
+        notes.insert(0, f"Nothing changed from {first.name} to {second.name}.")
     show(arguments, shown, notes, document)
     return WOULD_BREAK if _is_worse(changes) else 0
 
 
-def given_day(text: str, option: str, now: datetime | None = None) -> date:
-    """Return the day in UTC that an argument names: a date, today, yesterday, or 7d for seven days ago.
+def given_spans(earlier: str, later: str, now: datetime | None = None) -> tuple[Span, Span]:
+    """Return the two spans that --from and --to name.
 
     Raises:
-        ConfigError: the text names no day.
+        ConfigError: a text names no day and no time, or the second is not after the first.
     """
-    if _DAY.fullmatch(text):
-        with suppress(ConfigError):
-            if (day := given_time(text, option, now).date()) < date.max:  # the day after date.max has no date
-                return day
-    raise ConfigError(
-        f"{option} is {text!r}; give a date such as 2026-11-21, yesterday, today, or 7d for seven days ago"
-    )
+    (first, name), (second, other) = (_begin(*given, now) for given in ((earlier, "--from"), (later, "--to")))
+    if first >= second:
+        raise ConfigError(f"--from is {name} and --to {other}; give an earlier day with --from")
+    length = min(_ONE_DAY, second - first)
+    return Span(first, first + length, name), Span(second, second + length, other)
 
 
-def _check_days(scope: Scope, days: Iterable[date]) -> list[str]:
-    """Return a note for each day that the logs cover only in part.
+def _begin(text: str, option: str, now: datetime | None) -> tuple[datetime, str]:
+    """Return the beginning of a day or the time that an argument names, in UTC, and its name."""
+    if (is_day := _DAY.fullmatch(text)) or _INSTANT.fullmatch(text):
+        with suppress(ConfigError, OverflowError):
+            at = given_time(text, option, now)
+            at = datetime.combine(at.date(), time(), UTC) if is_day else at
+            if at + _ONE_DAY:  # the last day of the calendar has no end
+                return at, str(at.date()) if is_day else instant(at)
+    raise ConfigError(f"{option} is {text!r}; give {_FORMS}")
+
+
+def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
+    """Return a note for each span that the logs cover only in part.
 
     Raises:
-        WarehouseError: there is no connection on a day.
+        WarehouseError: there is no connection in a span.
     """
     of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
     ((first, last),) = of_cluster.query("SELECT min(opened_at), max(last_request_at) FROM {connections} AS c")
     notes = []
-    for day in days:
-        ((number,),) = _on(day, of_cluster).query("SELECT count(*) FROM {connections} AS c")
+    for span in spans:
+        ((number,),) = _in(span, of_cluster).query("SELECT count(*) FROM {connections} AS c")
         if not number:
             known = f"it has those of {first:%Y-%m-%d} to {last:%Y-%m-%d}" if first else "it has none"
-            raise WarehouseError(f"{scope.tables.root} has no connection on {day}; {known}")
-        if first.date() == day:
-            notes.append(
-                f"The first request is of {first:%Y-%m-%d %H:%M} UTC; what was before on that day is not known."
-            )
-        if last.date() == day:
-            notes.append(f"The last request is of {last:%Y-%m-%d %H:%M} UTC; what came later on that day is not known.")
+            raise WarehouseError(f"{scope.tables.root} has no connection on {span.name}; {known}")
+        if span.begin < first < span.end:
+            notes.append(f"The first request is of {first:%Y-%m-%d %H:%M} UTC; what was before is not known.")
+        if span.begin <= last < span.end:
+            notes.append(f"The last request is of {last:%Y-%m-%d %H:%M} UTC; what came later is not known.")
     return notes
 
 
-def _is_covered(scope: Scope, day: date) -> bool:
-    """Return whether the logs of all brokers hold every request of a day, but for its last hour: else silence says nothing."""
-    begin, cluster = datetime.combine(day, time(), UTC), Filters(cluster=scope.filters.cluster)
+def _is_covered(scope: Scope, span: Span) -> bool:
+    """Return whether the logs of all brokers hold every request of a span, but for its end: else silence says nothing.
+
+    The end is the last hour of a day.
+    """
+    cluster = Filters(cluster=scope.filters.cluster)
     rows = scope.tables.query(
         f"SELECT covered_from, covered_until FROM {{log_coverage}} AS l WHERE {cluster.where()}", cluster.parameters
     )
-    return all(first and first <= begin and until >= begin + timedelta(hours=23) for first, until in rows)
+    needed = span.end - (span.end - span.begin) / 24
+    return all(first and first <= span.begin and until >= needed for first, until in rows)
 
 
-def _on(day: date, scope: Scope) -> Scope:
-    begin = datetime.combine(day, time(), UTC)
-    return replace(scope, filters=replace(scope.filters, since=begin, until=begin + timedelta(days=1)))
+def _in(span: Span, scope: Scope) -> Scope:
+    return replace(scope, filters=replace(scope.filters, since=span.begin, until=span.end))
 
 
 def _clients(scope: Scope) -> ByKey:

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands.diff import given_day
+from kafka_clientinfo.commands.diff import given_spans
 from kafka_clientinfo.errors import ConfigError
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
@@ -191,15 +191,44 @@ def test_a_day_without_connections_names_those_with_some(warehouse: Path, capsys
     ],
 )
 def test_days_are_in_utc(text: str, day: date) -> None:
-    assert given_day(text, "--from", NOW) == day
+    begin = datetime.combine(day, time(), UTC)
+    for spans in (given_spans("2026-11-01", text, NOW), given_spans(text, "2026-12-01", NOW)):
+        assert (begin, begin + timedelta(days=1), str(day)) in spans
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "7h", "-1d", "999999d", "2026-11-31", "20261121", "2026-11-21T02:00", "9999-12-31"]
-)
+    ("earlier", "later", "hours", "names"),
+    [
+        ("2026-11-21T13:00Z", "2026-11-21T14:00Z", 1, ["2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"]),
+        ("2026-11-20T14:00:30+02:00", "2026-11-21T14:00:30+01:00", 24, ["2026-11-20T12:00:30.000Z", "2026-11-21T13:00:30.000Z"]),
+        ("2026-11-21", "2026-11-21T14:00Z", 14, ["2026-11-21", "2026-11-21T14:00:00.000Z"]),
+    ],
+)  # fmt: skip
+def test_a_time_stands_for_the_hours_from_it_on(earlier: str, later: str, hours: int, names: list[str]) -> None:
+    spans = given_spans(earlier, later, NOW)
+    assert [span.end - span.begin for span in spans] == [timedelta(hours=hours)] * 2
+    assert [span.name for span in spans] == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "7h", "-1d", "999999d", "2026-11-31", "20261121", "2026-11-21T02:00", "9999-12-31", "2026-11-21T25:00Z",
+     "2026-11-21T02:00+99:00", "9999-12-31T23:00Z", "2026-11-21 02:00Z"],
+)  # fmt: skip
 def test_a_day_that_is_none_is_named(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"--to is .*; give a date such as 2026-11-21, yesterday, today, or 7d"):
-        given_day(text, "--to", NOW)
+    with pytest.raises(ConfigError, match=r"--to is .*; give a date in UTC such as 2026-11-21, yesterday, today, 7d"):
+        given_spans("2026-11-01", text, NOW)
+
+
+def test_the_hour_before_a_change_is_compared_with_the_hour_after_it(
+    warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = asked(capsys, warehouse)
+    times = ["--from", "2026-11-21T01:00Z", "--to", "2026-11-22T03:00+02:00"]
+    assert cli.main(["diff", *times, "--warehouse", str(warehouse), "--json"]) == 3
+    in_hours = json.loads(capsys.readouterr().out)
+    assert (in_hours["from"], in_hours["to"]) == ("2026-11-21T01:00:00.000Z", "2026-11-22T01:00:00.000Z")
+    assert {kind: in_hours[kind] for kind in KINDS} == {kind: found[kind] for kind in KINDS}
 
 
 @pytest.mark.parametrize(

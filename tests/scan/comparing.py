@@ -82,7 +82,7 @@ def by_spark(spark: Any, relations: Mapping[str, Any], folder: Path) -> dict[str
     stored = {"requests", "failed_requests", "topic_mentions", "ingested_files", *DERIVED, *ROWS}
     for name in stored:
         as_stored(made[name], name).createOrReplaceTempView(name)
-    for name in definitions():
+    for name in (one for one in definitions() if RUNS not in stored_tables(one)):
         keep(name, spark.sql(definition(name, SPARK, ViewSettings.of(settings), lambda one: one)))
         made[name].createOrReplaceTempView(name)
     return {name: pq.read_table(folder / name) for name in (*DERIVED, *VIEWS)}
