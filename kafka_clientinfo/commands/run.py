@@ -1,16 +1,22 @@
 """The command `run`, and the code that it shares with its two steps, the commands `ingest` and `build`."""
 
 import argparse
+import os
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ..printable import safe
 from ..questions.filters import Scope
 from ..questions.opening import local_tables
-from ..questions.presenter import counted
+from ..questions.presenter import counted, in_bytes
 from ..questions.trust import info_logs, limits_of_logs
 from ..releases.broker_releases import releases
+from ..tables.spec import RUNS
+from ..warehouse.address import local_folder
 from . import upgrade
 from .context import COMMITTED, Context, add_common
 from .output import Table, as_text
@@ -24,6 +30,9 @@ HELP = "read new log bytes and build all tables"
 STOPPED = COMMITTED
 _FILE = ("broker", "requests", "rejected", "other lines", "waiting bytes", "path")
 """The columns about each file; a broker writes other lines than completed requests to the same log."""
+_LAST_RUNS = 5
+_FEW_RUNS = 50
+"""Runs for which a disk should have room: two days, if they are hourly."""
 _MOST_ASKED = 100_000
 """Connections up to which a run says who would break: with more, that takes seconds."""
 EXAMPLES = (
@@ -129,7 +138,38 @@ def _answers(report: "RunReport", context: Context) -> list[str]:
         verdict = " ".join(filter(None, [upgrade.at_release(scope, newest), info_logs(scope)]))
         who = f"{upgrade_command} says who; "
     page = f"`kafka-clientinfo report --output report.html --target {newest} --warehouse {root}` writes a page"
-    return [known, verdict, f"Next: {who}{page}; -v and `kafka-clientinfo summary` show more."]
+    following = f"Next: {who}{page}; -v and `kafka-clientinfo summary` show more."
+    return [known, verdict, *filter(None, [_nearly_full(context.warehouse)]), following]
+
+
+def _nearly_full(root: str) -> str | None:
+    """Return a warning if the disk of a local warehouse has room for few runs like the last ones.
+
+    What a run wrote are the files that changed while it was at work. The median counts, as a first run may have read the logs of
+    a year, and what others write to the disk is not known.
+    """
+    if (folder := local_folder(root)) is None or (tables := local_tables(root)) is None:
+        return None
+    runs = tables.query(
+        f"SELECT began, ended FROM {{{RUNS}}} WHERE command IN ('run', 'ingest', 'build') ORDER BY run DESC LIMIT {_LAST_RUNS}"
+    ).rows
+    wrote = dict.fromkeys(range(len(runs)), 0)
+    try:
+        free = shutil.disk_usage(folder).free
+        for path in (Path(parent, name) for parent, _, names in os.walk(folder) for name in names):
+            file = path.stat()
+            for place, (began, ended) in enumerate(runs):
+                if began.timestamp() <= file.st_mtime <= ended.timestamp():
+                    wrote[place] += file.st_size
+    except OSError:  # another run, or `maintain`, deletes files
+        return None
+    usual = median(wrote.values()) if len(runs) > 1 else 0
+    if free >= usual * _FEW_RUNS:
+        return None
+    return (
+        f"Disk: {in_bytes(free)} are free at {safe(root)}, room for about {counted(int(free / usual), 'run')} like the last {len(runs)}, "
+        f"which wrote {in_bytes(int(usual))} each; `kafka-clientinfo maintain` makes room."
+    )
 
 
 def _files(files: Sequence[Mapping[str, Any]]) -> Table:

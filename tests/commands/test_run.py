@@ -1,7 +1,10 @@
 """The text of a run: a few lines on what was read, what was not, what that says and what to do next; the rest with -v."""
 
+import os
 import re
 from argparse import Namespace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +14,9 @@ from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.run import _as_text, totals
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.runs.ingest import RunReport
+from kafka_clientinfo.warehouse.state import State
 from tests.commands.fleet_on_disk import fleet, use
+from tests.report.tables_on_disk import write_warehouse
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +103,45 @@ def test_the_first_line_counts_files(context: Context, read: int, unchanged: int
 
 def test_totals_are_of_all_files() -> None:
     assert totals([file("a"), file("b", rejected=2000)], "rejected", "pending_bytes") == ["2,003", "34"]
+
+
+def runs_that_wrote(root: Path, *sizes: int) -> Context:
+    """A warehouse with an hourly run for each size, which wrote so many bytes."""
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    state = State(built_until=at).as_json
+    runs = [
+        {"run": number, "command": "run", "began": at + timedelta(hours=number), "ended": at + timedelta(hours=number, minutes=5), "state": state}
+        for number, _ in enumerate(sizes, 1)
+    ]  # fmt: skip
+    write_warehouse(root, {"runs": runs})
+    for number, size in enumerate(sizes, 1):
+        (root / f"{number}.parquet").write_bytes(b"x" * size)
+        os.utime(root / f"{number}.parquet", ((at + timedelta(hours=number, minutes=2)).timestamp(),) * 2)
+    return Context(Namespace(warehouse=str(root), conf=None, verbose=False))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "free", "says"),
+    [
+        ((9, 1_000_000, 2_000, 2_000, 3_000, 2_000), 99_000, "99.0 KB are free at {root}, room for about 49 runs like the last 5, which wrote 2.0 KB each"),
+        ((2_000, 2_000), 100_000, None),
+        ((2_000,), 10, None),  # a first run says nothing about the next
+        ((0, 0), 0, None),
+        ((2_000, 2_000), 1_999, "room for about 0 runs like the last 2"),
+    ],
+)  # fmt: skip
+def test_a_disk_with_room_for_few_runs_is_named(
+    sizes: tuple[int, ...], free: int, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "w"
+    runs_that_wrote(root, *sizes)
+    monkeypatch.setattr(run.shutil, "disk_usage", lambda folder: Namespace(free=free))
+    warning = run._nearly_full(str(root))
+    assert warning is None if says is None else says.format(root=root) in str(warning)
+
+
+def test_a_disk_that_cannot_be_read_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs_that_wrote(tmp_path / "w", 1, 1)
+    monkeypatch.setattr(run.shutil, "disk_usage", lambda folder: Path("/nowhere").stat())
+    assert run._nearly_full(str(tmp_path / "w")) is None
+    assert run._nearly_full("s3://bucket/w") is None
