@@ -11,6 +11,7 @@ them as a whole. Modules come in this order, so that nobody waits long for the o
 `--spark=connect` runs the tests that ask for a session, and no others, on a server of Spark Connect; `--spark=serverless`
 under the rules of serverless compute besides (tests/serverless.py). Tests that need a classic session are skipped then.
 `--long=also` runs the tests that are marked long too, and all examples of every law (`amounts`); `--long=only` no others.
+`--cases=apart` makes a test of each case of a parametrised one; else they run `together`, but for the few that cannot.
 """
 
 import fcntl
@@ -27,6 +28,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings, load_settings
 from tests import amounts
+from tests.together import together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +42,7 @@ _MARKS = {"oracle", "soak", "process", "cluster", "browser", "benchmark"}
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--spark", choices=("classic", "connect", "serverless"), default="classic", help="the session")
     parser.addoption("--long", choices=("no", "also", "only"), default="no", help="tests that are marked long")
+    parser.addoption("--cases", choices=("together", "apart"), default="together", help="cases of parametrised tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,6 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if mark := item.get_closest_marker("classic"):
                 item.add_marker(pytest.mark.skip(reason=f"needs a classic session: {mark.args[0]}"))
+    if config.getoption("--cases") == "together":
+        items[:] = together(items)
     asked: dict[str, set[str]] = {}
     for item in items:
         asked.setdefault(_module(item), set()).update(getattr(item, "fixturenames", ()))

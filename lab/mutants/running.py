@@ -106,6 +106,7 @@ def run(arguments: Sequence[str], plugin: object) -> int:
         "--capture=fd",
         "--assert=plain",
         "--tb=no",
+        "--cases=apart",
         *(part for name in plugins for part in ("-p", name)),
     ]
     return int(pytest.main([*options, *arguments], plugins=[plugin, Markers()]))
