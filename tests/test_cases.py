@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from tests.ingestion.test_topic_mentions import produce
-from tests.scanned import scanned
+from tests.scanned import by_cluster, scanned
 
 LOGS = Path(__file__).parent / "cases"
 ME = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_nonprod_0123456789abcdef/me@example.com"
@@ -106,7 +106,9 @@ def test_a_setting_adds_forms_of_principals_that_name_a_session(tmp_path: Path) 
     log.parent.mkdir()
     made = [produce(at=at, correlation_id=at, principal=f"Custom:orders/session-{at}") for at in range(3)]
     log.write_bytes(b"".join(made))
-    tables = scanned([tmp_path], Settings(principal_patterns=("^(Custom:[^/]+)/session-[0-9]+$",)))
+    tables = scanned(
+        [tmp_path], Settings(principal_patterns=("^(Custom:[^/]+)/session-[0-9]+$",)), "connections", "topic_usage"
+    )
     assert tables.query("SELECT principal, requests FROM {connections}").rows == [("Custom:orders", 3)]
     assert tables.query("SELECT DISTINCT principal FROM {topic_usage}").rows == [("Custom:orders",)]
     assert tables.query("SELECT count(DISTINCT principal) FROM {requests}").rows == [(3,)]  # as logged
@@ -124,16 +126,23 @@ def test_a_request_that_server_log_shows_is_of_the_principal_that_all_connection
     log.parent.mkdir()
     log.write_text(closed)
     (tmp_path / "b1" / "kafka-request.log").write_bytes(produce(at=0, principal=session.format(ORDERS)))
-    tables = scanned([tmp_path], Settings())
+    tables = scanned([tmp_path], Settings(), "connections", "violations")
     for relation in ("failed_requests", "connections", "violations"):
         assert tables.query(f"SELECT DISTINCT principal FROM {{{relation}}}").rows == [(f"[IAM]:[{ORDERS}]",)], relation
 
 
+@pytest.fixture(scope="module")
+def read() -> dict[str, list[dict[str, Any]]]:
+    """The rows of connections and violations of all cases, in their order."""
+    tables = by_cluster({name: LOGS / f"{name}.log" for name in CASES}, Settings(), "connections", "violations")
+    any_of = next(iter(tables.values())).tables
+    orders = {"connections": "opened_at, connection_id", "violations": "rule"}
+    return {name: any_of.query(f"SELECT * FROM {{{name}}} ORDER BY {by}").dicts() for name, by in orders.items()}
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_certain_is_said_and_nobody_else_is_accused(name: str) -> None:
+def test_what_is_certain_is_said_and_nobody_else_is_accused(read: dict[str, list[dict[str, Any]]], name: str) -> None:
     rows, accused = CASES[name]
-    tables = scanned([LOGS / f"{name}.log"], Settings())
-    connections = tables.query("SELECT * FROM {connections} ORDER BY opened_at, connection_id").dicts()
+    connections, violations = ([row for row in of_all if row["cluster"] == name] for of_all in read.values())
     assert [{key: row[key] for key in wanted} for row, wanted in zip(connections, rows, strict=True)] == rows
-    found = tables.query("SELECT rule, blames FROM {violations} ORDER BY rule").rows
-    assert found == accused
+    assert [(row["rule"], row["blames"]) for row in violations] == accused

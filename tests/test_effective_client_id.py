@@ -9,7 +9,7 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from tests.builders import json_record
 from tests.ingestion.test_topic_mentions import produce
-from tests.scanned import scanned
+from tests.scanned import OfCluster, by_cluster, scanned
 
 QUESTIONS = {
     "topics": "SELECT client_id, operation, topic, requests FROM {topic_usage} ORDER BY ALL",
@@ -75,19 +75,32 @@ def written(folder: Path, made: list[bytes], ends: tuple[int, ...]) -> Path:
     return folder
 
 
-def answers(folder: Path, later: str | None, *ends: int) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what the questions answer to the log, cut into files that begin at `ends`."""
-    tables = scanned([written(folder, records(later), ends)], Settings())
-    return {name: tables.query(question).rows for name, question in QUESTIONS.items()}
+ENDS: dict[str, tuple[int, ...]] = {"one file": (), "several files": (2, 5, 11)}
+LATER: dict[str, str | None] = {"stated": "its own", "null": None, "empty": ""}
+"""The client id of all requests but the first."""
 
 
-@pytest.mark.parametrize("later", [None, ""])
-@pytest.mark.parametrize("ends", [(), (2, 5, 11)])
+@pytest.fixture(scope="module")
+def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
+    root = tmp_path_factory.mktemp("left-out")
+    logs = {
+        f"{later}, {ends}": written(root / later / ends, records(LATER[later]), ENDS[ends])
+        for later in LATER
+        for ends in ENDS
+    }
+    return by_cluster(logs, Settings())
+
+
+@pytest.mark.parametrize("later", ["null", "empty"])
+@pytest.mark.parametrize("ends", ENDS)
 def test_requests_without_a_client_id_count_for_the_client_of_their_connection(
-    tmp_path: Path, later: str | None, ends: tuple[int, ...]
+    left_out: dict[str, OfCluster], later: str, ends: str
 ) -> None:
-    expected = answers(tmp_path / "stated", "its own", *ends)
-    assert answers(tmp_path / "left_out", later, *ends) == expected
+    expected, found = (
+        {name: left_out[f"{of}, {ends}"].query(question).rows for name, question in QUESTIONS.items()}
+        for of in ("stated", later)
+    )
+    assert found == expected
     assert {row[0] for rows in expected.values() for row in rows} == {"billing", "orders"}
 
 
@@ -97,7 +110,7 @@ def test_a_connection_that_the_log_shows_from_its_middle_has_the_client_id_that_
     stated = (None, "app", None)  # an older header states the id again
     made = [produce(at=at, correlation_id=7 + at, client_id=client_id) for at, client_id in enumerate(stated)]
     log.write_bytes(b"".join(made))
-    tables = scanned([tmp_path], Settings())
+    tables = scanned([tmp_path], Settings(), "connections", "client_activity")
     assert tables.query("SELECT client_id, client_id_verdict FROM {connections}").rows == [("app", "not_observed")]
     assert tables.query("SELECT DISTINCT client_id FROM {client_activity}").rows == [("app",)]
 
@@ -112,21 +125,33 @@ def in_turn(hours: float) -> list[bytes]:
     ]
 
 
+COUNTS: dict[float, tuple[dict[Any, int], dict[Any, int]]] = {
+    0.5: ({"billing": 1, "orders": 1, None: 6}, {"billing": 1, "orders": 1, None: 4}),
+    2: ({"billing": 4, "orders": 4}, {"billing": 1, "orders": 1, None: 4}),
+    30: ({"billing": 4, "orders": 4}, {"billing": 3, "orders": 3}),
+}
+"""By the hours between the clients: requests in `client_activity` and in `topic_usage`."""
+
+
+@pytest.fixture(scope="module")
+def of_two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
+    root = tmp_path_factory.mktemp("of-two")
+    logs = {
+        f"{hours} {ends}": written(root / f"{hours}-{len(ends)}", in_turn(hours), ends)
+        for hours in COUNTS
+        for ends in ((), (2, 6))
+    }
+    return by_cluster(logs, Settings(), "client_activity", "topic_usage", "group_members")
+
+
 @pytest.mark.parametrize("ends", [(), (2, 6)])
-@pytest.mark.parametrize(
-    ("hours", "activity", "topics"),
-    [
-        (0.5, {"billing": 1, "orders": 1, None: 6}, {"billing": 1, "orders": 1, None: 4}),
-        (2, {"billing": 4, "orders": 4}, {"billing": 1, "orders": 1, None: 4}),
-        (30, {"billing": 4, "orders": 4}, {"billing": 3, "orders": 3}),
-    ],
-)
+@pytest.mark.parametrize("hours", COUNTS)
 def test_what_two_clients_of_one_connection_id_sent_is_theirs_only_if_it_is_counted_apart(
-    tmp_path: Path, ends: tuple[int, ...], hours: float, activity: dict[Any, int], topics: dict[Any, int]
+    of_two: dict[str, OfCluster], ends: tuple[int, ...], hours: float
 ) -> None:
     """Sums are by hour and by day; members of groups are known by single requests."""
-    tables = scanned([written(tmp_path, in_turn(hours), ends)], Settings())
-    for view, expected in (("client_activity", activity), ("topic_usage", topics)):
+    tables = of_two[f"{hours} {ends}"]
+    for view, expected in zip(("client_activity", "topic_usage"), COUNTS[hours], strict=True):
         counted = tables.query(f"SELECT client_id, CAST(sum(requests) AS BIGINT) FROM {{{view}}} GROUP BY ALL").rows
         assert {client: number for client, number in counted if number} == expected
     assert tables.query("SELECT client.client_id FROM {group_members}").rows == [("orders",)]

@@ -257,6 +257,7 @@ def versions_by_key(named: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, 
     return {key: (low, high) for name, (low, high) in named.items() if (key := api_key(name)) is not None}
 
 
+@lru_cache(maxsize=1)
 def kafka_releases() -> list[Row]:
     """Return one row per measured release and API of any of them; an API that the release lacks has no ranges.
 
@@ -299,6 +300,7 @@ def _trait(traits: ApiTraits, key: int) -> str | None:
     return next((name for name in ApiTraits.__dataclass_fields__ if key in getattr(traits, name)), None)
 
 
+@lru_cache(maxsize=1)
 def kafka_release_versions() -> list[Row]:
     """Return each measured release's verdict on each version of each API, from 0 to the highest of any release.
 

@@ -6,9 +6,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.scan import MemoryTables
-from tests.amounts import one_in
-from tests.scanned import scanned
+from tests.scanned import OfCluster, by_cluster
 
 EXCERPTS = Path(__file__).with_name("excerpts")
 FOLDERS = sorted(path.name for path in EXCERPTS.iterdir() if path.is_dir())
@@ -25,6 +23,15 @@ def test_every_record_of_an_excerpt_is_read(name: str) -> None:
         assert file["records"] == file["requests"] + file["rejected"] + sum(dict(file["ignored"]).values())
 
 
+@pytest.fixture(scope="module")
+def excerpts() -> dict[str, OfCluster]:
+    names = [*FOLDERS, "telemetry-on-three-brokers/broker-2"]
+    settings = load_settings(EXCERPTS / "settings.toml")
+    return by_cluster(
+        {name: EXCERPTS / name for name in names}, settings, "connections", "violations", "client_instances"
+    )
+
+
 # folder: roles by client id, and rules that are broken with whom they blame
 SAID: dict[str, tuple[dict[str, set[str]], set[tuple[str, str]]]] = {
     "peers-add-partitions": (
@@ -39,9 +46,11 @@ SAID: dict[str, tuple[dict[str, set[str]], set[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, SAID))
-def test_brokers_are_brokers_clients_are_clients_and_nobody_is_blamed_for_less(name: str) -> None:
-    tables = tables_of(name, "connections", "violations")
+@pytest.mark.parametrize("name", SAID)
+def test_brokers_are_brokers_clients_are_clients_and_nobody_is_blamed_for_less(
+    excerpts: dict[str, OfCluster], name: str
+) -> None:
+    tables = excerpts[name]
     roles: dict[str, set[str]] = {}
     for row in tables.query("SELECT client_id, role FROM {connections}").dicts():
         roles.setdefault(row["client_id"], set()).add(row["role"])
@@ -53,16 +62,12 @@ SCENARIO = "SELECT telemetry_scenario, scenario_certain, client_by_kip FROM {cli
 
 
 @pytest.mark.kip("KIP-1313", 8, 30)
-def test_an_id_that_a_broker_gave_is_not_taken_for_the_clients_own() -> None:
+def test_an_id_that_a_broker_gave_is_not_taken_for_the_clients_own(excerpts: dict[str, OfCluster]) -> None:
     """Broker-3 gave the id; a log of broker-2 alone does not show that."""
-    (row,) = tables_of("telemetry-on-three-brokers", "client_instances").query(SCENARIO).dicts()
+    (row,) = excerpts["telemetry-on-three-brokers"].query(SCENARIO).dicts()
     assert row == {"telemetry_scenario": "UUID-B", "scenario_certain": True, "client_by_kip": "old"}
-    (row,) = tables_of("telemetry-on-three-brokers/broker-2", "client_instances").query(SCENARIO).dicts()
+    (row,) = excerpts["telemetry-on-three-brokers/broker-2"].query(SCENARIO).dicts()
     assert row == {"telemetry_scenario": "UUID-R", "scenario_certain": False, "client_by_kip": "either"}
-
-
-def tables_of(name: str, *wanted: str) -> MemoryTables:
-    return scanned([EXCERPTS / name], load_settings(EXCERPTS / "settings.toml"), *wanted)
 
 
 Row = tuple[str, str, int]
@@ -89,8 +94,10 @@ LEVELS: dict[str, dict[str, list[Row]]] = {
 
 
 @pytest.mark.parametrize("name", LEVELS)
-def test_a_log_shows_no_more_than_it_holds_while_its_level_is_switched(name: str) -> None:
-    tables = tables_of(name, "connections")
+def test_a_log_shows_no_more_than_it_holds_while_its_level_is_switched(
+    excerpts: dict[str, OfCluster], name: str
+) -> None:
+    tables = excerpts[name]
     columns = "connection_id, start, coalesce(api_versions_outcome, ''), requests"
     found: dict[str, list[Row]] = {}
     for connection_id, *row in tables.query(f"SELECT {columns} FROM {{connections}} ORDER BY session_no").rows:

@@ -158,17 +158,21 @@ def test_nobody_who_fits_is_an_error(scope: Scope) -> None:
         impact(replace(scope, filters=Filters(cluster="c", client="nobody")), TARGET, all_targets=True)
 
 
-def test_what_brokers_refuse_already_comes_first_and_counts(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def of_4_4() -> Scope:
+    return Scope(scanned([Path("sample_logs/kafka-4.4.0").resolve()], Settings()))
+
+
+def test_what_brokers_refuse_already_comes_first_and_counts(of_4_4: Scope) -> None:
     """The request log of 4.4.0 has no Produce v2, on which the broker closes the connection; its server.log has."""
-    scope = Scope(scanned([Path("sample_logs/kafka-4.4.0").resolve()], Settings()))
-    found = impact(scope, TARGET)
+    found = impact(of_4_4, TARGET)
     assert {(row["api_name"], row["api_version"]) for row in found.refused_already} == {("PRODUCE", 0), ("PRODUCE", 2)}
     assert found.breaks
     assert 0 < found.fine_beside_refused <= found.clients["accepted"]
     assert 0 < found.barely_seen < found.clients["accepted"]
-    nobody = replace(scope, filters=Filters(client="nobody at all"))
+    nobody = replace(of_4_4, filters=Filters(client="nobody at all"))
     assert refused_already(nobody) == []
-    assert refused_already(replace(scope, filters=Filters(until=at(-86_400)))) == []
+    assert refused_already(replace(of_4_4, filters=Filters(until=at(-86_400)))) == []
 
 
 def server_log(folder: Path, host: str) -> Path:
@@ -189,10 +193,9 @@ def test_what_is_refused_counts_where_nothing_else_is_logged(tmp_path: Path) -> 
     assert found.cannot_tell[0].startswith("The logs hold no request that a broker took:")
 
 
-def test_any_client_may_be_refused_where_the_host_is_masked() -> None:
-    scope = Scope(scanned([Path("sample_logs/kafka-4.4.0").resolve()], Settings()))
-    known = impact(scope, TARGET)
+def test_any_client_may_be_refused_where_the_host_is_masked(of_4_4: Scope) -> None:
+    known = impact(of_4_4, TARGET)
     masked = [row | {"remote_host": None} for row in known.refused_already]
-    assert fine_beside_refused(scope, TARGET, masked) == known.clients["accepted"]
-    assert fine_beside_refused(scope, TARGET, known.refused_already) == known.fine_beside_refused
-    assert fine_beside_refused(scope, TARGET, []) == 0
+    assert fine_beside_refused(of_4_4, TARGET, masked) == known.clients["accepted"]
+    assert fine_beside_refused(of_4_4, TARGET, known.refused_already) == known.fine_beside_refused
+    assert fine_beside_refused(of_4_4, TARGET, []) == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from tests.scanned import scanned
+from tests.scanned import OfCluster, by_cluster
 from tests.topic_count import records
 
 LOGS = Path(__file__).resolve().parents[2] / "sample_logs"
@@ -32,17 +32,26 @@ def codes(body: Any) -> Iterator[int]:
                 yield item
 
 
-@pytest.mark.parametrize("name", IN_JSON)
-def test_the_sums_are_those_of_the_records(name: str) -> None:
+def log_of(name: str) -> Path:
     (log,) = (LOGS / name).glob("kafka-request.log*")
+    return log
+
+
+@pytest.fixture(scope="module")
+def samples() -> dict[str, OfCluster]:
+    return by_cluster({name: log_of(name) for name in IN_JSON}, Settings(), "client_activity")
+
+
+@pytest.mark.parametrize("name", IN_JSON)
+def test_the_sums_are_those_of_the_records(samples: dict[str, OfCluster], name: str) -> None:
     requests, errors, times = Counter[Any](), Counter[Any](), Counter[Any]()
-    for record in records(log):
+    for record in records(log_of(name)):
         key = (record["requestHeader"]["clientId"], record["requestHeader"]["requestApiKeyName"])
         if not record["isForwarded"]:
             requests[key] += 1
             errors.update((*key, code) for code in codes(record["response"]))
             times.update({(*key, field): round(record[field] * 1000) for field in TIMES.values()})
-    found = scanned([log], Settings(), "client_activity").query(COUNTED).rows
+    found = samples[name].query(COUNTED).rows
     assert {(client, api): number for client, api, number, *_ in found} == requests
     listed = Counter[Any]()
     for client, api, _, maps, *_ in found:
