@@ -1,8 +1,11 @@
 """Warehouses written without Spark, from the declarations of the tables: delta-rs writes what a case is about."""
 
 import json
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +68,34 @@ def write_warehouse(
     state = State(built_until=built_until, view_settings=of_views, rows=counts)
     rows = {RUNS: [{"run": 1, "state": state.as_json}], **rows}
     for name in (*table_specs(), *(name for name in rows if name in view_specs())):
-        wanted = schema(name)
-        given = rows.get(name, [dict(zip(wanted.names, row, strict=True)) for row in ROWS.get(name, list)()])
-        if isinstance(given, pa.Table):
-            columns = [
-                given[f.name].cast(f.type) if f.name in given.column_names else pa.nulls(given.num_rows, f.type)
-                for f in wanted
-            ]
-            table = pa.Table.from_arrays(columns, schema=wanted)
+        if name in rows:
+            _write(root, name, rows[name])
         else:
-            table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
-        write_deltalake(str(root / name), table)
+            shutil.copytree(Path(_not_given().name) / name, root / name)
     return root
+
+
+def _write(root: Path, name: str, given: Sequence[Mapping[str, Any]] | pa.Table) -> None:
+    wanted = schema(name)
+    if isinstance(given, pa.Table):
+        columns = [
+            given[f.name].cast(f.type) if f.name in given.column_names else pa.nulls(given.num_rows, f.type)
+            for f in wanted
+        ]
+        table = pa.Table.from_arrays(columns, schema=wanted)
+    else:
+        table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
+    write_deltalake(str(root / name), table)
+
+
+@cache
+def _not_given() -> "tempfile.TemporaryDirectory[str]":
+    """A folder with every table as it is without rows of a test; most of a warehouse's tables are so, and are copied."""
+    folder = tempfile.TemporaryDirectory(prefix="not-given-")
+    for name in table_specs():
+        names = schema(name).names
+        _write(Path(folder.name), name, [dict(zip(names, row, strict=True)) for row in ROWS.get(name, list)()])
+    return folder
 
 
 def change_state(root: Path, **changes: Any) -> None:
