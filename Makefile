@@ -14,7 +14,7 @@ PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 unexport PYTHONDONTWRITEBYTECODE
 # What is no part of `make test` and `make long`; lab/README.md says what each is, and each is a target too.
 LAB ?= pythons processes connect cluster browser oracle sparks fuzz soak hours mutants
-.PHONY: help setup run test long check lint lab $(LAB) docs bench picture dist clean check-tools
+.PHONY: help setup run test tests long check lint lab $(LAB) docs bench picture dist clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,7 +53,10 @@ TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
 
-test: lint ## Run all that must pass at every commit: lint and tests
+test: ## Run all that must pass at every commit: lint and, beside it, the tests
+	@$(MAKE) --no-print-directory -j 2 lint tests
+
+tests: setup
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) tests
 
 long: setup ## Run all tests, also those that build whole warehouses; check the coverage of parser and protocol by branch
