@@ -15,9 +15,9 @@ def try_all(whole: bool) -> None:
     _whole = whole
 
 
-def examples(number: int, share: int = _SHARE) -> int:
+def examples(number: int, share: int = _SHARE, least: int = 10) -> int:
     """Return how many examples of a law to try, of a number for `make long`; `make test` tries a share of them."""
-    return number if _whole else max(10, number // share)
+    return number if _whole else max(least, number // share)
 
 
 def places(begin: int, end: int, step: int = 1) -> range:

@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.concerns.activity import client_activity_parts
 from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions import activity
-from kafka_clientinfo.questions.activity import BY, TOP, WAITING, Question, Timeline
+from kafka_clientinfo.questions.activity import BY, WAITING, Question, Timeline
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Tables
 from kafka_clientinfo.tables.views import views
-from tests.amounts import one_in
+from tests.amounts import examples
 from tests.asking import asked
 from tests.commands.fleet_on_disk import HOSTILE
 from tests.engines import duckdb_session, on
@@ -287,25 +287,6 @@ def test_times_inside_buckets_are_named(since: str | None, until: str | None, sa
     assert found == (says and f"The figures are those of whole buckets of 60 minutes:{says}")
 
 
-STATEMENTS = [(by, top) for by in BY for top in TOP]
-
-
-@pytest.mark.parametrize(("by", "top"), one_in(len(STATEMENTS), STATEMENTS))
-def test_spark_answers_as_duckdb(spark: Any, stored_answers: Path, by: str, top: str) -> None:
-    here = LocalTables(stored_answers)
-    times = Filters(since=datetime(2026, 11, 21, 2, 30, tzinfo=UTC), until=datetime(2026, 11, 21, 2, 31, tzinfo=UTC))
-    both = [Scope(tables, times) for tables in (here, SparkTablesOnDisk(spark, str(stored_answers)))]
-    line = activity.timeline(both[0], 24)
-    assert line is not None
-    assert activity.timeline(both[1], 24) == line
-    owners = {("default", "User:ANONYMOUS", "kgo"): [0, 1], ("default", "User:alice", "kafkajs"): [1]}
-    asked = [question(scope, by, top, owners) for scope in both]
-    answers = [scope.query(one.statement) for scope, one in zip(both, asked, strict=True)]
-    assert answers[0].rows or top == "throttle"  # no quota delays a client of the samples
-    assert answers[0] == answers[1]
-    assert asked[0].over_time(both[0], line, 3) == asked[1].over_time(both[1], line, 3)
-
-
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
     with duckdb_session() as opened_session:
@@ -319,6 +300,7 @@ TOOK = st.one_of(
 )
 
 
+@settings(max_examples=examples(100, share=10))
 @given(
     st.lists(
         st.tuples(TOOK, st.sampled_from("ab"), st.integers(0, 2), st.sampled_from(("METADATA", "FETCH"))),

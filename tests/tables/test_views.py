@@ -58,6 +58,8 @@ _INTRICATE = {
     ),
 }
 """Views that take Spark long; their names and columns are found at a push all the same."""
+_WITHIN_OTHERS = {"client_instances", "client_negotiations", "refused_requests", "topic_usage"}
+"""Of them, those that `violations` and `known_topics` read."""
 
 
 def test_there_is_a_view_for_each_question() -> None:
@@ -134,7 +136,7 @@ def test_a_declared_view_has_the_same_rows_on_both_engines(engines: tuple[SparkT
     assert_the_same(engines, f"SELECT * FROM {{{'changes' if name == 'what_changed' else name}}}")
 
 
-@pytest.mark.parametrize("name", sorted(_INTRICATE))
+@pytest.mark.parametrize("name", sorted(_INTRICATE - _WITHIN_OTHERS))
 def test_spark_finds_all_that_a_view_names(engines: tuple[SparkTables, LocalTables], name: str) -> None:
     assert engines[0].relation(name).columns == list(view_specs()[name].column_names)
 

@@ -63,7 +63,9 @@ def known(found: Counter[Any]) -> Counter[Any]:
 
 
 LAW = settings(
-    max_examples=examples(120, share=24), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(120, share=24, least=5),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
