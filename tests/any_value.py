@@ -44,7 +44,6 @@ _SHARING = 50
 """Cases that share a connection."""
 _OF_CLIENTS, _OF_BROKERS = 1 << 17, 1 << 18
 """Where the numbers of shared connections begin."""
-_TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")  # fmt: skip
 
 
 class Case(NamedTuple):

@@ -15,8 +15,7 @@ from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.tables.spec import table_specs, view_specs
-from kafka_clientinfo.tables.views import View, views
-from kafka_clientinfo.warehouse.creation import make_views
+from kafka_clientinfo.tables.views import views
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -59,21 +58,6 @@ def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     spark.sql(f"DROP SCHEMA {name} CASCADE")
 
 
-def test_nothing_new_is_nothing_new(spark: Any, by_name: str, log: Path) -> None:
-    before = Warehouse(spark, by_name).state
-    report = pipeline.run(spark, [str(log)], by_name)
-    assert (report.files, len(report.unchanged), report.tables) == ([], 1, before.rows)
-    assert Warehouse(spark, by_name).state == before
-
-
-def test_a_folder_without_logs_changes_nothing(spark: Any, by_name: str, tmp_path: Path) -> None:
-    before = Warehouse(spark, by_name).state
-    report = pipeline.run(spark, [str(tmp_path)], by_name)
-    assert [(problem.kind, problem.path) for problem in report.problems] == [("empty", str(tmp_path))]
-    assert (report.files, report.unchanged, report.tables) == ([], [], before.rows)
-    assert Warehouse(spark, by_name).state == before
-
-
 def test_the_views_answer_what_their_queries_do(spark: Any, by_path: str, by_name: str) -> None:
     tables = SparkTables(spark, by_path)
     for view in (*view_specs().values(), *views().values()):
@@ -84,26 +68,6 @@ def test_the_views_answer_what_their_queries_do(spark: Any, by_path: str, by_nam
         assert sorted(map(str, rows)) == sorted(map(str, wanted))
         comment = spark.sql(f"DESCRIBE TABLE EXTENDED {by_name}.{view.name}").where("col_name = 'Comment'").first()
         assert comment["data_type"] == view.comment
-
-
-def test_a_view_is_made_anew_when_its_definition_is_another(spark: Any, by_name: str) -> None:
-    address = Warehouse(spark, by_name).address
-    made = View("made", "It's 'made'", "SELECT count(*) AS rows FROM {connections}")
-    other = View("made", "It's 'made'", "SELECT count(*) + 1 AS rows FROM {connections}")
-    spark.sql(f"CREATE VIEW {by_name}.mine AS SELECT 7 AS mine")
-    mine, broken = View("mine", "Mine", other.sql), View("broken", "Broken", "SELECT nothing FROM {connections}")
-
-    def rows() -> int:
-        return int(spark.table(f"{by_name}.made").first()[0])
-
-    assert make_views(spark, address, [made]) == {}
-    first = rows()
-    assert make_views(spark, address, [made]) == {}
-    failed = make_views(spark, address, [other, mine, broken])
-    assert rows() == first + 1
-    assert failed.keys() == {"mine", "broken"}
-    assert "made by somebody else" in failed["mine"]
-    assert spark.table(f"{by_name}.mine").first()[0] == 7
 
 
 def test_the_commands_read_by_name(spark: Any, by_name: str, by_path: str, capsys: pytest.CaptureFixture[str]) -> None:

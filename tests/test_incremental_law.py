@@ -5,24 +5,20 @@ forward, files that are missing, levels that change, correlation ids that repeat
 somewhere. All brokers are judged at once, as what costs time is the number of queries.
 """
 
-import gzip
 import random
 from collections import Counter
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.config.settings import Settings, load_settings
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.connections.reports import reports
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from kafka_clientinfo.warehouse.address import Address
@@ -30,7 +26,7 @@ from kafka_clientinfo.warehouse.replacement import with_replaced
 from kafka_clientinfo.warehouse.staging import Staging
 from tests.amounts import examples
 from tests.equality import NOT_COMPARED
-from tests.frames import START, as_stored, at, background, frame, judge_requests, log, request, step_back_ms
+from tests.frames import START, as_stored, at, judge_requests, log, request, step_back_ms
 
 STEPS = (0, 0, 0.01, 1, 5, 30, 90, 250, 400, 550, 650, 3000, -0.3, -5, -700, -3 * 3600, 3 * 3600)
 LEVELS = ("DEBUG", "DEBUG", "INFO")
@@ -158,107 +154,6 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
     requests, files = log(spark, all_requests, shown_by_ids)
     full = as_shown(judged_connections(requests, files))
     assert_built_as(full, spark, requests, files, **kept(spark, *log(spark, first, shown_by_ids)), retained_from=None)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("cut", [1, 2, 3])
-def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spark: Any, cut: int) -> None:
-    """A sender that asks as clients do is known by its host, in whatever order the logs come."""
-    named = {"client_id": "NetworkPartitionMetadataClient-client-2"}
-    fetch = {"client_id": "broker-2-fetcher-0", "replica_id": 2}
-    sent = [
-        request("named", 1, "LIST_OFFSETS", byte_offset=0, remote_host="h2", **named),
-        request("elsewhere", 1, "LIST_OFFSETS", byte_offset=1, remote_host="h3", **named),
-        request("a client", 2, byte_offset=2, remote_host="h2"),
-        request("replica", 3, "FETCH", byte_offset=3, remote_host="h2", **fetch),
-    ]
-    all_requests = sent[:cut] + [one | {"ingested_at": LATER} for one in sent[cut:]]
-    requests, files = log(spark, all_requests)
-    full = judged_connections(requests, files).localCheckpoint()
-    roles = {row["connection_id"]: row["role"] for row in full.collect()}
-    assert roles == {"named": "broker", "elsewhere": "client", "a client": "client", "replica": "broker"}
-    assert_built_as(as_shown(full), spark, requests, files, **kept(spark, *log(spark, sent[:cut])), retained_from=None)
-
-
-NEWS: dict[str, list[tuple[float, str, str | None]]] = {
-    "a start": [(650.5, "launched", None), (650.9, "started", "1")],
-    "a start a second later": [(651, "launched", None), (651, "started", "1")],
-    "a level": [(651, "log_level", "kafka=INFO")],
-    "a restart": [(650.5, "restarted", None)],
-    "a start before it": [(649.5, "launched", None), (649.9, "started", "1")],
-}
-
-
-@pytest.mark.long
-def test_news_within_a_second_after_a_request_that_was_built_are_late(spark: Any) -> None:
-    """The request begins a run after a silence, which the report ends."""
-    first, rows, events = [], [], {}
-    for name, said in NEWS.items():
-        of_broker = [*background(648), request("y", 650, correlation_id=7)]
-        later = request("z", 660, correlation_id=7, ingested_at=LATER)
-        first += [one | {"broker": name, "file_id": name} for one in of_broker]
-        rows += [one | {"broker": name, "file_id": name} for one in (*of_broker, later)]
-        new_events = [
-            {"at": at(second), "kind": kind, "value": value, "ingested_at": LATER} for second, kind, value in said
-        ]
-        events[name] = {"broker_events": new_events}
-    requests, files = log(spark, rows, **events)
-    full = as_shown(judged_connections(requests, files))
-    assert_built_as(full, spark, requests, files, **kept(spark, *log(spark, first)), retained_from=None)
-
-
-EXCERPTS = Path(__file__).with_name("field") / "excerpts"
-FIELD = load_settings(EXCERPTS / "settings.toml")
-
-
-def rows_of(folder: Path, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The requests and files of a folder's logs, as those of a broker."""
-    reading = Reading([str(folder)], FIELD, with_servers=True)
-    requests = [row for part in reading.parts() if part.kind == "request" for row in part.rows.to_pylist()]
-    files = [file | {"broker": name, "file_id": f"{name} {file['file_id']}"} for file in reading.files]
-    own = {"broker": name}
-    rows = [
-        row
-        | own
-        | {"file_id": f"{name} {row['file_id']}", "errors": None if row["errors"] is None else dict(row["errors"])}
-        for row in requests
-    ]
-    return rows, files
-
-
-def shown_at(file: dict[str, Any], moment: Any) -> dict[str, Any]:
-    """A file with reports that a run at this moment has read."""
-    return file | {"broker_events": [event | {"ingested_at": moment} for event in file["broker_events"]]}
-
-
-@pytest.mark.long
-def test_an_increment_gives_what_a_full_build_gives_of_logs_whose_level_was_switched(
-    spark: Any, tmp_path: Path
-) -> None:
-    """Real logs, each cut at several records; server.log, which has the switches, comes with the first part or later."""
-    first: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
-    whole: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
-    for excerpt in ("level-switched", "begins-with-switch", "slow-client", "killed-and-restarted"):
-        log, server = (
-            gzip.decompress((EXCERPTS / excerpt / f"{of}.log.gz").read_bytes()) for of in ("kafka-request", "server")
-        )
-        ends = [record.offset + record.length for record in split_records([log])]
-        for number, end in enumerate(ends[place] for place in range(3, len(ends), 17)):
-            name, is_early = f"{excerpt}-{number}", number % 2 == 0
-            for part, content, with_server in ((first, log[:end], is_early), (whole, log, True)):
-                folder = tmp_path / ("first" if part is first else "whole") / name
-                folder.mkdir(parents=True)
-                (folder / "kafka-request.log").write_bytes(content)
-                if with_server:
-                    (folder / "server.log").write_bytes(server)
-                requests, files = rows_of(folder, name)
-                times = [START if part is first or row["byte_offset"] < end else LATER for row in requests]
-                part[0].extend(row | {"ingested_at": time} for row, time in zip(requests, times, strict=True))
-                part[1].extend(shown_at(file, START if is_early else LATER) for file in files)
-    requests, files = frame(spark, "requests", whole[0]), whole[1]
-    full = as_shown(judged_connections(requests, files, FIELD))
-    parts = frame(spark, "requests", first[0]), first[1]
-    assert_built_as(full, spark, requests, files, FIELD, **kept(spark, *parts, FIELD), retained_from=None)
 
 
 @pytest.mark.long

@@ -1,28 +1,21 @@
 """Runs as a whole: what the sample logs give, and that cuts, orders, repetitions and crashes change nothing."""
 
 import gzip
-import io
-import json
 import shutil
-from collections import Counter
-from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import kafka_clientinfo
-from kafka_clientinfo import cli
 from kafka_clientinfo.errors import ConfigError, InputError, WarehouseError
 from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.questions.checks import quick_checks
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.spark.caching import cached_in_memory
 from kafka_clientinfo.spark.features import conf_value
 from kafka_clientinfo.spark.session_conf import set_where_allowed
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.warehouse import retention
 from kafka_clientinfo.warehouse.ddl import no_rows
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -103,100 +96,6 @@ def test_the_example_of_a_violation_can_be_found_in_the_log(spark: Any, sample_w
         assert any(re.search(row["example"]["grep"].encode(), log, re.MULTILINE) for log in logs), row
 
 
-class Grown(NamedTuple):
-    """A warehouse of a log whose first half came late, and what the commands printed that made it."""
-
-    warehouse: Path
-    log: Path
-    ingested: str
-    built: dict[str, Any]
-    read_on: dict[str, Any]
-    nothing_new: str
-    ingested_nothing: dict[str, Any]
-    commits: list[dict[str, int]]
-    """Commits of the tables before and after the runs that found nothing new."""
-    reads: Counter[str]
-    """How often the run that read on read each table."""
-
-
-@pytest.fixture(scope="module")
-def grown(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Grown:
-    """Two steps on a part of the log, a run that breaks, one that reads on, and two that find nothing new."""
-    root = tmp_path_factory.mktemp("grown")
-    log, lake = root / "b" / "kafka-request.log", Warehouse(spark, str(root / "lake"))
-    log.parent.mkdir()
-
-    def printed(*arguments: str) -> str:
-        with redirect_stdout(io.StringIO()) as said:
-            assert cli.main([*arguments, "--warehouse", lake.root], spark) == 0
-        return said.getvalue()
-
-    def commits() -> dict[str, int]:
-        return {
-            name: len(list(Path(lake.address.location(name), "_delta_log").glob("*.json"))) for name in table_specs()
-        }
-
-    half = len(records) // 2
-    content = b"".join(records[half:])
-    log.write_bytes(content[: len(content) // 3 + 5])
-    ingested, built = printed("ingest", str(log)), json.loads(printed("build", "--json"))
-    log.write_bytes(content)
-    (log.parent / "kafka-request.log.2026-11-21-01.gz").write_bytes(gzip.compress(b"".join(records[:half])))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retention, "Warehouse", breaking_at("ingested_files"))
-        with pytest.raises(RuntimeError, match="power failure"):
-            pipeline.run(spark, [str(root)], lake.root)
-    reads: Counter[str] = Counter()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retention, "Warehouse", counting_reads(reads))
-        read_on = json.loads(printed("run", str(log.parent), "--json"))
-    before = commits()
-    nothing_new = printed("run", str(log.parent), str(log))
-    ingested_nothing = json.loads(printed("ingest", str(log.parent), "--json"))
-    return Grown(
-        root / "lake", log, ingested, built, read_on, nothing_new, ingested_nothing, [before, commits()], reads
-    )
-
-
-@pytest.mark.long
-def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
-    spark: Any, at_once: Path, grown: Grown
-) -> None:
-    assert sorted(file["from_offset"] > 0 for file in grown.read_on["files"]) == [False, True]
-    assert_same_tables(spark, grown.warehouse, at_once)
-
-
-@pytest.mark.long
-def test_a_run_that_reads_on_does_not_read_again_what_it_has_written(spark: Any, grown: Grown) -> None:
-    if cached_in_memory(spark.range(1)) is None:
-        pytest.skip("what may not be kept in memory is read again")
-    derived = {name for name, spec in table_specs().items() if spec.derived}
-    assert {name: grown.reads[name] for name in derived if grown.reads[name] > 1} == {}
-    assert grown.reads["connections"] == 1
-
-
-@pytest.mark.long
-def test_a_second_run_adds_nothing(grown: Grown) -> None:
-    before, after = grown.commits
-    assert before == after
-    assert "2 files were read before and have nothing new" in grown.nothing_new
-    assert grown.ingested_nothing["files"] == []
-    assert sorted(grown.ingested_nothing["unchanged"]) == sorted(map(str, grown.log.parent.iterdir()))
-
-
-@pytest.mark.long
-def test_steps_print_a_summary_or_one_json_object(grown: Grown) -> None:
-    requests = grown.built["tables"]["requests"]
-    assert f"{requests} requests" in grown.ingested
-    assert 0 < requests < grown.read_on["tables"]["requests"]
-    assert grown.built["tables"]["connections"] > 0
-    assert grown.built["files"] == []
-    assert set(grown.read_on["tables"]) == set(table_specs())
-    assert "connections" in grown.nothing_new
-    assert " would break" in grown.nothing_new
-    assert not set(grown.nothing_new + grown.ingested) & set("\x1b\r")
-
-
 @pytest.mark.long
 def test_what_a_session_may_not_keep_is_staged_while_the_run_lasts(
     spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -213,25 +112,6 @@ def test_what_a_session_may_not_keep_is_staged_while_the_run_lasts(
     monkeypatch.undo()
     assert list((lake / "_staged").iterdir()) == []
     assert_same_tables(spark, lake, at_once)
-
-
-def counting_reads(reads: Counter[str]) -> type[Warehouse]:
-    class Counting(Warehouse):
-        def read(self, name: str) -> Any:
-            reads[name] += 1
-            return super().read(name)
-
-    return Counting
-
-
-def breaking_at(table: str) -> type[Warehouse]:
-    class Broken(Warehouse):
-        def _write(self, name: str, *rest: Any) -> int | None:
-            if name == table:
-                raise RuntimeError("power failure")
-            return super()._write(name, *rest)
-
-    return Broken
 
 
 def test_logs_that_are_not_there_are_named(spark: Any, tmp_path: Path) -> None:

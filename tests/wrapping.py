@@ -13,7 +13,6 @@ from kafka_clientinfo.logs import split_records
 
 THREAD = "data-plane-kafka-network-thread-1-ListenerName(PLAINTEXT)-PLAINTEXT-0"
 _RECORD = re.compile(rb"(?s)\[([^\]]+)\] (\w+) +(.*?) ?\(([\w.$]+)\)\r?\n\Z")
-_FILL = b"\x1e"
 
 
 class Logged(NamedTuple):

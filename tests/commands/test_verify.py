@@ -2,12 +2,10 @@
 
 import json
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import functions as F
 
 import kafka_clientinfo
 from kafka_clientinfo import cli
@@ -18,8 +16,6 @@ from kafka_clientinfo.questions import verification
 from kafka_clientinfo.questions.checks import CHECKS, LISTED, Check, check, quick_checks
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.verification import verify
-from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.warehouse.tiny import committed
 
 NAMES = list(CHECKS)
 QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
@@ -52,92 +48,6 @@ def test_the_exit_code_tells_whether_a_check_failed(
     monkeypatch.setattr(verification, "verify", lambda *given: checks if given == ("a session", "./w") else [])
     assert cli.main(["verify", "--warehouse", "./w"]) == code
     assert capsys.readouterr().out == f"{as_text(checks)}\n"
-
-
-@pytest.fixture(scope="module")
-def damaged(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A copy with every kind of damage."""
-    root = tmp_path_factory.mktemp("damaged") / "lake"
-    shutil.copytree(sample_warehouse, root)
-    lake = Warehouse(spark, str(root), True)
-    lake.open()
-
-    def alter(name: str, what: str) -> None:
-        spark.sql(f"ALTER TABLE {lake.table(name)} {what}")
-
-    def update(name: str, values: str, condition: str) -> None:
-        spark.sql(f"UPDATE {lake.table(name)} SET {values} WHERE {condition}")
-
-    requests = lake.read("requests").orderBy("file_id", "byte_offset").limit(4).collect()
-    doubled, moved, lost, lost_too = [
-        f"file_id = '{r['file_id']}' AND byte_offset = {r['byte_offset']}" for r in requests
-    ]
-    lake.append("requests", lake.read("requests").where(doubled))
-    update("requests", f"byte_offset = {1 << 50}", moved)
-    lake.delete("requests", f"({lost}) OR ({lost_too})")
-    alter("ingested_files", "DROP CONSTRAINT accounting")
-    update("ingested_files", "records = records + 1", "rejected = 0")
-    alter("api_usage", "DROP CONSTRAINT required")
-    update("api_usage", "api_name = NULL", "api_key = 3")
-    lake.delete("connections", "role = 'forwarding'")
-    alter("connection_groups", "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    alter("connection_violations", "ADD COLUMNS (mine INT)")
-    lake.append("requests", lake.read("requests").limit(1).withColumn("file_id", F.lit("of no file")))
-    committed(lake, built_until=datetime(2100, 1, 1, tzinfo=UTC))  # of something else than what is there
-    return str(root)
-
-
-@pytest.fixture(scope="module")
-def found(spark: Any, damaged: str) -> dict[str, Check]:
-    """What verification finds there."""
-    return {check.name: check for check in verify(spark, damaged)}
-
-
-@pytest.mark.long
-def test_quick_checks_find_without_spark_what_they_find_with_it(damaged: str, found: dict[str, Check]) -> None:
-    here = local_tables(damaged)
-    assert here is not None
-    assert quick_checks(here, damaged) == [found[name] for name in QUICK]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("layout", "check accounting is missing"),
-        ("layout", "check required is missing"),
-        ("layout", "enableDeletionVectors is true"),
-        ("layout", "column mine is not declared"),
-        ("records of files", "records"),
-        ("rows of files", "requests"),
-        ("offsets in files", str(1 << 50)),
-        ("keys", "requests"),
-        ("requests of connections", "counted"),
-        ("first requests", "opened_at"),
-        ("rows of connections", "api_usage"),
-        ("build", "ingested_until"),
-    ],
-)
-def test_damage_is_found_by_the_check_that_is_for_it(found: dict[str, Check], name: str, says: str) -> None:
-    one = found[name]
-    assert one.failed >= 1
-    assert len(one.findings) <= LISTED
-    assert says in str(one.findings)
-    assert one.advice
-
-
-@pytest.mark.long
-def test_the_damage_of_one_kind_is_counted(found: dict[str, Check]) -> None:
-    assert found["keys"].failed == 1
-    assert found["offsets in files"].failed == 2
-
-
-@pytest.mark.long
-def test_rows_of_a_run_that_broke_off_are_no_damage(found: dict[str, Check]) -> None:
-    """They lie beyond what was read of their file, and are not counted in."""
-    assert "of no file" not in str(found["rows of files"].findings)
-    assert "of no file" in str(found["offsets in files"].findings)
-    assert "a run broke off" in found["offsets in files"].advice
 
 
 def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:

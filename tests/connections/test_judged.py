@@ -136,24 +136,6 @@ def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any
 
 
 @pytest.mark.long
-def test_a_kind_in_two_files_has_the_place_of_its_first_request(spark: Any) -> None:
-    """The last request of an id is a row of its own, as it has the state."""
-    sent = [
-        api_versions("x", 0, 3),
-        *(request("x", second, "FETCH", file_id="f" if second < 2 else "later") for second in (1, 2, 3)),
-    ]
-    requests, files = log(spark, sent)
-    of_file = F.col("file_id") == "later"
-    first = judge_requests(requests.where(~of_file), files, Settings(), concerns(), NOTHING).localCheckpoint()
-    before = JudgedBefore(first.where("state is not null").select("state"), first.drop("is_newest"))
-    found = judge_requests(requests.where(of_file), files, Settings(), concerns(), before).where("seq > 0")
-    assert [tuple(row) for row in found.orderBy("seq").select("file_id", "byte_offset", "requests").collect()] == [
-        ("f", 1, 2),
-        ("later", 3, 1),
-    ]
-
-
-@pytest.mark.long
 def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever clients send, and however a clock is set: as if every request were a row of its own."""
     requests, files = log(spark, _any_requests(random.Random(1)))

@@ -71,21 +71,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield tmp_path_factory.mktemp("splits") / "kafka-request.log"
 
 
-@settings(max_examples=examples(150))
-@given(
-    st.sampled_from([json_record, *TEXT_RECORDS.values()]),
-    st.lists(st.tuples(st.sampled_from(RECORDS), CLIENT_IDS), min_size=1, max_size=12),
-    st.integers(1, 6000),
-    st.sampled_from([1, 1500, 1 << 22]),
-)
-def test_splits_of_any_log_make_the_rows_of_one(
-    path: Path, first: Record, parts: list[tuple[Record, str]], split_bytes: int, lookback: int
-) -> None:
-    path.write_bytes(log_of([(first, "first"), *parts]))
-    with patch.object(worker, "LOOKBACK", lookback), patch.object(worker, "RESUME_WINDOW", 1):
-        same_rows(path, split_bytes)
-
-
 @settings(max_examples=examples(80))
 @given(
     st.lists(st.tuples(st.sampled_from([*TEXT_RECORDS.values(), received]), CLIENT_IDS), min_size=2, max_size=12),

@@ -14,7 +14,7 @@ from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord
 from kafka_clientinfo.logs.layouts import Kind, detect
 from kafka_clientinfo.logs.torn import holds_request
 from kafka_clientinfo.logs.unwrapping import layout_records
-from tests.amounts import examples, one_in, places
+from tests.amounts import examples, one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
 from tests.logs.laid_out import LATEST, Event, comparable, events, found
@@ -166,15 +166,6 @@ def test_no_request_is_only_counted_wherever_bytes_are_missing(
             words = b"Completed request:"
             assert record.data.count(words) <= record.kafka_text.count(words)
     assert at == len(kept)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids="-".join)
-def test_it_can_resume_at_every_records_end(kind: tuple[str, str]) -> None:
-    data = wrap(EXCERPTS["api_key_struct"], *kind, 300)
-    layout = detect(data, LATEST)
-    whole = found(data, layout)
-    for number in places(0, len(whole), 5):
-        assert found(data, layout, whole[number].offset) == whole[number:]
 
 
 PIECES = [b"2026-11-21T02:45:09.935123456Z stdout F ", b"2026-11-21T02:45:09.935Z stderr P ", b'{"log":"', b'\\n","stream":"stdout"}',

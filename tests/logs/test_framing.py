@@ -19,7 +19,7 @@ from kafka_clientinfo.logs.line_records import receive_all
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import examples, one_in
 from tests.builders import json_record, request_header_struct_record
-from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
+from tests.logs.excerpts import records
 
 FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
 STACK_TRACE = b"java.lang.Exception\n\tat kafka.Foo(Foo.scala:3)\n"
@@ -29,21 +29,6 @@ def blocks(data: bytes, cuts: list[int]) -> Iterator[bytes]:
     places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     for start, end in pairwise(places):
         yield data[start:end]
-
-
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_it_puts_every_byte_into_exactly_one_record(generation: str) -> None:
-    data = EXCERPTS[generation]
-    found = records(data)
-    assert b"".join(record.data for record in found) == data
-    assert [record.offset for record in found] == [sum(r.length for r in found[:i]) for i in range(len(found))]
-    assert all(record.finished for record in found)
-
-
-@given(st.sampled_from(GENERATIONS), st.lists(st.integers(0, 1 << 20), max_size=12))
-def test_it_gives_the_same_records_however_the_blocks_are_cut(generation: str, cuts: list[int]) -> None:
-    data = EXCERPTS[generation]
-    assert list(split_records(blocks(data, cuts))) == records(data)
 
 
 @settings(max_examples=examples(60))

@@ -91,16 +91,6 @@ def test_entries_are_whole_wherever_a_block_ends(cuts: list[int]) -> None:
     assert read(JSON, *cuts) == read(JSON)
 
 
-@given(st.binary(max_size=300), st.integers(0, len(JSON)))
-def test_every_byte_is_in_one_record_whatever_stands_in_a_journal(junk: bytes, at: int) -> None:
-    data = JSON[:at] + junk + JSON[at:]
-    records = list(layout_records([data], 0, detect(JSON)))
-    assert b"".join(record.data for record in records) == data
-    parser = Parser()
-    for record in records:
-        parser.parse(record)
-
-
 def test_an_entry_without_message_is_another_programs() -> None:
     _, events = read(JSON.replace(b"\n", b'\n{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"x","A":"b"}\n', 1))
     assert facts(events) == facts(parse(LOG))

@@ -12,7 +12,6 @@ from kafka_clientinfo import protocol
 from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError
 
 WORKER: dict[str, Any] = {"url": "http://w1:8083/", "configOffset": 42}
-WORKER_URL = "AA9odHRwOi8vdzE6ODA4My8AAAAAAAAAKg"
 ASSIGNED_0 = "AAAAAAAIbGVhZGVyLTEAD2h0dHA6Ly93MTo4MDgzLwAAAAAAAAAqAAAAAgACYzEAAAAC/////wAAAAAAAmMyAAAAAQAAAAE="
 ASSIGNED_1 = (
     "AAEAAAAIbGVhZGVyLTEAD2h0dHA6Ly93MTo4MDgzLwAAAAAAAAAqAAAAAQACYzEAAAAC/////wAAAAAAAAABAAJjMgAAAAL/////AAAAAQAEk+A="

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands.summary import findings
 from kafka_clientinfo.questions import probable
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import Impact, impact
@@ -20,7 +19,6 @@ from kafka_clientinfo.releases.client_libraries import library_of_behaviour
 from kafka_clientinfo.releases.client_signatures import client_signatures
 from kafka_clientinfo.report.contents import report
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
-from tests.report.tables_on_disk import SparkTablesOnDisk
 
 BINDING, SETTING = "confluent-kafka for Python (librdkafka)", "Config.Version, which many programs call version"
 UNNAMED = {"client_software_name": "unknown", "client_software_version": "unknown"}
@@ -160,17 +158,6 @@ def test_a_client_without_a_name_is_what_its_connections_agree_on(result: Impact
 def test_many_client_ids_get_the_same_as_few(scope: Scope, result: Impact, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probable, "_MOST_IDS", 0)
     assert impact(scope, TARGET).rows == result.rows
-
-
-@pytest.mark.long
-def test_spark_answers_the_same(scope: Scope, result: Impact, spark: Any) -> None:
-    stored = SparkTablesOnDisk(spark, scope.tables.root)
-    assert impact(Scope(stored), TARGET).rows == result.rows
-    by_table = [[table.dicts() for table in findings(asked, 0)] for asked in (Scope(stored), scope)]
-    assert by_table[0] == by_table[1]
-    views = [asked.query("SELECT * FROM {why_unknown} AS v").dicts() for asked in (Scope(stored), scope)]
-    assert sorted(views[0], key=repr) == sorted(views[1], key=repr)
-    assert "1.9.0 to 1.30.0" in {row["probable_versions"] for row in views[0]}
 
 
 def test_a_limit_and_a_filter_change_no_row(scope: Scope, result: Impact) -> None:

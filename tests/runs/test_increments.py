@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.spark.caching import release
 
@@ -264,13 +263,6 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
 
 
 @pytest.mark.long
-def test_where_only_duplicates_are_new_no_connection_is_recomputed(spark: Any) -> None:
-    log = Log(old(("x", 0)), old(("x", 1)), [("x", 1, 0, 0, 0)], [file_of("f", 2, 0)], duplicates=("x",))
-    increment = since(spark, {"b": log})
-    assert (increment.earliest_recomputed_at(), increment.judged_before, recomputed(increment)) == (None, 0, {})
-
-
-@pytest.mark.long
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     """The newest one has lost its requests; it is not over, but can't be computed again."""
     connections: list[Connection] = [
@@ -294,33 +286,3 @@ def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_la
     assert recomputed(increments.new_since(*stored(spark, {"b": log}, at(500)), AT, GAP_MS)) == {
         "b": {"x": (NEW, [1000])}
     }
-
-
-@pytest.mark.long
-def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
-    before = old(("x", 5000), ("y", 5001))
-    connections: list[Connection] = [
-        (name, no, opened, last, offset)
-        for offset, name in enumerate("xy")
-        for no, opened, last in ((1, 0, 100), (2, 5000 + offset, 5000 + offset))
-    ]
-    files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
-    held, judged = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, at(500))
-    increment = increments.new_since(held, judged, AT, GAP_MS)
-    assert (increment.earliest_recomputed_at(), increment.judged_before) == (None, None)
-    assert stays(increment) == {"x": (1, 100), "y": (1, 100)}
-    found = recomputed(increment)
-    assert found == {"b": {"x": (ALL, [600, 5000]), "y": (ALL, [5001])}}
-    assert found == recomputed(increments.everything_retained(held))
-
-
-@pytest.mark.long
-def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
-    held, _ = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
-    increment = increments.everything(held.requests)
-    assert (increment.replaced, increment.earliest_recomputed_at(), increment.requests) == (
-        None,
-        None,
-        held.requests,
-    )
-    assert increment.before == NOTHING

@@ -13,10 +13,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.discovery import Delivered
 from kafka_clientinfo.logs.broker_events import RESTARTED
 from kafka_clientinfo.runs import ingest
-from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.warehouse.state import State
-from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.builders import json_record
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = Settings()
@@ -24,42 +21,11 @@ SETTINGS = Settings()
 GAP = timedelta(minutes=5)
 
 
-def log_of(folder: Path, broker: str) -> Path:
-    path = folder / broker / "kafka-request.log.1"
-    path.parent.mkdir()
-    path.write_bytes(b"".join(json_record(correlation_id=number, client_id=broker) for number in range(4)))
-    return path
-
-
 def compressed(path: Path) -> str:
     packed = path.with_name(f"{path.name}.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
     return str(packed)
-
-
-@pytest.mark.long
-def test_the_ledger_notes_where_a_compressed_file_is_now(spark: Any, tmp_path: Path) -> None:
-    """So that later runs need not unpack it; also if the run has nothing else to do."""
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    first, second = log_of(logs, "b1"), log_of(logs, "b2")
-    lake = Warehouse(spark, str(tmp_path / "lake"))
-
-    def noted() -> dict[str, tuple[str, bool, int]]:
-        pipeline.ingest(spark, [str(logs)], lake.root)
-        rows = lake.read("ingested_files").collect()
-        return {row["broker"]: (row["path"], row["compressed"], row["requests"]) for row in rows}
-
-    assert noted() == {"b1": (str(first), False, 4), "b2": (str(second), False, 4)}
-    first_packed = compressed(first)
-    assert noted() == {"b1": (first_packed, True, 4), "b2": (str(second), False, 4)}
-    second_packed, third = compressed(second), log_of(logs, "b3")
-    assert noted() == {
-        "b1": (first_packed, True, 4),
-        "b2": (second_packed, True, 4),
-        "b3": (str(third), False, 4),
-    }
 
 
 @pytest.mark.parametrize(

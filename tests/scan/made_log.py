@@ -8,7 +8,6 @@ from kafka_clientinfo.ingestion.arrow_schema import REQUEST_TYPE
 from kafka_clientinfo.scan import MemoryTables
 from tests.frames import START
 
-from .comparing import in_arrow
 from .golden import in_memory
 from .small_world import files_of, part_of
 
@@ -20,9 +19,3 @@ def derived(requests: Sequence[Mapping[str, Any]], settings: Settings | None = N
         for place, row in enumerate(requests)
     ]
     return in_memory([part_of("request", rows, REQUEST_TYPE)], files_of(rows), settings or Settings())
-
-
-def rows_of(tables: MemoryTables, name: str) -> list[dict[str, Any]]:
-    """Take a table's rows."""
-    rows: list[dict[str, Any]] = in_arrow(tables, name).to_pylist(maps_as_pydicts="strict")
-    return rows

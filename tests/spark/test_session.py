@@ -22,7 +22,6 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark import session
 
 pytestmark = pytest.mark.usefixtures("cache")
-CLASS_PATH = "spark.driver.extraClassPath"
 OPTIONS = "spark.driver.extraJavaOptions"
 
 

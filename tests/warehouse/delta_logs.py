@@ -6,9 +6,7 @@ from typing import Any
 
 SCHEMA = {"metaData": {"id": "1", "schemaString": json.dumps({"fields": [{"name": "a"}]})}}
 PROTOCOL: dict[str, Any] = {"protocol": {"minReaderVersion": 1}}
-CLUSTERED = {"commitInfo": {"operationParameters": {"clusterBy": '["a"]'}}}
 PLAIN = {"commitInfo": {"operationParameters": {"clusterBy": "[]"}}}
-CLUSTERING = {"domainMetadata": {"domain": "delta.clustering"}}
 ADD = {"add": {"path": "part-0"}}
 TABLE = (PLAIN, PROTOCOL, SCHEMA)
 CRC = ".00000000000000000000.json.crc"

@@ -131,29 +131,11 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
 
 
 @pytest.mark.long
-def test_of_an_id_one_connection_can_be_replaced(spark: Any, lake: Warehouse) -> None:
-    rows = (fact("x"), fact("x", 1), fact("x", hours=1), fact("y"))
-    lake.append("facts", facts(spark, *rows))
-    new = facts(spark, fact("x", 1, requests=7), fact("x", hours=2))
-    lake.replace_connections("facts", new, keys_of(spark, fact("x", 1)), lambda: AT)
-    assert lake.count("facts") == 5
-    assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"), fact("x", hours=1), fact("y"))))
-
-
-@pytest.mark.long
 def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("y")))
     lake.replace_connections("facts", facts(spark, fact("z")), None, lambda: None)
     assert lake.count("facts") == 1
     assert_rows(lake.read("facts"), facts(spark, fact("z")))
-
-
-@pytest.mark.long
-def test_replacing_twice_changes_nothing(spark: Any, lake: Warehouse) -> None:
-    for _ in range(3):
-        rows = facts(spark, fact("x"), fact("x", 1))
-        lake.replace_connections("facts", rows, keys_of(spark, fact("x"), fact("x", 1)), lambda: None)
-        assert lake.count("facts") == 2
 
 
 def test_upsert_inserts_and_replaces_by_key(spark: Any, lake: Warehouse) -> None:

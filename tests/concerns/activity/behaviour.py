@@ -36,7 +36,6 @@ LIMITS = ActivityLimits(
 SETTINGS = Settings(policy=Policy(activity=LIMITS))
 READ = ("connections", "api_usage", "client_activity_parts")
 """The tables of which views find what breaks the rules."""
-HOUR = 3600.0
 Row = dict[str, Any]
 
 
