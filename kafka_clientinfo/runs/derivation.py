@@ -26,10 +26,8 @@ from pyspark.sql import functions as F
 from ..config.settings import Settings
 from ..connections.coverage import periods_of
 from ..connections.reports import reports
-from ..errors import WarehouseError
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import release
-from ..spark.failures import full_text
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.staging import cache
@@ -39,22 +37,14 @@ from .steps import Step, needed, read_by_others, steps
 
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
-_CONNECTIONS = "connections"
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-_REFUSAL = "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
-"""Delta's error for a row that breaks a CHECK constraint."""
 
 
 class Derivation:
     """Derives the stored tables from new requests, in one run.
 
-    Args:
-        lake: the warehouse.
-        settings: settings of the run.
-        until: time of ingestion up to which everything is built; None derives everything again.
-        newest: time of ingestion up to which everything is built afterwards.
-        files: the rows of the table `ingested_files`.
-        in_memory: the requests to build, if they are in memory.
+    Everything is built up to the time of ingestion `until`, and up to `newest` afterwards; if `until` is None, everything is
+    derived again. `files` are the rows of `ingested_files`, `in_memory` the requests to build if they are in memory.
     """
 
     def __init__(
@@ -82,11 +72,7 @@ class Derivation:
         self.cached: list[DataFrame] = []
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
-        """Write every table that a step makes; `stage` is entered for each by name.
-
-        Raises:
-            WarehouseError: a constraint refuses a row of a table.
-        """
+        """Write every table that a step makes; `stage` is entered for each by name."""
         with stage("increment"):
             self.increment = self._increment()
         with self._sized():
@@ -110,21 +96,13 @@ class Derivation:
             "requests": self.increment.requests,
             "new_requests": self._newer_than(self.until),
             "judged_before": self.increment.before,
-            "stored_broker_hosts": self._stored_broker_hosts(),
+            # Null if all connections are recomputed, which show all hosts themselves.
+            "stored_broker_hosts": None if self.is_whole else increments.broker_hosts_of(self.stored_connections),
         }
 
         def derive(step: Step) -> None:
             with stage(step.name):
-                try:
-                    self._derive(step)
-                except Exception as error:
-                    if _REFUSAL not in (text := full_text(error)):
-                        raise
-                    reason = text[text.index(_REFUSAL) :].splitlines()[0]
-                    raise WarehouseError(
-                        f"{self.lake.address.location(step.name)} refuses a row ({reason}): that is a fault of this "
-                        "release, so report it; the next run tries again"
-                    ) from error
+                self._derive(step)
 
         try:
             _derive_all(derive)
@@ -136,7 +114,7 @@ class Derivation:
         if self.is_whole:
             return increments.everything(self.committed)
         # Read snapshots: this run writes these tables, and what it recomputes must not depend on that.
-        self.stored_connections = self.lake.read_snapshot(_CONNECTIONS)
+        self.stored_connections = self.lake.read_snapshot("connections")
         stored = increments.Stored(
             self.committed,
             self.stored_connections,
@@ -150,48 +128,32 @@ class Derivation:
             return increments.everything_retained(stored)
         return increments.new_since(stored, self.judged, self.until, self.settings.coverage_gap_ms)
 
-    def _stored_broker_hosts(self) -> DataFrame | None:
-        """Return the hosts that stored connections show to be brokers' (cluster, host); None if all are recomputed."""
-        return None if self.is_whole else increments.broker_hosts_of(self.stored_connections)
-
     def _derive(self, step: Step) -> None:
+        """Make a step's relation, cache it if other steps read it, and write it if it is a table's."""
         if step.write_mode == "part":
             self._add_part(step)
-        else:
-            self._of_connections(step)
-
-    @property
-    def _only_adds(self) -> bool:
-        """Whether no connection is stored of those to write."""
-        return self.increment.judged_before == 0
-
-    def _of_connections(self, step: Step) -> None:
-        rows = self._cached_if_read(step.name, step.make(self.relations))
-        replaced, earliest = self.increment.replaced, self.increment.earliest_recomputed_at
+            return
+        rows = step.make(self.relations)
+        if step.name in read_by_others() and step.name != "log_positions":  # those are in memory already
+            rows = cache(rows, self.lake.staging)
+            self.cached.append(rows)
         self.relations[step.name] = rows
+        only_adds = self.increment.judged_before == 0  # none of these connections is stored
         if step.name == JUDGED:
-            self._keep_judged(rows)
+            newest, judged = rows.where("is_newest").drop("is_newest"), self.lake.judged
+            (judged.overwrite if self.until is None else judged.append if only_adds else judged.replace)(newest)
         if step.write_mode is None:
             return
-        if self._only_adds:
+        if only_adds:
             self.lake.append(step.name, rows)
         else:
+            replaced, earliest = self.increment.replaced, self.increment.earliest_recomputed_at
             self.lake.replace_connections(step.name, rows, replaced, earliest)
-
-    def _keep_judged(self, rows: DataFrame) -> None:
-        """Write the judged requests that a later run needs."""
-        newest = rows.where("is_newest").drop("is_newest")
-        if self.until is None:
-            self.lake.judged.overwrite(newest)
-        elif self._only_adds:
-            self.lake.judged.append(newest)
-        else:
-            self.lake.judged.replace(newest)
 
     def _add_part(self, step: Step) -> None:
         """Append the sums of requests that no earlier run has counted; a build of everything counts all anew.
 
-        If retention has deleted requests, an earlier run's sums stay; they hold requests up to a time of ingestion.
+        If retention has deleted requests, earlier sums stay; they hold requests up to a time of ingestion.
         """
         if self.is_whole:
             self.relations[step.name] = step.make(self.relations)
@@ -210,18 +172,9 @@ class Derivation:
             return self.in_memory
         return self.committed if since is None else self.committed.where(F.col("ingested_at") > F.lit(since))
 
-    def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
-        if name not in read_by_others() or name == "log_positions":  # those are in memory already
-            return rows
-        self.cached.append(cache(rows, self.lake.staging))
-        return self.cached[-1]
-
 
 def _derive_all(derive: Callable[[Step], None]) -> None:
-    """Call `derive` for every step as soon as its inputs are made, several at once: a small commit is mostly waiting.
-
-    Begin with the step that most others need; of several, with the one that needs most.
-    """
+    """Call `derive` for every step as soon as its inputs are made, several at once, first those that most others need."""
     by_name = steps()
     needs = needed(by_name)
     waiting = Counter(name for other in by_name for name in needed([other]))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..tables.types import split_field, split_fields, split_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 _SECONDS = "decimal(20,6)"
@@ -48,13 +48,8 @@ def arrow_type(kind: str) -> pa.DataType:
 
 
 def arrow_table(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
-    """Make a table of rows.
-
-    Args:
-        rows: one value per column each; structs are tuples or dicts.
-        ddl: the columns in Spark's DDL, `name type, …`; all are nullable.
-    """
-    fields = [pa.field(name, arrow_type(kind)) for name, kind in split_fields(_nullable(ddl))]
+    """Make a table of rows with the columns of Spark's DDL, all nullable; structs are tuples or dicts."""
+    fields = [pa.field(name, arrow_type(kind)) for name, kind in split_fields(ddl.replace(" NOT NULL", ""))]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
     arrays = [_array(column, field.type) for column, field in zip(columns, fields, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -63,7 +58,7 @@ def arrow_table(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
 def relation_of(spark: "SparkSession", rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
     """Make a relation of rows; see `arrow_table`."""
     takes_arrow = not str(sys.modules["pyspark"].__version__).startswith("3.")
-    return spark.createDataFrame(arrow_table(rows, ddl) if takes_arrow else list(rows), _nullable(ddl))
+    return spark.createDataFrame(arrow_table(rows, ddl) if takes_arrow else list(rows), ddl.replace(" NOT NULL", ""))
 
 
 def collect(rows: "DataFrame") -> list[tuple[Any, ...]]:
@@ -77,17 +72,11 @@ def collect(rows: "DataFrame") -> list[tuple[Any, ...]]:
     names = [f"c{number}" for number in range(len(rows.columns))]
     kinds = [field.dataType.simpleString() for field in rows.schema]
     times = [_TIME.search(kind) is not None for kind in kinds]
-    shown = (
-        _seconds(F.col(name), kind).alias(name) if has_time else F.col(name)
-        for name, kind, has_time in zip(names, kinds, times, strict=True)
-    )
+    shown = []
+    for name, kind, has_time in zip(names, kinds, times, strict=True):
+        column = F.col(name).cast("timestamp") if kind == "timestamp_ntz" else F.col(name)
+        shown.append(column.cast(_TIME.sub(_SECONDS, kind)).alias(name) if has_time else column)
     return [tuple(map(_plain, row, times)) for row in rows.toDF(*names).select(*shown).collect()]
-
-
-def _seconds(column: "Column", kind: str) -> "Column":
-    """Cast the times in a column of this type to numbers."""
-    column = column.cast("timestamp") if kind == "timestamp_ntz" else column
-    return column.cast(_TIME.sub(_SECONDS, kind))
 
 
 def _plain(value: Any, has_time: bool = False) -> Any:
@@ -100,10 +89,6 @@ def _plain(value: Any, has_time: bool = False) -> Any:
     if isinstance(value, list):
         return [_plain(item, has_time) for item in value]
     return bytes(value) if isinstance(value, bytearray) else value
-
-
-def _nullable(ddl: str) -> str:
-    return ddl.replace(" NOT NULL", "")
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

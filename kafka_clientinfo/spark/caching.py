@@ -1,15 +1,8 @@
-"""Caches relations that a run reads more than once in memory; `warehouse.staging` does so in tables.
+"""Caches relations that a run reads more than once in memory, where the session allows it; else `warehouse.staging` does in tables.
 
-`staging.cache` takes the first way that the session allows:
-
-session                | way                            | why
------------------------|--------------------------------|-----------------------------------------------------
-on one machine         | local checkpoint               | nothing can be lost
-on a cluster, or on    | staged: written to a table     | an executor that is lost takes its part of a checkpoint
-serverless compute     | beside those of the warehouse  | along; serverless compute allows none
-
-In both ways the plan ends at the cached rows. If later steps were planned together with the steps that made the rows, their
-plans would grow by the number of readings at every step, to millions of nodes.
+A cluster may lose an executor with its part of a checkpoint, and serverless compute allows none, so only a session on one
+machine caches in memory. In both ways the plan ends at the cached rows: if later steps were planned together with the steps
+that made the rows, plans would grow by the number of readings at every step, to millions of nodes.
 """
 
 from contextlib import suppress
@@ -29,9 +22,18 @@ def cached_in_memory(rows: DataFrame) -> DataFrame | None:
 
 
 def checkpointed(rows: DataFrame) -> DataFrame | None:
-    """Cache rows in memory, on a cluster until an executor is lost; return None if the session does not allow it."""
+    """Cache rows in memory, on a cluster until an executor is lost; return None if the session does not allow it.
+
+    If the session's serializer is Kryo, they are cached as compressed bytes. These take a sixth of the memory, and Java
+    collects garbage faster beside a few arrays than beside millions of rows: with 3 GB of log in 5 s instead of 17. Java's
+    serializer is too slow for that, and a checkpoint of Spark 3.5 takes no storage level.
+    """
+    is_kryo = (conf_value(rows.sparkSession, "spark.serializer") or "").endswith(".KryoSerializer")
     try:
-        return _checkpoint(rows)
+        if is_kryo and "storageLevel" in signature(rows.localCheckpoint).parameters:
+            # PySpark's levels all serialize, unlike Scala's of the same names; spark.rdd.compress compresses the bytes.
+            return rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+        return rows.localCheckpoint()
     except Exception as error:
         if any(sign in str(error) for sign in _REFUSALS):
             return None
@@ -41,20 +43,6 @@ def checkpointed(rows: DataFrame) -> DataFrame | None:
 def is_on_one_machine(spark: SparkSession) -> bool:
     """Return whether the session is on one machine, where cached rows are never computed again."""
     return is_one_process(conf_value(spark, "spark.master"))
-
-
-def _checkpoint(rows: DataFrame) -> DataFrame:
-    """Checkpoint rows: as compressed bytes if the session's serializer is Kryo, else as objects.
-
-    Bytes take a sixth of the memory, and Java collects garbage faster beside a few arrays than beside millions of rows:
-    with 3 GB of log in 5 s instead of 17. Java's serializer is too slow for that, and a checkpoint of Spark 3.5 takes
-    no storage level.
-    """
-    is_kryo = (conf_value(rows.sparkSession, "spark.serializer") or "").endswith(".KryoSerializer")
-    if is_kryo and "storageLevel" in signature(rows.localCheckpoint).parameters:
-        # PySpark's levels all serialize, unlike Scala's of the same names; spark.rdd.compress compresses the bytes.
-        return rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
-    return rows.localCheckpoint()
 
 
 def release(*relations: DataFrame) -> None:

@@ -10,11 +10,6 @@ _NO_SERVER = ("StatusCode.UNAVAILABLE", "[INVALID_HANDLE.SESSION_")
 """The texts of gRPC and Spark Connect if a server is not reached, or does not know the session."""
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error)): *(.*)")
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"`]+)")
-_NOT_MADE = re.compile(
-    r"(?:Cannot create|Mkdirs failed to create|mkdir of|[Ff]ailed to create (?:directory|local dir in))"
-    r" (?:file:)?(/[^\s:'\"`]*[^\s:'\"`.])"
-)
-"""The texts of Delta, Hadoop and Spark if they cannot make a folder on this machine: Java gives them no reason."""
 REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
 """The errors of catalogs if the user lacks a right."""
 RIGHTS = "USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY"
@@ -40,8 +35,6 @@ _SHIPPED = "kafka_clientinfo"
 _WRONG_JAVA = ("UnsupportedClassVersionError", "getSubject is not supported", "DirectByteBuffer.<init>")
 """The errors of Spark on a Java that is too old; too new for its Hadoop; and too new for its Arrow."""
 AGAIN = "what was committed is whole, and the next run goes on from there"
-
-
 _EXTRAS = (
     (("pyspark", "delta"), "local", "Spark, Delta and pandas, for a machine where no platform does"),
     (("grpc", "grpc_status"), "connect", "Spark Connect's client"),
@@ -61,11 +54,6 @@ def missing_extra(error: BaseException) -> str | None:
     return None
 
 
-def full_text(error: BaseException) -> str:
-    """Return the texts of an error and of its causes, if they can be read."""
-    return "\n".join(filter(None, map(_text, _chain(error))))
-
-
 def failure_message(error: BaseException, warehouse: str) -> str:
     """Describe a failure in one line, by a known cause such as a full disk, or by the root error."""
     chain = _chain(error)
@@ -79,8 +67,6 @@ def failure_message(error: BaseException, warehouse: str) -> str:
     for sign, meaning in _KNOWN:
         if sign in text:
             return f"{meaning}: {_path_in(text, sign, warehouse)}; {AGAIN}"
-    if not_made := _NOT_MADE.search(text):
-        return f"{not_made[1]} cannot be made: make room on its disk, and have this user write there; {AGAIN}"
     if None in texts or _NO_JVM in text or any(type(link).__name__ in _DEAD_JVM for link in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
     if any(sign in text for sign in _NO_SERVER):

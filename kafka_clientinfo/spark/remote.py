@@ -1,8 +1,7 @@
 """A session on a Spark Connect server, for `--remote` and SPARK_REMOTE.
 
 The server's Python workers read the logs, so they need this package: the session ships it to them as a zip. Its other
-requirements besides pyspark (pyarrow, zstandard, lz4, …) must be installed there. Driver and workers both open the
-logs, so paths must mean the same files on both machines: URIs of a store, or a mounted folder.
+requirements besides pyspark (pyarrow, zstandard, lz4, …) must be installed there.
 """
 
 import atexit
@@ -29,13 +28,14 @@ def remote_session(url: str) -> SparkSession:
 
     Raises:
         ConfigError: pyspark here is of a later minor release than the server's Spark.
-        ModuleNotFoundError: packages that Spark Connect's client needs are missing.
+        ModuleNotFoundError: the client of Spark Connect is not installed.
         WarehouseError: the server does not answer, or refuses.
     """
     import grpc
     import grpc_status  # noqa: F401
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
+    server = url.partition("/;")[0]  # without parameters, which may hold a token
     try:
         # Wait here: the client would retry a call for ten minutes.
         with DefaultChannelBuilder(url).toChannel() as channel:
@@ -47,39 +47,23 @@ def remote_session(url: str) -> SparkSession:
         with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-") as folder:
             session.addArtifacts(str(package_zip(Path(folder))), pyfile=True)
     except grpc.FutureTimeoutError:
-        raise WarehouseError(f"no Spark Connect server answers at {_without_parameters(url)}") from None
+        raise WarehouseError(f"no Spark Connect server answers at {server}") from None
     except ConfigError:
         raise
     except Exception as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise WarehouseError(f"no session of Spark Connect at {_without_parameters(url)}: {first}") from error
+        raise WarehouseError(f"no session of Spark Connect at {server}: {first}") from error
     return session
 
 
 def _check_release(server: str) -> None:
-    """Refuse a server with an older minor release of Spark than this client's pyspark.
-
-    A server takes requests of older clients; a newer client may send what it does not know.
-
-    Raises:
-        ConfigError: the client is newer.
-    """
-    of_server, of_client = _minor_release(server), _minor_release(pyspark.__version__)
+    """Refuse a server with an older minor release of Spark than this client's, which may send what it does not know."""
+    of_server, of_client = ([*map(int, re.findall(r"\d+", it)[:2])] for it in (server, pyspark.__version__))
     if len(of_server) == 2 and of_client > of_server:
         wanted = ".".join(map(str, of_server))
         raise ConfigError(
             f"the server has Spark {server}, this client pyspark {pyspark.__version__}; pip install 'pyspark=={wanted}.*'"
         )
-
-
-def _minor_release(version: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version, such as (4, 1); fewer if it does not begin with two."""
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
-
-
-def _without_parameters(url: str) -> str:
-    """Return a URL without its parameters, which may hold a token, for messages."""
-    return url.partition("/;")[0]
 
 
 def package_zip(folder: Path) -> Path:

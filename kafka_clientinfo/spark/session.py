@@ -43,14 +43,12 @@ _PATIENCE_SECONDS = 20
 """How long Spark's JVM may take to end, as it deletes its scratch files."""
 
 
-def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_file: str | None = None) -> SparkSession:
+def local_session(settings: Settings, log_file: str | None = None) -> SparkSession:
     """Start (or get) a local session with Delta.
 
     Args:
         settings: `spark` is the session's conf.
-        app_name: name of the application.
-        log_file: file for the output of Spark's JVM (vacuum writes to standard output, all else to standard error);
-            None leaves it on the terminal.
+        log_file: file for the output of Spark's JVM; None leaves it on the terminal.
 
     Raises:
         WarehouseError: Java is missing or does not fit, Delta's jars are missing, or the session cannot start.
@@ -65,7 +63,7 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
             conf = local_conf(settings.spark, is_first, log)
             if is_first:
                 _start_jvm(conf, settings.private_raw_bytes, log)
-        return SparkSession.builder.appName(app_name).config(map={**conf}).getOrCreate()
+        return SparkSession.builder.appName("kafka_clientinfo").config(map={**conf}).getOrCreate()
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
@@ -92,14 +90,10 @@ def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
 
 def tell_once_of_a_dead_jvm() -> None:
     """Keep py4j and pyspark from reporting a JVM that is gone: this process reports the exception that follows."""
-    logging.getLogger().addFilter(_is_not_of_py4j)
+    logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
     for kind in vars(accumulators).values():
         if isinstance(kind, type) and issubclass(kind, socketserver.BaseServer):
             kind.handle_error = lambda *_: None  # type: ignore[method-assign]
-
-
-def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    return Path(record.pathname).parent.name != "py4j"
 
 
 def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
@@ -115,15 +109,9 @@ def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
 
 
 def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None) -> dict[str, str]:
-    """Return the conf of a local session: our entries for Delta, overridden by the settings, and entries that load
-    classes.
+    """Return the conf of a local session: ours for Delta, overridden by the one given, with Delta's jars and the archive of classes.
 
-    Classes come from Delta's jars, and in local mode from the archive of `session_files`.
-
-    Args:
-        given: conf from the settings.
-        is_first: whether a JVM will be started; else this process has one, with a fixed class path.
-        log: receives the output of fetching jars.
+    If `is_first` is false, this process has a JVM, with a fixed class path. `log` receives the output of fetching jars.
 
     Raises:
         WarehouseError: Delta's jars are not stored, and cannot be fetched and stored.
@@ -152,9 +140,9 @@ def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:
 
 
 def _start_jvm(conf: Mapping[str, str], is_private: bool, log: Log) -> None:
-    """Start the JVM of this process's sessions, with its output in a file and its scratch files private to their owner.
+    """Start the JVM of this process's sessions, with scratch files that only their owner reads: they hold rows.
 
-    Scratch files hold rows. The umask does not affect tables: Hadoop's conf sets their permissions.
+    The umask does not affect tables: Hadoop's conf sets their permissions.
     """
     options = {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
     gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(conf.items())), options)  # type: ignore[no-untyped-call]

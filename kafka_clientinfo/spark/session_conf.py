@@ -17,36 +17,22 @@ _INTERPRETED_BYTES = 32 << 20
 """Bytes up to which a run interprets.
 
 Measured on two cores, in CPU seconds of a first run, interpreted and compiled: 28,500 requests 45 and 61, 60,000 requests 57
-and 60. A run of 9,000 new requests on connections with 72,000 judged ones: 54 interpreted, 60 compiled, and 47 with compiled
-projections only.
+and 60.
 """
 SMALL_BYTES = 64 << 20
 """Bytes up to which a run is small: it has one partition, and writes each table as one file."""
 REQUEST_BYTES = 600
 """Bytes per request in steps on stored requests; their windows and counts do not need all columns."""
 _PARTITION_BYTES = 64 << 20
-"""Planned bytes of one partition.
-
-If cached rows are objects (see `caching`), a task holds the whole partition that it reads in memory. A judged request
-that is like no other takes about twice its planned bytes, so a partition takes up to 130 MB of the heap, which has 2 GB
-by default.
-"""
+"""Planned bytes of one partition: a task may hold it in memory whole, as twice these bytes of a heap of 2 GB."""
 _MOST_PARTITIONS = 200
 _BROADCAST_BYTES = str(10 << 20)
 _HASHED_GROUPS = 4096
-"""Groups up to which a task gathers values by hash. Above this number Spark sorts all rows; its default is 128.
-
-A connection's aggregates take some kilobytes of the heap.
-"""
+"""Groups, of some kilobytes each, up to which a task gathers values by hash. Above it Spark sorts all rows; its default is 128."""
 
 
 def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
-    """Return entries for the session's conf.
-
-    Args:
-        planned_bytes: bytes of log to read or, for stored requests, the bytes of log that they came from.
-        cores: number of tasks that run at once.
-    """
+    """Return entries for the session's conf, by the bytes of log to read or that stored requests came from."""
     is_small = planned_bytes <= SMALL_BYTES
     partitions = 1 if is_small else min(max(2, cores, -(-planned_bytes // _PARTITION_BYTES)), _MOST_PARTITIONS)
     is_large = str(not is_small).lower()

@@ -1,7 +1,7 @@
 """The files that make sessions start fast, in the user's cache folder: Delta's jars, and an archive of loaded classes.
 
-Measured on two cores, for a session's start with its first Delta table, in seconds and seconds of CPU time: 7.0 and 6.8 with
-both, 10.7 and 10.4 without the archive, 14.0 and 12.0 if Ivy also resolves the jars again for each session.
+Measured on two cores, for a session's start with its first Delta table: 7.0 s with both, 10.7 s without the archive, 14.0 s if
+Ivy also resolves the jars again for each session.
 
 Java writes the classes that it has loaded (`-XX:ArchiveClassesAtExit`) and maps that file at the next start
 (`-XX:SharedArchiveFile`). It starts without the file if that does not fit its build or the time and size of a jar.
@@ -75,11 +75,9 @@ def delta_is_given(conf: Mapping[str, str]) -> bool:
 
 
 def ensure_jars(conf: Mapping[str, str], log: Log = subprocess.DEVNULL) -> list[Path]:
-    """Return the stored jars, sorted; have Ivy fetch them first if they are missing.
+    """Return the stored jars, sorted; have Ivy fetch them first if they are missing, as the session's conf says.
 
-    Args:
-        conf: conf of the session; if it names Ivy's folder, settings or repositories, these are used.
-        log: receives Ivy's output; None lets it print.
+    `log` receives Ivy's output; None lets it print.
 
     Raises:
         WarehouseError: the jars cannot be fetched, or the cache folder cannot be written.
@@ -128,11 +126,7 @@ def _fetched(conf: Mapping[str, str], log: Log) -> list[Path]:
 
 
 def make_whole(path: Path, make: Callable[[Path], None]) -> None:
-    """Make a file or folder of the cache in a scratch folder, then move it to `path`; if that fails, leave nothing.
-
-    Raises:
-        OSError: the cache folder cannot be written, or `make` made nothing.
-    """
+    """Make a file or folder of the cache in a scratch folder, then move it to `path`; raise OSError, and leave nothing, if that fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=path.parent) as scratch:
         made = Path(scratch) / path.name
@@ -147,8 +141,8 @@ def make_whole(path: Path, make: Callable[[Path], None]) -> None:
 def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
     """Return the conf with these jars for the session to load, after those that it names itself.
 
-    In local mode they go on the class path of the one JVM: that is faster, and an archive of classes can hold theirs. A
-    cluster's workers need them shipped.
+    In local mode they go on the class path of the one JVM, so that the archive holds their classes. A cluster's workers need
+    them shipped.
     """
     key, separator = (_CLASS_PATH, os.pathsep) if is_local(conf) else ("spark.jars", ",")
     given = [conf[key]] if conf.get(key) else []
@@ -178,8 +172,7 @@ def with_archive(conf: Mapping[str, str]) -> dict[str, str]:
 def make_archive(path: Path, conf: Mapping[str, str], train: Callable[[dict[str, str]], None]) -> None:
     """Have the JVM of `train`, called with the conf of its session, write an archive when it ends; remove the oldest ones.
 
-    Raises:
-        OSError: the cache folder cannot be written, or no archive was made.
+    Raises as `make_whole`.
     """
     make_whole(path, lambda target: train(_with_option(conf, f"-XX:ArchiveClassesAtExit={target}")))
     newest_first = sorted(path.parent.glob("*.jsa"), key=lambda other: other.stat().st_mtime, reverse=True)

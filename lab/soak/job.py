@@ -23,7 +23,7 @@ def main(logs: str, warehouse: str, spark_log: str, master: str = "") -> None:
     settings = load_settings()
     if master:
         settings = replace(settings, spark={**settings.spark, "spark.master": master})
-    spark = local_session(settings, "soak", spark_log)
+    spark = local_session(settings, spark_log)
     _say("ready")
     with at_stages(lambda stage: _say(f"stage {stage}")):
         for line in sys.stdin:

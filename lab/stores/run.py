@@ -34,7 +34,7 @@ SAMPLE = Path(__file__).resolve().parents[2] / "sample_logs" / "kafka-2.4.1" / "
 def main(logs: str, warehouse: str, conf: str, fresh: str) -> None:
     """Do what the module says."""
     settings = load_settings(conf)
-    spark = local_session(settings, "store", os.path.join(os.path.dirname(conf), "spark.log"))
+    spark = local_session(settings, os.path.join(os.path.dirname(conf), "spark.log"))
     written = [record.data for record in split_records([gzip.decompress(SAMPLE.read_bytes())])]
 
     def grow(records: int) -> None:

@@ -8,7 +8,6 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
@@ -267,28 +266,3 @@ def test_what_is_cached_is_released_whatever_happens(monkeypatch: pytest.MonkeyP
     with pytest.raises(ValueError, match="a step") if fails else nullcontext():
         derived._derive_tables(lambda name: nullcontext())
     assert released == ["new ids"]
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (
-            ValueError("[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK order\nat"),
-            "/lake/connections refuses a row (DELTA_VIOLATE",
-        ),
-        (ValueError("no space"), "no space"),
-    ],
-)
-def test_a_refusal_names_its_table_and_any_other_error_stays(
-    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(step: Step) -> None:
-        raise error
-
-    derived, _ = derivation_of(None)
-    monkeypatch.setattr(derived, "_derive", fail)
-    monkeypatch.setattr(derivation, "_derive_all", lambda derive: derive(steps.steps()["connections"]))
-    with pytest.raises((WarehouseError, ValueError)) as raised:
-        derived._derive_tables(lambda stage: nullcontext())
-    assert str(raised.value).startswith(said)
-    assert isinstance(raised.value, WarehouseError) == (said != "no space")

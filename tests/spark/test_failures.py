@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from kafka_clientinfo.spark.failures import failure_message, full_text, missing_extra
+from kafka_clientinfo.spark.failures import failure_message, missing_extra
 
 AGAIN = "what was committed is whole, and the next run goes on from there"
 WORKER = (
@@ -192,29 +192,6 @@ def test_a_cause_that_leads_back_to_itself_ends() -> None:
     assert failure_message(error, "/lake") == "RuntimeError: one"
 
 
-NOT_MADE = (
-    "[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create file:{}. SQLSTATE: 42KD5",
-    "[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create {} SQLSTATE: 42KD5",
-    "An error occurred while calling o41.sql.\n: java.io.IOException: Mkdirs failed to create file:{} (exists=false)\n\tat x.Y",
-    "java.io.IOException: mkdir of file:{} failed",
-    "java.io.IOException: Failed to create local dir in {}.",
-    "java.io.IOException: failed to create directory {}",
-)
-"""How the JVM says that it cannot make a folder, without the reason."""
-
-
-@pytest.mark.parametrize("text", NOT_MADE)
-def test_a_folder_that_cannot_be_made_is_named(text: str) -> None:
-    said = failure_message(RuntimeError(text.format("/lake/requests/_delta_log")), "/lake")
-    advice = "make room on its disk, and have this user write there"
-    assert said == f"/lake/requests/_delta_log cannot be made: {advice}; {AGAIN}"
-
-
-def test_a_folder_of_another_store_is_not_looked_for_here() -> None:
-    error = RuntimeError("[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create s3a:/tmp/requests/_delta_log.")
-    assert failure_message(error, "/lake") == f"RuntimeError: {error}"
-
-
 @pytest.mark.parametrize(
     ("module", "extra", "brings"),
     [
@@ -238,8 +215,3 @@ def test_a_module_that_is_missing_names_the_extra_that_brings_it(
     assert missing_extra(ModuleNotFoundError(name=module)) == said
     assert missing_extra(ImportError(name=module)) is None
     assert missing_extra(ModuleNotFoundError()) is None
-
-
-def test_the_full_text_has_what_each_cause_says_and_can_be_read() -> None:
-    assert full_text(caused("count", of_server("save", "at x.Y"))) == "count\nsave\nat x.Y"
-    assert full_text(of_dead_jvm(KeyError("one"))) == "'one'"
