@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
@@ -17,7 +16,7 @@ from ..ingestion.stored_requests import files_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.caching import checkpointed
 from ..spark.session_conf import REQUEST_BYTES, set_for, sized
-from ..tables.spec import RUN, TableSpec, table_spec
+from ..tables.spec import RUN, table_spec
 from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, stored_tables, words
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
@@ -31,12 +30,7 @@ _UTC = {"spark.sql.session.timeZone": "UTC"}
 
 
 def sessions(settings: Settings | None = None, files: DataFrame | None = None) -> Callable[[DataFrame], DataFrame]:
-    """Return a transform of requests to the rows of `connections`: `requests.transform(sessions())`.
-
-    Args:
-        settings: as for `derive`.
-        files: as for `derive`.
-    """
+    """Return a transform of requests to the rows of `connections`, `requests.transform(sessions())`; arguments as for `derive`."""
     return lambda requests: derive(requests, "connections", files, settings)["connections"]
 
 
@@ -72,11 +66,10 @@ def derive(
     spark, settings = requests.sparkSession, settings or Settings()
     _check(names, requests)
     with set_for(spark, _UTC):
-        rows = (
-            files_of(requests)
-            if files is None
-            else [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
-        )
+        if files is None:
+            rows = files_of(requests)
+        else:
+            rows = [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
     with sized(spark, sum(row["requests"] for row in rows) * REQUEST_BYTES):
         by_id = with_log_coverage(rows, settings, [row["file_id"] for row in rows])
         spec = table_spec(LEDGER)
@@ -117,10 +110,7 @@ def _made(
     files: Iterable[Mapping[str, Any]],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the relations of the steps that make tables, and of the steps before them.
-
-    Those that other steps need or that are `read` by views are cached, so that their plans end there.
-    """
+    """Return the relations of the steps that make tables; those that other steps or views read are cached, so that plans end there."""
     relations: dict[str, Any] = {
         "requests": requests,
         "new_requests": requests,
@@ -165,13 +155,7 @@ def _answers(names: Iterable[str], tables: Mapping[str, DataFrame], settings: Se
     if isinstance(spark, SparkSession):  # a plan of Spark Connect is analysed later, and needs the names then
         for view in named.values():
             spark.catalog.dropTempView(view)
-    return {name: found[name] if is_view(name) else shaped(tables[name], _of_no_run(name)) for name in names}
-
-
-def _of_no_run(name: str) -> TableSpec:
-    """Return the declaration of a table without the number of the run that appends its rows."""
-    spec = table_spec(name)
-    return replace(spec, columns=tuple(column for column in spec.columns if column.name != RUN))
+    return {name: found[name] if is_view(name) else shaped(tables[name], table_spec(name), RUN) for name in names}
 
 
 def _read_by(names: Iterable[str]) -> set[str]:

@@ -1,16 +1,14 @@
-"""The steps of a run, in order.
+"""The steps of a run: `ingest` reads new bytes of logs, `build` derives every other table from requests.
 
-`ingest` reads new bytes into requests, rejected_records and ingested_files; `build` derives every other table from
-requests. Each step can be run alone and again: what it writes counts once its row is in `runs`, and the next run takes
-back what one wrote that did not end.
+Each step can be run alone and again: what it writes counts once its row is in `runs`.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -22,7 +20,6 @@ from ..ingestion.planned import Problem
 from ..logs.reader import BEGINNING_DIGITS
 from ..questions.opening import local_tables
 from ..questions.queries import Tables, UnreadableTableError
-from ..questions.spark_tables import store_views
 from ..spark.arrow_rows import relation_of
 from ..spark.failures import failure_message
 from ..spark.features import at_once
@@ -41,9 +38,6 @@ from .bronze import take_requests
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, nothing_yet
 from .steps import ROWS
-
-if TYPE_CHECKING:
-    from ..questions.duckdb_tables import LocalTables
 
 
 def run(
@@ -125,13 +119,9 @@ def build(
 
 
 def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:
-    """Report a step (run, ingest or build) that has nothing to do, without a session; `build` has no inputs.
+    """Report a step (run, ingest or build, which has no inputs) that has nothing to do, without a session.
 
-    Returns:
-        The report of the step; None if it has work to do, or if that can't be known without a session.
-
-    Raises:
-        InputError: the logs name nothing.
+    Returns None if it has work to do, or if that can't be known without a session. Raises InputError if the logs name nothing.
     """
     tables = local_tables(warehouse)
     try:
@@ -161,9 +151,8 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
 
 def _rows_that_begin(tables: Tables, beginnings: Collection[str]) -> list[dict[str, Any]]:
     """Return the rows of ingested_files with a file_id that begins with one of some digits: a ledger may be large."""
-    digits = " ".join(beginnings)
     begins = f"left(file_id, {BEGINNING_DIGITS}) IN (SELECT unnest(string_split({{digits}}, ' ')))"
-    return tables.query(f"SELECT * FROM {{{LEDGER}}} WHERE {begins}", {"digits": digits}).dicts()
+    return tables.query(f"SELECT * FROM {{{LEDGER}}} WHERE {begins}", {"digits": " ".join(beginnings)}).dicts()
 
 
 def _first_report(inputs: Sequence[Sequence[str]], settings: Settings) -> RunReport | None:
@@ -178,26 +167,22 @@ def _is_too_early(
 ) -> bool:
     """Return whether there are neither logs nor tables yet; nothing is made then, and `report` names the folders.
 
-    Logs that name nothing are refused before the folder of a new warehouse is made; ingestion lists the logs again. A
-    warehouse that is there is locked first: another run may read on in the files while they are listed.
-
-    Raises:
-        InputError: `logs` names nothing.
+    So logs that name nothing are refused before the folder of a new warehouse is made; ingestion lists them again, under the lock.
     """
     address = address_in(spark, warehouse)
     if address.folder is None:
-        is_early = all(map(is_empty_folder, logs)) and read_state(spark, address) is None
-        found = log_files(logs, settings) if is_early else None
+        may_be_early = all(map(is_empty_folder, logs)) and read_state(spark, address) is None
     else:
-        found = None if is_made(address.folder / RUNS) else log_files(logs, settings)
-    if found is None or found.files:
+        may_be_early = not is_made(address.folder / RUNS)
+    if not may_be_early or (found := log_files(logs, settings)).files:
         return False
     report.problems = nothing_yet(found)
     return True
 
 
 def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunReport) -> RunReport:
-    newest, until = _newest(ingested.files.values()), _built_until(lake.state, settings)
+    newest: datetime | None = max((row["ingested_at"] for row in ingested.files.values()), default=None)
+    until = _built_until(lake.state, settings)
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
@@ -215,15 +200,14 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         with report.stage("reference tables"):
             _write_reference_tables(lake)
         lake.create_missing(lake.specs)
-        report.tables = lake.rows(_counter(lake))
-        of_views = ViewSettings.of(settings)
-        lake.note(
-            built_until=newest, built_with=_made_with(settings), view_settings=of_views.as_dict, rows=report.tables
-        )
+        tables = None if lake.address.folder is None else local_tables(lake.root)
+        # On this machine Delta's log has the numbers of rows; Spark takes a job for each.
+        report.tables = lake.rows(None if tables is None else lambda name: tables.size(name).rows)
+        views = ViewSettings.of(settings)
+        lake.note(built_until=newest, built_with=_made_with(settings), view_settings=views.as_dict, rows=report.tables)
         lake.commit(report, settings.fingerprint())
         with report.stage("views"):
-            failed = _make_views(lake, of_views, settings.stored_views)
-            failed |= store_views(lake, settings.stored_views)
+            failed = _make_views(lake, views)
         report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
     return report
 
@@ -249,23 +233,12 @@ def _write_reference_tables(lake: Warehouse) -> None:
     at_once(write, ROWS)
 
 
-def _local(lake: Warehouse) -> "LocalTables | None":
-    return None if lake.address.folder is None else local_tables(lake.root)
-
-
-def _counter(lake: Warehouse) -> Callable[[str], int] | None:
-    """Return a function that counts the rows of a table on this machine by Delta's log; Spark takes a job for each."""
-    tables = _local(lake)
-    return None if tables is None else lambda name: tables.size(name).rows
-
-
-def _make_views(lake: Warehouse, settings: ViewSettings, stored: Sequence[str]) -> dict[str, str]:
+def _make_views(lake: Warehouse, settings: ViewSettings) -> dict[str, str]:
     """Make the views of a schema, or the file with those of a folder; return per view that could not be made, the reason."""
     if lake.address.is_schema:
-        return make_views(lake.spark, lake.address, settings, stored)
-    tables = _local(lake)
+        return make_views(lake.spark, lake.address, settings)
     try:
-        if tables is not None:
+        if lake.address.folder is not None and (tables := local_tables(lake.root)) is not None:
             tables.write_views()
     except (OSError, UnreadableTableError) as error:
         return {"views.sql": str(error)}
@@ -279,8 +252,3 @@ def _made_with(settings: Settings) -> str:
 def _built_until(state: State, settings: Settings) -> datetime | None:
     """Return the time of ingestion up to which everything is built; None if other settings or releases built it."""
     return state.built_until if state.built_with == _made_with(settings) else None
-
-
-def _newest(files: Iterable[Mapping[str, Any]]) -> datetime | None:
-    """Return the newest time of ingestion."""
-    return max((row["ingested_at"] for row in files), default=None)

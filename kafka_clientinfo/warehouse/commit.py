@@ -11,34 +11,22 @@ from .address import Address
 from .ddl import commits, history
 
 
-def write(
-    rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str], where: str | None = None
-) -> None:
-    """Write rows to a table that exists and has their columns, in one commit: `append` or `overwrite`.
-
-    The writer's options are those of `Claims.options`. An overwrite replaces the rows for which the
-    condition `where` is true, or all; the new rows must meet it too.
-    """
+def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> None:
+    """Write rows to a table that exists and has their columns, in one commit: `append` or `overwrite`."""
     # An overwrite of all rows drops the table's clustering, unless this option calls it one of some rows.
-    every = {"replaceWhere": "true"}
+    chosen = {} if mode == "append" else {"replaceWhere": "true"}
     if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
-        chosen = {} if mode == "append" else every if where is None else {"replaceWhere": where}
         rows.write.format("delta").mode(mode).options(**options, **chosen).save(address.location(name))
         return
-    by_name = rows.writeTo(address.table(name)).options(**options)
+    by_name = rows.writeTo(address.table(name)).options(**options, **chosen)
     if mode == "append":
         by_name.append()
-    elif where is None:
-        by_name.options(**every).overwrite(F.lit(True))
     else:
-        by_name.overwrite(F.expr(where))
+        by_name.overwrite(F.lit(True))
 
 
 def written_rows(spark: SparkSession, address: Address, name: str, metadata: str | None) -> int | None:
-    """Return how many rows a table's newest commit wrote; None if it does not say so.
-
-    Another `userMetadata` shows that Delta made no commit: nothing was to write, or another run has overtaken this one.
-    """
+    """Return how many rows a table's newest commit wrote; None if it has other `userMetadata`, as Delta made no commit."""
     newest = next(iter(commits(spark, address, name)), None)
     if newest is None or newest["userMetadata"] != metadata:
         return None

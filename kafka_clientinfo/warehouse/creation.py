@@ -5,14 +5,13 @@ are set once, when a table is made, if the catalog allows it.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
-from ..spark.failures import REFUSED, RIGHTS, failure_message
+from ..spark.failures import failure_message
 from ..tables.dialects import spark_literal
 from ..tables.spec import TableSpec, relation_specs, view_specs
 from ..tables.views import SPARK, ViewSettings, definition, definitions, ended_runs_only, is_view, views
@@ -27,30 +26,19 @@ _IN_THE_WAY = (
 )
 """The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
 _DEFINITION = "kafka_clientinfo.definition"
-"""Property of a view: a hash of its definition; of a table with the rows of a view: `_STORED`. One without it is not ours."""
-_STORED = "stored"
+"""Property of a view: a hash of its definition. One without it is not ours."""
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:
-    """Make the schema if it does not exist.
-
-    Raises:
-        WarehouseError: the catalog does not exist, or refuses.
-    """
+    """Make the schema if it does not exist; raise WarehouseError if the catalog does not exist, or refuses."""
     with suppress(Exception):  # a user who may not look it up may still be allowed to make it
         if spark.catalog.databaseExists(address.schema):
             return
     try:
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
     except Exception as error:
-        text = str(error)
-        if any(sign in text for sign in _NO_CATALOG):
+        if any(sign in str(error) for sign in _NO_CATALOG):
             raise WarehouseError(no_catalog(address, address.names[0])) from error
-        if any(sign in text for sign in REFUSED):
-            raise WarehouseError(
-                f"the schema {address.root} does not exist, and the catalog does not let this user make it; have it made, "
-                f"and {RIGHTS} granted"
-            ) from error
         raise WarehouseError(
             f"the schema {address.root} cannot be made: {failure_message(error, address.root)}"
         ) from error
@@ -59,21 +47,15 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str = "") -> None:
     """Make a table as declared if it does not exist.
 
-    `rows` is the name of a view with its first rows (see `ddl.create_table`); if there are any, no other run may make it.
-
-    Raises:
-        WarehouseError: something else is at the table's path or name.
+    `rows` is the name of a view with its first rows (see `ddl.create_table`); if there are any, no other run may make it. Raises
+    Delta's error if something that is no table is at its path or name.
     """
     try:
         spark.sql(ddl.create_table(spec, address.table(spec.name), rows))
     except Exception as error:
-        if not any(sign in str(error) for sign in _IN_THE_WAY):
+        is_there = any(sign in str(error) for sign in _IN_THE_WAY)
+        if not is_there or columns_in(spark, address, spec.name) is None:
             raise
-        if columns_in(spark, address, spec.name) is None:
-            raise WarehouseError(
-                f"{address.location(spec.name)} is in the way: another run is making this table, or was stopped while it "
-                "did; run again, and if that does not help, remove what is there"
-            ) from error
     if address.is_schema:
         tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
         tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
@@ -97,14 +79,8 @@ def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | 
     return ddl.unless_not_made(address, name, lambda: spark.read.table(address.table(name)).columns)
 
 
-def make_views(
-    spark: SparkSession, address: Address, settings: ViewSettings, stored: Collection[str]
-) -> dict[str, str]:
-    """Make the views beside the tables of a schema, but for those that are stored; replace those that have another definition.
-
-    Returns:
-        Per view that could not be made, the reason.
-    """
+def make_views(spark: SparkSession, address: Address, settings: ViewSettings) -> dict[str, str]:
+    """Make the views of a schema, or replace those with another definition; return per view that could not be made, the reason."""
 
     def relation(name: str) -> str:
         inner = is_view(name) and name not in view_specs()
@@ -118,8 +94,6 @@ def make_views(
     comments |= {view.name: view.comment for view in views().values()}
     failed = {}
     for name, query in {**declared, **questions}.items():  # one after the other, as views read views
-        if name in stored and _is_stored(ddl.properties(spark, address.table(name))):
-            continue
         try:
             _make_view(spark, address, name, comments[name], query)
         except Exception as error:
@@ -130,43 +104,17 @@ def make_views(
 def _make_view(spark: SparkSession, address: Address, name: str, comment: str, query: str) -> None:
     text = hashlib.sha256(f"{comment}\n{query}".encode()).hexdigest()[:16]
     stored = ddl.properties(spark, address.table(name))
-    if _is_stored(stored):
-        spark.sql(f"DROP TABLE {address.table(name)}")
-        stored = None
     if stored is not None and _DEFINITION not in stored:
         raise WarehouseError(f"{address.location(name)} was made by somebody else, and is left alone")
     if stored is None or stored[_DEFINITION] != text:
         spec = view_specs().get(name)
-        columns = (
-            ""
-            if spec is None
-            else " ({})".format(
-                ", ".join(f"`{column.name}` COMMENT {spark_literal(column.comment)}" for column in spec.columns)
-            )
-        )
+        listed = [
+            f"`{column.name}` COMMENT {spark_literal(column.comment)}" for column in (spec.columns if spec else ())
+        ]
+        columns = f" ({', '.join(listed)})" if listed else ""
         properties = ddl.properties_list({_DEFINITION: text})
         made = f"CREATE OR REPLACE VIEW {address.table(name)}{columns} COMMENT {spark_literal(comment)}"
         spark.sql(f"{made} TBLPROPERTIES {properties} AS {query}")
-
-
-def store_view(address: Address, name: str, rows: DataFrame) -> None:
-    """Write the rows of a view to a Delta table of its name, in place of all that are there, in one commit."""
-    properties = {ddl.DELETION_VECTORS: "false", _DEFINITION: _STORED}
-    if not address.is_schema:
-        writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-        writer.options(**properties).save(address.location(name))
-        return
-    spark = rows.sparkSession
-    if ddl.detail(spark, address.table(name)) is None:
-        spark.sql(f"DROP VIEW IF EXISTS {address.table(name)}")
-    by_name = rows.writeTo(address.table(name)).using("delta")
-    for key, value in properties.items():
-        by_name = by_name.tableProperty(key, value)
-    by_name.createOrReplace()
-
-
-def _is_stored(properties: Mapping[str, str] | None) -> bool:
-    return (properties or {}).get(_DEFINITION) == _STORED
 
 
 def _has_raw_bytes(spec: TableSpec) -> bool:

@@ -27,14 +27,7 @@ _KEY = (*CONNECTION_KEY, "seq")
 
 
 class JudgedTable:
-    """The table of one warehouse.
-
-    Args:
-        spark: a session with Delta.
-        address: the address of the warehouse.
-        claims: the claims of the run.
-        folder: the table's folder if it is on this machine and no other run writes there.
-    """
+    """The table of one warehouse; `folder` is where it is if that is on this machine and no other run writes there."""
 
     def __init__(self, spark: SparkSession, address: Address, claims: Claims, folder: Path | None) -> None:
         self.spark, self.address, self._claims, self._folder = spark, address, claims, folder
@@ -74,17 +67,17 @@ class JudgedTable:
 
     def replace(self, rows: DataFrame) -> None:
         """Replace the rows of all connection ids that `rows` holds, in one commit."""
+        self._replace(rows, rows)
+
+    def _replace(self, ids: DataFrame, rows: DataFrame) -> None:
+        """Put rows in the place of all rows of some connection ids."""
         stored = self.spark.read.table(self._table)
         if ddl.is_small(self.spark, self._table):
-            others = of_other_keys(stored, rows, CONNECTION_ID_KEY)
-            self.overwrite(others.unionByName(rows).coalesce(1))
+            self.overwrite(of_other_keys(stored, ids, CONNECTION_ID_KEY).unionByName(rows).coalesce(1))
             return
-        gone = of_other_keys(of_same_keys(stored, rows, CONNECTION_ID_KEY), rows, _KEY)
-        self._merge(with_tombstones(rows, gone), merge(self._table, "{view}", rows.columns, _KEY, REPLACE))
-
-    def _merge(self, source: DataFrame, statement: str) -> None:
-        with ddl.named_view(self.spark, source) as view, self._claims.command(JUDGED):
-            self.spark.sql(statement.replace("{view}", view))
+        gone = of_other_keys(of_same_keys(stored, ids, CONNECTION_ID_KEY), rows, _KEY)
+        with ddl.named_view(self.spark, with_tombstones(rows, gone)) as view, self._claims.command(JUDGED):
+            self.spark.sql(merge(self._table, view, rows.columns, _KEY, REPLACE))
 
     def forget(self, before: datetime) -> None:
         """Delete the rows of connection ids without a request at an instant or later; a run does not read these."""
@@ -95,12 +88,6 @@ class JudgedTable:
         self._delete(F.col("cluster") == F.lit(cluster))
 
     def _delete(self, condition: Column) -> None:
-        """Delete the rows of connection ids that meet a condition, which holds for all rows of an id or for none."""
-        if (stored := self.read()) is None:
-            return
-        old = stored.where(condition).select(*CONNECTION_ID_KEY)
-        if ddl.is_small(self.spark, self._table):
-            self.overwrite(of_other_keys(stored, old, CONNECTION_ID_KEY).coalesce(1))
-            return
-        same = ddl.same_key(CONNECTION_ID_KEY)
-        self._merge(old, f"MERGE INTO {self._table} AS t USING {{view}} AS s ON {same} WHEN MATCHED THEN DELETE")
+        """Delete the rows of connection ids of which a row meets a condition."""
+        if (stored := self.read()) is not None:
+            self._replace(stored.where(condition), stored.where("false"))

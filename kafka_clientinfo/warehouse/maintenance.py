@@ -3,8 +3,6 @@
 Every run commits a few small files to each table, and the files that it replaced stay. Compaction (OPTIMIZE, which also
 clusters) merges small files into large ones; vacuum deletes files that no table has used for a number of hours. From
 4.1 on, Delta reads these hours only from the table's property, so they are written there.
-
-`forget` removes a cluster.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from os import PathLike
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from ..config.settings import Settings
 from ..errors import ConfigError, WarehouseError
@@ -21,12 +20,11 @@ from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
 from ..tables.dialects import spark_literal
 from . import ddl
 from .address import address_in, root_of
-from .forgetting import remove_cluster
 from .judged_table import JUDGED
 from .opening import opened
 from .progress import Stages
 from .retention import retain, retain_connections
-from .state import read_state, require_state, time_text
+from .state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows, no_logs_of, read_state, require_state, time_text
 from .warehouse import Warehouse
 
 SAFE_HOURS = 168
@@ -34,6 +32,8 @@ SAFE_HOURS = 168
 
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 _KEPT_FOR = "delta.deletedFileRetentionDuration"
+_OF_FILES = "rejected_records"
+"""The table of logs without a column `cluster`: its rows name their file only."""
 # Vacuum lists folders in 10,000 tasks by default; a table here is one folder.
 _FEW_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
 
@@ -97,9 +97,7 @@ def maintain(
                 with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
-        # Where runs do not wait for each other, another may be at work and still need its staged tables.
-        patience = timedelta(hours=settings.vacuum_hours if tables.address.folder is None else 0)
-        tables.staging.remove_leftovers(datetime.now(UTC) - patience)
+        tables.staging.remove_until(tables.claims.number)
         report.retained_from = time_text(tables.state.retained_from)
         report.connections_from = time_text(tables.state.connections_from)
     return report
@@ -145,14 +143,53 @@ def forget(
     report = ForgetReport(cluster)
     with opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
         report.deleted = remove_cluster(tables, cluster)
-        for name in settings.stored_views:
-            ddl.unless_missing(lambda name=name: _remove_from_view(tables, name, cluster))  # type: ignore[misc]
     return report
 
 
-def _remove_from_view(tables: Warehouse, name: str, cluster: str) -> None:
-    """Delete a cluster's rows from a view that is stored as a table."""
-    tables.spark.sql(f"DELETE FROM {tables.table(name)} WHERE cluster = {spark_literal(cluster)}")
+def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
+    """Delete all rows of a cluster; return their number per table. Raises ConfigError if no log of this cluster was read.
+
+    No row of a derived table depends on another cluster, so that the other rows stay as they are.
+    """
+    tables.claim()
+    known = [row["cluster"] for row in tables.read(LEDGER).select("cluster").distinct().orderBy("cluster").collect()]
+    if cluster not in known:
+        raise no_logs_of(cluster, tables.root, known)
+    gone = _deleted_by_retention(tables, cluster)
+    tables.note(deleted={name: number - gone.get(name, 0) for name, number in tables.state.deleted.items()})
+    of_cluster = f"cluster = {spark_literal(cluster)}"
+    deleted = {}
+    of_logs = [name for name, spec in tables.specs.items() if spec.write_mode not in ("reference", "run")]
+    for name in sorted(of_logs, key=lambda name: name == LEDGER):
+        if name == _OF_FILES:
+            files = tables.read(LEDGER).where(of_cluster).select("file_id")
+            deleted[name] = tables.delete_rows(name, files)
+        else:
+            deleted[name] = tables.delete(name, of_cluster)
+    tables.judged.forget_cluster(cluster)
+    tables.note(built_until=_built_until(tables), rows=tables.rows())
+    return {name: deleted[name] for name in of_logs}
+
+
+def _built_until(tables: Warehouse) -> datetime | None:
+    """Return the time of ingestion up to which everything that is left is built; None if nothing is left, or built."""
+    ((micros,),) = tables.read(LEDGER).agg(F.unix_micros(F.max("ingested_at"))).collect()
+    until = tables.state.built_until
+    if micros is None or until is None:
+        return None
+    return min(until, datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros))
+
+
+def _deleted_by_retention(tables: Warehouse, cluster: str) -> dict[str, int]:
+    """Return how many rows of the cluster's files retention has deleted, for each table from which it has deleted any."""
+    files = tables.read(LEDGER).where(F.col("cluster") == F.lit(cluster))
+    counts = [counted_rows(row.asDict()) for row in files.collect()]
+    gone = {}
+    for name in set(SOURCES) & set(tables.state.deleted):
+        first_unread = files.select("file_id", F.expr(FIRST_UNREAD[name]).alias("first"))
+        stored = tables.read(name).join(first_unread, on="file_id", how="inner").where("byte_offset < first").count()
+        gone[name] = max(0, sum(count[name] for count in counts) - stored)
+    return gone
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:

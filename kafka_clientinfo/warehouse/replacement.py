@@ -30,12 +30,10 @@ DELETE = "WHEN MATCHED THEN DELETE"
 """What a MERGE does with rows to delete."""
 
 
-def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
-    """Select the declared columns, in order and with their types, as for every write of a table.
-
-    As texts, each is one call of the JVM; as columns, it would be seven.
-    """
-    return rows.selectExpr(*(f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in spec.columns))
+def shaped(rows: DataFrame, spec: TableSpec, without: str = "") -> DataFrame:
+    """Select the declared columns, in order and with their types: as texts, since columns would take seven calls of the JVM each."""
+    columns = (one for one in spec.columns if one.name != without)
+    return rows.selectExpr(*(f"CAST(`{one.name}` AS {one.type}) AS `{one.name}`" for one in columns))
 
 
 def commented(rows: DataFrame, spec: TableSpec) -> DataFrame:

@@ -39,17 +39,12 @@ from .stores import set_aside
 class Warehouse(Reader):
     """Delta tables, one per declared table, in a folder or in a schema of a catalog, which a run writes.
 
-    Args:
-        spark, root, specs: as for `Reader`.
-        after_kill: whether the run before was killed, as `exclusive` yields it.
-        private: whether only the owner may read tables with raw bytes of logs, if they are on this machine.
+    If it is `private` and on this machine, only the owner may read tables with raw bytes of logs. `after_kill` says whether the
+    run before was killed.
 
     Attributes:
-        claims: the run's number, and its right to commit.
         has_written: whether this run has written something that does not count yet.
         one_file: whether each write makes one file; for runs of few bytes, as each task costs 50–100 ms.
-        staging: for `cache`.
-        judged: the table `judged_requests`.
     """
 
     def __init__(
@@ -73,17 +68,14 @@ class Warehouse(Reader):
         self._creating = {name: Lock() for name in self.specs}
 
     def open(self) -> State:
-        """Read the state of the warehouse, and choose the run's number; call it once per run, and then `mend`.
-
-        Raises:
-            WarehouseError: it has another format, or a table is damaged.
-        """
+        """Read the state and choose the run's number, once per run; raise WarehouseError as `read_state` and `refuse_damaged`."""
         refuse_damaged(self)
         if self.address.is_schema:
             make_schema(self.spark, self.address)
         newest = None if self.claims.is_alone else self.claims.newest()
         self._state = (None if self.is_new else self._read_state(OLDEST)) or self._new_state
         self.claims.begin(self._state.run, newest)
+        self.staging.run = self.claims.number
         if self._after_kill and self._is_stored(RUNS):
             self.claims.fence(self._all_tables())
         return self._state
@@ -91,8 +83,7 @@ class Warehouse(Reader):
     def mend(self) -> None:
         """Take back what runs left that did not end, and bring the tables to the declarations of this release.
 
-        Raises:
-            WarehouseError: something that can't be derived again is missing, or can't be brought back.
+        Raises WarehouseError if something that can't be derived again is missing, or can't be brought back.
         """
         if self.exists(RUNS):
             take_back(self)
@@ -110,22 +101,15 @@ class Warehouse(Reader):
         self.has_written |= before != self._state
 
     def go_back_to(self, state: State) -> None:
-        """Forget the changes of the state since it was this one."""
         self._state = state
 
     def claim(self) -> None:
-        """Keep other runs from committing from here on, by a claim in the table `runs`.
-
-        Raises:
-            WarehouseError: another run has claimed the warehouse since this one opened it.
-        """
+        """Keep other runs from committing, by a claim in `runs`; raise WarehouseError if another has claimed the warehouse since."""
         with self._claiming:
             self.has_written = True
             self._make(RUNS)  # the first of all tables: those beside it are this package's
-            if not self.claims.has_unended or self.claims.is_claimed:
-                self.claims.claim()
-                return
-            self.claims.claim(name for name in self._all_tables() if name != RUNS)
+            must_fence = self.claims.has_unended and not self.claims.is_claimed
+            self.claims.claim([name for name in self._all_tables() if name != RUNS] if must_fence else [])
 
     def _all_tables(self) -> list[str]:
         """Make the tables that are missing, as a run that has not ended could still make them; return the names of all."""
@@ -135,19 +119,13 @@ class Warehouse(Reader):
         return [*self.specs, *([] if self.judged.read() is None else [JUDGED])]
 
     def _is_stored(self, name: str) -> bool:
-        """Return whether there is a table, be it one of an earlier release, which can't be read yet."""
+        """Return whether there is a table, even one of an earlier release that can't be read yet."""
         return columns_in(self.spark, self.address, name) is not None
 
     def commit(self, report: Stages, settings: str, error: str | None = None) -> None:
-        """Append this run's row to `runs`, by which all counts that it wrote.
+        """Append this run's row to `runs`, by which all counts that it wrote; `error` is why it could not do more.
 
-        Args:
-            report: what it did.
-            settings: the fingerprint of its settings.
-            error: why it could not do more; None if it has done all.
-
-        Raises:
-            WarehouseError: another run has claimed the warehouse.
+        Raises WarehouseError if another run has claimed the warehouse.
         """
         self.claim()
         number, read = self.claims.number, report.amounts
@@ -155,13 +133,8 @@ class Warehouse(Reader):
             number, report.command, report.began, datetime.now(UTC), read.files, read.bytes, read.requests, read.rejected,
             self._written, report.seconds, __version__, settings, node(), error, self.state.as_json,
         )  # fmt: skip
-        write(
-            relation_of(self.spark, [row], self.spec(RUNS).ddl).coalesce(1),
-            self.address,
-            RUNS,
-            "append",
-            self.claims.end(),
-        )
+        rows = relation_of(self.spark, [row], self.spec(RUNS).ddl).coalesce(1)
+        write(rows, self.address, RUNS, "append", self.claims.end())
         self.claims.check_ended()
         self._state = replace(self.state, run=number)
         self.has_written = False
@@ -169,8 +142,7 @@ class Warehouse(Reader):
     def rows(self, count: Callable[[str], int] | None = None) -> dict[str, int]:
         """Return rows per table but `runs` after this run's writes; unknown numbers are counted, by `count` if given.
 
-        The number of a table that runs append to is unknown if this run has not written it: a run that could not build
-        did not store it.
+        That of a table to which runs append is unknown if this run has not written it, as one that could not build stores none.
         """
         derived = {name for name, spec in self.specs.items() if spec.derived}
         last_counts = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
@@ -185,11 +157,7 @@ class Warehouse(Reader):
         at_once(self._make, names)
 
     def append(self, name: str, rows: DataFrame, expected: int | None = None) -> None:
-        """Append rows in the declared columns and types.
-
-        Raises:
-            WarehouseError: fewer or more rows were written than expected.
-        """
+        """Append rows in the declared columns and types; raise WarehouseError if fewer or more than expected were written."""
         existed = self.exists(name)
         written = self._write(name, rows, "append")
         if expected is not None and written is not None and written != expected:
@@ -200,10 +168,9 @@ class Warehouse(Reader):
         before = self._rows.get(name) if existed else 0
         self._rows[name] = None if written is None or before is None else before + written
 
-    def overwrite(self, name: str, rows: DataFrame, where: str | None = None) -> None:
-        """Replace the whole table, or the rows that meet a condition in SQL, in one commit."""
-        written = self._write(name, rows, "overwrite", where)
-        self._rows[name] = written if where is None else None
+    def overwrite(self, name: str, rows: DataFrame) -> None:
+        """Replace all rows of the table, in one commit."""
+        self._rows[name] = self._write(name, rows, "overwrite")
 
     def upsert(self, name: str, rows: DataFrame) -> None:
         """Insert rows, or replace rows with the same key, in one commit."""
@@ -228,7 +195,7 @@ class Warehouse(Reader):
         A small table is written whole, which costs a fraction of a merge.
 
         Args:
-            name: a table whose rows belong to connections.
+            name: the table.
             rows: the new rows.
             replaced: the keys of the connections to replace; None replaces all rows.
             earliest: returns a time before which no replaced row opened, or None; it is called for large tables only.
@@ -252,7 +219,7 @@ class Warehouse(Reader):
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
         """Delete rows by the values of some columns, each combination at most once in `keys`; return their number.
 
-        All these rows meet `bound`, a condition in SQL on `t` that lets Delta skip files by their statistics.
+        They all meet `bound`, a condition in SQL on `t` that lets Delta skip files.
         """
         with ddl.named_view(self.spark, keys) as view:
             merge = replacement.merge(self.table(name), view, (), keys.columns, replacement.DELETE, bound)
@@ -292,7 +259,7 @@ class Warehouse(Reader):
             self._existing.add(name)
             return True
 
-    def _write(self, name: str, rows: DataFrame, mode: str, where: str | None = None) -> int | None:
+    def _write(self, name: str, rows: DataFrame, mode: str) -> int | None:
         self.claim()
         shaped = self._shaped(name, rows)
         shaped = shaped.coalesce(1) if self.one_file else shaped
@@ -302,8 +269,8 @@ class Warehouse(Reader):
         if self._make(name, shaped if with_rows else None) and with_rows:
             return self._note_written(name, self._rows.get(name))
         if self._rows.get(name) == 0:
-            mode, where = "append", None  # nothing is there to replace, so Delta need not look
-        write(shaped, self.address, name, mode, self.claims.options(name), where)
+            mode = "append"  # nothing is there to replace, so Delta need not look
+        write(shaped, self.address, name, mode, self.claims.options(name))
         return self._note_written(name, written_rows(self.spark, self.address, name, self.claims.label))
 
     def _shaped(self, name: str, rows: DataFrame) -> DataFrame:

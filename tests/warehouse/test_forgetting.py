@@ -10,7 +10,7 @@ import pytest
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec, table_spec
-from kafka_clientinfo.warehouse.forgetting import remove_cluster
+from kafka_clientinfo.warehouse.maintenance import remove_cluster
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import AT, committed

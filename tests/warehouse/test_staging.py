@@ -1,7 +1,6 @@
 """How relations are kept in tables beside those of a warehouse, where the session may keep them nowhere else."""
 
 import stat
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,7 +33,7 @@ class TestStaging:
         with staging.removed_after():
             staged = [staging.keep(spark.range(number)) for number in (2, 3)]
             assert [rows.count() for rows in staged] == [2, 3]
-            assert sorted(path.name for path in (folder / staging.run).iterdir()) == ["0", "1"]
+            assert sorted(path.name for path in (folder / "0").iterdir()) == ["0", "1"]
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert list(folder.iterdir()) == []
 
@@ -53,9 +52,10 @@ class TestStaging:
     def it_removes_what_killed_runs_left_before_it_stages(self, spark: Any, tmp_path: Path) -> None:
         killed, staging = Staging(spark, Address(str(tmp_path))), Staging(spark, Address(str(tmp_path)))
         killed.keep(spark.range(1))
+        staging.run = 1
         (tmp_path / "_staged" / "somebody's").mkdir()
         staging.keep(spark.range(1))
-        assert {path.name for path in (tmp_path / "_staged").iterdir()} == {staging.run, "somebody's"}
+        assert {path.name for path in (tmp_path / "_staged").iterdir()} == {"1", "somebody's"}
 
     @pytest.mark.long
     def it_keeps_rows_beside_the_tables_of_a_schema(self, spark: Any, schema: str) -> None:
@@ -67,9 +67,10 @@ class TestStaging:
         spark.sql(f"CREATE TABLE {schema}._staged_others USING delta AS SELECT 1 AS mine")
         killed, staging = Staging(spark, address), Staging(spark, address)
         killed.keep(spark.range(1))
+        staging.run = 1
         with staging.removed_after():
             assert [staging.keep(spark.range(number)).count() for number in (2, 3)] == [2, 3]
-            assert names() == {f"_staged_{staging.run}_0", f"_staged_{staging.run}_1", "_staged_others"}
+            assert names() == {"_staged_1_0", "_staged_1_1", "_staged_others"}
         assert names() == {"_staged_others"}
 
     @pytest.mark.parametrize("private", [True, False])
@@ -78,17 +79,14 @@ class TestStaging:
         assert (tmp_path / "_staged").exists() == private  # else the write makes it, as the user's umask says
 
     def it_leaves_what_began_later(self, tmp_path: Path) -> None:
-        now, folder = datetime.now(UTC), tmp_path / "_staged"
-        (folder / f"{now:%Y%m%d%H%M%S}_x").mkdir(parents=True)
-        staging = Staging(None, Address(str(tmp_path)))  # type: ignore[arg-type]
-        staging.remove_leftovers(now - timedelta(hours=1))
-        assert len(list(folder.iterdir())) == 1
-        staging.remove_leftovers(now)
-        assert list(folder.iterdir()) == []
+        for number in (9, 10):
+            (tmp_path / "_staged" / str(number)).mkdir(parents=True)
+        Staging(None, Address(str(tmp_path))).remove_until(9)  # type: ignore[arg-type]
+        assert [path.name for path in (tmp_path / "_staged").iterdir()] == ["10"]
 
     @pytest.mark.parametrize("root", ["unknown://bucket/w", "/no/such/folder"])
     def it_passes_over_places_that_it_cannot_list(self, root: str) -> None:
-        Staging(None, Address(root)).remove_leftovers(datetime.now(UTC))  # type: ignore[arg-type]
+        Staging(None, Address(root)).remove_until(1)  # type: ignore[arg-type]
 
     def it_touches_nothing_where_nothing_is_staged(self, tmp_path: Path) -> None:
         with Staging(None, Address(str(tmp_path))).removed_after():  # type: ignore[arg-type]

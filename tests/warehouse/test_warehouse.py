@@ -71,7 +71,6 @@ def test_a_table_stays_clustered_however_it_is_written_again(
     rows, ids = facts(spark, fact("x")), keys_of(spark, fact("x"))
     lake.append("facts", rows)
     lake.overwrite("facts", rows)
-    lake.overwrite("facts", rows, "connection_id = 'x'")
     for size in (HUGE, NOTHING):
         monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", size)
         lake.replace_connections("facts", rows, ids, lambda: None)
