@@ -46,10 +46,6 @@ class TableSpecError(ClientInfoError):
     """No table of that name is declared in schemas/tables."""
 
 
-class UnknownRelationError(ClientInfoError):
-    """A step needs a relation that no step makes and no run starts with."""
-
-
 class ConfigError(ClientInfoError):
     """A setting, a configuration file or an argument is wrong."""
 

@@ -6,7 +6,7 @@ again, in the columns that this needs. Topics, rejected records and what server.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
-from ..connections.coverage import with_log_coverage
 from ..errors import InputError
 from ..ingestion.split_statistics import file_report
 from ..ingestion.stored_requests import files_of, with_times_of
@@ -24,16 +23,7 @@ from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.spec import table_spec
 from ..warehouse.state import LEDGER
 from ..warehouse.warehouse import Warehouse
-from .ingest import (
-    OF_TABLE,
-    Ingested,
-    RunReport,
-    after,
-    files_read,
-    refuse_other_source,
-    shows_more,
-    store,
-)
+from .ingest import OF_TABLE, Ingested, RunReport, after, files_read, refuse_other_source, store_files
 
 _COLUMNS = table_spec("requests").read_names
 """The columns that such a table has."""
@@ -92,14 +82,9 @@ def _stored(
         fresh = rows.where("byte_offset >= first_new").withColumn("ingested_at", F.lit(now))
         lake.append("requests", fresh.select(*_COLUMNS), new)
     with report.stage(LEDGER):
-        gap = timedelta(milliseconds=settings.coverage_gap_ms)
-        if any(shows_more(before, row, gap) for row, before in zip(files, befores, strict=True)):
-            lake.note(built_until=None)
-        names = [row["file_id"] for row in files]
-        by_id = with_log_coverage({**ledger, **{row["file_id"]: row for row in files}}.values(), settings, names)
-        store(lake, by_id, names)
+        by_id = store_files(lake, ledger, files, settings)
     report.files = [
-        file_report(by_id[name], before, before["bytes_ingested"] if before else 0)
-        for name, before in zip(names, befores, strict=True)
+        file_report(by_id[row["file_id"]], before, before["bytes_ingested"] if before else 0)
+        for row, before in zip(files, befores, strict=True)
     ]
     return Ingested(by_id, ledger)

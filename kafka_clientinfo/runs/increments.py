@@ -25,8 +25,8 @@ cannot be computed again, so they stay, and what is recomputed comes after them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
@@ -44,21 +44,13 @@ from ..warehouse.staging import Staging, cache
 from .late_files import OVERLAP, brokers_at_info, late_brokers
 
 _KEY = list(CONNECTION_ID_KEY)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What a warehouse holds before a build.
+    """What a warehouse holds before a build: `requests` up to what the ledger has, and a snapshot of `connections`.
 
-    Attributes:
-        requests: the table `requests`, up to what is committed in the ledger.
-        connections: a snapshot of the table `connections`.
-        files: the rows of the table `ingested_files`.
-        reports: what brokers log about themselves that affects connections.
-        retained_from: instant before which connections' requests may have been deleted; None if none were.
-        staging: for `cache`.
-        new_requests: the requests that no build has seen, if they are in memory.
+    `files` are the rows of `ingested_files`, `new_requests` the requests that no build has seen, if they are in memory.
     """
 
     requests: DataFrame
@@ -80,9 +72,8 @@ class Increment:
         before: what the last build judged of the connections that go on.
         earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
         cached: relations to release after the run.
-        judged_before: how many judged requests the connections that go on have, 0 if all connections are new; None if a
-            broker is recomputed whole.
-        new_requests: how many requests are new.
+        judged_before: the number of judged requests of connections that go on; None if a broker is recomputed whole.
+        new_requests: the number of new requests.
     """
 
     replaced: DataFrame | None
@@ -96,21 +87,18 @@ class Increment:
 
 @dataclass
 class _News:
-    """New facts.
+    """New facts."""
 
-    Attributes:
-        requests: per file_id, the number of new requests.
-        debug_since: per broker, the time of the first new request at DEBUG.
-        reported_since: per broker with new reports, the time from which they may change results.
-        shows_a_broker: whether a new request may show that a broker sent it.
-        judged_before: the number of judged requests of the connections that go on.
-    """
-
-    requests: dict[str, int]
-    debug_since: dict[Broker, datetime]
-    reported_since: dict[Broker, datetime]
-    shows_a_broker: bool
-    judged_before: int
+    requests: dict[str, int] = field(default_factory=dict)
+    """Per file_id, the number of new requests."""
+    debug_since: dict[Broker, datetime] = field(default_factory=dict)
+    """The time of each broker's first new request at DEBUG."""
+    reported_since: dict[Broker, datetime] = field(default_factory=dict)
+    """The time from which a broker's new reports may change results."""
+    shows_a_broker: bool = False
+    """Whether a new request may show that a broker sent it."""
+    judged_before: int = 0
+    """The number of judged requests of the connections that go on."""
 
 
 def everything(requests: DataFrame) -> Increment:
@@ -120,17 +108,13 @@ def everything(requests: DataFrame) -> Increment:
 
 def everything_retained(stored: Stored) -> Increment:
     """Recompute all connections, if retention has deleted requests."""
-    return Increment(_of_keys(_unfrozen(stored)), _after_frozen(stored.requests, stored))
+    return Increment(_unfrozen(stored).select(*CONNECTION_KEY), _after_frozen(stored.requests, stored))
 
 
 def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int) -> Increment:
-    """Return what to recompute for the requests that no build has seen.
+    """Return what to recompute for the requests that no build has seen: those ingested after `built_until`.
 
-    Args:
-        stored: the warehouse.
-        judged: the table `judged_requests`, as the last build has left it.
-        built_until: time of ingestion up to which everything is built.
-        coverage_gap_ms: a longer silence counts as a gap of the log.
+    `judged` is the table `judged_requests`; a silence longer than `coverage_gap_ms` counts as a gap of the log.
     """
     requests = stored.new_requests
     if requests is None:
@@ -148,13 +132,13 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
     going_on = cache(_going_on(ids, judged, stored), stored.staging)
     news = _news(new, going_on, stored, built_until)
-    keys = replaced = _of_keys(going_on)
+    keys = replaced = going_on.select(*CONNECTION_KEY)
     whole = _whole_brokers(requests, news, stored, judged, built_until, coverage_gap_ms)
     if whole:
         # One list, as Spark Connect refuses deeply nested expressions.
         is_whole = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in sorted(whole)])
         keys = keys.where(~is_whole)
-        replaced = keys.unionByName(_of_keys(_unfrozen(stored).where(is_whole)))
+        replaced = keys.unionByName(_unfrozen(stored).where(is_whole).select(*CONNECTION_KEY))
         others = requests.where(~is_whole)
         requests = stored.requests.where(is_whole).unionByName(others, allowMissingColumns=True)
     cached, before = [new, going_on], NOTHING
@@ -174,14 +158,14 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
 
 
 def _news(new: DataFrame, keys: DataFrame, stored: Stored, built_until: datetime) -> _News:
-    """Collect what is new; `new` has a row per connection id and file, `keys` one per connection that goes on."""
+    """Collect what is new of a row per connection id and file, and a row per connection that goes on."""
     of_file = new.groupBy("cluster", "broker", "file_id").agg(
         F.min("debug_since").alias("since"),
         F.sum("requests").alias("requests"),
         F.bool_or("show_a_broker").alias("show_a_broker"),
     )
     going_on = keys.agg(F.coalesce(F.sum("judged"), F.lit(0)).alias("requests"))
-    news = _News({}, {}, {}, False, 0)
+    news = _News()
     for cluster, broker, file_id, since, requests, shows_a_broker in collect(
         of_file.unionByName(going_on, allowMissingColumns=True)
     ):
@@ -228,10 +212,7 @@ def _brokers(rows: DataFrame) -> set[Broker]:
 
 
 def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
-    """Return the key of the last connection of each id, unless retention has deleted its requests, and its judged requests.
-
-    Of all connections it reads the key only: the table has many columns.
-    """
+    """Return the key of the last connection of each id, unless retention has deleted its requests, and its judged requests."""
     known = judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi")
     keys = known.groupBy(*CONNECTION_KEY).agg(F.count("*").alias("judged"))
     if stored.retained_from is not None:
@@ -241,27 +222,19 @@ def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
 
 def _earliest(ids: DataFrame, keys: DataFrame) -> datetime | None:
     """Return a time before which none of these connections opened; None if there are none."""
-    times = ids.select(F.unix_micros("since").alias("at")).unionByName(
-        keys.select(F.unix_micros("opened_at").alias("at"))
-    )
-    row = times.agg(F.min("at").alias("first")).first()
-    return None if row is None or row["first"] is None else _EPOCH + timedelta(microseconds=row["first"])
+    times = ids.select("since").union(keys.select("opened_at"))
+    ((first,),) = collect(times.agg(F.min("since")))
+    return first  # type: ignore[no-any-return]
 
 
 def _unsettled(
     debug_since: Mapping[Broker, datetime], stored: Stored, judged: DataFrame, coverage_gap_ms: int
 ) -> DataFrame:
-    """Return the stored connections that new requests at DEBUG may affect.
+    """Return the stored connections that new requests at DEBUG may affect, of brokers that also write requests at INFO.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
     at DEBUG settles which period of the log that request belongs to (`connections.coverage`). If a clock was set
     back, the broker counts as late.
-
-    Args:
-        debug_since: the time of the first new request at DEBUG, of brokers that also write requests at INFO.
-        stored: the warehouse.
-        judged: see `new_since`.
-        coverage_gap_ms: see `new_since`.
     """
     gap = timedelta(milliseconds=coverage_gap_ms) + OVERLAP
     recent = _of_brokers(stored.connections, debug_since).where(F.col("opened_at") >= F.col("its_time") - F.lit(gap))
@@ -271,21 +244,17 @@ def _unsettled(
 
 def _is_frozen(stored: Stored) -> Column:
     """Return whether a connection may have lost requests to retention."""
-    return F.col("last_request_at") < F.lit(stored.retained_from)
+    return F.lit(False) if stored.retained_from is None else F.col("last_request_at") < F.lit(stored.retained_from)
 
 
 def _unfrozen(stored: Stored) -> DataFrame:
-    return stored.connections if stored.retained_from is None else stored.connections.where(~_is_frozen(stored))
-
-
-def _of_keys(connections: DataFrame) -> DataFrame:
-    return connections.select(*CONNECTION_KEY)
+    return stored.connections.where(~_is_frozen(stored))
 
 
 def _after_frozen(requests: DataFrame, stored: Stored, keys: DataFrame | None = None) -> DataFrame:
     """Add `boundaries.UNCHANGED` to requests, if retention has deleted any: what is frozen of their connection id.
 
-    An id of which one of the connections `keys` goes on needs none: its state tells what came before.
+    An id of which one of the connections `keys` goes on needs none, as it has a state.
     """
     if stored.retained_from is None:
         return requests

@@ -76,14 +76,10 @@ class RunReport(Stages):
 
 @dataclass(frozen=True)
 class Ingested:
-    """What is ingested when the build begins.
+    """What is ingested when the build begins: rows of `ingested_files` by file_id, now and before the run.
 
-    Attributes:
-        files: the rows of ingested_files by file_id.
-        before: the rows of ingested_files before this run, by file_id.
-        requests: the requests that this run has read, from memory; None if it has read none, or if rows in memory may be
-            lost and read again.
-        cached: the cached relations from which `requests` are made.
+    `requests` are those that this run has read, in memory, made of the `cached` relations; None if it has read none, or if
+    rows in memory may be lost and read again.
     """
 
     files: Mapping[str, Mapping[str, Any]]
@@ -92,10 +88,7 @@ class Ingested:
     cached: Sequence[DataFrame] = ()
 
     def new_requests(self, until: datetime | None) -> int:
-        """Return the number of requests that were ingested after a time; None counts all of them.
-
-        If files have grown in more than one run since, it may be more.
-        """
+        """Return the number of requests, or somewhat more, that were ingested after a time; None counts all of them."""
         number = 0
         for name, row in self.files.items():
             stored = self.before.get(name)
@@ -105,21 +98,16 @@ class Ingested:
         return number
 
     def requests_since(self, until: datetime | None) -> DataFrame | None:
-        """Return from memory the requests that were ingested after a time, or all if it is None; None if it lacks some."""
+        """Return the requests that were ingested after a time, or all if it is None; None if some are not in memory."""
         before = max((row["ingested_at"] for row in self.before.values()), default=None)
         return self.requests if before == until else None
 
     def release(self) -> None:
-        """Release the cached rows."""
         release(*self.cached)
 
 
 def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
-    """Read what is new in the log files and commit it; add its results to `report`.
-
-    Raises:
-        InputError: `logs` names nothing.
-    """
+    """Read what is new in the log files and commit it; add its results to `report`. Raises InputError if `logs` names nothing."""
     found = log_files(logs, settings)
     if is_on_one_machine(lake.spark):
         start_worker(lake.spark)
@@ -139,7 +127,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
                     lake.delete("rejected_records", of_rest)
             return _read(lake, plan, ledger, settings, report)
         if plan.packed:
-            with report.stage("ingested_files"):
+            with report.stage(LEDGER):
                 store(lake, {**ledger, **packed}, packed)
     return Ingested({**ledger, **packed})
 
@@ -156,11 +144,7 @@ def nothing_yet(found: Delivered) -> list[Problem]:
 
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
-    """Return the rows of ingested_files by file_id.
-
-    Raises:
-        WarehouseError: a table with the rows of these files is missing.
-    """
+    """Return the rows of ingested_files by file_id; raise WarehouseError if a table with rows of these files is missing."""
     if lake.is_new:
         return {}
     rows = _stored_rows(lake)
@@ -206,21 +190,14 @@ def _read(
             if numbers[name] or name == "requests":
                 with report.stage(name):
                     lake.append(name, relation, numbers[name])
-        with report.stage("ingested_files"):
-            by_id = {**ledger, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
-            gap = timedelta(milliseconds=settings.coverage_gap_ms)
-            if any(shows_more(file.ledger_row, row, gap) for file, row in zip(files, rows, strict=True)):
-                lake.note(built_until=None)
-            changed = dict.fromkeys(row["file_id"] for row in [*rows, *plan.packed])
-            by_id = with_log_coverage(by_id.values(), settings, changed)
-            rows = [by_id[file.file_id] for file in files]
-            store(lake, by_id, changed)
+        with report.stage(LEDGER):
+            by_id = store_files(lake, ledger, [*rows, *plan.packed], settings)
     except BaseException:
         release(parsed)
         raise
     report.problems += rotated(plan.files, statistics)
     report.problems += overlaps(by_id.values(), [file.file_id for file in files])
-    report.files = [file_report(row, file.ledger_row, file.resume_at) for file, row in zip(files, rows, strict=True)]
+    report.files = [file_report(by_id[file.file_id], file.ledger_row, file.resume_at) for file in files]
     if not is_on_one_machine(lake.spark):
         release(parsed)
         return Ingested(by_id, ledger)
@@ -247,15 +224,26 @@ def _parsed(lake: Warehouse, plan: Plan, settings: Settings) -> tuple[DataFrame,
         return parsed, statistics_of(parsed)
 
 
+def store_files(
+    lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], settings: Settings
+) -> dict[str, Mapping[str, Any]]:
+    """Store the rows of files that were read, with the coverage of their brokers' logs; return the rows of all files.
+
+    If the new bytes show facts about bytes that were read before, everything is built again.
+    """
+    gap = timedelta(milliseconds=settings.coverage_gap_ms)
+    if any(shows_more(ledger.get(row["file_id"]), row, gap) for row in rows):
+        lake.note(built_until=None)
+    new = {row["file_id"]: row for row in rows}
+    by_id = with_log_coverage({**ledger, **new}.values(), settings, new)
+    store(lake, by_id, new)
+    return by_id
+
+
 def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iterable[str]) -> None:
-    """Store the rows of changed files in the ledger, in one commit.
+    """Store the rows of changed files, of all files by file_id, in the ledger, in one commit.
 
     A small ledger is written whole from memory, as Spark need not read it then.
-
-    Args:
-        lake: the warehouse.
-        files: the rows of all files by file_id.
-        changed: file_ids.
     """
     if not lake.exists(LEDGER) or lake.is_small(LEDGER):
         lake.overwrite(LEDGER, _files(lake.spark, files.values()))
@@ -269,7 +257,7 @@ def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 
 
 def shows_more(before: Mapping[str, Any] | None, row: Mapping[str, Any], gap: timedelta) -> bool:
-    """Return whether new bytes show facts about bytes that were read before, so that earlier results must be rebuilt.
+    """Return whether new bytes show facts about bytes that were read before.
 
     These facts are: whether the file begins with its broker's start; that a restart was none; that silences are left
     out, as there are too many; and that some of these may be gaps of the log.
@@ -288,11 +276,7 @@ def shows_more(before: Mapping[str, Any] | None, row: Mapping[str, Any], gap: ti
 
 
 def refuse_other_source(files: Iterable[Mapping[str, Any]], is_table: bool) -> None:
-    """Refuse to add logs to what came from a table of requests, or the other way round: their offsets do not fit.
-
-    Raises:
-        ConfigError: the ledger's rows are of the other source.
-    """
+    """Raise ConfigError if logs are to be added to what came from a table of requests, or the other way round: offsets do not fit."""
     if any(row["batch_id"].startswith(OF_TABLE) != is_table for row in files):
         filled = "logs" if is_table else "a table of requests"
         raise ConfigError(f"the warehouse was filled from {filled}; go on with that, or name another warehouse")

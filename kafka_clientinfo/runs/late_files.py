@@ -28,12 +28,7 @@ def brokers_at_info(files: Iterable[File]) -> set[Broker]:
 
 
 def late_brokers(files: Iterable[File], new: Mapping[str, int]) -> set[Broker]:
-    """Return the brokers that have a late file with new requests.
-
-    Args:
-        files: the rows of `ingested_files`.
-        new: per file_id, the number of requests that no build has read.
-    """
+    """Return the brokers that have a late file with new requests; `new` has their number per file_id."""
     with_requests = sorted((file for file in files if file["requests"]), key=lambda file: (_broker(file), _order(file)))
     grouped = ((broker, list(its)) for broker, its in groupby(with_requests, _broker))
     return {broker for broker, its in grouped if any(new.get(file["file_id"]) for file in its) and _is_late(its, new)}

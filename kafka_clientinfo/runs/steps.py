@@ -19,7 +19,6 @@ from ..connections.judged import judged_requests
 from ..connections.table import connections
 from ..connections.texts import with_normal_principals
 from ..connections.violations import violations
-from ..errors import UnknownRelationError
 from ..releases.broker_releases import kafka_release_versions, kafka_releases
 from ..releases.client_libraries import client_library_versions
 from ..tables.spec import table_specs
@@ -40,13 +39,7 @@ ROWS: Mapping[str, Callable[[], Sequence[tuple[Any, ...]]]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step, which makes one relation.
-
-    Attributes:
-        name: the name of the relation.
-        needs: the names of the relations that `make` is called with.
-        make: returns the relation.
-    """
+    """One step: `make` returns the relation of this name when it is called with those that it `needs`, by their names."""
 
     name: str
     needs: tuple[str, ...]
@@ -61,11 +54,7 @@ class Step:
 
 @lru_cache(maxsize=1)
 def steps() -> dict[str, Step]:
-    """Return all steps, by the relation that they make.
-
-    Raises:
-        UnknownRelationError: a step needs a relation that neither a step makes nor a run starts with.
-    """
+    """Return all steps, by the relation that they make."""
     by_name = {
         "log_positions": _step(
             "log_positions", lambda periods, relation: relation(log_positions(periods), LOG_POSITIONS)
@@ -88,12 +77,6 @@ def steps() -> dict[str, Step]:
     }
     for concern in concerns():
         by_name |= {name: _step(name, make) for name, make in concern.transforms.items()}
-    known = GIVEN_RELATIONS | set(by_name)
-    for step in by_name.values():
-        if unknown := sorted(set(step.needs) - known):
-            raise UnknownRelationError(
-                f"{step.name} needs the relation {unknown[0]!r}; known are {', '.join(sorted(known))}"
-            )
     return by_name
 
 

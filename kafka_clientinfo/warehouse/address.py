@@ -31,15 +31,12 @@ _NOT_IN_NAMES = re.compile(r"[.\\\s]|\$\{")
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a warehouse's tables.
-
-    Attributes:
-        root: the address in messages: the folder (absolute if it is on this machine) or URI, or catalog.schema.
-        names: names of the schema, its catalog first if it is known; empty for a folder or URI.
-    """
+    """The address of a warehouse's tables."""
 
     root: str
+    """The address in messages: the folder (absolute if it is on this machine) or URI, or catalog.schema."""
     names: tuple[str, ...] = ()
+    """The names of the schema, its catalog first if it is known; empty for a folder or URI."""
 
     @property
     def is_schema(self) -> bool:
@@ -53,7 +50,7 @@ class Address:
 
     @property
     def schema(self) -> str:
-        """The name of the schema in SQL."""
+        """The schema in SQL."""
         return ".".join(f"`{name}`" for name in self.names)
 
     def table(self, name: str) -> str:
@@ -72,8 +69,7 @@ def root_of(warehouse: str | os.PathLike[str]) -> str:
 
 def is_path(text: str) -> bool:
     """Return whether a text is a folder or URI; any other names a schema."""
-    is_word = bool(text) and not {".", "`"} & set(text)
-    return "/" in text or ":" in text or text.startswith(".") or is_word
+    return bool({"/", ":"} & set(text)) or text.startswith(".") or bool(text and not {".", "`"} & set(text))
 
 
 def address_of(text: str) -> Address:
@@ -95,7 +91,7 @@ def address_of(text: str) -> Address:
 
 
 def address_in(spark: "SparkSession", text: str) -> Address:
-    """Return the address that a text means in a session; that of a schema includes its catalog. Raises as `address_of`."""
+    """Return the address that a text means in a session, with the schema's catalog. Raises as `address_of`."""
     address = address_of(text)
     return _schema((spark.catalog.currentCatalog(), *address.names)) if len(address.names) == 1 else address
 

@@ -1,7 +1,7 @@
 """Numbers the runs of a warehouse, and keeps concurrent runs apart where no lock can.
 
-Each run has a number, one above all before it. Its commits bear it in Delta's history (`userMetadata` is `run N`), the
-rows that it appends in their column `run`, and the row that it appends to `runs` last, which makes all of them count.
+Each run has a number, one above all before it. Its commits bear it in Delta's history (`userMetadata` is `run N`), and the
+rows that it appends in their column `run`; these count once it has appended its row to `runs`, its last.
 
 On a folder of this machine the lock of `locks` lets one run at a time begin. Elsewhere (object stores, catalogs, Spark
 Connect) a run claims its number before it writes: with an empty commit to `runs`, under Delta's `txnAppId` and `txnVersion`.
@@ -65,12 +65,7 @@ def run_of(user_metadata: str | None) -> int | None:
 
 
 def first_unended(commits: "Iterable[Row | Mapping[str, Any]]", last: int) -> int | None:
-    """Return the first version of a table that a run wrote which has not ended; None if there is none.
-
-    Args:
-        commits: of the table, the newest first, as `ddl.commits` yields them.
-        last: number of the last run that ended.
-    """
+    """Return the first version, among commits as `ddl.commits` yields them, of a run after the `last` one that ended, if any."""
     first = None
     for commit in commits:
         run = run_of(commit["userMetadata"])
@@ -89,13 +84,8 @@ def newest_claim(commits: "Iterable[Row | Mapping[str, Any]]") -> tuple[int, str
 class Claims:
     """The number of one run, and its right to commit.
 
-    Args:
-        spark: a session with Delta.
-        address: of the warehouse.
-
     Attributes:
         is_alone: whether the lock keeps other runs out, as warehouse and session are on this machine.
-        number: of the run; 0 before `begin`.
         has_unended: whether the run before this one has claimed a number and not ended.
         is_claimed: whether this run has claimed its number, or need not, as it is alone.
         is_named: whether the session's conf names all commits (`named`).
@@ -116,7 +106,7 @@ class Claims:
         return f"run {self.number}"
 
     def newest(self) -> tuple[int, str] | None:
-        """Return number and token of the newest claim of `runs`, as `newest_claim` does; None if there is no such table."""
+        """Return number and token of the newest claim, as `newest_claim` does; None if there is no table `runs`."""
         return ddl.unless_not_made(
             self.address, RUNS, lambda: newest_claim(ddl.commits(self.spark, self.address, RUNS))
         )
@@ -124,19 +114,13 @@ class Claims:
     def begin(self, last: int, newest: tuple[int, str] | None) -> None:
         """Choose the number after that of the last run that ended and of all that claimed one.
 
-        Args:
-            last: number of the last run that ended.
-            newest: the newest claim, read before `last`, so that a run which ends in between counts as ended.
+        The newest claim must be read before `last`, so that a run which ends in between counts as ended.
         """
         claimed = 0 if newest is None else newest[0]
         self.number, self.has_unended = max(last, claimed) + 1, claimed > last
 
     def claim(self, tables: Iterable[str] = ()) -> None:
-        """Claim the number, in `runs`, which exists; if the run before has not ended, keep it from committing to the tables.
-
-        Raises:
-            WarehouseError: another run has claimed the number.
-        """
+        """Claim the number in `runs`; if the run before has not ended, keep it from committing to the tables. Raises as `check`."""
         if self.is_claimed:
             return
         self._commit_nothing(RUNS)
@@ -146,21 +130,16 @@ class Claims:
         self.is_claimed = True
 
     def check(self) -> None:
-        """Check that no other run has claimed the warehouse since; raise WarehouseError if one has."""
+        """Raise WarehouseError if another run has claimed the warehouse since."""
         if not self.is_alone and self.newest() != (self.number, self._token):
             raise self._overtaken()
 
     def check_ended(self) -> None:
-        """Check that the row which this run has appended to `runs` is there: Delta skips that of a run that was overtaken.
-
-        Raises:
-            WarehouseError: another run has claimed a number since.
-        """
+        """Raise WarehouseError if the row that this run has appended to `runs` is not there: Delta skips that of an overtaken run."""
         if self.is_alone:
             return
-        if not any(
-            one["userMetadata"] == f"end of {self.label}" for one in ddl.commits(self.spark, self.address, RUNS)
-        ):
+        commits = ddl.commits(self.spark, self.address, RUNS)
+        if not any(one["userMetadata"] == f"end of {self.label}" for one in commits):
             raise self._overtaken()
 
     def fence(self, tables: Iterable[str]) -> None:
@@ -175,7 +154,7 @@ class Claims:
             yield
 
     def options(self, name: str) -> Mapping[str, str]:
-        """Return the writer's options for this run's next commit to a table."""
+        """Return the writer's options for the next commit to a table."""
         return {"userMetadata": self.label, **self._version(name)}
 
     def end(self) -> Mapping[str, str]:
@@ -202,13 +181,9 @@ class Claims:
         return {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP + self._commits[name])}
 
     def _commit_nothing(self, name: str, options: Mapping[str, str] | None = None) -> None:
-        """Append no rows to a table, by default under this run's claim.
-
-        Raises:
-            WarehouseError: another writer was faster.
-        """
-        claim = {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP)}
-        claim["userMetadata"] = f"claim of run {self.number} by {self._token}"
+        """Append no rows to a table, by default under this run's claim; raise WarehouseError if another run was faster."""
+        name_of_claim = f"claim of run {self.number} by {self._token}"
+        claim = {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP), "userMetadata": name_of_claim}
         table = self.address.table(name)
         try:
             self.spark.read.table(table).where("false").writeTo(table).options(**(options or claim)).append()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from ..tables.dialects import spark_literal
-from ..tables.spec import Column, TableSpec
+from ..tables.spec import TableSpec
 from . import table_log
 from .address import Address
 
@@ -45,34 +45,23 @@ _MISSING = (
 
 def properties_list(properties: Mapping[str, str]) -> str:
     """Return properties as TBLPROPERTIES takes them, in parentheses."""
-    return "({})".format(
-        ", ".join(f"{spark_literal(key)} = {spark_literal(value)}" for key, value in properties.items())
-    )
+    return f"({', '.join(f'{spark_literal(key)} = {spark_literal(value)}' for key, value in properties.items())})"
 
 
 def create_table(spec: TableSpec, table: str, rows: str = "") -> str:
-    """Return the statement that makes a table as declared, in one commit.
+    """Return the statement that makes a table as declared, in one commit; it fails if the table exists.
 
-    The statement fails if the table exists. With IF NOT EXISTS, Delta treats a folder that holds anything as a table,
-    and makes none.
-
-    Args:
-        spec: the declaration.
-        table: its name in SQL.
-        rows: the name of a view with the first rows, in the declared columns with their comments; empty for no rows.
+    `rows` is the name of a view with the first rows, in the declared columns with their comments; empty for no rows. With
+    IF NOT EXISTS, Delta would treat a folder that holds anything as a table.
     """
     own = {f"{CHECK}{name}": expression for name, expression in spec.constraints.items()}
     own |= {DELETION_VECTORS: "false", STATISTICS: ",".join(spec.statistics)}
-    columns = "" if rows else f" ({', '.join(map(_column, spec.columns))})"
+    columns = ", ".join(f"`{one.name}` {one.type} COMMENT {spark_literal(one.comment)}" for one in spec.columns)
     return (
-        f"CREATE TABLE {table}{columns} USING delta CLUSTER BY ({', '.join(spec.cluster_by)}) "
+        f"CREATE TABLE {table}{'' if rows else f' ({columns})'} USING delta CLUSTER BY ({', '.join(spec.cluster_by)}) "
         f"COMMENT {spark_literal(spec.comment)} TBLPROPERTIES {properties_list(own)}"
         f"{f' AS SELECT * FROM {rows}' if rows else ''}"
     )
-
-
-def _column(column: Column) -> str:
-    return f"`{column.name}` {column.type} COMMENT {spark_literal(column.comment)}"
 
 
 def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, str]) -> None:
@@ -92,10 +81,7 @@ def detail(spark: "SparkSession", table: str) -> "Row | None":
 
 
 def is_small(spark: "SparkSession", table: str, values: int | None = None) -> bool:
-    """Return whether a table is small or missing; a small table is written whole if rows of it are replaced.
-
-    If the number of its values is given, Spark is not asked for its size.
-    """
+    """Return whether a table is small or missing: by the number of its values if that is known, else by its size."""
     if values is not None:
         return values * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
     stored = detail(spark, table)
@@ -121,7 +107,7 @@ def commits(spark: "SparkSession", address: Address, name: str) -> "Iterator[Row
     """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first.
 
     On this machine they are read in the table's log, as each question to Spark takes a job. A history is long, and the
-    wanted commit is mostly near its end, so Spark is asked for the recent ones first, and then for all of them again.
+    wanted commit is mostly near its end, so Spark is asked for the recent ones first, and then for all.
     """
     if (folder := log_folder(spark, address, name)) is not None:
         yield from table_log.commits(folder)

@@ -7,7 +7,7 @@ another file: Spark's JVM can outlive a killed driver for a while and finish a c
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from ..errors import WarehouseError
@@ -33,11 +33,9 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
     if folder is None:
         yield False
         return
-    try:
+    with _writable(root):
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK_NAME).open("w")  # mounts of buckets refuse other ways to open a file that exists
-    except OSError as error:
-        raise _unwritable(root, error) from None
     with file:
         deadline = time.monotonic() + max(wait_seconds, _LOOK_SECONDS)
         while _is_held(file, fcntl.LOCK_EX):
@@ -48,10 +46,8 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
             time.sleep(_POLL_SECONDS if wait_seconds else _LOOK_SECONDS)
         at_work = folder / AT_WORK_NAME
         after_kill = at_work.exists()
-        try:
+        with _writable(root):
             at_work.write_bytes(b"")
-        except OSError as error:
-            raise _unwritable(root, error) from None
         is_over = True
         try:
             yield after_kill
@@ -66,17 +62,19 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
 def is_at_work(root: str) -> bool:
     """Return whether a run is at work on a warehouse on this machine; False if that can't be seen."""
     folder = local_folder(root)
-    try:
+    with suppress(OSError):
         if folder is not None:
             with (folder / LOCK_NAME).open() as file:
                 return _is_held(file, fcntl.LOCK_SH)
-    except OSError:
-        pass
     return False
 
 
-def _unwritable(root: str, error: OSError) -> WarehouseError:
-    return WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}")
+@contextmanager
+def _writable(root: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}") from None
 
 
 def _is_held(file: IO[str], kind: int) -> bool:

@@ -37,11 +37,7 @@ def declared_by(specs: Mapping[str, TableSpec]) -> str:
 
 
 def migrate(tables: "Warehouse") -> None:
-    """Change tables that an earlier release made as this one declares them.
-
-    Raises:
-        WarehouseError: a table has to stay as it is; nothing was changed.
-    """
+    """Change tables that an earlier release made as this one declares them; if one cannot be, raise WarehouseError before any is."""
     specs, state = tables.specs, tables.state
     declared = declared_by(specs)
     if (state.format, state.declared) == (FORMAT, declared):
@@ -88,7 +84,6 @@ def _layout(tables: "Warehouse", name: str) -> TableLayout | None:
 
 
 def _remove(tables: "Warehouse", name: str) -> None:
-    """Remove a derived table; raise WarehouseError if it is still there."""
     location = tables.address.location(name)
     if tables.address.is_schema:
         tables.spark.sql(f"DROP TABLE IF EXISTS {tables.table(name)}")

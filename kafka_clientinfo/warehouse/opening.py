@@ -14,12 +14,9 @@ from .warehouse import Warehouse
 
 @contextmanager
 def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -> Iterator[Warehouse]:
-    """Hold a warehouse for a run; if the block ends well, commit what it wrote. Remove the run's staged tables.
+    """Hold a warehouse for a run, in a session of its own, so that nobody else sees what it sets; commit if the block ends well.
 
-    The run has a session of its own, so that nobody else sees what it sets.
-
-    Raises:
-        WarehouseError: as `exclusive`, `Warehouse.open` and `Warehouse.commit` do.
+    Raises WarehouseError as `exclusive`, `Warehouse.open` and `Warehouse.commit` do.
     """
     spark = own_session(spark)
     with exclusive(root, settings.lock_wait_seconds) as after_kill:

@@ -1,7 +1,6 @@
-"""The stages of a run or of maintenance: each is timed and logged, and shown on a terminal by a handler of the logger.
+"""The stages of a run or of maintenance, timed and logged, and shown on a terminal by a handler of the logger.
 
-The logger is `kafka_clientinfo`. At INFO it has each stage with its seconds, and the end of the run; at DEBUG also the
-beginning of each stage, and how far the reading is.
+At INFO the logger `kafka_clientinfo` has each stage with its seconds; at DEBUG also its beginning, and how far the reading is.
 """
 
 import logging
@@ -26,13 +25,7 @@ class Amounts(NamedTuple):
 
 
 class Stages:
-    """Measures the time of each stage, in `seconds`, and logs it.
-
-    Attributes:
-        command: what the run is.
-        began: when it began.
-        amounts: what it read.
-    """
+    """Measures the time of each stage of a command, in `seconds`, and logs it; `amounts` is what it read."""
 
     command = ""
     seconds: dict[str, float]

@@ -21,13 +21,7 @@ from .table_log import is_made
 class Reader:
     """Delta tables, one per declared table, in a folder or in a schema of a catalog.
 
-    Args:
-        spark: a session with Delta.
-        root: folder or URI with the tables as subfolders; or catalog.schema.
-        specs: the tables by name; all declared ones if None.
-
-    Attributes:
-        address: where the tables are stored.
+    `root` is a folder or URI with the tables as subfolders, or catalog.schema; `specs` are all declared tables if None.
     """
 
     def __init__(self, spark: SparkSession, root: str | Path, specs: Mapping[str, TableSpec] | None = None) -> None:
@@ -44,15 +38,11 @@ class Reader:
         return self.address.root
 
     def table(self, name: str) -> str:
-        """Return the name of a table in SQL."""
+        """Return a table's name in SQL."""
         return self.address.table(name)
 
     def spec(self, name: str) -> TableSpec:
-        """Return the declaration of a table.
-
-        Raises:
-            WarehouseError: no such table is declared.
-        """
+        """Return the declaration of a table; raise WarehouseError if there is none."""
         if name not in self.specs:
             raise WarehouseError(not_a_table(name, self.specs))
         return self.specs[name]
@@ -80,10 +70,10 @@ class Reader:
 
     def exists(self, name: str) -> bool:
         """Return whether the table exists."""
-        spec = self.spec(name)
+        self.spec(name)
         if name not in self._existing:
             folder = self.folder(name)
-            if self._load(spec) is not None if folder is None else is_made(folder):
+            if self._load(name) is not None if folder is None else is_made(folder):
                 self._existing.add(name)
         return name in self._existing
 
@@ -91,10 +81,10 @@ class Reader:
         """Return the table or view as it is now; a table that does not exist has no rows."""
         if is_view(name):
             return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
-        spec, rows = self.spec(name), self._load(self.spec(name))
+        rows = self._load(name)
         if rows is None:
-            return self.spark.sql(ddl.no_rows(spec))
-        nulls = nulls_for(spec, rows.columns)
+            return self.spark.sql(ddl.no_rows(self.spec(name)))
+        nulls = nulls_for(self.spec(name), rows.columns)
         return rows.selectExpr("*", *nulls) if nulls else rows
 
     def relation(self, name: str) -> str:
@@ -107,10 +97,10 @@ class Reader:
             of_ended_runs = partial(ended_runs_only, relation=self.relation)
             settings = ViewSettings.stored(self.state.view_settings)
             return f"(\n{definition(name, SPARK, settings, of_ended_runs)}\n)"
-        spec, rows = self.spec(name), self._load(self.spec(name))
+        rows = self._load(name)
         if rows is None:
-            return f"({ddl.no_rows(spec)})"
-        nulls = nulls_for(spec, rows.columns)
+            return f"({ddl.no_rows(self.spec(name))})"
+        nulls = nulls_for(self.spec(name), rows.columns)
         return f"(SELECT {', '.join(['*', *nulls])} FROM {self.table(name)})" if nulls else self.table(name)
 
     def read_snapshot(self, name: str) -> DataFrame:
@@ -123,13 +113,14 @@ class Reader:
         """Return the number of rows in the table; Delta knows it without reading them."""
         return self.read(name).count()
 
-    def _load(self, spec: TableSpec) -> DataFrame | None:
+    def _load(self, name: str) -> DataFrame | None:
         def load() -> tuple[DataFrame, Mapping[str, str]]:
-            rows = self.spark.read.table(self.table(spec.name))
+            rows = self.spark.read.table(self.table(name))
             return rows, columns_of(rows)  # only this makes Spark Connect look for the table
 
-        if (loaded := ddl.unless_not_made(self.address, spec.name, load)) is None:
+        spec, loaded = self.spec(name), ddl.unless_not_made(self.address, name, load)
+        if loaded is None:
             return None
         rows, columns = loaded
-        check_readable(spec, columns, self.address.location(spec.name))
+        check_readable(spec, columns, self.address.location(name))
         return rows

@@ -21,10 +21,7 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     """Bring tables, by default all, back to their versions before the first commit of a run that did not end.
 
     Where runs claim their numbers, only one that has claimed and not ended can have left something; it is kept from
-    committing more first.
-
-    Raises:
-        WarehouseError: a table cannot be brought back.
+    committing more first. Raises WarehouseError if a table cannot be brought back.
     """
     if names is None and not (tables.address.folder or tables.claims.has_unended):
         return
@@ -68,11 +65,7 @@ def _bring_back(tables: "Warehouse", name: str, version: int) -> None:
 
 
 def mend(tables: "Warehouse") -> None:
-    """Replace tables that are missing, and have the build fill them again.
-
-    Raises:
-        WarehouseError: a table is missing that can't be derived again.
-    """
+    """Replace tables that are missing, and have the build fill them again; raises as `refuse_lost`."""
     state = tables.state
     refuse_lost(tables, state.rows)
     names = [name for name in state.rows if name in tables.specs]
@@ -83,15 +76,7 @@ def mend(tables: "Warehouse") -> None:
 
 
 def refuse_lost(tables: "Warehouse", rows: Mapping[str, int]) -> None:
-    """Refuse to go on if rows are lost that nothing can bring back.
-
-    Args:
-        tables: the warehouse.
-        rows: how many rows each table must have had.
-
-    Raises:
-        WarehouseError: a table that had rows is missing, and can't be derived again.
-    """
+    """Raise WarehouseError if a table that had so many rows is missing, and can't be derived again."""
     lost = ("append", "file") if tables.state.retained_from is None else ("append", "file", "merge", "part")
     for name, number in rows.items():
         spec = tables.specs.get(name)
@@ -104,11 +89,7 @@ def refuse_lost(tables: "Warehouse", rows: Mapping[str, int]) -> None:
 
 
 def refuse_damaged(tables: "Warehouse") -> None:
-    """Refuse tables on this machine with an empty file as a commit: Delta would skip the rows that it named.
-
-    Raises:
-        WarehouseError: it names the first such table.
-    """
+    """Raise WarehouseError if a table on this machine has an empty file as a commit: Delta would skip the rows that it named."""
     root = tables.address.folder
     for folder in () if root is None else (root / name for name in tables.specs):
         if has_empty_commit(folder) and is_made(folder) and (text := damage(folder)) is not None:

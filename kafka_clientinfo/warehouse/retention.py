@@ -65,13 +65,10 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
 
 
 def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
-    """Delete connections that ended before a day, `days` days ago, and what was counted of that time.
+    """Delete connections that ended before a day, `days` days ago, and what was counted of that time; return rows per table.
 
     Only connections go of which retention has deleted the requests, as no run computes these again. Ranges of APIs, names of
     topics and failed requests stay.
-
-    Returns:
-        Rows deleted per table.
     """
     until = tables.state.retained_from
     if until is None:

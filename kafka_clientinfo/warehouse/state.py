@@ -59,9 +59,9 @@ class State:
         declared: the declarations that its tables follow (`migration.declared_by`); None if they were not compared.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
         built_with: the release and the settings of that build.
-        view_settings: the settings of that build on which views depend (`ViewSettings.as_dict`); None before it.
+        view_settings: those on which views depend (`ViewSettings.as_dict`).
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
-        connections_from: connections that ended before this instant are deleted, too; None if none were.
+        connections_from: connections that ended before this instant are deleted, too.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
     """
@@ -84,18 +84,16 @@ class State:
 
 
 class EarlierReleaseError(WarehouseError):
-    """A warehouse has the format of an earlier release; a run brings it to this one."""
+    """A warehouse of an earlier release, which a run brings to this one."""
 
 
 def read_state(
     spark: "SparkSession", address: Address, folder: Path | None = None, oldest: int = FORMAT
 ) -> State | None:
-    """Return the state of a warehouse; None if no run of it has ended.
-
-    With the `folder` of the warehouse, it is read there: Spark takes seconds for the first table that it reads.
+    """Return the state of a warehouse, with its `folder` without Spark; None if no run of it has ended.
 
     Raises:
-        WarehouseError: the warehouse has another format, newer than this release's or before `oldest`.
+        WarehouseError: its format is newer than this release's or before `oldest`.
     """
     rows: list[Any] | None = None if folder is None else newest_rows(folder / RUNS, OF_STATE)
     if not rows and (folder is None or is_made(folder / RUNS)):
@@ -108,11 +106,7 @@ def read_state(
 
 
 def require_state(state: State | None, root: str) -> State:
-    """Return the state of a warehouse that must exist.
-
-    Raises:
-        WarehouseError: there is no warehouse at `root`, or none yet.
-    """
+    """Return the state; raise WarehouseError if there is no warehouse at `root`, or none yet."""
     if state is None:
         advice = f"; fill it with `kafka-clientinfo run`{_why_not(root)}"
         raise WarehouseError(f"{root} holds no run that ended{unless_at_work(root, advice)}")
@@ -120,7 +114,7 @@ def require_state(state: State | None, root: str) -> State:
 
 
 def _why_not(root: str) -> str:
-    """Return what a text that names no warehouse names instead, if that is on this machine."""
+    """Return what a text names instead of a warehouse, if that is on this machine."""
     folder = local_folder(root)
     if folder is None or (folder.is_dir() and not (folder / "_delta_log").is_dir()):
         return ""
@@ -148,28 +142,27 @@ def state_of(rows: Sequence[Mapping[str, Any]], address: Address, oldest: int = 
 def state_before_runs(
     stored_properties: Mapping[str, str], address: Address, has_runs: bool, oldest: int = FORMAT
 ) -> State | None:
-    """Return the state of a warehouse without an ended run; None if there is none.
+    """Return the state of a warehouse without an ended run, as releases before format 4 kept it; None if there is none.
 
-    Args:
-        stored_properties: of the table `ingested_files`, where releases before format 4 kept the state.
-        address: of the warehouse.
-        has_runs: whether there is a table `runs`.
-        oldest: as for `read_state`, with the same errors.
+    It was in the properties of the table `ingested_files`. `has_runs` says whether there is a table `runs`. Raises as `read_state`.
     """
     text = stored_properties.get(_PROPERTY)
     if text is not None:
         return _parsed(text, address, address.location(LEDGER), oldest)
     if has_runs:
         return None
-    another = "another schema" if address.is_schema else "another folder"
     raise WarehouseError(
         f"{address.location(LEDGER)} has no table {RUNS} beside it, so that this package did not make it, or {RUNS} is "
-        f"lost; restore that, or name {another}, and build the warehouse there"
+        f"lost; restore that, or name {_another(address)}, and build the warehouse there"
     )
 
 
+def _another(address: Address) -> str:
+    return "another schema" if address.is_schema else "another folder"
+
+
 def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
-    another = "another schema" if address.is_schema else "another folder"
+    another = _another(address)
     try:
         stored = json.loads(text)
         version = int(stored["format"])
@@ -203,11 +196,11 @@ def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:
 
 
 def time_text(time: datetime | None) -> str | None:
-    """Return the text of a time of the state, as it is stored."""
+    """Return a time as the state stores it."""
     return None if time is None else f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _time(text: str | None) -> datetime | None:
     """Parse a stored time; no zone means UTC."""
-    time = None if text is None else datetime.fromisoformat(text)
-    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
+    time = text and datetime.fromisoformat(text)
+    return time.replace(tzinfo=time.tzinfo or UTC) if time else None

@@ -23,7 +23,7 @@ def store_of(path: str) -> tuple[fs.FileSystem, str]:
     folder = local_folder(path)
     if folder is not None:
         return fs.LocalFileSystem(), str(folder.absolute())
-    # Spark may have credentials that pyarrow lacks, and pyarrow would retry for a quarter of an hour.
+    # Without its credentials, pyarrow would retry for a quarter of an hour.
     patience = f"?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else ""
     store: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(quote(path, safe=_LEFT) + patience)
     return store

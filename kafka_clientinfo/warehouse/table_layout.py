@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +21,14 @@ _SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte":
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The layout of a stored table.
-
-    Attributes:
-        columns: the types of its columns by name, in Spark's words without blanks.
-        properties: its properties, which include CHECK constraints.
-        clustering: the columns of its liquid clustering; None if they are not known.
-    """
+    """The layout of a stored table."""
 
     columns: Mapping[str, str]
+    """The types of its columns by name, in Spark's words without blanks."""
     properties: Mapping[str, str]
+    """Its properties, which include CHECK constraints."""
     clustering: tuple[str, ...] | None = None
+    """The columns of its liquid clustering; None if they are not known."""
 
 
 def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
@@ -66,10 +63,7 @@ def columns_of(rows: "DataFrame") -> dict[str, str]:
 
 
 def unreadable(spec: TableSpec, columns: Mapping[str, str]) -> list[str]:
-    """Return why rows with these columns cannot be read as the declared table, one sentence per reason.
-
-    A column that may be null and is not there is null: an earlier release did not have it.
-    """
+    """Return why rows with these columns cannot be read as the declared table; a missing column that may be null is null."""
     required = [column for column in spec.columns if column.required or column.name in columns]
     return _unlike(required, columns)
 
@@ -91,11 +85,7 @@ def nulls_for(spec: TableSpec, names: Collection[str]) -> list[str]:
 
 
 def check_readable(spec: TableSpec, columns: Mapping[str, str], location: str) -> None:
-    """Refuse a table whose rows cannot be read as the declared table.
-
-    Raises:
-        WarehouseError: it names the first differences.
-    """
+    """Raise WarehouseError, with the first differences, if rows with these columns cannot be read as the declared table."""
     if unlike := unreadable(spec, columns):
         raise WarehouseError(
             f"{location} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
@@ -108,22 +98,13 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
     """Return the differences of a table from its declaration, one sentence each."""
     if layout is None:
         return ["is missing"]
-    vectors = layout.properties.get(DELETION_VECTORS)
-    is_clustered = layout.clustering in (None, spec.cluster_by)
-    return [
-        *_unlike_columns(spec, layout),
-        *unlike_checks(spec, layout).values(),
-        *(
-            []
-            if is_clustered
-            else [f"is clustered by {_column_names(layout.clustering)}, not by {_column_names(spec.cluster_by)}"]
-        ),
-        *([] if vectors == "false" else [f"property {DELETION_VECTORS} is {vectors}, not false"]),
-    ]
-
-
-def _column_names(columns: Sequence[str] | None) -> str:
-    return ", ".join(columns or ()) or "nothing"
+    unlike = [*_unlike_columns(spec, layout), *unlike_checks(spec, layout).values()]
+    if layout.clustering not in (None, spec.cluster_by):
+        stored, declared = (", ".join(columns or ()) or "nothing" for columns in (layout.clustering, spec.cluster_by))
+        unlike.append(f"is clustered by {stored}, not by {declared}")
+    if (vectors := layout.properties.get(DELETION_VECTORS)) != "false":
+        unlike.append(f"property {DELETION_VECTORS} is {vectors}, not false")
+    return unlike
 
 
 def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:

@@ -21,31 +21,26 @@ _CLUSTERING = "delta.clustering"
 
 def is_made(folder: Path) -> bool:
     """Return whether a folder on this machine is a Delta table."""
-    try:
-        with os.scandir(folder / LOG) as files:
-            return any(_OF_TABLE.fullmatch(file.name) and file.stat().st_size for file in files)
-    except OSError:
-        return False
+    with suppress(OSError), os.scandir(folder / LOG) as files:
+        return any(_OF_TABLE.fullmatch(file.name) and file.stat().st_size for file in files)
+    return False
 
 
-def _actions(commit: bytes) -> list[dict[str, Any] | None]:
-    return [_action(line) for line in commit.splitlines()]
-
-
-def _action(line: bytes) -> dict[str, Any] | None:
-    """Parse one line of a commit; return None if it is not complete."""
-    try:
-        action = json.loads(line)
-    except ValueError:
-        return None
-    return action if isinstance(action, dict) else None
+def _actions(commit: Path) -> list[dict[str, Any]]:
+    """Return the actions of a commit, but for lines that are cut off."""
+    actions: list[dict[str, Any]] = []
+    for line in commit.read_bytes().splitlines():
+        with suppress(ValueError):
+            action = json.loads(line)
+            actions += [action] if isinstance(action, dict) else []
+    return actions
 
 
 def clustering(folder: Path) -> tuple[str, ...] | None:
     """Return the columns of a table's liquid clustering; None if the commits that are left do not name them."""
     for commit in newest_first(folder):
-        for one in _actions(commit.read_bytes()):
-            domain = (one or {}).get("domainMetadata") or {}
+        for one in _actions(commit):
+            domain = one.get("domainMetadata") or {}
             if domain.get("domain") == _CLUSTERING:
                 stored = json.loads(domain["configuration"] or "{}") if not domain.get("removed") else {}
                 return tuple(".".join(path) for path in stored.get("clusteringColumns", ()))
@@ -57,7 +52,7 @@ def clustering(folder: Path) -> tuple[str, ...] | None:
 def commits(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first; None where unsaid."""
     for commit in newest_first(folder):
-        infos = (one["commitInfo"] for one in _actions(commit.read_bytes()) if one and "commitInfo" in one)
+        infos = (one["commitInfo"] for one in _actions(commit) if "commitInfo" in one)
         said = ("operation", "operationMetrics", "userMetadata")
         yield from ({"version": int(commit.stem), **{key: info.get(key) for key in said}} for info in infos)
 
@@ -67,11 +62,9 @@ def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | 
     import pyarrow.parquet as pq  # not needed by those who only look whether a table exists; its read_table loads pandas
 
     for commit in newest_first(folder):
-        actions = _actions(commit.read_bytes())
-        changes = [
-            one[kind] for one in actions if one for kind in ("add", "remove") if one.get(kind, {}).get("dataChange")
-        ]
-        added = [one["add"]["path"] for one in actions if one and "add" in one]
+        actions = _actions(commit)
+        changes = [kind for one in actions for kind in ("add", "remove") if one.get(kind, {}).get("dataChange")]
+        added = [one["add"]["path"] for one in actions if "add" in one]
         if changes:
             with suppress(OSError):  # files that were compacted since may be gone
                 if len(changes) == len(added):  # else rows were removed, as by RESTORE
@@ -83,32 +76,28 @@ def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | 
 
 def newest_first(folder: Path) -> list[Path]:
     """Return the files of a table's commits, the newest first."""
-    log = folder / LOG
-    return sorted((path for path in log.glob("*.json") if _COMMIT.fullmatch(path.name)), reverse=True)
+    return sorted((path for path in (folder / LOG).glob("*.json") if _COMMIT.fullmatch(path.name)), reverse=True)
 
 
 def has_empty_commit(folder: Path) -> bool:
     """Return whether a commit in a table's log is an empty file, which Delta reads as a commit without changes."""
-    try:
-        with os.scandir(folder / LOG) as files:
-            return any(_COMMIT.fullmatch(file.name) and file.stat().st_size == 0 for file in files)
-    except OSError:
-        return False
+    with suppress(OSError), os.scandir(folder / LOG) as files:
+        return any(_COMMIT.fullmatch(file.name) and file.stat().st_size == 0 for file in files)
+    return False
 
 
 def first_damage(root: Path) -> str | None:
     """Describe the first damage to the log of a table below a folder; None if there is none."""
-    try:
-        folders = sorted(path for path in root.iterdir() if is_made(path))
-    except OSError:
-        return None
-    return next((text for text in map(damage, folders) if text is not None), None)
+    with suppress(OSError):
+        return next(filter(None, map(damage, sorted(filter(is_made, root.iterdir())))), None)
+    return None
 
 
 def damage(folder: Path) -> str | None:
     """Name the newest commit of a table in a folder that is empty or cut off, and say what to do; None if there is none."""
     with suppress(OSError):
         for commit in newest_first(folder):
-            if None in (_actions(commit.read_bytes()) or [None]):
+            lines = len(commit.read_bytes().splitlines())
+            if not lines or len(_actions(commit)) < lines:
                 return f"{commit} is empty or cut off, a commit of the table's log; restore it from a copy"
     return None

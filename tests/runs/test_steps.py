@@ -7,7 +7,6 @@ import pytest
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.errors import UnknownRelationError
 from kafka_clientinfo.runs import steps
 from kafka_clientinfo.tables.spec import table_specs
 
@@ -39,14 +38,3 @@ def test_the_findings_need_what_the_finders_of_all_concerns_need() -> None:
     assert needs == {
         "api_usage", "connection_groups", "connections", "judged_requests", "persistent_errors", "settings"
     }  # fmt: skip
-
-
-def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def transform(conections: Any) -> Any:
-        return conections
-
-    monkeypatch.setattr(steps, "concerns", lambda: (*concerns(), concern_of(transform)))
-    with pytest.raises(
-        UnknownRelationError, match=r"my_table needs the relation 'conections'; known are .*connections"
-    ):
-        steps.steps.__wrapped__()
