@@ -27,7 +27,6 @@ from ..config.settings import Settings
 from ..connections.coverage import periods_of
 from ..connections.reports import reports
 from ..spark.arrow_rows import collect, relation_of
-from ..spark.caching import release
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.staging import cache
@@ -69,7 +68,6 @@ class Derivation:
         else:
             self.committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest))
         self.relations: dict[str, Any] = {}
-        self.cached: list[DataFrame] = []
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         """Write every table that a step makes; `stage` is entered for each by name."""
@@ -88,7 +86,6 @@ class Derivation:
         return sized(self.lake.spark, rows * REQUEST_BYTES)
 
     def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
-        self.cached += self.increment.cached
         self.relations |= {
             "periods": self.periods,
             "relation": partial(relation_of, self.lake.spark),
@@ -104,10 +101,7 @@ class Derivation:
             with stage(step.name):
                 self._derive(step)
 
-        try:
-            _derive_all(derive)
-        finally:
-            release(*self.cached)
+        _derive_all(derive)
 
     def _increment(self) -> increments.Increment:
         """Choose what this run recomputes: everything, all that retention has left, or what new requests change."""
@@ -136,7 +130,6 @@ class Derivation:
         rows = step.make(self.relations)
         if step.name in read_by_others() and step.name != "log_positions":  # those are in memory already
             rows = cache(rows, self.lake.staging)
-            self.cached.append(rows)
         self.relations[step.name] = rows
         only_adds = self.increment.judged_before == 0  # none of these connections is stored
         if step.name == JUDGED:

@@ -71,7 +71,6 @@ class Increment:
         requests: the requests to judge, perhaps with `boundaries.UNCHANGED`.
         before: what the last build judged of the connections that go on.
         earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
-        cached: relations to release after the run.
         judged_before: the number of judged requests of connections that go on; None if a broker is recomputed whole.
         new_requests: the number of new requests.
     """
@@ -80,7 +79,6 @@ class Increment:
     requests: DataFrame
     before: JudgedBefore = NOTHING
     earliest_recomputed_at: Callable[[], datetime | None] = lambda: None
-    cached: tuple[DataFrame, ...] = ()
     judged_before: int | None = None
     new_requests: int = 0
 
@@ -141,17 +139,15 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         replaced = keys.unionByName(_unfrozen(stored).where(is_whole).select(*CONNECTION_KEY))
         others = requests.where(~is_whole)
         requests = stored.requests.where(is_whole).unionByName(others, allowMissingColumns=True)
-    cached, before = [new, going_on], NOTHING
+    before = NOTHING
     if news.judged_before:
         known = cache(of_same_keys(judged, keys, CONNECTION_KEY), stored.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
-        cached.append(known)
     return Increment(
         replaced,
         _after_frozen(requests, stored, keys),
         before,
         lru_cache(lambda: None if whole else _earliest(ids, keys)),
-        tuple(cached),
         None if whole else news.judged_before,
         sum(news.requests.values()),
     )

@@ -33,11 +33,11 @@ from ..ingestion.split_statistics import (
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..spark.arrow_rows import collect, relation_of
-from ..spark.caching import is_on_one_machine, release
+from ..spark.caching import is_on_one_machine
 from ..spark.features import cores
 from ..spark.session_conf import SMALL_BYTES, sized
 from ..tables.spec import table_spec
-from ..warehouse.progress import Amounts, Stages, log, say
+from ..warehouse.progress import Stages, log, say
 from ..warehouse.repair import refuse_lost
 from ..warehouse.staging import cache
 from ..warehouse.state import LEDGER, SOURCES, counted_rows
@@ -67,25 +67,23 @@ class RunReport(Stages):
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
-    def amounts(self) -> Amounts:  # type: ignore[override]
-        """What was read."""
+    def amounts(self) -> tuple[int, int, int, int]:  # type: ignore[override]
         read = sum(file["to_offset"] - file["from_offset"] for file in self.files)
-        sums = (sum(file[name] for file in self.files) for name in ("requests", "rejected"))
-        return Amounts(len(self.files), read, *sums)
+        requests, rejected = (sum(file[name] for file in self.files) for name in ("requests", "rejected"))
+        return len(self.files), read, requests, rejected
 
 
 @dataclass(frozen=True)
 class Ingested:
     """What is ingested when the build begins: rows of `ingested_files` by file_id, now and before the run.
 
-    `requests` are those that this run has read, in memory, made of the `cached` relations; None if it has read none, or if
-    rows in memory may be lost and read again.
+    `requests` are those that this run has read, in memory; None if it has read none, or if rows in memory may be lost and read
+    again.
     """
 
     files: Mapping[str, Mapping[str, Any]]
     before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     requests: DataFrame | None = None
-    cached: Sequence[DataFrame] = ()
 
     def new_requests(self, until: datetime | None) -> int:
         """Return the number of requests, or somewhat more, that were ingested after a time; None counts all of them."""
@@ -101,9 +99,6 @@ class Ingested:
         """Return the requests that were ingested after a time, or all if it is None; None if some are not in memory."""
         before = max((row["ingested_at"] for row in self.before.values()), default=None)
         return self.requests if before == until else None
-
-    def release(self) -> None:
-        release(*self.cached)
 
 
 def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
@@ -145,7 +140,7 @@ def nothing_yet(found: Delivered) -> list[Problem]:
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     """Return the rows of ingested_files by file_id; raise WarehouseError if a table with rows of these files is missing."""
-    if lake.is_new:
+    if not lake.exists(LEDGER):
         return {}
     rows = _stored_rows(lake)
     if lake.state.retained_from is None:  # else retention may have deleted some rows
@@ -170,7 +165,6 @@ def _read(
     with report.stage("read and parse"):
         parsed, statistics = _parsed(lake, plan, settings)
         if wrong := files_cut_inside_records(statistics):
-            release(parsed)
             parsed, statistics = _parsed(lake, plan.with_whole_files(wrong), settings)
         readable = readable_rows(parsed, statistics)
     counts = [counted_rows(split) for split in statistics]
@@ -185,23 +179,16 @@ def _read(
     }
     files = [file for file in plan.files if was_read(file, statistics)]
     rows: list[Mapping[str, Any]] = [file_row(file, statistics, plan.batch_id, now) for file in files]
-    try:
-        for name, relation in tables.items():
-            if numbers[name] or name == "requests":
-                with report.stage(name):
-                    lake.append(name, relation, numbers[name])
-        with report.stage(LEDGER):
-            by_id = store_files(lake, ledger, [*rows, *plan.packed], settings)
-    except BaseException:
-        release(parsed)
-        raise
+    for name, relation in tables.items():
+        if numbers[name] or name == "requests":
+            with report.stage(name):
+                lake.append(name, relation, numbers[name])
+    with report.stage(LEDGER):
+        by_id = store_files(lake, ledger, [*rows, *plan.packed], settings)
     report.problems += rotated(plan.files, statistics)
     report.problems += overlaps(by_id.values(), [file.file_id for file in files])
     report.files = [file_report(by_id[file.file_id], file.ledger_row, file.resume_at) for file in files]
-    if not is_on_one_machine(lake.spark):
-        release(parsed)
-        return Ingested(by_id, ledger)
-    return Ingested(by_id, ledger, tables["requests"], [parsed])
+    return Ingested(by_id, ledger, tables["requests"] if is_on_one_machine(lake.spark) else None)
 
 
 def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], settings: Settings) -> None:

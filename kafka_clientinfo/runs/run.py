@@ -70,8 +70,6 @@ def run(
         except Exception as error:
             _keep_what_was_read(lake, state, settings, report, error)
             raise
-        finally:
-            ingested.release()
 
 
 def ingest(
@@ -87,7 +85,7 @@ def ingest(
     if _is_too_early(spark, logs, warehouse, settings, report):
         return report
     with opened(spark, warehouse, settings, report) as lake:
-        ingest_logs(logs, lake, settings, report).release()
+        ingest_logs(logs, lake, settings, report)
         return report
 
 

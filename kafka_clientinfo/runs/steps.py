@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from ..concerns import concerns
+from ..config.settings import Settings
 from ..connections.coverage import LOG_POSITIONS, log_positions
 from ..connections.engine import DataFrame
-from ..connections.judged import judged_requests
+from ..connections.judged import JudgedBefore, judged_requests
 from ..connections.table import connections
 from ..connections.texts import with_normal_principals
 from ..connections.violations import violations
@@ -55,26 +56,21 @@ class Step:
 @lru_cache(maxsize=1)
 def steps() -> dict[str, Step]:
     """Return all steps, by the relation that they make."""
+
+    def judge(requests: DataFrame, log_positions: DataFrame, judged_before: JudgedBefore) -> DataFrame:
+        return judged_requests(requests, log_positions, concerns(), judged_before)
+
+    def connect(judged_requests: DataFrame, stored_broker_hosts: DataFrame | None, settings: Settings) -> DataFrame:
+        return connections(judged_requests, settings, concerns(), stored_broker_hosts)
+
+    def locate(periods: Any, relation: Callable[..., DataFrame]) -> DataFrame:
+        return relation(log_positions(periods), LOG_POSITIONS)
+
     by_name = {
-        "log_positions": _step(
-            "log_positions", lambda periods, relation: relation(log_positions(periods), LOG_POSITIONS)
-        ),
-        "judged_requests": Step(
-            "judged_requests",
-            ("requests", "log_positions", "judged_before"),
-            lambda given: judged_requests(
-                _given(given, "requests"), given["log_positions"], concerns(), given["judged_before"]
-            ),
-        ),
-        "connections": Step(
-            "connections",
-            ("judged_requests", "stored_broker_hosts", "settings"),
-            lambda given: connections(
-                given["judged_requests"], given["settings"], concerns(), given["stored_broker_hosts"]
-            ),
-        ),
-        "connection_violations": _violations(),
+        name: _step(name, make)
+        for name, make in {"log_positions": locate, "judged_requests": judge, "connections": connect}.items()
     }
+    by_name["connection_violations"] = _violations()
     for concern in concerns():
         by_name |= {name: _step(name, make) for name, make in concern.transforms.items()}
     return by_name

@@ -2,10 +2,10 @@
 
 A cluster may lose an executor with its part of a checkpoint, and serverless compute allows none, so only a session on one
 machine caches in memory. In both ways the plan ends at the cached rows: if later steps were planned together with the steps
-that made the rows, plans would grow by the number of readings at every step, to millions of nodes.
+that made the rows, plans would grow by the number of readings at every step, to millions of nodes. Spark frees a checkpoint
+when nothing refers to it any more; to unpersist it has no effect.
 """
 
-from contextlib import suppress
 from inspect import signature
 
 from pyspark import StorageLevel
@@ -43,10 +43,3 @@ def checkpointed(rows: DataFrame) -> DataFrame | None:
 def is_on_one_machine(spark: SparkSession) -> bool:
     """Return whether the session is on one machine, where cached rows are never computed again."""
     return is_one_process(conf_value(spark, "spark.master"))
-
-
-def release(*relations: DataFrame) -> None:
-    """Release relations early where the session can; Spark frees a checkpoint itself when nothing refers to it."""
-    for rows in relations:
-        with suppress(Exception):
-            rows.unpersist()

@@ -8,28 +8,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from ..printable import safe
 
 log = logging.getLogger("kafka_clientinfo")
 
 
-class Amounts(NamedTuple):
-    """What a run read."""
-
-    files: int = 0
-    bytes: int = 0
-    requests: int = 0
-    rejected: int = 0
-
-
 class Stages:
-    """Measures the time of each stage of a command, in `seconds`, and logs it; `amounts` is what it read."""
+    """Measures the time of each stage of a command, in `seconds`, and logs it; `amounts` are the files, bytes, requests and rejected records that it read."""
 
     command = ""
     seconds: dict[str, float]
-    amounts = Amounts()
+    amounts = (0, 0, 0, 0)
 
     def __post_init__(self) -> None:
         self.began = datetime.now(UTC)

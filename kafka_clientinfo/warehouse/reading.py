@@ -13,7 +13,7 @@ from . import ddl
 from .address import address_in, root_of
 from .commit import snapshot
 from .migration import declared_by
-from .state import FORMAT, LEDGER, State, read_state
+from .state import FORMAT, State, read_state
 from .table_layout import check_readable, columns_of, nulls_for
 from .table_log import is_made
 
@@ -50,12 +50,6 @@ class Reader:
     def folder(self, name: str) -> Path | None:
         """Return the table's folder if it and the session are on this machine, else None."""
         return ddl.log_folder(self.spark, self.address, name)
-
-    @property
-    def is_new(self) -> bool:
-        """Whether no run ever wrote; this looks into the local folder only, and is False if unsure."""
-        folders = [self.folder(name) for name in (RUNS, LEDGER)]
-        return not any(folder is None or is_made(folder) for folder in folders)
 
     @property
     def state(self) -> State:

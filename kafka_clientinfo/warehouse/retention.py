@@ -2,7 +2,7 @@
 
 One instant decides for all requests. A request is deleted if it was logged before the instant and does not
 belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
-not at all. Derived rows stay, until `retain_connections` deletes them by an earlier instant, and a build keeps the rows
+not at all. Failed requests stay, as each is a finding by itself. Derived rows stay, until `retain_connections` deletes them by an earlier instant, and a build keeps the rows
 of connections that ended before the instant, as their requests are gone. This works only if all of these requests are
 gone, so a run reads no log with new records that begin before the instant (`ingestion.plan`, problem `late`).
 """
@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
-from ..spark.caching import release
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, FILE_ORDER
 from .staging import cache
-from .state import EXPIRING, LEDGER, time_text
+from .state import LEDGER, time_text
 from .warehouse import Warehouse
 
 _ROW = ("file_id", "byte_offset")
@@ -28,11 +27,7 @@ _OF_CONNECTIONS = ("connection_violations", "connection_groups", "api_usage")
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     """Delete requests of connections that ended more than `days` days ago, and rejected records that are as old.
 
-    Returns:
-        Rows deleted per table.
-
-    Raises:
-        WarehouseError: there are requests that no build has seen.
+    Returns the rows deleted per table. Raises WarehouseError if there are requests that no build has seen.
     """
     newest = tables.read(LEDGER).agg(F.max("ingested_at").alias("newest"))
     if newest.where(~F.col("newest").eqNullSafe(F.lit(tables.state.built_until))).first() is not None:
@@ -44,14 +39,13 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     instant = now.astimezone(UTC) - timedelta(days=days)
     instant = max(instant, tables.state.retained_from or instant)
     tables.claim()  # from here on other runs commit nothing
-    rules = {"requests": _old_requests, "rejected_records": _old_rejected}
-    doomed = {name: cache(rules[name](tables, instant).select(*_ROW), tables.staging) for name in EXPIRING}
-    # Lets Delta skip files by their statistics; rejected records have no time.
-    bounds = {"requests": f"t.logged_at < timestamp '{time_text(instant)}'"}
-    try:
-        deleted = {name: tables.delete_rows(name, keys, bounds.get(name, "true")) for name, keys in doomed.items()}
-    finally:
-        release(*doomed.values())
+    requests = cache(_old_requests(tables, instant).select(*_ROW), tables.staging)
+    rejected = cache(_old_rejected(tables, instant).select(*_ROW), tables.staging)
+    before = f"t.logged_at < timestamp '{time_text(instant)}'"
+    deleted = {
+        "requests": tables.delete_rows("requests", requests, before),
+        "rejected_records": tables.delete_rows("rejected_records", rejected, "true"),
+    }
     if any(deleted.values()):
         state = tables.state
         tables.note(
@@ -80,19 +74,16 @@ def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str,
     ended = tables.read("connections").where(F.col("last_request_at") < at).select(*CONNECTION_KEY)
     sessions = tables.read("topic_mentions").where("session IS NOT NULL").groupBy("cluster", "broker", "session")
     over = sessions.agg(F.max("last_at").alias("last")).where(F.col("last") < at).drop("last")
-    keys = {name: cache(rows, tables.staging) for name, rows in (("connections", ended), ("topic_mentions", over))}
+    ended, over = (cache(rows, tables.staging) for rows in (ended, over))
     before = f"timestamp '{time_text(instant)}'"
-    try:
-        deleted = {
-            name: tables.delete_rows(name, keys["connections"], f"t.opened_at < {before}")
-            for name in (*_OF_CONNECTIONS, "connections")  # the connections last: no row names one that is gone
-        }
-        deleted["client_activity_parts"] = tables.delete("client_activity_parts", f"bucket < {before}")
-        deleted["group_member_parts"] = tables.delete("group_member_parts", f"last_seen_at < {before}")
-        used = tables.delete("topic_mentions", f"kind = 'use' AND day < date({before})")
-        deleted["topic_mentions"] = used + tables.delete_rows("topic_mentions", keys["topic_mentions"])
-    finally:
-        release(*keys.values())
+    deleted = {
+        name: tables.delete_rows(name, ended, f"t.opened_at < {before}")
+        for name in (*_OF_CONNECTIONS, "connections")  # the connections last: no row names one that is gone
+    }
+    deleted["client_activity_parts"] = tables.delete("client_activity_parts", f"bucket < {before}")
+    deleted["group_member_parts"] = tables.delete("group_member_parts", f"last_seen_at < {before}")
+    used = tables.delete("topic_mentions", f"kind = 'use' AND day < date({before})")
+    deleted["topic_mentions"] = used + tables.delete_rows("topic_mentions", over)
     tables.note(rows=tables.rows())
     return deleted
 

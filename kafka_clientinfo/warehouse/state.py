@@ -25,8 +25,6 @@ LEDGER = "ingested_files"
 """The table with a row per log file; before format 4, a property of it held the state."""
 SOURCES = ("requests", "rejected_records", "failed_requests")
 """The tables of a log's records; the ledger counts their rows per file."""
-EXPIRING = ("requests", "rejected_records")
-"""The tables from which retention deletes. Failed requests stay, as connections do: each is a finding by itself."""
 APPENDED = (*SOURCES, "topic_mentions")
 """The tables to which reading appends. The number of rows of topic_mentions depends on how a log is cut into parts."""
 FIRST_UNREAD = dict.fromkeys(APPENDED, "coalesce(bytes_ingested, 0)") | {
@@ -101,6 +99,8 @@ def read_state(
         rows = unless_not_made(address, RUNS, lambda: spark.sql(newest).collect())
     if rows:
         return state_of(rows, address, oldest)
+    if folder is not None and not is_made(folder / LEDGER):
+        return None
     stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
     return None if stored is None else state_before_runs(stored, address, rows is not None, oldest)
 

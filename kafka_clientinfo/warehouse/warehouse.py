@@ -73,7 +73,7 @@ class Warehouse(Reader):
         if self.address.is_schema:
             make_schema(self.spark, self.address)
         newest = None if self.claims.is_alone else self.claims.newest()
-        self._state = (None if self.is_new else self._read_state(OLDEST)) or self._new_state
+        self._state = self._read_state(OLDEST) or self._new_state
         self.claims.begin(self._state.run, newest)
         self.staging.run = self.claims.number
         if self._after_kill and self._is_stored(RUNS):
@@ -128,9 +128,9 @@ class Warehouse(Reader):
         Raises WarehouseError if another run has claimed the warehouse.
         """
         self.claim()
-        number, read = self.claims.number, report.amounts
+        number = self.claims.number
         row = (
-            number, report.command, report.began, datetime.now(UTC), read.files, read.bytes, read.requests, read.rejected,
+            number, report.command, report.began, datetime.now(UTC), *report.amounts,
             self._written, report.seconds, __version__, settings, node(), error, self.state.as_json,
         )  # fmt: skip
         rows = relation_of(self.spark, [row], self.spec(RUNS).ddl).coalesce(1)

@@ -25,7 +25,6 @@ from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import split_records
 from kafka_clientinfo.logs.reader import RawBytes
-from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging, cache
 from tests.amounts import examples
@@ -392,4 +391,3 @@ def test_rows_after_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypat
     others = [{**stopped, "file_id": f"other {number}", "end_offset": 0} for number in range(300)]
     assert offsets(readable_rows(parsed, [*others, behind])) == offsets(parsed)[:5]
     assert readable_rows(parsed, []) is parsed
-    release(parsed)

@@ -15,12 +15,8 @@ from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.warehouse.state import State
 
 
-class PowerFailure(Exception):
-    """Nobody catches it."""
-
-
 class NotingLake:
-    """What a run does to a warehouse, in order; it breaks before the step that `breaks_at` names.
+    """What a run does to a warehouse, in order.
 
     Attributes:
         files: the rows of ingested_files by file_id, as the last run left them.
@@ -32,11 +28,8 @@ class NotingLake:
         self.exists, self.is_small = lambda name: True, lambda name: False
         self.files: dict[str, dict[str, Any]] = {}
         self.done: list[Any] = []
-        self.breaks_at: Any = None
 
     def does(self, *step: Any) -> None:
-        if step == self.breaks_at:
-            raise PowerFailure(step)
         self.done.append(step)
 
     def claim(self) -> None:
@@ -67,10 +60,10 @@ class NotingLake:
 
 
 class Parsed:
-    """Rows of all kinds, as the workers make them of a plan; `released` says whether they are kept no longer."""
+    """Rows of all kinds, as the workers make them of a plan."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.released = plan, False
+        self.plan = plan
 
     def where(self, condition: str) -> "Parsed":
         return self
@@ -88,14 +81,9 @@ def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
         batches = [batch for task in plan.splits for batch in read_splits(task, settings.log_zone)]
         return made[-1], counted(row for batch in batches for row in batch.column("file").to_pylist() if row)
 
-    def release(*relations: Any) -> None:
-        for rows in relations:
-            rows.released = True
-
     literal = SimpleNamespace(lit=lambda value: SimpleNamespace(alias=lambda name: name))
     for name, stand_in in {
         "_parsed": parse,
-        "release": release,
         "F": literal,
         "readable_rows": lambda rows, statistics: rows,
         "_files": lambda spark, rows: list(rows),

@@ -1,7 +1,6 @@
 """What a build goes on with: the tables of the last build, if that was of this release and these settings."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -162,34 +161,6 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
         ("a.log", "empty", "no record"),
         *((path, "view", why) for path, why in failed[place]),
     ]
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_what_a_run_has_read_is_released_after_the_build_however_it_ends(
-    monkeypatch: pytest.MonkeyPatch, fails: bool
-) -> None:
-    done: list[str] = []
-
-    @contextmanager
-    def opened(*_: Any) -> Iterator[Any]:
-        yield SimpleNamespace(state=State(), has_written=False)
-
-    def build(lake: Any, ingested: Any, settings: Settings, report: RunReport) -> RunReport:
-        done.append("built")
-        if fails:
-            raise ValueError("a step")
-        return report
-
-    monkeypatch.setattr(pipeline, "_is_too_early", lambda *_: False)
-    monkeypatch.setattr(pipeline, "opened", opened)
-    monkeypatch.setattr(pipeline, "ingest_logs", lambda *_: SimpleNamespace(release=lambda: done.append("released")))
-    monkeypatch.setattr(pipeline, "_build", build)
-    spark: Any = None
-    with pytest.raises(ValueError, match="a step") if fails else nullcontext():
-        pipeline.run(spark, ["x"], "warehouse")
-    assert done == ["built", "released"]
-    pipeline.ingest(spark, ["x"], "warehouse")
-    assert done == ["built", "released", "released"]
 
 
 def lake_that_read(done: list[Any], has_written: bool, is_overtaken: bool = False) -> Any:

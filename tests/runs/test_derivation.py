@@ -11,7 +11,6 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging
@@ -76,7 +75,6 @@ def test_requests_are_counted_once(
 
     derived._add_part(Step(PART, ("new_requests",), make))
     assert written == (appended or {})
-    release(*derived.cached)
 
 
 @pytest.mark.parametrize(
@@ -147,12 +145,11 @@ def derivation_of(
     derived.increment = SimpleNamespace(
         replaced="ids",
         earliest_recomputed_at="earliest",
-        cached=(),
         requests="new",
         before="before",
         judged_before=judged,
     )
-    derived.relations, derived.in_memory, derived.cached, derived.settings = {}, None, [], "settings"
+    derived.relations, derived.in_memory, derived.settings = {}, None, "settings"
     derived.committed, derived.files, derived.judged = Noted("requests"), ["file"], "judged"
     derived.periods = "periods"
     derived.lake = SimpleNamespace(
@@ -249,20 +246,3 @@ def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
     for name, increment in chosen.items():
         monkeypatch.setattr(derivation.increments, name, increment)
     assert derived._increment() == expected
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_what_is_cached_is_released_whatever_happens(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
-    released: list[str] = []
-    derived, _ = derivation_of(None)
-    derived.increment.cached = ("new ids",)
-
-    def steps_of_run(derive: Any) -> None:
-        if fails:
-            raise ValueError("a step")
-
-    monkeypatch.setattr(derivation, "_derive_all", steps_of_run)
-    monkeypatch.setattr(derivation, "release", lambda *kept: released.extend(kept))
-    with pytest.raises(ValueError, match="a step") if fails else nullcontext():
-        derived._derive_tables(lambda name: nullcontext())
-    assert released == ["new ids"]

@@ -6,7 +6,6 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.runs import increments
-from kafka_clientinfo.spark.caching import release
 
 from ..warehouse.tiny import AT
 from .brokers import LATER, Connection, Log, at, file_of, log_that_shows, old, server_log, stored
@@ -48,7 +47,6 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
     found: dict[str, Recomputed] = {}
     for key in {*replaced, *requests}:
         found.setdefault(key[0], {})[key[1]] = (replaced.get(key, NEW), sorted(requests.get(key, [])))
-    release(*increment.cached)
     return found
 
 

@@ -15,7 +15,7 @@ from tests.ingestion.stored_logs import save
 from tests.ingestion.test_splits import downgraded
 from tests.ingestion.test_unreadable import LOG
 
-from .noting_lake import NotingLake, Parsed, PowerFailure, read_without_spark
+from .noting_lake import NotingLake, Parsed, read_without_spark
 
 SETTINGS = Settings()
 REJECTED = json_record().replace(b'{"isForwarded"', b'{"isForwarded')
@@ -118,7 +118,6 @@ def test_a_log_that_was_cut_inside_a_record_is_read_again_whole(parsed: list[Par
     lake, log = NotingLake(), downgraded(tmp_path / "b" / "kafka-request.log")
     lake.read_logs(log, settings=Settings(split_bytes=3000))
     assert [len([split for task in one.plan.splits for split in task]) > 1 for one in parsed] == [True, False]
-    assert [one.released for one in parsed] == [True, False]
     assert ("append", "requests", 24) in lake.done
 
 
@@ -134,22 +133,12 @@ def test_requests_stay_in_memory_for_the_build(
     for number in range(1, runs + 1):
         before = dict(lake.files)
         ingested = lake.read_logs(save(log, json_record() * number), settings=SETTINGS)
-    assert (ingested.requests is not None, parsed[-1].released) == (is_here, not is_here)
+    assert (ingested.requests is not None) == is_here
     assert (ingested.files, ingested.before) == (lake.files, before)
     built = next((row["ingested_at"] for row in before.values()), None)
     assert ingested.requests_since(built) is ingested.requests
     assert ingested.requests_since(datetime(2026, 10, 25, tzinfo=UTC)) is None
     assert runs == 1 or ingested.requests_since(None) is None
-    ingested.release()
-    assert parsed[-1].released
-
-
-def test_a_run_that_breaks_keeps_no_rows_in_memory(parsed: list[Parsed], tmp_path: Path) -> None:
-    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", json_record())
-    lake.breaks_at = WRITTEN
-    with pytest.raises(PowerFailure):
-        lake.read_logs(log, settings=SETTINGS)
-    assert parsed[-1].released
 
 
 def test_the_report_has_what_was_found_before_and_while_reading(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.spark.caching import cached_in_memory, checkpointed, release
+from kafka_clientinfo.spark.caching import cached_in_memory, checkpointed
 
 
 class Rows:
@@ -22,9 +22,6 @@ class Rows:
 
     def localCheckpoint(self) -> str:  # noqa: N802
         return self._answer("checkpoint")
-
-    def unpersist(self) -> str:
-        return self._answer("let go")
 
 
 @pytest.mark.parametrize("master", ["local[2]", "local"])
@@ -65,20 +62,6 @@ def test_other_failures_are_told() -> None:
 def test_where_the_session_keeps_no_rows_none_are_kept(refusal: str) -> None:
     rows: Any = Rows("local[2]", refusal)
     assert cached_in_memory(rows) is None
-    release(rows)
-
-
-def test_all_relations_are_released() -> None:
-    released: list[str] = []
-
-    class Cached(Rows):
-        def unpersist(self) -> str:
-            released.append(self.refusal)
-            return ""
-
-    relations: Any = [Cached("local", name) for name in "ab"]
-    release(*relations)
-    assert released == ["a", "b"]
 
 
 @pytest.mark.parametrize("serializer", ["org.apache.spark.serializer.KryoSerializer", "JavaSerializer", None])

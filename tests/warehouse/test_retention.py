@@ -203,7 +203,7 @@ def test_the_instant_never_goes_back_and_stays_where_nothing_is_deleted(
     done: list[Any] = []
     newest = MagicMock()
     newest.agg.return_value.where.return_value.first.return_value = None
-    for name in ("F", "_old_requests", "_old_rejected", "cache", "release"):
+    for name in ("F", "_old_requests", "_old_rejected", "cache"):
         monkeypatch.setattr(retention, name, MagicMock())
     lake: Any = SimpleNamespace(
         root="/lake", read=lambda name: newest, state=State(retained_from=retained, rows={"requests": 20}),

@@ -8,7 +8,6 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.warehouse import stores
 from kafka_clientinfo.warehouse.address import Address, address_in
 from kafka_clientinfo.warehouse.staging import Staging, cache
@@ -24,7 +23,6 @@ def test_rows_that_the_session_may_not_keep_are_staged(refusal: str) -> None:
     rows: Any = Rows("local[2]", refusal)
     staging: Any = SimpleNamespace(keep=lambda rows: ("staged", rows))
     assert cache(rows, staging) == ("staged", rows)  # type: ignore[comparison-overlap]
-    release(rows)
 
 
 class TestStaging:
