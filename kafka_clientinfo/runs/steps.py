@@ -57,7 +57,7 @@ class Step:
 def steps() -> dict[str, Step]:
     """Return all steps, by the relation that they make."""
 
-    def judge(requests: DataFrame, log_positions: DataFrame, judged_before: JudgedBefore) -> DataFrame:
+    def judge(requests: DataFrame, log_positions: DataFrame, judged_before: JudgedBefore | None) -> DataFrame:
         return judged_requests(requests, log_positions, concerns(), judged_before)
 
     def connect(judged_requests: DataFrame, stored_broker_hosts: DataFrame | None, settings: Settings) -> DataFrame:
@@ -67,10 +67,11 @@ def steps() -> dict[str, Step]:
         return relation(log_positions(periods), LOG_POSITIONS)
 
     by_name = {
-        name: _step(name, make)
-        for name, make in {"log_positions": locate, "judged_requests": judge, "connections": connect}.items()
+        "log_positions": _step("log_positions", locate),
+        "judged_requests": _step("judged_requests", judge),
+        "connections": _step("connections", connect),
+        "connection_violations": _violations(),
     }
-    by_name["connection_violations"] = _violations()
     for concern in concerns():
         by_name |= {name: _step(name, make) for name, make in concern.transforms.items()}
     return by_name
