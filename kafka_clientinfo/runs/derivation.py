@@ -1,14 +1,8 @@
 """Derives the stored tables from new requests: runs the steps of a build and writes their relations.
 
-A relation with the name of a declared table is written to that table, as its `write_mode` says:
-
-    write_mode | is made of                                               | is written by
-    -----------|----------------------------------------------------------|---------------------------------------------
-    merge      | this run's relations: the connections that it recomputes | replacing the rows of these connections; or
-               |                                                          | appending, if none of them is stored
-    part       | requests that no earlier run has counted                 | appending; a view adds up the rows of all runs
-
-A build of everything replaces all rows of both. A relation without a table is cached for the run.
+A relation with the name of a declared table is written to that table, as its `write_mode` says: `merge` replaces the rows of the
+connections that the run recomputes, or appends if none of them is stored; `part` appends sums of requests that no earlier run
+has counted, and views add up the rows of all runs. A build of everything replaces all rows of both.
 """
 
 from collections import Counter
