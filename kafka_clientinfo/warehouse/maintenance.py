@@ -6,7 +6,7 @@ clusters) merges small files into large ones; vacuum deletes files that no table
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from ..config.settings import Settings
 from ..errors import ConfigError, WarehouseError
+from ..spark.arrow_rows import collect
 from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
 from ..tables.dialects import spark_literal
@@ -173,11 +174,9 @@ def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
 
 def _built_until(tables: Warehouse) -> datetime | None:
     """Return the time of ingestion up to which everything that is left is built; None if nothing is left, or built."""
-    ((micros,),) = tables.read(LEDGER).agg(F.unix_micros(F.max("ingested_at"))).collect()
+    ((newest,),) = collect(tables.read(LEDGER).agg(F.max("ingested_at")))
     until = tables.state.built_until
-    if micros is None or until is None:
-        return None
-    return min(until, datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros))
+    return None if newest is None or until is None else min(until, newest)
 
 
 def _deleted_by_retention(tables: Warehouse, cluster: str) -> dict[str, int]:
