@@ -57,6 +57,7 @@ class Settings:
         keep_connections_days: `maintain` deletes connections that ended so many days ago, and what was counted of them, if
             their requests are deleted; 0 keeps them all.
         vacuum_hours: `maintain` deletes files that no table has used for so many hours.
+        stored_views: names of views that every run also stores as Delta tables, whole, for readers that run no view.
         spark: conf of the local Spark session, used only if no session is given.
     """
 
@@ -80,11 +81,12 @@ class Settings:
     retention_days: int = field(default=0, metadata={"range": (0, 100 * 365)})
     keep_connections_days: int = field(default=0, metadata={"range": (0, 100 * 365)})
     vacuum_hours: int = field(default=168, metadata={"range": (0, 100 * 365 * 24)})
+    stored_views: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every value; raise ConfigError with what was found and what to do."""
-        for name in ("controller_listeners", "principal_patterns"):
+        for name in ("controller_listeners", "stored_views", "principal_patterns"):
             if isinstance(one := getattr(self, name), str):  # a text alone is one name, not its characters
                 object.__setattr__(self, name, (one,))
         if not self.cluster.strip():

@@ -1,14 +1,19 @@
 """Answers questions about a warehouse with Spark, wherever its tables are stored."""
 
+from collections.abc import Iterable
+
 from pyspark.sql import DataFrame, SparkSession
 
 from ..spark.arrow_rows import collect
+from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.views import is_view, views
 from ..warehouse import ddl
+from ..warehouse.creation import store_view
 from ..warehouse.reading import Reader
 from ..warehouse.state import State, read_state
 from ..warehouse.table_layout import TableLayout, layout_of
+from ..warehouse.warehouse import Warehouse
 from .queries import Parameters, Rows, TableSize, bind
 
 
@@ -54,6 +59,18 @@ class SparkTables:
         """
         statement = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
         return self._spark.sql(bind(statement, None, self._lake.relation)[0])
+
+
+def store_views(lake: Warehouse, names: Iterable[str]) -> dict[str, str]:
+    """Store views as Delta tables beside the others, whole; return per view that could not be stored, the reason."""
+    failed = {}
+    for name in names:
+        try:
+            rows = SparkTables(lake.spark, lake.root).relation(name)
+            store_view(lake.address, name, rows.coalesce(1) if lake.one_file else rows)
+        except Exception as error:
+            failed[name] = failure_message(error, lake.root)
+    return failed
 
 
 def _literal(value: str | int) -> str:

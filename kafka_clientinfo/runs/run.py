@@ -20,6 +20,7 @@ from ..ingestion.planned import Problem
 from ..logs.reader import BEGINNING_DIGITS
 from ..questions.opening import local_tables
 from ..questions.queries import Tables, UnreadableTableError
+from ..questions.spark_tables import store_views
 from ..spark.arrow_rows import relation_of
 from ..spark.failures import failure_message
 from ..spark.features import at_once
@@ -205,7 +206,8 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         lake.note(built_until=newest, built_with=_made_with(settings), view_settings=views.as_dict, rows=report.tables)
         lake.commit(report, settings.fingerprint())
         with report.stage("views"):
-            failed = _make_views(lake, views)
+            failed = _make_views(lake, views, settings.stored_views)
+            failed |= store_views(lake, settings.stored_views)
         report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
     return report
 
@@ -231,10 +233,10 @@ def _write_reference_tables(lake: Warehouse) -> None:
     at_once(write, ROWS)
 
 
-def _make_views(lake: Warehouse, settings: ViewSettings) -> dict[str, str]:
+def _make_views(lake: Warehouse, settings: ViewSettings, stored: Collection[str]) -> dict[str, str]:
     """Make the views of a schema, or the file with those of a folder; return per view that could not be made, the reason."""
     if lake.address.is_schema:
-        return make_views(lake.spark, lake.address, settings)
+        return make_views(lake.spark, lake.address, settings, stored)
     try:
         if lake.address.folder is not None and (tables := local_tables(lake.root)) is not None:
             tables.write_views()

@@ -5,10 +5,11 @@ are set once, when a table is made, if the catalog allows it.
 """
 
 import hashlib
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import WarehouseError
 from ..spark.failures import failure_message
@@ -26,7 +27,8 @@ _IN_THE_WAY = (
 )
 """The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
 _DEFINITION = "kafka_clientinfo.definition"
-"""Property of a view: a hash of its definition. One without it is not ours."""
+"""Property of a view: a hash of its definition; of a table with the rows of a view: `_STORED`. One without it is not ours."""
+_STORED = "stored"
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:
@@ -79,8 +81,14 @@ def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | 
     return ddl.unless_not_made(address, name, lambda: spark.read.table(address.table(name)).columns)
 
 
-def make_views(spark: SparkSession, address: Address, settings: ViewSettings) -> dict[str, str]:
-    """Make the views of a schema, or replace those with another definition; return per view that could not be made, the reason."""
+def make_views(
+    spark: SparkSession, address: Address, settings: ViewSettings, stored: Collection[str]
+) -> dict[str, str]:
+    """Make the views of a schema but for those that are stored, or replace those with another definition.
+
+    Returns:
+        Per view that could not be made, the reason.
+    """
 
     def relation(name: str) -> str:
         inner = is_view(name) and name not in view_specs()
@@ -94,6 +102,8 @@ def make_views(spark: SparkSession, address: Address, settings: ViewSettings) ->
     comments |= {view.name: view.comment for view in views().values()}
     failed = {}
     for name, query in {**declared, **questions}.items():  # one after the other, as views read views
+        if name in stored and _is_stored(ddl.properties(spark, address.table(name))):
+            continue
         try:
             _make_view(spark, address, name, comments[name], query)
         except Exception as error:
@@ -104,6 +114,9 @@ def make_views(spark: SparkSession, address: Address, settings: ViewSettings) ->
 def _make_view(spark: SparkSession, address: Address, name: str, comment: str, query: str) -> None:
     text = hashlib.sha256(f"{comment}\n{query}".encode()).hexdigest()[:16]
     stored = ddl.properties(spark, address.table(name))
+    if _is_stored(stored):
+        spark.sql(f"DROP TABLE {address.table(name)}")
+        stored = None
     if stored is not None and _DEFINITION not in stored:
         raise WarehouseError(f"{address.location(name)} was made by somebody else, and is left alone")
     if stored is None or stored[_DEFINITION] != text:
@@ -115,6 +128,29 @@ def _make_view(spark: SparkSession, address: Address, name: str, comment: str, q
         properties = ddl.properties_list({_DEFINITION: text})
         made = f"CREATE OR REPLACE VIEW {address.table(name)}{columns} COMMENT {spark_literal(comment)}"
         spark.sql(f"{made} TBLPROPERTIES {properties} AS {query}")
+
+
+def store_view(address: Address, name: str, rows: DataFrame) -> None:
+    """Write the rows of a view to a Delta table of its name, in place of all that are there, in one commit.
+
+    In a schema, the table takes the place of the view.
+    """
+    properties = {ddl.DELETION_VECTORS: "false", _DEFINITION: _STORED}
+    if not address.is_schema:
+        writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writer.options(**properties).save(address.location(name))
+        return
+    spark = rows.sparkSession
+    if ddl.detail(spark, address.table(name)) is None:
+        spark.sql(f"DROP VIEW IF EXISTS {address.table(name)}")
+    by_name = rows.writeTo(address.table(name)).using("delta")
+    for key, value in properties.items():
+        by_name = by_name.tableProperty(key, value)
+    by_name.createOrReplace()
+
+
+def _is_stored(properties: Mapping[str, str] | None) -> bool:
+    return (properties or {}).get(_DEFINITION) == _STORED
 
 
 def _has_raw_bytes(spec: TableSpec) -> bool:

@@ -144,7 +144,13 @@ def forget(
     report = ForgetReport(cluster)
     with opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
         report.deleted = remove_cluster(tables, cluster)
+        for name in settings.stored_views:
+            ddl.unless_missing(lambda name=name: _remove_from_view(tables, name, cluster))  # type: ignore[misc]
     return report
+
+
+def _remove_from_view(tables: Warehouse, name: str, cluster: str) -> None:
+    tables.spark.sql(f"DELETE FROM {tables.table(name)} WHERE cluster = {spark_literal(cluster)}")
 
 
 def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:

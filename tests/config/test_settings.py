@@ -110,8 +110,8 @@ def test_a_number_may_be_the_lowest_or_the_highest(name: str, low: int, high: in
 
 
 def test_a_name_alone_is_one_name_and_not_its_characters() -> None:
-    found = Settings(controller_listeners="CTL", principal_patterns="CN=(.*)")  # type: ignore[arg-type]
-    assert (found.controller_listeners, found.principal_patterns) == (("CTL",), ("CN=(.*)",))
+    found = Settings(controller_listeners="CTL", stored_views="upgrade_impact")  # type: ignore[arg-type]
+    assert (found.controller_listeners, found.stored_views) == (("CTL",), ("upgrade_impact",))
 
 
 def test_it_says_which_file_it_cannot_read(tmp_path: Path) -> None:

@@ -86,15 +86,19 @@ def test_nothing_is_built_where_nothing_is_new(files: dict[str, Any], built: int
 
 
 def failing_views(done: list[Any]) -> dict[str, Any]:
-    """Stand-ins for what a build calls; no view can be made or written."""
+    """Stand-ins for what a build calls; no view can be made, written or stored."""
 
-    def make(spark: Any, address: Any, of_views: ViewSettings) -> dict[str, str]:
-        done.append(("views", of_views.bucket_minutes))
+    def make(spark: Any, address: Any, of_views: ViewSettings, stored: tuple[str, ...]) -> dict[str, str]:
+        done.append(("views", of_views.bucket_minutes, stored))
         return {"violations_by_owner": "no right"}
 
     def write() -> None:
         done.append("views.sql")
         raise OSError("no space")
+
+    def store(lake: Any, names: tuple[str, ...]) -> dict[str, str]:
+        done.append(("stored", names))
+        return dict.fromkeys(names, "no such view")
 
     return {
         "cover_again": lambda lake, files, settings: None,
@@ -103,6 +107,7 @@ def failing_views(done: list[Any]) -> dict[str, Any]:
         "_write_reference_tables": lambda lake: done.append("reference tables"),
         "make_views": make,
         "local_tables": lambda root: SimpleNamespace(write_views=write),
+        "store_views": store,
     }
 
 
@@ -128,9 +133,9 @@ def lake_that_notes(done: list[Any], place: str) -> Any:
 def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
     monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """In a folder, views stand in a file; elsewhere there are none."""
+    """In a folder, views stand in a file; elsewhere there are none, but those that are stored as tables."""
     done: list[Any] = []
-    settings = Settings(bucket_minutes=7)
+    settings = Settings(bucket_minutes=7, stored_views=("client_inventory",))
     for name, stand_in in failing_views(done).items():
         monkeypatch.setattr(pipeline, name, stand_in)
     report = RunReport()
@@ -139,7 +144,7 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
     views = ViewSettings.of(settings).as_dict
     built = {"built_until": at(5), "built_with": pipeline._made_with(settings), "view_settings": views}
     made: dict[str, list[Any]] = {
-        "schema": [("views", 7)],
+        "schema": [("views", 7, ("client_inventory",))],
         "folder": ["views.sql"],
         "elsewhere": [],
     }
@@ -151,6 +156,7 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
         built | {"rows": {"requests": 970}},
         ("commit", {"requests": 970}, settings.fingerprint()),
         *made[place],
+        ("stored", ("client_inventory",)),
     ]
     failed = {
         "schema": [("c.s.violations_by_owner", "no right")],
@@ -160,6 +166,7 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
     assert [(one.path, one.kind, one.detail) for one in report.problems] == [
         ("a.log", "empty", "no record"),
         *((path, "view", why) for path, why in failed[place]),
+        ("c.s.client_inventory", "view", "no such view"),
     ]
 
 

@@ -154,7 +154,7 @@ def test_tags_are_told_where_the_catalog_has_them() -> None:
 
 def test_a_view_is_made_if_it_is_missing_or_has_another_definition() -> None:
     catalog = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]"})
-    assert make_views(catalog, NAMED, ViewSettings()) == {}  # type: ignore[arg-type]
+    assert make_views(catalog, NAMED, ViewSettings(), ()) == {}  # type: ignore[arg-type]
     made = {said.split()[4]: said for said in catalog.said if said.startswith("CREATE OR REPLACE VIEW ")}
     assert list(made) == [NAMED.table(name) for name in definitions() if name in view_specs()] + [
         NAMED.table(name) for name in views()
@@ -165,14 +165,22 @@ def test_a_view_is_made_if_it_is_missing_or_has_another_definition() -> None:
     key, value = re.search(r"'(kafka_clientinfo\.definition)' = '([0-9a-f]{16})'", hosts).groups()  # type: ignore[union-attr]
     for properties, is_made in (({key: value}, False), ({key: "another"}, True)):
         catalog = Catalog({}, properties)
-        make_views(catalog, NAMED, ViewSettings())  # type: ignore[arg-type]
+        make_views(catalog, NAMED, ViewSettings(), ())  # type: ignore[arg-type]
         assert (hosts in catalog.said) == is_made
+
+
+def test_a_view_that_is_stored_is_a_table() -> None:
+    catalog = Catalog({}, {"kafka_clientinfo.definition": "stored"})
+    make_views(catalog, NAMED, ViewSettings(), ["broker_hosts"])  # type: ignore[arg-type]
+    about = [said for said in catalog.said if said.split()[-1] == NAMED.table("broker_hosts")]
+    assert about == ["SHOW TBLPROPERTIES `main`.`kafka`.`broker_hosts`"]
+    assert f"DROP TABLE {NAMED.table('who_connects')}" in catalog.said  # it was stored, and is not any more
 
 
 def test_views_that_cannot_be_made_are_named_with_the_reason() -> None:
     others = "main.kafka.{} was made by somebody else, and is left alone"
-    said = make_views(Catalog({}, {"theirs": "1"}), NAMED, ViewSettings())  # type: ignore[arg-type]
+    said = make_views(Catalog({}, {"theirs": "1"}), NAMED, ViewSettings(), ())  # type: ignore[arg-type]
     assert said["who_connects"] == f"WarehouseError: {others.format('who_connects')}"
     refusing = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]", "CREATE": "[PARSE_SYNTAX_ERROR] x"})
-    said = make_views(refusing, NAMED, ViewSettings())  # type: ignore[arg-type]
+    said = make_views(refusing, NAMED, ViewSettings(), ())  # type: ignore[arg-type]
     assert set(said.values()) == {"RuntimeError: [PARSE_SYNTAX_ERROR] x"}
