@@ -12,10 +12,14 @@ brace, no level above INFO, and no logger but that of requests.
 """
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from .record_marks import OWN_WORDS, REQUEST_LOGGERS
+from .record_marks import COMPLETED, OWN_WORDS, REQUEST_LOGGERS
 
+_WORDS = COMPLETED.decode()
+_SAMPLE = 200
+"""Characters from the words on that distinguish requests."""
 LONGEST = 1 << 10
 """Bytes; longer than the head of a line."""
 _NOT_OURS = re.compile(
@@ -93,6 +97,11 @@ def words_after(data: bytes, prefix: re.Match[bytes]) -> int:
 def may_follow(text: bytes) -> bool:
     """Return whether a pattern may write this after a message: words in brackets or after a pipe, and no other logger."""
     return text in _USUAL_TAILS or (_TAIL.fullmatch(text) is not None and _NOT_OURS.search(text.strip()) is None)
+
+
+def is_one_request(texts: Iterable[str]) -> bool:
+    """Return whether texts with a request log's own words hold at most one request, and perhaps repeat it."""
+    return len({text[at : at + _SAMPLE] for text in texts if (at := text.find(_WORDS)) >= 0}) <= 1
 
 
 def has_undated_head(text: bytes) -> bool:

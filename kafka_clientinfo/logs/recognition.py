@@ -27,8 +27,6 @@ _MOST_ZEROS = 4 << 30
 LogContent = Literal["requests", "handled_requests", "other"]
 
 _WORDS = (b"Completed request:", b"Handling request:")
-_LONGEST = 2 * max(map(len, _WORDS))
-"""Most bytes of these words; UTF-16 has a zero beside each of their bytes."""
 _FIRST_BYTES = 4096
 
 
@@ -44,25 +42,26 @@ def content_of(file: str | Path | LogFile, latest: datetime | None = None) -> Lo
         UnreadableForm: it is probably a request log, and must be converted first (`layouts.check_form`).
     """
     sample = b""
-    seen: LogContent | None = None
     with suppress(CorruptFile):
         _, blocks = without_filler(read_blocks(file, 0, _MOST_ZEROS, FIRST_BLOCK))
-        while len(sample) < LOOKED_AT and (block := next(blocks, b"")[: LOOKED_AT - len(sample)]):
-            text = (sample[-_LONGEST:] + block).replace(b"\0", b"")
-            has_words = seen is not None or any(word in text for word in _WORDS)  # faster than a pattern
-            if not sample and not has_words:
-                beginning = block[:_FIRST_BYTES]  # text holds zeros only in clients' texts
-                if beginning.count(0) > len(beginning) // 64 and not beginning.startswith(UTF_16_MARKS):
-                    return "other"
-            sample += block
-            if has_words and seen is None:
-                seen = _content(sample, latest)
-                if seen == "requests":
-                    return seen
-    return "other" if seen is None else _content(sample, latest)
+        for block in blocks:
+            sample = (sample + block)[:LOOKED_AT]
+            content = _content(sample, latest)
+            if content == "requests" or len(sample) == LOOKED_AT or (content is None and _is_binary(sample)):
+                break
+    return _content(sample, latest) or "other"
 
 
-def _content(sample: bytes, latest: datetime | None) -> LogContent:
+def _is_binary(sample: bytes) -> bool:
+    beginning = sample[:_FIRST_BYTES]  # text holds zeros only in clients' texts
+    return beginning.count(0) > len(beginning) // 64 and not beginning.startswith(UTF_16_MARKS)
+
+
+def _content(sample: bytes, latest: datetime | None) -> LogContent | None:
+    """Return the kind of content; None if it does not even have the words."""
+    text = sample.replace(b"\0", b"")  # UTF-16 has a zero beside each byte of the words
+    if not any(word in text for word in _WORDS):  # faster than a pattern
+        return None
     check_form(sample)
     parser = Parser()
     handled = False

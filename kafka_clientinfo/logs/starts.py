@@ -19,7 +19,7 @@ from contextlib import suppress
 from json import JSONDecoder
 from typing import NamedTuple
 
-from .heads import LONGEST, head_of, may_follow, time_in
+from .heads import LONGEST, head_of, is_one_request, may_follow, time_in
 from .record_marks import COMPLETED, LEVEL, OWN_WORDS, PREFIX, REQUEST_LOGGERS, TIME
 from .wrappers import Line, event
 
@@ -41,9 +41,6 @@ _LABELS_AT_END = re.compile(rb" \{[^{}\"]{0,300}\}\Z")
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"
 _JSON_REQUEST = COMPLETED + b'{"'
-_WORDS = COMPLETED.decode()
-_SAMPLE = 200
-"""Characters from the words on that distinguish requests."""
 
 
 class Start(NamedTuple):
@@ -135,7 +132,7 @@ def quoted_start(line: Line) -> Start | None:
 
 def _quoted(line: Line, fields: Sequence[str]) -> Start | None:
     """Return the start of the record that one of the fields of a line holds; the others may have its time and level."""
-    if len({one[at : at + _SAMPLE] for one in fields if (at := one.find(_WORDS)) >= 0}) > 1:
+    if not is_one_request(fields):
         return None  # it holds several events
     for message in fields:
         others = (one[:LONGEST].encode("utf-8", "replace") for one in fields if one is not message)

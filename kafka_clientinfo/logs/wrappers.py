@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..printable import encodable
-from .heads import LONGEST, head_of, of_epoch, time_in
+from .heads import LONGEST, head_of, is_one_request, of_epoch, time_in
 from .json_bodies import json_object
 from .record_marks import COMPLETED, OWN_WORDS, TIME
 
@@ -64,9 +64,6 @@ _NO_LOGGER = re.compile(rb"[^\w.$]")
 _LONGEST_TIME = 40
 _MICROS_TO = 10**17
 """Microseconds; a number is in the greatest unit, from seconds to nanoseconds, in which it is at most this."""
-_WORDS = COMPLETED.decode()
-_SAMPLE = 200
-"""Characters from the words on that distinguish requests."""
 
 
 class Line(NamedTuple):
@@ -199,7 +196,7 @@ def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     for one in islice(iter(waiting), _MOST_FIELDS):
         if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):
             request = {name: one[name] for name in _OF_REQUEST if name in one}
-            return _WORDS + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
+            return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
         around = {name: value for name, value in one.items() if isinstance(value, str | int | float)}
         for value in one.values():
             for inner in value if isinstance(value, list) else [value]:
@@ -207,8 +204,8 @@ def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
                     messages.append((inner, one))
                 elif isinstance(inner, dict):
                     waiting.append(around | inner)
-    is_one = len({text[text.find(_WORDS) :][:_SAMPLE] for text, _ in messages}) == 1  # else it holds several events
-    return messages[0] if is_one else None
+    holds_one = is_one_request(text for text, _ in messages)  # else several events
+    return messages[0] if messages and holds_one else None
 
 
 def _bytes(text: str) -> bytes:
