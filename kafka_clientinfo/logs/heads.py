@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from .record_marks import COMPLETED, OWN_WORDS, REQUEST_LOGGERS
+from .record_marks import OWN_WORDS, REQUEST_LOGGERS
 
-_WORDS = COMPLETED.decode()
+_WORDS = re.compile(OWN_WORDS.pattern.decode())
 _SAMPLE = 200
 """Characters from the words on that distinguish requests."""
 LONGEST = 1 << 10
@@ -101,7 +101,7 @@ def may_follow(text: bytes) -> bool:
 
 def is_one_request(texts: Iterable[str]) -> bool:
     """Return whether texts with a request log's own words hold at most one request, and perhaps repeat it."""
-    return len({text[at : at + _SAMPLE] for text in texts if (at := text.find(_WORDS)) >= 0}) <= 1
+    return len({text[words.start() :][:_SAMPLE] for text in texts if (words := _WORDS.search(text))}) <= 1
 
 
 def has_undated_head(text: bytes) -> bool:

@@ -12,7 +12,8 @@ PREFIX_LENGTH = 64
 LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
 LOGGER_WINDOW = 300
 _USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
-REQUEST_LOGGERS = rb"kafka\.(?:request\.logger|network\.RequestChannel\$)"
+REQUEST_LOGGERS = rb"(?:kafka\.request\.logger|kafka\.network\.RequestChannel\$|org\.apache\.kafka\.network\.Request)"
+"""The loggers of the request log's own words, in all releases."""
 COMPLETED = b"Completed request:"
 OWN_WORDS = re.compile(
     rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"

@@ -36,7 +36,7 @@ _BARE_END = re.compile(
     rb"(?: ?\| ?([A-Za-z_][\w.$]{0,255})(?: ?\|)?|(?: - |\t)(" + REQUEST_LOGGERS + rb"))" + _PLACE + rb"\Z"
 )
 """A logger between pipes, as `| kafka.request.logger (Logging.scala:62)`, or that of requests after a dash or a tab."""
-_NAMED = re.compile(rb"kafka\.request\.logger|request\.logger|RequestChannel")
+_NAMED = re.compile(REQUEST_LOGGERS + rb"|\brequest\.logger|RequestChannel")
 _LABELS_AT_END = re.compile(rb" \{[^{}\"]{0,300}\}\Z")
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"

@@ -287,6 +287,14 @@ def test_several_requests_on_one_line_are_refused(
     assert "JSON as one event a line" in found.error
 
 
+def test_a_trace_and_a_request_on_one_line_are_not_read_as_one() -> None:
+    day, time, _, _, message = LINES["json"][0].groups()
+    texts = ("Sending FETCH response to client a of 9 bytes.", message)
+    hits = {"hits": [{"time": f"{day} {time}", "m": text} for text in texts]}
+    (got,) = events(json.dumps(hits).encode() + b"\n")
+    assert isinstance(got, RejectedRecord)
+
+
 @pytest.mark.parametrize("again", ["event.original", "raw"])
 def test_a_request_that_an_event_holds_twice_is_read_once(again: str) -> None:
     line = LINES["json"][0]
