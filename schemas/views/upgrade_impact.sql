@@ -61,8 +61,9 @@ default_ids AS (
   GROUP BY i.client_id
 ),
 contradicted AS (
-  -- Clients that behave otherwise than the library of their default client id, if no setting of it makes it send what others send:
-  -- librdkafka asks for no versions while it is held down, and some libraries show themselves by what they send after they asked.
+  -- Clients that behave otherwise than the library of their default client id, if no setting of it makes it send what others send.
+  -- Held down, sarama begins as it always does; librdkafka asks for versions unless it is held down to Kafka 0.9, with PRODUCE and
+  -- FETCH v1; and some libraries show themselves by what they send after they asked.
   SELECT DISTINCT c.cluster, c.principal, c.client_id
   FROM (
     SELECT *, transform(candidate_software, one -> one.software_name) AS fitting,
@@ -74,10 +75,18 @@ contradicted AS (
   LEFT JOIN {bindings} AS b ON left(l.software_name, length(b.name_start)) = b.name_start
   WHERE c.role = 'client' AND c.client_software_name = 'unknown' AND size(c.fitting) > 0
     AND NOT array_contains(c.fitting, coalesce(b.library, l.software_name, l.library))
-    AND (l.version_settings IS NULL OR (c.asked AND (
+    AND (l.version_settings IS NULL OR l.software_name = 'sarama' OR (c.asked AND (
       b.library IS NOT NULL
       OR (size(c.fitting) = 1 AND get(c.fitting, 0) NOT IN ('apache-kafka-java', 'kafkajs', 'kafka-go'))
     )))
+  UNION
+  SELECT u.cluster, u.principal, u.client_id
+  FROM {api_usage} AS u
+  JOIN default_ids AS d ON u.client_id = d.client_id
+  JOIN {client_libraries} AS l ON d.library = l.library
+  JOIN {bindings} AS b ON left(l.software_name, length(b.name_start)) = b.name_start
+  WHERE u.role = 'client' AND u.client_software_name = 'unknown' AND u.api_versions_outcome = 'not_sent'
+    AND u.api_name IN ('PRODUCE', 'FETCH') AND u.api_version > 1
 ),
 clients AS (
   SELECT cluster, principal, client_id, client_software_name, client_software_version,

@@ -289,14 +289,17 @@ BINDING = "confluent-kafka for Python (librdkafka)"
 DEFAULT_IDS = {
     "Java's client with librdkafka's id": ("rdkafka", ["apache-kafka-java"], "negotiated", None),
     "kafka-python with librdkafka's id": ("rdkafka", ["kafka-python", "aiokafka"], "negotiated", None),
-    "librdkafka does not ask if it is held down": ("rdkafka", ["apache-kafka-java"], "not_sent", BINDING),
+    "librdkafka does not ask if it is held down to 0.9": ("rdkafka", ["apache-kafka-java"], "not_sent", BINDING),
+    "kafka-python, held down, with librdkafka's id": ("rdkafka", ["librdkafka", "sarama"], "not_sent", None),
+    "Java's client with sarama's id": ("sarama", ["apache-kafka-java"], "negotiated", None),
+    "what sarama sends if it is held down": ("sarama", ["apache-kafka-java", "sarama"], "not_sent", "sarama"),
     "what librdkafka sends, too": ("rdkafka", ["librdkafka", "sarama"], "negotiated", BINDING),
     "no library behaves so": ("rdkafka", [], "negotiated", BINDING),
     "Java's client with KafkaJS's id": ("kafkajs", ["apache-kafka-java"], "negotiated", None),
     "kafka-go": ("me@host (github.com/segmentio/kafka-go)", ["kafka-go"], "negotiated", "kafka-go"),
     "kafka-python with sarama's id": ("sarama", ["kafka-python"], "negotiated", None),
     "franz-go asks also if it is held down": ("kgo", ["apache-kafka-java"], "negotiated", "franz-go"),
-    "several libraries behave so": ("sarama", ["kafka-python", "aiokafka"], "negotiated", "sarama"),
+    "several libraries behave so": ("kgo", ["kafka-python", "aiokafka"], "negotiated", "franz-go"),
 }
 """Clients by a client id that a library chooses, the libraries that behave as they do, and the library that is named."""
 
@@ -309,7 +312,10 @@ def test_a_default_client_id_names_no_library_that_behaves_otherwise(rules_sessi
         )
         for name, (client_id, fitting, outcome, _) in DEFAULT_IDS.items()
     ]  # fmt: skip
-    used = [{"cluster": name, "broker": "b", "connection_id": "?"} | usage(FETCH, 3, 12) for name in DEFAULT_IDS]
+    used = [
+        {"cluster": name, "broker": "b", "connection_id": "?"} | usage(FETCH, 1 if "to 0.9" in name else 3, 12)
+        for name in DEFAULT_IDS
+    ]
     tables = {"connections": opened, "api_usage": used, "broker_api_versions": [], "ingested_files": []}
     given = {name: frame(rules_session, name, rows) for name, rows in tables.items()}
     impact = collected(asked(rules_session, "upgrade_impact", **given))
