@@ -43,7 +43,7 @@ from .record_marks import (
     prefix_of,
 )
 from .starts import split_logger
-from .torn import JSON_LINE, TORN_PREFIX, TORN_PREFIXES, inner_request, text_end
+from .torn import JSON_LINE, TORN_PREFIX, TORN_PREFIXES, JsonRun, inner_request, text_end
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20
@@ -130,9 +130,7 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
         if data.startswith(b'{"', words + len(COMPLETED)):
             return True
         # In text; another program's output may follow one of its lines.
-        return (ends_with_logger(data, start, end) and _holds_times(data, start, end)) or text_end(
-            data, max(words, end - _TAIL_WINDOW), end
-        ) > 0
+        return (ends_with_logger(data, start, end) and _holds_times(data, start, end)) or text_end(data, words, end) > 0
     if words:
         return ends_with_logger(data, start, end)
     if COMPLETED.startswith(data[prefix.end() : min(end, prefix.end() + 64)].rstrip(b"\r\n\0")):
@@ -233,6 +231,8 @@ class PlainSplitter:
         self._truncated = 0  # number of bytes of the current record that were dropped
         self._search_from = 0
         self._forged = 0
+        self._last_prefix = 0  # counted from the record's start
+        self._run: JsonRun | None = None
 
     def receive(self, block: bytes) -> None:
         self.buffer = self.buffer + block if self.buffer else block
@@ -294,6 +294,8 @@ class PlainSplitter:
             if is_prefix or (has_requests and self._is_filled_or_torn(at, filler_end)):
                 if self._framing.starts_record(buffer, start, at):
                     return at
+                if has_requests and is_prefix and self._is_after_torn(at):
+                    return at
                 self._forged += is_prefix
             newline = buffer.find(b"\n", at)
 
@@ -306,6 +308,17 @@ class PlainSplitter:
     def _is_filled_or_torn(self, at: int, filler_end: int) -> bool:
         has_filler = filler_end > at and PREFIX.match(self.buffer, filler_end) is not None
         return has_filler or TORN_PREFIX.match(self.buffer, at) is not None
+
+    def _is_after_torn(self, at: int) -> bool:
+        """Return whether requests in JSON before a prefix show that the current request in text is torn."""
+        start, begin, self._last_prefix = self.start, self._last_prefix, at - self.start
+        prefix, own = PREFIX.match(self.buffer, start + begin), prefix_of(self.buffer, start)
+        if prefix is None or own is None or self._truncated:
+            return False
+        words = own.end() + len(COMPLETED)
+        line = self.buffer[prefix.end() : at]
+        self._run = self._run or JsonRun()
+        return self._run.is_certain(line, begin, at - start, lambda end: self.buffer[words : start + end])
 
     def _cut(self, data: bytes, finished: bool = True) -> RawRecord:
         """Return the record that framing has cut, or the first record in it."""
@@ -334,7 +347,7 @@ class PlainSplitter:
         if prefix is None or not OWN_WORDS.match(data, prefix.end()):
             return 0
         if data.startswith(COMPLETED, prefix.end()):
-            end = text_end(data, prefix.end(), len(data))
+            end = text_end(data, prefix.end(), len(data), len(data))
             # At the file's end, a client's text may go on after what seems to be the end.
             is_sure = finished or TORN_PREFIXES.fullmatch(data, end)
             return end if is_sure and data[end:].strip(b"\r\n") else 0

@@ -25,7 +25,7 @@ all belong to the request.
 A record is yielded when it and all records before it are closed, and none of them has a line after the next record's
 first byte. So records come in the order of their first bytes, and a record's bytes reach up to the next one's first
 byte. The rest at the end is one unfinished record, unless nothing is added to the file any more. `_MAX_HELD` bounds the
-number of records that wait, and `framing.MAX_RECORD` the size of one.
+number of records that wait, and `MAX_RECORD` the size of one.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ from contextlib import suppress
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, PlainSplitter, RawRecord
+from .framing import FAILED_LOGIN, IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, PlainSplitter, RawRecord
 from .generations.text import read_tail
 from .heads import uncoloured
 from .layouts import KAFKA, Layout, unwrapper
@@ -191,11 +191,23 @@ class LineSplitter:
         if record.finished and not is_traced:
             return False
         inside = start or start_of(line)
+        if record.is_text_request and self._is_after_torn(record, inside, line.text):
+            self._close(record)
+            return False
         record.forged += inside is not None
         record.go_on(line.text, self._at)
         if inside is None or not reports_failure(inside.message):  # inside a record, a failure does not end it
             self._judge(record)
         return True
+
+    @staticmethod
+    def _is_after_torn(record: LineRecord, inside: Start | None, text: bytes) -> bool:
+        """Return whether requests in JSON up to this line show that the open request in text is torn."""
+        begin = record.text.length
+        if inside is None or begin > MAX_RECORD:
+            return record.run.is_certain(b"", begin, begin, lambda _: b"")
+        end = begin + 1 + len(text)
+        return record.run.is_certain(inside.message, begin, end, lambda end: record.text.join()[len(COMPLETED) : end])
 
     def _begin(self, record: LineRecord, line: Line) -> None:
         start = self._start(line)
