@@ -30,6 +30,11 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     ),
     # Metadata, sent together with an ApiVersions that is refused (KIP-511).
     "sent_together": ([{"api_versions_outcome": "rejected_invalid_request"}], [("invalid_software_name", "client")]),
+    # The client closes its connection, and opens another one of the same id (KIP-511).
+    "closed_and_opened_again": (
+        [{"api_versions_outcome": "rejected_invalid_request"}, {"api_versions_outcome": "negotiated"}],
+        [("invalid_software_name", "client")],
+    ),
     # A version that is not offered, sent before the offer came.
     "sent_with_api_versions": ([{"api_versions_outcome": "negotiated"}], []),
     # So are requests that wait behind others that were sent before the answer came, or while the broker throttles the client.

@@ -12,8 +12,9 @@ one id, in log order, are divided before every request that shows that a new con
     and the request before doesn't explain it  | an unsupported one resets it (KIP-511).
     the request before is an accepted          | The broker would log that name.
     ApiVersions that states another name       |
-    ApiVersions after other requests, with a   | A handshake. Clients that repeat ApiVersions on a working connection
-    correlation id that starts over            | count on.
+    ApiVersions after other requests, or after | A handshake. Clients that repeat ApiVersions on a working connection
+    INVALID_REQUEST, with a correlation id     | count on, and one that is answered so must close it (KIP-511).
+    that starts over                           |
     another principal                          | Authentication sets it once for a connection.
     the broker was started in between          | No connection survives that (see `starts`).
     silence of more than                       | The broker closes idle connections. This counts only inside one period
@@ -248,7 +249,7 @@ def last_before(value: Column, where: Column, then: Callable[[Column], Column] =
     return LookBack(over_requests, then)
 
 
-def first_up_to_now(value: Column) -> LookBack:
+def first_up_to_now(value: Column, then: Callable[[Column], Column] = lambda value: value) -> LookBack:
     """Return the first value that is not null among the connection's requests up to this one."""
 
     def over_requests(known: Column | None) -> Column:
@@ -258,7 +259,7 @@ def first_up_to_now(value: Column) -> LookBack:
         first = F.min(F.when(first_value.isNotNull(), candidate)).over(_up_to_now())
         return F.when(first["latest"] == -F.col("session_no"), first["value"])
 
-    return LookBack(over_requests)
+    return LookBack(over_requests, then)
 
 
 def came_after(answered_at: Column) -> Column:
@@ -359,15 +360,23 @@ def _software_contradicts() -> Column:
 
 
 def _new_handshake() -> Column:
-    """Return whether ApiVersions follows other requests, with a correlation id that starts over.
+    """Return whether ApiVersions follows other requests, or an answer on which a client must close, with a correlation id that
+    starts over.
 
     Clients that repeat ApiVersions on a working connection count on. Some clients count their ApiVersions requests
     separately, but these send them at the start, before any other request.
     """
     was_working = ~_of_previous("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
+    was_closed = F.coalesce(_of_previous("error_code") == int(ErrorCode.INVALID_REQUEST), F.lit(False))
     at_the_start = F.col("correlation_id").between(0, 3)
     software_unknown = F.coalesce(F.col("who.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
-    return (F.col("api_key") == ApiKey.API_VERSIONS) & _starts_over() & was_working & at_the_start & software_unknown
+    return (
+        (F.col("api_key") == ApiKey.API_VERSIONS)
+        & _starts_over()
+        & (was_working | was_closed)
+        & at_the_start
+        & software_unknown
+    )
 
 
 def _other_principal() -> Column:

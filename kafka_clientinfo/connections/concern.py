@@ -169,7 +169,7 @@ def _made() -> Mapping[str, Column]:
     """Return the columns that several concerns read from a record."""
     of_group = F.col("api_key").isin(*map(int, WITH_BODIES))
     answer = F.when(is_api_versions(), F.col("response"))
-    throttled = F.coalesce("throttle_time_ms", F.lit(0)) * 1000
+    throttled = F.floor(F.coalesce("throttle_time_ms", F.lit(0)) * 1000)
     return {
         "free_at": (F.unix_micros("logged_at") + throttled).cast("bigint"),  # when the broker takes the next request
         "error_code": F.when(is_api_versions(), _api_versions_error()).otherwise(F.col("error_code")),

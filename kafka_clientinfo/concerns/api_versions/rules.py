@@ -4,7 +4,6 @@ Severities and advice of the rules are in schemas/rules/api_versions.toml.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ...config.settings import Settings
 from ...connections.boundaries import came_after, first_up_to_now, is_masked, last_before
@@ -31,9 +30,7 @@ def earlier() -> Mapping[str, LookBack]:
     return {
         "last_api_versions_error": last_before(F.col("error_code"), was_judged),
         "knows_refusal": last_before(F.col("logged_at"), is_api_versions() & refused, came_after),
-        "knows_invalid_request": replace(
-            first_up_to_now(F.when(is_api_versions() & invalid, F.col("logged_at"))), then=came_after
-        ),
+        "knows_invalid_request": first_up_to_now(F.when(is_api_versions() & invalid, F.col("logged_at")), came_after),
         "offered_max": last_before(
             F.when(~_refuses_what_it_offers(), offered()["maxVersion"]), is_api_versions() & refused
         ),
