@@ -75,6 +75,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "broker_leaves_its_id_out": ([{"role": "broker", "client_id": "broker-2-txn-marker-sender"}], []),
     # Only brokers ask for producer ids; the log lacks the request with the client id (KIP-1313).
     "broker_from_its_middle": ([{"role": "broker", "start": "before_log"}], []),
+    # A tool with a number as its id asks a controller (KIP-919).
+    "number_at_a_controller": ([{"role": "client", "client_id": "3"}], []),
     # A client may have any id: a library that states itself is no broker, whatever it sends.
     "librdkafka_named_as_a_broker": (
         [{"role": "client", "client_software_name": "librdkafka"}],

@@ -5,7 +5,7 @@ Severities and advice of the rules are in schemas/rules/client_id.toml.
 
 from ..config.settings import Settings
 from ..connections.boundaries import has_header_v3, is_masked
-from ..connections.concern import Aggregates, Columns, Concern, RequestRule, is_api_versions
+from ..connections.concern import Aggregates, Columns, Concern, RequestRule
 from ..connections.engine import Column, F
 from ..connections.judged import requests_where
 from ..connections.table import has_broker_name, is_client, only_of_clients
@@ -38,7 +38,6 @@ def aggregates() -> Aggregates:
     return {
         **_counts(),
         "any_header_v3": F.bool_or(has_header_v3()),
-        "asks_for_more_than_versions": F.bool_or(~is_api_versions()),
         "first_stated_id": F.min_by("client_id", F.when(stated("client_id") != "", F.col("seq"))),
     }
 

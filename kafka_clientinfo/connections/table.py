@@ -99,6 +99,7 @@ def _aggregates() -> Aggregates:
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
+        "asks_for_more_than_versions": F.bool_or(~is_api_versions()),
         "ids_rise": F.max("highest_correlation_id") > 0,
         "has_several_client_ids": F.min(stated_client_id) != F.max(stated_client_id),
         **{name: F.bool_or(name) for name in IN_PERIOD},
@@ -214,13 +215,14 @@ def _role(settings: Settings) -> Column:
     """Return the role, from what a connection does.
 
     A broker's client id counts only if the connection comes from a broker's host (this broker's, or one in
-    broker_hosts). On a controller's listener it counts by itself, and so does a node's id. Clients connect to that
-    listener too: tools that KIP-919 allows, and programs with the controller's port in their bootstrap address.
+    broker_hosts). On a controller's listener it counts by itself, and so does a node's id if nothing but versions is asked
+    for: clients, which may have numbers as ids, connect to that listener too: tools that KIP-919 allows, and programs with the
+    controller's port in their bootstrap address.
     """
     client_id = F.col("first.client_id")
     own_host = F.regexp_extract(_connection_id(), _LOCAL_HOST, 1) == F.col("first.remote_host")
     by_name = has_broker_name(client_id) & ~F.col("has_other_software")
-    by_number = _has_node_id(client_id) & ~F.col("has_other_software")
+    by_number = _has_node_id(client_id) & ~F.col("has_other_software") & ~F.col("asks_for_more_than_versions")
     on_controller = is_one_of(F.col("first.listener"), settings.controller_listeners)
     of_controller = on_controller & (F.col("has_inter_broker_api") | by_name | by_number)
     from_broker = F.coalesce(own_host, F.lit(False)) | F.col("is_brokers_host")
