@@ -14,8 +14,6 @@ from ..printable import safe
 from .filters import Filters, Scope
 from .queries import grouped
 
-MASKED = f"connection_id LIKE '{MASKED_IDS}'"
-"""SQL for rows of connections with an id that does not name both ends; see `logs.connection`."""
 _NAMED = 50
 _NAMES = 3
 """The number of principals, of client ids, or of brokers of one release, that are named."""
@@ -37,7 +35,7 @@ def unseen_starts(scope: Scope) -> str | None:
     """Return a sentence on how many connections of clients the log shows from their beginning; None if it shows all so."""
     ((connections, observed, by_sasl, masked, before),) = scope.query(
         "SELECT count(*), count(CASE WHEN start = 'observed' THEN 1 END), "
-        f"count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), count(CASE WHEN {MASKED} THEN 1 END), "
+        f"count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), count(CASE WHEN connection_id LIKE '{MASKED_IDS}' THEN 1 END), "
         "count(CASE WHEN start = 'before_log' THEN 1 END) "
         "FROM {connections} AS c WHERE role = 'client'"
     )
@@ -45,14 +43,9 @@ def unseen_starts(scope: Scope) -> str | None:
         return _NOBODY
     if observed == connections:
         return None
-    reasons = (
-        (before - masked, f"{'was' if before - masked == 1 else 'were'} open before it"),
-        (by_sasl, "began with SASL, which it hides"),
-        (
-            masked,
-            "cannot be told apart, as it masks their addresses (each stands for a client id, software and principal)",
-        ),
-    )
+    masks = "cannot be told apart, as it masks their addresses (each stands for a client id, software and principal)"
+    were_open = f"{'was' if before - masked == 1 else 'were'} open before it"
+    reasons = ((before - masked, were_open), (by_sasl, "began with SASL, which it hides"), (masked, masks))
     others = " and ".join(f"{number:,} {reason}" for number, reason in reasons if number)
     return f"The log shows {observed:,} of {connections:,} connections of clients from their beginning; {others}."
 
