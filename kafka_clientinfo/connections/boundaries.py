@@ -198,12 +198,11 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         "heard_until",
         F.coalesce("stated_id", "stated_id_before").alias("stated_id"),
         is_boundary.alias("is_boundary"),
-        woke_at.alias("woke"),
+        F.last(woke_at, ignorenulls=True).over(_up_to_now()).alias("woke_at"),
         *(column.alias(name) for name, column in _in_period().items()),
     )
     return cut.select(
-        *(name for name in cut.columns if name not in ("unchanged_connections", "woke")),
-        F.last("woke", ignorenulls=True).over(_up_to_now()).alias("woke_at"),
+        *(name for name in cut.columns if name != "unchanged_connections"),
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + sessions).cast("int").alias("session_no"),
     )
 
@@ -366,17 +365,11 @@ def _new_handshake() -> Column:
     Clients that repeat ApiVersions on a working connection count on. Some clients count their ApiVersions requests
     separately, but these send them at the start, before any other request.
     """
-    was_working = ~_of_previous("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
     was_closed = F.coalesce(_of_previous("error_code") == int(ErrorCode.INVALID_REQUEST), F.lit(False))
+    was_working = ~_of_previous("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE)) | was_closed
     at_the_start = F.col("correlation_id").between(0, 3)
     software_unknown = F.coalesce(F.col("who.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
-    return (
-        (F.col("api_key") == ApiKey.API_VERSIONS)
-        & _starts_over()
-        & (was_working | was_closed)
-        & at_the_start
-        & software_unknown
-    )
+    return (F.col("api_key") == ApiKey.API_VERSIONS) & _starts_over() & was_working & at_the_start & software_unknown
 
 
 def _other_principal() -> Column:
