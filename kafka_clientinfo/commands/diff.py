@@ -84,12 +84,14 @@ def execute(context: Context) -> int:
     first, second = given_spans(arguments.from_day, arguments.to_day)
     scope, waiting = context.scope("connections")
     notes = [*_check_spans(scope, (first, second)), *waiting]
-    changes = _changes(_in(first, scope), _in(second, scope), arguments.target, _is_covered(scope, second))
+    covered = [_is_covered(scope, span) for span in (first, second)]
+    changes = _changes(_in(first, scope), _in(second, scope), arguments.target, *covered)
     document = {"from": first.name, "to": second.name, "target": arguments.target}
     shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
     if not any(table.rows for table in changes):
-        notes.insert(0, f"Nothing changed from {first.name} to {second.name}.")
+        so_far = "" if all(covered) else ", as far as the logs show: they do not hold every request of both"
+        notes.insert(0, f"Nothing changed from {first.name} to {second.name}{so_far}.")
     show(arguments, shown, notes, document)
     return WOULD_BREAK if _is_worse(changes) else 0
 
@@ -215,14 +217,16 @@ def _violations(scope: Scope) -> ByKey:
     return {tuple(row[name] for name in names): row for row in rows}
 
 
-def _changes(before: Scope, after: Scope, target: str | None, is_covered: bool) -> list[Table]:
+def _changes(before: Scope, after: Scope, target: str | None, was_covered: bool, is_covered: bool) -> list[Table]:
     """Return one table for each kind of change from the earlier to the later day.
 
-    Clients that are not seen on the later day are gone only if the logs would have shown them (`is_covered`).
+    Clients that are not seen on the later day are gone only if the logs would have shown them (`is_covered`), and those that
+    are not seen on the earlier one are new only if these would have (`was_covered`).
     """
-    not_seen = (
-        "Clients that are gone" if is_covered else "Clients that were not seen; the logs do not hold all of that day"
-    )
+    lacking = "; the logs do not hold all of the {} day"
+    not_seen = "Clients that are gone" if is_covered else f"Clients that were not seen{lacking.format('later')}"
+    not_seen_before = "New clients" if was_covered else f"Clients that were not seen before{lacking.format('earlier')}"
+    breaks = "Clients that would newly break" + ("" if was_covered else lacking.format("earlier"))
     clients_before, clients = _clients(before), _clients(after)
     changed, unknown = [], []
     for who, later in clients.items():
@@ -237,12 +241,12 @@ def _changes(before: Scope, after: Scope, target: str | None, is_covered: bool) 
     new, gone = _without(clients, clients_before), _without(clients_before, clients)
     breaking = [] if target is None else _without(_breaking(after, target), _breaking(before, target))
     return [
-        _client_table("new", "New clients", ("software",), new),
+        _client_table("new", not_seen_before, ("software",), new),
         _client_table("gone", not_seen, ("software",), gone),
         _client_table("changed_software", "Clients with other software", ("before", "after"), changed),
         _client_table("newly_unknown", "Clients with newly unknown software", ("before", "reasons"), unknown),
         _client_table(
-            "newly_breaking", "Clients that would newly break", ("software", "api_name", "api_version", "reason"), breaking
+            "newly_breaking", breaks, ("software", "api_name", "api_version", "reason"), breaking
         ),
         _more_violations(_violations(before), _violations(after)),
     ]  # fmt: skip

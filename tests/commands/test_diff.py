@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands import diff
 from kafka_clientinfo.commands.diff import given_spans
 from kafka_clientinfo.errors import ConfigError
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
@@ -246,3 +247,27 @@ def test_the_hour_before_a_change_is_compared_with_the_hour_after_it(
 def test_wrong_arguments_are_named(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
     assert cli.main(["diff", *arguments, "--warehouse", "/nowhere"]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lacks", "titles"),
+    [
+        (
+            "2026-11-21",
+            ["Clients that were not seen before; the logs do not hold all of the earlier day", "Clients that are gone"],
+        ),
+        ("2026-11-22", ["New clients", "Clients that were not seen; the logs do not hold all of the later day"]),
+    ],
+)
+def test_silence_on_a_day_that_the_logs_do_not_hold_says_nothing(
+    warehouse: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, lacks: str, titles: list[str]
+) -> None:
+    monkeypatch.setattr(diff, "_is_covered", lambda _, span: span.name != lacks)
+    assert cli.main(["diff", *DAYS, "--warehouse", str(warehouse), "--target", TARGET]) == 3
+    text = capsys.readouterr().out
+    assert all(title in text for title in titles)
+    assert ("newly break; the logs do not hold all of the earlier day" in text) == (lacks == "2026-11-21")
+    assert cli.main(["diff", *DAYS, "--warehouse", str(warehouse), "--client", "nobody"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "Nothing changed from 2026-11-21 to 2026-11-22, as far as the logs show: they do not hold every request of both days.\n"
+    )
