@@ -47,6 +47,7 @@ _HOSTS = 20
 """The largest number of hosts that a line names."""
 _NAMES = 10
 """The largest number of topics, groups or client ids that a line names."""
+_TRY = "The logs do not show whether these work with Kafka {}: try them with it before the upgrade."
 _UNKNOWN_LIBRARY = "If the library is not known"
 _SECTIONS = frozenset(
     [
@@ -131,12 +132,7 @@ def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: Me
         "refused": _refused(refused),
         "changes": _changes(impact.uses, facts),
         "later": _others(impact.uses, DEPRECATED, "Works now, and not with a later release"),
-        "undecided": _others(
-            impact.uses,
-            UNDECIDED,
-            "Cannot be judged",
-            f"The logs do not show whether these work with Kafka {facts.target}: try them with it before the upgrade.",
-        ),
+        "undecided": _others(impact.uses, UNDECIDED, "Cannot be judged", _TRY.format(facts.target)),
         "evidence": _section("How this is known", "\n".join(f"- {markdown_text(text)}" for text in facts.cannot_tell)),
         "appendix": _appendix(impact.uses, facts.target),
     }
@@ -305,17 +301,8 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
     """Return the requests that the release does not accept, for developers of a library."""
     uses = _uses(all_uses, REFUSED)
     columns = (
-        "cluster",
-        "principal",
-        "client id",
-        "software",
-        "request",
-        "requests",
-        "first seen",
-        "last seen",
-        "accepted",
-        "why",
-    )
+        "cluster", "principal", "client id", "software", "request", "requests", "first seen", "last seen", "accepted", "why",
+    )  # fmt: skip
     rows = [
         (
             *(safe(text, _TEXT) for text in who(use)), requested(use), f"{use['requests']:,}",

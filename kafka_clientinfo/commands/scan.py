@@ -25,12 +25,7 @@ from ..printable import argument, safe
 from ..questions import topics
 from ..questions.activity import BY
 from ..questions.filters import Scope
-from ..questions.impact import (
-    Impact,
-    fine_beside_refused,
-    impact,
-    refused_already,
-)
+from ..questions.impact import Impact, fine_beside_refused, impact, refused_already
 from ..questions.presenter import counted
 from ..questions.trust import info_logs, partly_logged, unseen_starts
 from ..releases.broker_releases import releases

@@ -91,8 +91,8 @@ def partly_logged(scope: Scope) -> str | None:
         return None
     more = f" and {len(parts) - _NAMES:,} more" if len(parts) > _NAMES else ""
     return (
-        f"Some requests of that time are not in the logs of {', '.join(parts[:_NAMES])}{more}, as while a broker was at INFO or "
-        "down, or because the log is filtered or a part is missing. Clients may be missing, or look fine."
+        f"Not every request is in the logs of {', '.join(parts[:_NAMES])}{more}: a broker may have been at INFO or down, the log "
+        "filtered, or a part of it missing. Clients may be missing, or look fine."
     )
 
 

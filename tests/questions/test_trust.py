@@ -62,8 +62,8 @@ def test_a_log_at_info_is_named_also_with_a_filter_that_leaves_no_request_of_its
 
 
 PARTLY = (
-    "Some requests of that time are not in the logs of c/loud ({}), as while a broker was at INFO or down, or because the log is "
-    "filtered or a part is missing. Clients may be missing, or look fine."
+    "Not every request is in the logs of c/loud ({}): a broker may have been at INFO or down, the log filtered, or a part of it "
+    "missing. Clients may be missing, or look fine."
 )
 TIMES = {
     "all of the time": ([(0, 3600)], None),
