@@ -207,7 +207,6 @@ def _breaking(scope: Scope, target: str) -> ByKey:
 
 
 def _violations(scope: Scope) -> ByKey:
-    """Return the violations of a day, by severity, blames, rule, `_WHO` and group_id."""
     names = ("severity", "blames", "rule", *_WHO, "group_id")
     rows = scope.query(
         f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS severity_rank "
@@ -253,7 +252,6 @@ def _changes(before: Scope, after: Scope, target: str | None, was_covered: bool,
 
 
 def _client_table(name: str, title: str, columns: Sequence[str], keyed_rows: KeyedRows) -> Table:
-    """Return a table of clients, those with the most connections first."""
     columns = (*columns, *_COUNTS)
     rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in keyed_rows]
     rows.sort(key=lambda row: (-row[-len(_COUNTS)], list(map(str, row))))
@@ -261,7 +259,6 @@ def _client_table(name: str, title: str, columns: Sequence[str], keyed_rows: Key
 
 
 def _more_violations(before: ByKey, after: ByKey) -> Table:
-    """Return the violations that are more on the later day, by severity and number."""
     more = [
         (row["severity_rank"], (*key, earlier, row["number"], row["last_at"]))
         for key, row in after.items()

@@ -166,7 +166,6 @@ def _summary(clients: Mapping[str, int], target: str) -> str:
 
 
 def _refused(rows: Sequence[dict[str, Any]]) -> str:
-    """Return what brokers refuse from the owner's hosts already."""
     by_host = grouped(rows, ("cluster", "broker", "remote_host"))
     lines = []
     for (cluster, broker, host), its in by_host.items():
@@ -181,12 +180,10 @@ def _refused(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
-    """Return the uses with that verdict, those with the most requests first."""
     return sorted((use for use in uses if use["verdict"] == verdict), key=lambda use: -use["requests"])
 
 
 def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
-    """Return what to change for each program that would stop working."""
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
     for client, own in grouped(_uses(uses, REFUSED), CLIENT).items():
         cluster, principal, client_id, *of_software = client
@@ -298,7 +295,6 @@ def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str, remark: st
 
 
 def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
-    """Return the requests that the release does not accept, for developers of a library."""
     uses = _uses(all_uses, REFUSED)
     columns = (
         "cluster", "principal", "client id", "software", "request", "requests", "first seen", "last seen", "accepted", "why",

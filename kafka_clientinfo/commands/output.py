@@ -275,8 +275,10 @@ def markdown_text(value: Any) -> str:
     return _MARKUP.sub(r"\\\g<0>", "".join(_ENTITIES.get(character, character) for character in text))
 
 
-def write_private(path: Path, content: bytes, option: str) -> None:
+def write_private(path: Path, content: bytes, option: str, mode: int = 0o600) -> None:
     """Write a file, either whole or not at all, that only the user can read: it names principals and addresses.
+
+    Others can read it if `mode` says so, as figures for another user's program.
 
     The content goes to a new file with a random name, which is then renamed: others cannot prepare a link at that name,
     and a link at `path` is replaced, not followed. If the file system cannot rename files, as on some mounts of buckets,
@@ -290,12 +292,13 @@ def write_private(path: Path, content: bytes, option: str) -> None:
         try:
             with open(descriptor, "wb") as file:
                 file.write(content)
+            os.chmod(name, mode)
             try:
                 Path(name).replace(path)
             except OSError as error:
                 if error.errno not in _NO_RENAME:
                     raise
-                _write(path, content)
+                _write(path, content, mode)
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
@@ -304,11 +307,11 @@ def write_private(path: Path, content: bytes, option: str) -> None:
         ) from None
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes, mode: int) -> None:
     """Write a file in place, and take from others the right to read it if it existed."""
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode)) as file:
         with suppress(OSError):  # some mounts of buckets have no modes
-            os.fchmod(file.fileno(), 0o600)
+            os.fchmod(file.fileno(), mode)
         file.write(content)
 
 

@@ -9,7 +9,7 @@ from ..questions.impact import impact
 from ..releases.broker_releases import releases
 from .context import Context, add_warehouse
 from .output import write_private
-from .ownership import Ownership, add_owners, given_owners
+from .ownership import Ownership, add_owners, given_owners, owners_table
 from .text_tables import output
 
 HELP = "write one HTML page: who breaks, connects, how, and misbehaves"
@@ -41,12 +41,15 @@ def execute(context: Context) -> None:
 
     scope, notes = context.scope("connections")
     verdict = impact(scope, target, True, bool(notes), _USES)
-    owners_by_client = Ownership(owners, scope).of_clients() if owners.rules else {}
+    ownership = Ownership(owners, scope)
+    owners_by_client = ownership.of_clients() if owners.rules else {}
+    by_owner = owners_table(ownership.impact(str(verdict.target)), target, 0).rows if owners.rules else ()
     owner_names = {
         client: [f"{owner.name} ({owner.contact})" if owner.contact else owner.name for owner in its_owners]
         for client, its_owners in owners_by_client.items()
     }
-    page = report(scope, verdict, owner_names).encode()
+    rows = sorted(([name or "no owner", *row] for name, *row, _, _ in by_owner), key=lambda row: row[0] != "no owner")
+    page = report(scope, verdict, owner_names, by_owner=rows).encode()
     write_private(Path(arguments.output), page, "--output")
     context.end_progress()
     output(f"Wrote {safe(arguments.output)}, {len(page):,} bytes.")

@@ -1,15 +1,12 @@
 """The command `watch`: says after a run what it brought that somebody should know, and writes metrics for Prometheus."""
 
 import argparse
-import os
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ClientInfoError, ConfigError
+from ..errors import ConfigError
 from ..printable import safe
 from ..questions.alarms import alarms, known_before, logs_of_brokers
 from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
@@ -18,7 +15,7 @@ from ..releases.broker_releases import releases
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .messages import TOKEN, Webhook
-from .output import Table, add_formats, limit_of, show
+from .output import Table, add_formats, limit_of, show, write_private
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "say what the newest run brought that is new (exit code 3)"
@@ -53,6 +50,8 @@ def execute(context: Context) -> int:
     arguments = context.arguments
     webhook = None if arguments.webhook is None else Webhook(arguments.webhook)
     asked = None if arguments.since is None else given_time(arguments.since, "--since")
+    if arguments.metrics is not None and not arguments.metrics.strip():
+        raise ConfigError(f"--metrics is {arguments.metrics!r}; name a file")
     owners = given_owners(context)
     scope, notes = context.scope("upgrade_impact")
     scope = replace(scope, filters=Filters())  # --since is about what is new, and figures are of all
@@ -64,10 +63,11 @@ def execute(context: Context) -> int:
     owned = Ownership(owners, scope).of_clients() if owners.rules else None
     new = alarms(scope, since, target, owned, asked is not None)
     if arguments.metrics is not None:
-        _write(arguments.metrics, _metrics(scope, target, owned))
+        lines = "".join(f"{line}\n" for line in _metrics(scope, target, owned))
+        write_private(Path(arguments.metrics), lines.encode(), "--metrics", 0o644)
     if webhook is not None and new:
-        lines = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
-        webhook.post({"text": "\n".join(lines), "alarms": [one._asdict() | {"at": str(one.at)} for one in new]})
+        posted = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
+        webhook.post({"text": "\n".join(posted), "alarms": [one._asdict() | {"at": str(one.at)} for one in new]})
     if not since:
         notes.insert(0, "There is one run only: nothing to compare it with.")
     elif not new:
@@ -120,24 +120,3 @@ def _gauge(name: str, text: str, values: Iterable[tuple[Mapping[str, str], float
 
 def _label(text: str) -> str:
     return safe(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _write(path: str, lines: Iterable[str]) -> None:
-    """Write a file at once, as who reads it must not see half of it.
-
-    Raises:
-        ClientInfoError: it cannot be written.
-    """
-    if not path.strip():
-        raise ConfigError(f"--metrics is {path!r}; name a file")
-    name = ""
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=Path(path).parent, encoding="utf-8", delete=False) as file:
-            name = file.name
-            file.write("".join(f"{line}\n" for line in lines))
-        os.chmod(name, 0o644)  # the exporter that reads it is another user
-        os.replace(name, path)
-    except (OSError, ValueError) as error:
-        with suppress(OSError):
-            os.unlink(name)
-        raise ClientInfoError(f"--metrics {path} cannot be written: {error}; name another file") from None

@@ -4,6 +4,7 @@ A page is too long if its data has more than `MOST_BYTES`: then the clients, the
 halved until it fits.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -43,20 +44,29 @@ _NOT_BREAKING = 200
 
 
 def report(
-    scope: Scope, verdict: Impact, owners: OwnersOfClients = MappingProxyType({}), limits: Limits | None = None
+    scope: Scope,
+    verdict: Impact,
+    owners: OwnersOfClients = MappingProxyType({}),
+    limits: Limits | None = None,
+    by_owner: Sequence[Sequence[Any]] = (),
 ) -> str:
     """Make the page about a scope of a warehouse, as HTML; the limits are halved until the page is short enough.
+
+    `by_owner` are the rows of the table by_owner, if there are owners.
 
     Raises:
         WarehouseError: no client's connection is in scope.
     """
-    return _Contents(scope, verdict, owners, limits or Limits()).page()
+    return _Contents(scope, verdict, owners, limits or Limits(), by_owner).page()
 
 
 class _Contents:
     """The sections and the data of one page."""
 
-    def __init__(self, scope: Scope, verdict: Impact, owners: OwnersOfClients, limits: Limits) -> None:
+    def __init__(
+        self, scope: Scope, verdict: Impact, owners: OwnersOfClients, limits: Limits, by_owner: Sequence[Sequence[Any]]
+    ) -> None:
+        self.by_owner = by_owner
         self.scope, self.verdict, self.target, self.owners = scope, verdict, str(verdict.target), owners
         self.is_part = scope.filters.since is not None or scope.filters.until is not None
         ((self.connections, self.brokers, self.requests, self.named, observed, first, last),) = scope.query(
@@ -97,6 +107,7 @@ class _Contents:
             self._unknown(),
             self._section("client_processes"),
             self._caching(),
+            self._section("what_the_log_shows"),
             self._who_connects(),
         ]
         data = self._data()
@@ -120,6 +131,7 @@ class _Contents:
                 "words": self.buckets.words,
             },
             "target": self.target,
+            "logs": read(self.scope, "spans_of_logs").rows,
         }
 
     def _section(self, name: str, *tables: Table, **attributes: Any) -> Section:
@@ -138,9 +150,7 @@ class _Contents:
             name: {verdict: numbers[verdict] for verdict in WORST_FIRST}
             for name, numbers in self.verdict.by_release.items()
         }
-        releases = declared("releases")
-        for name, numbers in counts.items():
-            releases.add(name, *numbers.values())
+        releases = declared("releases").with_rows([name, *numbers.values()] for name, numbers in counts.items())
         notes = [*filter(None, [unseen_starts(self.scope)]), *self.verdict.cannot_tell]
         if self.is_part:
             notes.append(
@@ -149,6 +159,8 @@ class _Contents:
         label = "Clients by verdict for every release; the table below has the numbers"
         drawn = plots.stacked_by_release(counts, IN_WORDS, _COLOURS, self.target, label)
         tables = [_who_breaks(self.verdict, self.inventory, self.owners)]
+        if self.by_owner:
+            tables.insert(0, declared("by_owner").with_rows(self.by_owner))
         words = dict(IN_WORDS)
         if limits := _limits_of_fine(self.verdict):
             words[ACCEPTED] += " as far as seen"
@@ -255,13 +267,13 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
             f"{use['api_name']} v{use['api_version']}: {why(explained(use['reason']), use['refused_from'], '')}"
             for use in uses
         ]
-        lines += sorted({f"{text[0].upper()}{text[1:]}" for use in uses if (text := advice(use, str(verdict.target)))})
+        to_do = sorted({f"{text[0].upper()}{text[1:]}" for use in uses if (text := advice(use, str(verdict.target)))})
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
-            IN_WORDS[WORST_FIRST[worst]], identity(own_id), principal, software(*of_software), lines,
-            sum(use["requests"] for use in uses), inventory.topics.get(client, ()), hosts, seen, owners.get(client, ()),
-            cluster, inventory.rows_by_client.get(client),
+            IN_WORDS[WORST_FIRST[worst]], identity(own_id), principal, software(*of_software), owners.get(client, ()), lines,
+            to_do, sum(use["requests"] for use in uses), inventory.topics.get(client, ()), hosts, seen, cluster,
+            inventory.rows_by_client.get(client),
         )  # fmt: skip
     table.total = sum(number for name, number in verdict.clients.items() if name != ACCEPTED)
     breaking = IN_WORDS[REFUSED]

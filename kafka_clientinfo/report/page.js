@@ -7,6 +7,7 @@ const ROWS_ELSEWHERE = 10;
 const PRINTED_ROWS = { who_breaks: 200, clients: 100 };
 const PRINTED_ROWS_ELSEWHERE = 20;
 const SHOWN = 3;
+const DRAWN_LOGS = 50;
 const COLOURS = {
   "would break": "bad", "works, but not later": "warn", "cannot be judged": "unsure", "fine": "good",
   "error": "bad", "warning": "warn", "info": "unsure",
@@ -39,6 +40,12 @@ function bytes(number) {
   return `${unit ? size.toFixed(1) : numbers.format(size)} ${units[unit]}`;
 }
 
+function duration(milliseconds) {
+  if (Math.abs(milliseconds) < 1000) return `${numbers.format(Number(milliseconds.toPrecision(2)))} ms`;
+  if (milliseconds < 120000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  return milliseconds < 7200000 ? `${(milliseconds / 60000).toFixed(1)} min` : `${(milliseconds / 3600000).toFixed(1)} h`;
+}
+
 function list(values) {
   const more = values.length - SHOWN;
   return more > 0 ? `${values.slice(0, SHOWN).join(", ")} and ${more} more` : values.join(", ");
@@ -49,6 +56,8 @@ function text(value, kind) {
   if (value === null || value === undefined) return "";
   if (kind === "moment") return time(value);
   if (kind === "time") return time(value).slice(0, 16);
+  if (kind === "day") return time(value).slice(0, 10);
+  if (kind === "duration") return duration(value);
   if (kind === "count") return numbers.format(value);
   if (kind === "bytes") return bytes(value);
   if (kind === "flag") return value ? "yes" : "no";
@@ -63,10 +72,10 @@ function cell(value, { kind, label }, client) {
     made.append(element("a", { href: `#client-${client}` }, text(value, kind)));
   } else if (kind === "badge") {
     made.append(element("span", { class: COLOURS[value] || "" }, value));
-  } else if (kind === "lines") {
-    made.append(element("ul", {}, ...value.map((line) => element("li", {}, line))));
   } else if (value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length)) {
     made.append(element("span", { class: "none" }, "–"));
+  } else if (kind === "lines") {
+    made.append(element("ul", {}, ...value.map((line) => element("li", {}, line))));
   } else {
     made.append(text(value, kind));
   }
@@ -155,7 +164,7 @@ class DataTable {
   }
 
   sort(column) {
-    const isNumber = ["count", "bytes", "time", "moment", "flag"].includes(this.columns[column].kind);
+    const isNumber = ["count", "bytes", "time", "day", "moment", "flag", "duration"].includes(this.columns[column].kind);
     const down = this.sorted.column === column ? !this.sorted.down : isNumber;
     this.choose(() => { this.sorted = { column, down }; });
   }
@@ -282,6 +291,45 @@ function follow() {
   details.firstChild.focus();
 }
 
+// Draw over which time each broker's log holds every request, one bar for each broker.
+function drawLogs() {
+  const svg = (name, attributes, ...children) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+  const logs = new Map();
+  for (const [broker, began, ended, from, until, cluster] of data.logs) {
+    const name = `${cluster}/${broker}`;
+    if (!logs.has(name)) logs.set(name, { broker, span: [began, ended], whole: [] });
+    if (from !== null) logs.get(name).whole.push([from, until]);
+  }
+  const drawable = [...logs.values()].slice(0, DRAWN_LOGS);
+  const first = Math.min(...drawable.map((log) => log.span[0]));
+  const last = Math.max(...drawable.map((log) => log.span[1]));
+  const [left, width, step] = [220, 760, 22];
+  const x = (seconds) => left + (width * (seconds - first)) / Math.max(last - first, 1);
+  const bar = ([begin, end], y, height, name) => svg("rect", { x: x(begin), y, width: Math.max(x(end) - x(begin), 2), height, class: name });
+  const bars = drawable.flatMap((log, index) => [
+    svg("text", { x: left - 8, y: index * step + 15, "text-anchor": "end" }, log.broker.length > 30 ? `${log.broker.slice(0, 29)}…` : log.broker),
+    svg("g", {}, svg("title", {}, `${log.broker}: ${log.span.map(time).join(" to ")}; every request: ${log.whole.map((one) => one.map(time).join(" to ")).join(", ") || "never"}`),
+      bar(log.span, index * step + 4, 14, "part"), ...log.whole.map((one) => bar(one, index * step + 4, 14, "whole"))),
+  ]);
+  const bottom = drawable.length * step;
+  const ends = [svg("text", { x: left, y: bottom + 14 }, time(first)), svg("text", { x: left + width, y: bottom + 14, "text-anchor": "end" }, time(last))];
+  const caption = "Time of each log: dark where it holds every request, light where it may not";
+  const drawn = svg("svg", { viewBox: `0 0 1000 ${bottom + 22}`, role: "img", "aria-label": caption, class: "logs" }, ...bars, ...ends);
+  const box = element("div", { class: "plot", tabindex: "0", role: "group", "aria-label": caption }, drawn);
+  document.querySelector("#what_the_log_shows .question").after(element("figure", {}, element("figcaption", {}, caption), box));
+}
+
+// Open a closed section that is linked to.
+function openSection() {
+  const section = /^#\w+$/.test(location.hash) && document.querySelector(`${location.hash} > details.closed`);
+  if (section) section.open = true;
+}
+
 function prepareTheme() {
   const button = document.getElementById("theme");
   const root = document.documentElement;
@@ -297,6 +345,7 @@ function prepareTheme() {
 // Show more rows in print, where nobody can turn pages.
 function preparePrint() {
   const resize = (size) => { for (const [name, table] of Object.entries(tables)) { table.size = size(name); table.first = 0; table.update(); } };
+  addEventListener("beforeprint", () => { for (const section of document.querySelectorAll("details.closed")) section.open = true; });
   addEventListener("beforeprint", () => resize((name) => PRINTED_ROWS[name] || PRINTED_ROWS_ELSEWHERE));
   addEventListener("afterprint", () => resize((name) => ROWS[name] || ROWS_ELSEWHERE));
 }
@@ -307,8 +356,11 @@ document.querySelector('[data-table="clients"]').append(details);
 for (const slot of document.querySelectorAll('.slot:not([data-table="clients"])')) {
   tables[slot.dataset.table] = new DataTable(slot.dataset.table, data.tables[slot.dataset.table], slot);
 }
+if (data.logs.length) drawLogs();
 prepareTheme();
 preparePrint();
+openSection();
+addEventListener("hashchange", openSection);
 addEventListener("hashchange", follow);
 // A second click on the same link leaves the address as it is, so that hashchange does not fire: follow it here.
 document.addEventListener("click", (event) => { if (event.target instanceof HTMLAnchorElement && event.target.hash === location.hash) follow(); });

@@ -30,6 +30,7 @@ class Section:
         plots: captions and `svg` elements, which stand above the tables.
         tables: names of the tables that are shown open.
         collapsed: names of the tables that are closed at first, each with the line that opens it.
+        closed: whether all but title and question is closed at first.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Section:
     plots: Sequence[tuple[str, str]] = ()
     tables: Sequence[str] = ()
     collapsed: Mapping[str, str] = field(default_factory=dict)
+    closed: bool = False
 
 
 def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str, Any]) -> str:
@@ -73,6 +75,8 @@ def _section(section: Section, level: str) -> str:
     parts = [f'<section id="{name}" aria-labelledby="{name}-title">']
     parts.append(f'<{level} id="{name}-title">{escape(section.title)}</{level}>')
     parts.append(f'<p class="question">{escape(section.question)}</p>')
+    if section.closed:
+        parts.append('<details class="closed"><summary>Show</summary>')
     if section.figures:
         items = "".join(f"<div><dd>{escape(n)}</dd><dt>{escape(words)}</dt></div>" for n, words in section.figures)
         parts.append(f'<dl class="figures">{items}</dl>')
@@ -83,7 +87,7 @@ def _section(section: Section, level: str) -> str:
         parts.append(f'<details class="more"><summary>{escape(summary)}</summary>{slot}</details>')
     if section.notes:
         parts.append(f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in section.notes)}</ul>')
-    return "".join([*parts, "</section>"])
+    return "".join([*parts, "</details>" if section.closed else "", "</section>"])
 
 
 def _plot(caption: str, svg: str) -> str:

@@ -1,7 +1,7 @@
 """The tables of the page: columns with kinds, and a limited number of rows, which one query reads."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -11,15 +11,16 @@ from typing import Any
 from ..printable import safe
 from ..questions.filters import Scope
 
-TIMES = ("time", "moment")
+TIMES = ("time", "day", "moment")
 """The kinds of columns that are microseconds since the epoch in the query, and seconds on the page."""
+_NUMBERS = ("count", "bytes", "flag", "duration")
 LIMIT = 500
 """The largest number of rows of a table that `read` reads."""
 TEXT = 240
 """The largest number of characters of a text."""
 _FEW = 125
 """Tables with so few rows are not halved."""
-_MAY_GO = ("group_id", "owners", "topics", "probable_software_name", "probable_versions")
+_MAY_GO = ("group_id", "owners", "to_do", "topics", "probable_software_name", "probable_versions")
 """Columns that the page leaves out if they are empty."""
 _TEXTS = 20
 """The largest number of texts in a list."""
@@ -37,8 +38,8 @@ class Column:
             - `text`, `prose` (a sentence), `word` (of a fixed vocabulary), `code` (text to copy), `badge` (one of a few
               words, with a colour)
             - `texts` (a list in one line), `lines` (a list, one line each)
-            - `count`, `bytes`, `flag` (true or false)
-            - `time` and `moment` (seconds since the epoch, shown in UTC to the minute and to the second)
+            - `count`, `bytes`, `duration` (milliseconds), `flag` (true or false)
+            - `day`, `time` and `moment` (seconds since the epoch, shown in UTC to the day, the minute and the second)
             - `client` (a text with a link to a client's details; the client's number is the last value of the row)
         filtered: whether the page has a filter on the column's values.
     """
@@ -77,6 +78,12 @@ class Table:
         cells = [cell(value, column.kind) for value, column in zip(values, self.columns, strict=False)]
         self.rows.append([*cells, *values[len(cells) :]])
 
+    def with_rows(self, rows: Iterable[Sequence[Any]]) -> "Table":
+        """Add rows, as `add` takes them, and return the table."""
+        for row in rows:
+            self.add(*row)
+        return self
+
     @property
     def cut(self) -> str:
         """A sentence about the rows that are left out; empty if none are."""
@@ -112,15 +119,15 @@ def declarations() -> Mapping[str, Mapping[str, Any]]:
 
 
 def declared(name: str, **words: str) -> Table:
-    """Return a table of page.toml without rows; `words` are filled in its caption."""
+    """Return a table of page.toml without rows; `words` are filled in its caption and labels."""
     data = declarations()["tables"][name]
-    columns = [Column(**column) for column in data["columns"]]
+    columns = [Column(**column | {"label": column["label"].format(**words)}) for column in data["columns"]]
     return Table(name, data["caption"].format(**words), columns, of=data.get("of", "rows"))
 
 
 def cell(value: Any, kind: str) -> Any:
     """Return a value as the page gets it: harmless text of limited length; numbers stay as they are."""
-    if value is None or kind in ("count", "bytes", "flag"):
+    if value is None or kind in _NUMBERS:
         return value
     if kind in TIMES:
         return value // 1_000_000
@@ -138,7 +145,9 @@ def select(columns: Sequence[Column]) -> str:
 
 def read(scope: Scope, name: str) -> Table:
     """Read a table of page.toml from the warehouse by its `rows`, `order` and `each`; page.toml explains these."""
-    table, data = declared(name), declarations()["tables"][name]
+    minutes = scope.bucket_minutes
+    bucket = "an hour" if minutes == 60 else f"{minutes} minutes"
+    table, data = declared(name, bucket=bucket), declarations()["tables"][name]
     order, each = data["order"], data.get("each")
     number = f"row_number() OVER (PARTITION BY {each['column']} ORDER BY {order})" if each else "0"
     most = each["rows"] if each else 0

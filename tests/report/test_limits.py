@@ -69,10 +69,11 @@ def test_a_client_has_the_worst_verdict_of_its_uses() -> None:
     table = contents._who_breaks(
         Impact("4.0.1", clients=clients, rows=uses), SimpleNamespace(topics={}, rows_by_client={}), {}
     )
-    ((verdict, _, _, _, lines, requests, _, hosts, seen, *_),) = table.rows
+    ((verdict, _, _, _, _, lines, to_do, requests, _, hosts, seen, *_),) = table.rows
     assert (verdict, requests, seen) == ("would break", 6, at(2).timestamp())
     assert hosts == [*"abcdefg", "h1", "h3", "h5", "h9"]
     assert [line.partition(":")[0] for line in lines] == ["FETCH v0", "FETCH v1", "FETCH v2"]
+    assert to_do == []
     assert (table.total, table.choose) == (6, {"verdict": "would break"})
 
 

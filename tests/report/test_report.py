@@ -68,7 +68,8 @@ def test_the_verdict_names_whom_the_view_names(hostile_warehouse: Path, data: di
         f"SELECT client_id, requests FROM ({views()['who_breaks'].sql}) AS v WHERE refused_by['{TARGET}'] IS NOT NULL"
     )
     shown = [row for row in data["tables"]["who_breaks"]["rows"] if row[0] == "would break"]
-    assert sorted(row[5] for row in shown) == sorted(requests for _, requests in named)
+    requests = [column["label"] for column in data["tables"]["who_breaks"]["columns"]].index("Requests")
+    assert sorted(row[requests] for row in shown) == sorted(number for _, number in named)
 
 
 def test_the_details_of_a_client_name_its_owners(hostile_warehouse: Path) -> None:
@@ -292,13 +293,12 @@ def test_every_word_has_a_colour_of_the_page(colours: dict[str, str], words: Ite
 
 def test_each_question_has_its_place(page: str) -> None:
     without = {name for name in views() if f'<section id="{name}"' not in page}
-    # For dashboards, about the log, to look up, and shown where who_is_slow is.
+    # For dashboards, to look up, and shown where who_is_slow is.
     assert without == {
         "client_latency",
         "client_verdicts",
         "error_codes",
         "requests_of_connections",
-        "what_the_log_shows",
         "who_floods",
         "why_rebalanced",
     }
@@ -388,3 +388,23 @@ def test_what_a_span_does_not_choose_is_noted(hostile_warehouse: Path, given: di
         "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span.",
     ):
         assert shown.count(f"<li>{note}</li>") == notes
+
+
+def test_who_breaks_is_summed_up_by_owner(hostile_warehouse: Path) -> None:
+    scope = scope_of(hostile_warehouse)
+    rows = [["no owner", None, 3, 0, 1, 2, 40], ["Orders", "orders@example.com", 0, 0, 0, 1, 0]]
+    found = data_of(contents.report(scope, impact(scope, TARGET, True), by_owner=rows))["tables"]["by_owner"]
+    assert found["rows"] == rows
+    assert "by_owner" not in data_of(contents.report(scope, impact(scope, TARGET, True)))["tables"]
+
+
+def test_each_log_has_its_time(data: dict[str, Any], hostile_warehouse: Path) -> None:
+    ((number,),) = scope_of(hostile_warehouse).query("SELECT count(*) FROM {log_coverage} AS l")
+    assert len({(row[0], row[5]) for row in data["logs"]}) == number
+    assert all(began <= ended for _, began, ended, *_ in data["logs"])
+
+
+def test_what_few_open_is_closed(page: str) -> None:
+    closed = re.findall(r'<section id="(\w+)"[^>]*>(?:(?!</section>).)*?<details class="closed">', page, re.DOTALL)
+    assert closed == ["how_clients_negotiate", "client_processes", "client_id_caching"]
+    assert page.count("<details") == page.count("</details>")
