@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_filters(parser, "since", "until", "cluster", "principal", "client", counts="a client's figures")
     add_owners(parser, "owner")
     parser.add_argument(
-        "--init-owners", metavar="FILE", help="write a file for --owners to begin with, from the clients that were seen"
+        "--init-owners",
+        metavar="FILE",
+        help="write a file for --owners to begin with, from the clients that were seen and have no owner yet",
     )
     add_formats(parser, _LIMIT)
 
@@ -45,16 +47,19 @@ def execute(context: Context) -> None:
     arguments = context.arguments
     owners = given_owners(context)
     scope, notes = context.scope("client_inventory")
+    ownership = Ownership(owners, scope)
     if arguments.init_owners is not None:
         path = Path(argument("--init-owners", arguments.init_owners))
         if path.exists():
             raise ConfigError(f"--init-owners {safe(path)} is there already; name a new file")
-        if not (text := first_owners(scope)):
-            raise ConfigError(f"{nobody(scope, 'No client')}, so that there is nobody to name in {safe(path)}")
+        if not (text := first_owners(scope, ownership)):
+            subject = "No client without an owner" if owners.rules else "No client"
+            raise ConfigError(f"{nobody(scope, subject)}, so that there is nobody to name in {safe(path)}")
         write_private(path, text.encode(), "--init-owners")
-        output(f"Wrote {safe(path)}; correct the owners in it, then give it with --owners.")
+        done = f"Wrote {safe(path)}; correct the owners in it, then give it with --owners."
+        output("\n".join([done, *ownership.idle_rules()]))
         return
-    limit, ownership = limit_of(arguments), Ownership(owners, scope)
+    limit = limit_of(arguments)
     if arguments.by:
         table = ownership.clients(limit=limit)
     else:
@@ -66,7 +71,7 @@ def execute(context: Context) -> None:
             table = table.with_lists("owners", CLIENT, ownership.names_of_clients())
             table = replace(table, rows=sorted(table.rows, key=lambda row: bool(row[-1]))).first(limit)
     if table.rows:
-        idle = ownership.idle_rules() if owners.rules and is_text(arguments) else []
+        idle = ownership.idle_rules() if is_text(arguments) else []
         notes = [*notes, *idle, *limits(arguments, scope)]
     elif is_text(arguments):
         notes = [f"{nobody(scope, 'No client')}.", *notes]

@@ -186,7 +186,6 @@ def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _breaking(scope: Scope, target: str) -> ByKey:
-    """Return the uses of a day that the target refuses, by `_WHO`, api_name and api_version."""
     own = ", ".join(CLIENT)
     uses = (
         f"SELECT {own}, api_key, api_name, api_version, count(*) AS connections, "

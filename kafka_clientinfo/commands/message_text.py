@@ -231,7 +231,6 @@ def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str
 
 
 def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
-    """Yield what to do for one client, in words for its developers."""
     uses = [advised(use) for use in own_uses]
     held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
     for library, use in held.items():
@@ -271,7 +270,6 @@ def _has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _any_library(target: str) -> str:
-    """Return what to do for a client without a known library, for each library that it may use."""
     ways = [
         f"- {_text(name)}: upgrade to {first} or later (newest: {newest})"
         + (f"; if it is as new already, raise {_text(setting)}." if setting else ".")

@@ -143,7 +143,8 @@ class Ownership:
 
     def idle_rules(self) -> list[str]:
         """Return a note on the rules that fit no client of the warehouse, or only clients of earlier rules."""
-        self.of_clients()
+        if self._owners.rules:
+            self.of_clients()
         idle = [
             f"{place + 1} ({safe(rule.owner.name)})"
             for place, rule in enumerate(self._owners.rules)
@@ -224,13 +225,13 @@ class Ownership:
         return impacts
 
 
-def first_owners(scope: Scope) -> str:
+def first_owners(scope: Scope, ownership: Ownership) -> str:
     """Write a file of owners to begin with: a rule for each principal or, if nobody logs in, for each kind of client id.
 
-    Numbers in client ids may vary. What has characters that no rule should hold gets no rule. "" if there is no client.
+    Numbers in client ids may vary. Who has an owner gets no rule, nor what has characters that none should hold. "" if nobody gets one.
     """
     by_rule: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in _endpoints(scope):
+    for row in (one for one in _endpoints(scope) if ownership.of(one) is None):
         kind, text = "principals", row["principal"] or ""
         if text in ("", _ANONYMOUS):
             kind, text = "client_ids", row["client_id"] or ""

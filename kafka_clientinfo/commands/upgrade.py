@@ -251,14 +251,12 @@ def _title(result: Impact, verdict: str) -> str:
 
 
 def _first_releases(target: str) -> str:
-    """Return what to do for clients that do not name their library, for each library that they may use."""
     header = ("if it is", "upgrade to, or later", "newest", "or, if it is as new already, raise")
     title = f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried"
     return "\n".join([table_text([Table(title, header, ways_of_libraries(target))]), folded(_BASELINE, hanging="")])
 
 
 def _matrix(result: Impact) -> list[Table]:
-    """Return the clients by release and, if there are any, those that are not fine at every release."""
     lines = [(name, *(counts[verdict] for verdict in WORST_FIRST)) for name, counts in result.by_release.items()]
     tables = [Table("Clients by release", ("release", *IN_WORDS.values()), lines)]
     if result.matrix:

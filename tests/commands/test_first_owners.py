@@ -43,6 +43,26 @@ def test_it_begins_with_a_rule_for_each_principal_or_kind_of_client_id(
     assert "is there already; name a new file" in capsys.readouterr().err
 
 
+def test_beside_owners_it_has_rules_for_the_rest_and_names_idle_ones(
+    warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (known := tmp_path / "known.toml").write_text(
+        "[[owners]]\nowner = 'S'\nclient_ids = ['search-.*']\n[[owners]]\nowner = 'Gone'\nclient_ids = ['gone']\n"
+    )
+    path, all_known = tmp_path / "more.toml", tmp_path / "all.toml"
+    line = ["clients", "--warehouse", warehouse, "--owners"]
+    assert cli.main([*line, str(known), "--init-owners", str(path)]) == 0
+    assert capsys.readouterr().out.endswith(
+        "Rules for owners that fit no client, or only those of earlier rules: 2 (Gone).\n"
+    )
+    assert [rule.owner.name for rule in load_owners(str(path)).rules] == ["pay.ments"]
+    all_known.write_text(
+        "[[owners]]\nowner = 'all'\nprincipals = ['.*']\nclient_ids = ['.*']\n[[owners]]\nowner = 'b'\nhosts = ['0.0.0.0/0']\n"
+    )
+    assert cli.main([*line, str(all_known), "--init-owners", str(tmp_path / "no.toml")]) == 2
+    assert "No client without an owner is in the logs that were read" in capsys.readouterr().err
+
+
 def test_without_clients_no_file_is_written(warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["clients", "--warehouse", warehouse, "--since", "2030-01-01", "--init-owners", str(tmp_path / "o")]
     assert cli.main(line) == 2
