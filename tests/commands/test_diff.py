@@ -269,5 +269,5 @@ def test_silence_on_a_day_that_the_logs_do_not_hold_says_nothing(
     assert ("newly break; the logs do not hold all of the earlier day" in text) == (lacks == "2026-11-21")
     assert cli.main(["diff", *DAYS, "--warehouse", str(warehouse), "--client", "nobody"]) == 0
     assert capsys.readouterr().out.startswith(
-        "Nothing changed from 2026-11-21 to 2026-11-22, as far as the logs show: they do not hold every request of both days.\n"
+        "Nothing changed from 2026-11-21 to 2026-11-22, as far as the logs show: they do not hold every request of both.\n"
     )
