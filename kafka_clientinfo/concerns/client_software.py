@@ -52,14 +52,11 @@ PROGRAMS = (
     (r".*@.* \(github\.com/segmentio/kafka-go\)", "kafka-go"),
 )
 """Client ids that programs choose by default, and the software that this stands for."""
-_LONGEST_DEFAULT = 255
 
 
 def reads() -> Columns:
     """Read the software version that an ApiVersions request states."""
-    return {
-        "sent_software_version": F.when(is_api_versions(), body_text("request", "clientSoftwareVersion")),
-    }
+    return {"sent_software_version": F.when(is_api_versions(), body_text("request", "clientSoftwareVersion"))}
 
 
 def earlier() -> Mapping[str, LookBack]:
@@ -197,7 +194,6 @@ def _is_version_with_name_refused() -> Column:
     """Return whether the broker refused a version of ApiVersions that has a name, so that the client could state none.
 
     Brokers up to 2.3 accept no name. A client that is offered v3 or later and goes on without a name chose that itself.
-    The columns last_refused, attempts and accepted_attempts are aggregates of the concern api_versions.
     """
     error, highest = F.col("last_refused.error_code"), F.coalesce("last_refused.offered_max", F.lit(-1))
     has_name = (error == _UNSUPPORTED) & (F.col("last_refused.version") >= FIRST_VERSION_WITH_SOFTWARE)
@@ -276,7 +272,7 @@ def _only_library() -> Column:
         .when(name == "kafkajs", F.col("asks_after_2_0"))
         .otherwise(~handshake.startswith("none"))
     )
-    client_id, chosen = F.substring(F.col("client_id"), 1, _LONGEST_DEFAULT), F.lit(None).cast("string")
+    client_id, chosen = F.substring(F.col("client_id"), 1, LONGEST_TEXT), F.lit(None).cast("string")
     for pattern, software in reversed(PROGRAMS):
         chosen = F.when(client_id.rlike(rf"\A(?:{pattern})\z"), F.lit(software)).otherwise(chosen)
     is_named_so = F.coalesce(chosen == name, F.lit(True))
@@ -347,18 +343,15 @@ def _for_maven(version: Column) -> Column:
     return F.regexp_replace(F.regexp_replace(plain, r"^v", ""), r"[-.]?(?:dev|preview|pre|ea)(?![a-z])", "-alpha-")
 
 
-def _is_bound() -> Column:
-    """Return whether KIP-511's own pattern refuses what a connection stated; that of brokers is stricter."""
-    return ~F.col("software_valid_by_kip")
-
-
 REQUEST_RULES = {
-    "invalid_software_name": RequestRule(
-        "software_name_is_invalid", "software name {sent_software_name!r}", binds=_is_bound
-    ),
-    "invalid_software_version": RequestRule(
-        "software_version_is_invalid", "software version {sent_software_version!r}", binds=_is_bound
-    ),
+    **{  # the pattern of brokers is stricter than KIP-511's
+        f"invalid_software_{part}": RequestRule(
+            f"software_{part}_is_invalid",
+            f"software {part} {{sent_software_{part}!r}}",
+            binds=lambda: ~F.col("software_valid_by_kip"),
+        )
+        for part in ("name", "version")
+    },
     "software_name_reset": RequestRule(
         "software_is_reset", "ApiVersions v{api_version} after the name {known_software.name!r}"
     ),

@@ -12,9 +12,8 @@ one id, in log order, are divided before every request that shows that a new con
     and the request before doesn't explain it  | an unsupported one resets it (KIP-511).
     the request before is an accepted          | The broker would log that name.
     ApiVersions that states another name       |
-    ApiVersions after other requests, or after | A handshake. Clients that repeat ApiVersions on a working connection
-    INVALID_REQUEST, with a correlation id     | count on, and one that is answered so must close it (KIP-511).
-    that starts over                           |
+    ApiVersions after others or INVALID_       | A handshake. Clients that repeat ApiVersions on a working connection
+    REQUEST; the correlation id starts over    | count on, and one that is answered so must close it (KIP-511).
     another principal                          | Authentication sets it once for a connection.
     the broker was started in between          | No connection survives that (see `starts`).
     silence of more than                       | The broker closes idle connections. This counts only inside one period
@@ -47,8 +46,7 @@ _COMPARED = (*COMPARED, "period", "starts_before", "who", "free_at")
 """Columns of the request before that are compared to find boundaries."""
 UNCHANGED = ("unchanged_connections", "unchanged_last_request_at")
 """Columns about the earlier connections of an id, if their requests are left out: how many they are, and the time of
-their latest request.
-"""
+their latest request."""
 IN_PERIOD = ("jumps", "repeats", "outlasts")
 """Results of comparing a request with the one before on its connection: correlation ids are missing in between although
 the log has no hole; the correlation id is the same; the silence was longer than connections.max.idle.ms."""
@@ -56,12 +54,9 @@ _ID_HASH = "id_hash"
 """A hash of `_ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
-_ON_ITS_WAY_MICROS = 500_000
-"""What begins so soon after an answer may have been sent before it came: within a round trip, which is less than this."""
-_PAUSE_MICROS = 100_000
-"""A request that begins so late after the one before it did not wait behind that one, which a broker takes at once."""
-_PATIENCE_MICROS = 30_000_000
-"""How long a client waits for an answer at most, by default."""
+_ON_ITS_WAY_MICROS, _PAUSE_MICROS, _PATIENCE_MICROS = 500_000, 100_000, 30_000_000
+"""What begins so soon after an answer may have been sent before it came, within a round trip; what begins so late after the
+request before it did not wait behind that one; and so long a client waits for an answer, by default."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
@@ -187,10 +182,9 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         stated_id.alias("stated_id"),
     )
     is_boundary = F.col(STATE).isNull() & _is_boundary() if has_states else _is_boundary()
-    started = F.unix_micros("started_at")
-    woke_at = F.when(_is_boundary() | (started - F.col("free_at_before") > _PAUSE_MICROS), started)
-    if has_states:
-        woke_at = F.coalesce(_state("woke_at"), woke_at)
+    started, free = F.unix_micros("started_at"), F.col("free_at_before")
+    woke_at = F.when(_is_boundary() | (started - free > _PAUSE_MICROS), started)
+    woke_at = F.coalesce(_state("woke_at"), woke_at) if has_states else woke_at
     cut = followed.select(
         *(name for name in hashed.columns if name not in ("period", "starts_before", *UNCHANGED)),
         *(["unchanged_connections"] if is_part else []),
@@ -264,10 +258,9 @@ def first_up_to_now(value: Column, then: Callable[[Column], Column] = lambda val
 def came_after(answered_at: Column) -> Column:
     """Return whether the sender of a request knew an earlier answer to the connection, logged at a time or null if none was.
 
-    A client may send requests before it has the answers to others. The broker takes one at a time, the next one when it has
-    written an answer: at once if it is there already, after the time for which it throttles the client; else when it
-    arrives, up to a round trip later if it was sent before the answer came. So what is not later than that, or has waited
-    behind such a request since, is no reaction to the answer, unless its client would have given up by then.
+    A client may send requests before it has the answers to others. The broker takes one at a time, when it has written an
+    answer and throttles no more: at once if it is there, else when it arrives, up to a round trip later if it was sent before
+    the answer came. So neither that nor what waits behind it is a reaction, unless its client would have given up by then.
     """
     started, answered = F.unix_micros("started_at"), F.unix_micros(answered_at)
     sent = F.when(started - answered > _PATIENCE_MICROS, started).otherwise(F.col("woke_at"))
@@ -359,11 +352,9 @@ def _software_contradicts() -> Column:
 
 
 def _new_handshake() -> Column:
-    """Return whether ApiVersions follows other requests, or an answer on which a client must close, with a correlation id that
-    starts over.
+    """Return whether ApiVersions follows other requests or INVALID_REQUEST, with a correlation id that starts over.
 
-    Clients that repeat ApiVersions on a working connection count on. Some clients count their ApiVersions requests
-    separately, but these send them at the start, before any other request.
+    Some clients count their ApiVersions requests apart, but these send them at the start, before any other request.
     """
     was_closed = F.coalesce(_of_previous("error_code") == int(ErrorCode.INVALID_REQUEST), F.lit(False))
     was_working = ~_of_previous("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE)) | was_closed
