@@ -96,23 +96,6 @@ def asked(capsys: pytest.CaptureFixture[str], warehouse: Path, *arguments: str) 
     return found
 
 
-def test_each_change_tells_what_was_and_what_is(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = asked(capsys, warehouse, "--target", TARGET)
-    (changed,), (unknown,), (breaking,), (violation,) = (found[kind] for kind in KINDS[2:])
-    assert (changed["before"], changed["after"]) == (["kgo v1.0"], [f"kgo {HOSTILE}"])
-    assert (unknown["before"], unknown["reasons"], unknown["connections"]) == (["kgo v1.0"], ["not_sent"], 2)
-    assert (breaking["api_name"], breaking["api_version"], breaking["host"]) == ("PRODUCE", 2, "10.0.0.9")
-    assert breaking["reason"] == "refused_although_advertised"
-    assert (violation["rule"], violation["before"], violation["after"]) == ("instance_id_zero", 0, 1)
-    assert found["newly_breaking"] == asked(capsys, warehouse, "--target", TARGET, "--limit", "0")["newly_breaking"]
-    assert asked(capsys, warehouse)["newly_breaking"] == []
-
-
-def test_a_limit_holds_for_json_too(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(asked(capsys, warehouse)["new"]) == 2
-    assert len(asked(capsys, warehouse, "--limit", "1")["new"]) == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "new"),
     [

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -72,21 +71,6 @@ def figures(rows: list[dict[str, Any]], *names: str) -> dict[str | None, tuple[A
     return {row["owner"]: tuple(row[name] for name in names) for row in rows}
 
 
-def test_clients_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = asked(capsys, warehouse, "clients", "--owners", owners, "--by", "owner")
-    assert figures(rows, "contact", "clients", "connections", "requests", "hosts") == {
-        PAYMENTS: ("=pay@example.org", 2, 3, 27, 2),
-        "Search": (None, 1, 1, 10, 1),
-        None: (None, 3, 3, 25, 3),
-    }
-    rows = asked(capsys, warehouse, "clients", "--owners", owners, "--by", "owner", "--since", "2026-11-22")
-    assert figures(rows, "clients") == {None: (1,)}
-    rows = asked(capsys, warehouse, "clients", "--owners", owners)
-    assert {row["client_id"]: row["owners"] for row in rows} == {
-        "shared": [PAYMENTS], "search": ["Search"], HOSTILE: [], None: [PAYMENTS],
-    }  # fmt: skip
-
-
 def test_an_owners_clients_were_seen_from_the_first_connection_to_the_last_request(
     owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,22 +86,6 @@ def test_nobody_by_owner_is_an_empty_array(warehouse: Path, owners: str, capsys:
     assert asked(capsys, warehouse, "clients", *given) == []
 
 
-def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
-    names = (*WORST_FIRST, "refused_requests")
-    found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner")
-    assert figures(found["by_owner"], *names) == {
-        PAYMENTS: (1, 0, 0, 1, 7),
-        "Search": (0, 0, 1, 0, 0),
-        None: (2, 0, 0, 1, 15),
-    }
-    assert {row["client_id"]: row["owners"] for row in found["rows"]} == {
-        "shared": [PAYMENTS], "search": ["Search"], HOSTILE: [],
-    }  # fmt: skip
-    since = ("--since", "2026-11-22")
-    found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner", *since)
-    assert figures(found["by_owner"], *names) == {None: (1, 0, 0, 0, 10)}
-
-
 def test_what_breaks_was_used_from_the_first_connection_to_the_last_request(
     owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,52 +96,6 @@ def test_what_breaks_was_used_from_the_first_connection_to_the_last_request(
     found = asked(capsys, path, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner")
     seen = ("2026-11-21T01:00:00.000Z", "2026-11-21T04:01:00.000Z")
     assert figures(found["by_owner"], "first_seen", "last_seen") == {PAYMENTS: seen}
-
-
-def test_the_matrix_of_releases_names_owners(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = asked(capsys, warehouse, "upgrade", "--all-targets", "--owners", owners)
-    expected = {row["client_id"]: row["owners"] for row in asked(capsys, warehouse, "clients", "--owners", owners)}
-    assert {row["client_id"]: row["owners"] for row in found["matrix"]}.items() <= expected.items()
-    assert any(row["owners"] for row in found["matrix"])
-    cli.main(["upgrade", "--all-targets", "--owners", owners, "--warehouse", str(warehouse)])
-    assert capsys.readouterr().out.partition("not fine at every release")[2].splitlines()[1].endswith("owners")
-
-
-def test_times_in_json_are_iso_8601(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = asked(capsys, warehouse, "upgrade", "--target", TARGET)
-    assert all(re.fullmatch(r"2026-11-\d\dT[\d:]{8}\.000Z", row["last_seen"]) for row in found["rows"])
-
-
-def test_the_text_of_upgrade_by_owner_has_the_words_of_its_headline(
-    warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["upgrade", "--target", TARGET, "--owners", owners, "--by", "owner", "--warehouse", str(warehouse)]
-    assert cli.main(arguments) == 3
-    text = capsys.readouterr().out
-    (header,) = [line for line in text.splitlines() if "contact" in line]
-    assert re.split(r" {2,}", header.strip())[:6] == [
-        "owner", "contact", "would break", "works, but not later", "cannot be judged", "fine",
-    ]  # fmt: skip
-    assert "\n  no owner " in text
-    assert cli.main([*arguments, "--csv"]) == 3
-    assert capsys.readouterr().out.startswith("owner,contact,refused,deprecated,undecided,accepted,")
-
-
-def test_violations_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = asked(capsys, warehouse, "violations", "--owners", owners, "--by", "owner")
-    found = [(row["owner"], row["severity"], row["rule"], row["violations"], row["occurrences"]) for row in rows]
-    assert found == [
-        (PAYMENTS, "error", "instance_id_zero", 1, 2),
-        (None, "warning", GONE_ON[0], 1, 2),
-        (PAYMENTS, "warning", GONE_ON[0], 1, 2),
-    ]
-    chosen = ("--rule", "instance_id_zero")
-    assert len(asked(capsys, warehouse, "violations", "--owners", owners, "--by", "owner", *chosen)) == 1
-    listed = asked(capsys, warehouse, "violations", "--owners", owners)["violations"]
-    assert [(row["rule"], row["owner"]) for row in listed] == [
-        ("instance_id_zero", PAYMENTS), (GONE_ON[0], PAYMENTS), (GONE_ON[0], None),
-    ]  # fmt: skip
-    assert "its_principal" not in listed[0]
 
 
 def test_violations_of_an_owner_come_by_severity_number_rule_and_whom_they_blame() -> None:
@@ -226,14 +148,6 @@ def test_a_violation_of_a_group_has_the_owner_of_the_group(tmp_path: Path, owner
     assert [owner and owner.name for owner in found] == ["G", None]
 
 
-def test_summary_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = asked(capsys, warehouse, "summary", "--owners", owners)
-    assert {"clusters", "owners", "software"} <= set(found)
-    assert figures(found["owners"], "connections") == {PAYMENTS: (3,), "Search": (1,), None: (3,)}
-    assert asked(capsys, warehouse, "clients", "--owners", owners, "--by", "owner") == found["owners"]
-    assert "owners" not in asked(capsys, warehouse, "summary")
-
-
 def test_the_settings_may_name_the_file(
     warehouse: Path, owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -276,19 +190,6 @@ def test_no_text_is_markup_or_a_formula(
     cells = [cell for row in csv.reader(io.StringIO(shown["--csv"], newline="")) for cell in row]
     assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
     assert any(PAYMENTS in cell for cell in cells)
-
-
-def test_the_report_names_owner_and_contact(warehouse: Path, owners: str, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    page = tmp_path / "r.html"
-    arguments = ["report", "--warehouse", str(warehouse), "--target", TARGET, "--output", str(page)]
-    assert cli.main([*arguments, "--owners", owners]) == 0
-    assert r"Pay|ments \u003cscript\u003e` \ufffd (=pay@example.org)" in page.read_text("utf-8").replace(
-        "\ufffd", r"\ufffd"
-    )
-    assert '"Owners"' in page.read_text("utf-8")
-    assert cli.main(arguments) == 0
-    assert '"label": "Owners"' not in page.read_text("utf-8").replace('":"', '": "')
 
 
 def test_the_owners_of_a_use_are_in_alphabetical_order() -> None:

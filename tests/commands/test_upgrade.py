@@ -10,7 +10,6 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.upgrade import as_text
 from kafka_clientinfo.questions.impact import Impact
-from kafka_clientinfo.releases import broker_releases
 from kafka_clientinfo.releases.broker_releases import VERDICTS
 from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.tables.spec import CLIENT, table_spec
@@ -160,18 +159,6 @@ def test_requests_that_wait_for_a_build_are_told(
     assert ("There are newer requests that no build has seen" in capsys.readouterr().out) == waits
 
 
-def test_text_names_who_breaks_and_why(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(warehouse, "--target", "4.0.1", "--cluster", "old")
-    said = capsys.readouterr().out
-    assert "of 3 clients 2 would break" in said
-    assert "1 cannot be judged; 0 are fine" in said
-    assert "PRODUCE v2" in said
-    assert "10.0.0.9" in said
-    assert "held_back_by_broker: " in said
-    assert "requests are from 2026-11-21 02:00 to 2026-11-21 02:00 UTC" in said
-    assert not set(said) & set("\x1b\r\u202e")
-
-
 @pytest.mark.parametrize(
     ("hosts", "owners", "ends"),
     [
@@ -216,31 +203,6 @@ def test_a_log_at_info_says_what_it_cannot_know(warehouse: str, capsys: pytest.C
     assert "Brokers that log at INFO: info/b." in capsys.readouterr().out
     upgrade(warehouse, "--target", "4.0.1", "--cluster", "new")
     assert "INFO" not in capsys.readouterr().out
-
-
-def test_json_holds_everything(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(warehouse, "--target", "3.8.1", "--all-targets", "--cluster", "old", "--json")
-    found = json.loads(capsys.readouterr().out)
-    assert found["clients"] == {"refused": 0, "deprecated": 3, "accepted": 0, "undecided": 0}
-    assert {(row["client_id"], row["refused_from"]) for row in found["rows"]} == {
-        ("app", "4.0.0"),
-        (HOSTILE, "4.0.0"),
-        ("held", "4.0.0"),
-    }
-    assert list(found["by_release"]) == list(broker_releases.releases())
-    assert found["by_release"]["4.0.1"]["refused"] == 2
-    (held,) = [row["marks"] for row in found["matrix"] if row["client_id"] == "held"]
-    assert held == "!" * 23 + "?" * 6
-    assert any("3.8.1" in sentence and "nobody tried" in sentence for sentence in found["cannot_tell"])
-
-
-def test_the_matrix_is_printed(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(warehouse, "--all-targets")
-    said = capsys.readouterr().out
-    assert "0.10.0.1 to 4.4.0" in said
-    assert "!" * 23 + "?" * 6 in said
-    upgrade(warehouse, "--all-targets", "--csv")
-    assert capsys.readouterr().out.startswith("release,refused,deprecated,accepted,undecided\n")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from kafka_clientinfo.tables.spec import CLIENT, table_spec
 from kafka_clientinfo.tables.views import views
 from tests.amounts import one_in
 from tests.report.conftest import HOSTILE, TARGET, at, tables
-from tests.report.pages import column, data_of, report_of, scope_of
+from tests.report.pages import data_of, report_of, scope_of
 
 ROWS = tables()
 CLIENTS = [row for row in ROWS["connections"] if row["role"] == "client"]
@@ -52,72 +52,12 @@ class Attributes(HTMLParser):
         return parser.found
 
 
-def test_the_verdict_counts_each_client_once(page: str, data: dict[str, Any]) -> None:
-    breaking = [row for row in ROWS["upgrade_impact"] if TARGET in row["refused_by"]]
-    undecided = [row for row in ROWS["upgrade_impact"] if TARGET in row["undecided_by"]]
-    assert f"Kafka {TARGET}: {len(breaking)} of {len(CLIENTS)} clients would break" in page
-    verdicts = column(data, "who_breaks", "Verdict")
-    assert verdicts.count("would break") == len(breaking)
-    assert verdicts.count("cannot be judged") == len(undecided)
-    at_target = next(row for row in data["tables"]["releases"]["rows"] if row[0] == TARGET)
-    assert at_target[1:] == [len(breaking), 0, len(undecided), len(CLIENTS) - len(breaking) - len(undecided)]
-
-
-def test_the_verdict_names_whom_the_view_names(hostile_warehouse: Path, data: dict[str, Any]) -> None:
-    named = scope_of(hostile_warehouse).query(
-        f"SELECT client_id, requests FROM ({views()['who_breaks'].sql}) AS v WHERE refused_by['{TARGET}'] IS NOT NULL"
-    )
-    shown = [row for row in data["tables"]["who_breaks"]["rows"] if row[0] == "would break"]
-    requests = [column["label"] for column in data["tables"]["who_breaks"]["columns"]].index("Requests")
-    assert sorted(row[requests] for row in shown) == sorted(number for _, number in named)
-
-
 def test_the_details_of_a_client_name_its_owners(hostile_warehouse: Path) -> None:
     scope = scope_of(hostile_warehouse)
     (client,) = scope.query(f"SELECT {', '.join(CLIENT)} FROM {{who_connects}} ORDER BY ALL LIMIT 1")
     owners = {client: ("Orders", "orders@example.com")}
     details = data_of(contents.report(scope, impact(scope, TARGET, True), owners))["details"]
     assert [one["facts"]["owners"] for one in details if "owners" in one["facts"]] == [list(owners[client])]
-
-
-def test_a_row_of_the_verdict_leads_to_its_client(data: dict[str, Any]) -> None:
-    for row in data["tables"]["who_breaks"]["rows"]:
-        client = data["tables"]["clients"]["rows"][row[-1]]
-        assert client[:3] == row[1:4]
-        assert client[3] == row[0]
-
-
-@pytest.mark.parametrize(
-    ("table", "view"),
-    [
-        ("clients", "who_connects"),
-        ("negotiation", "how_clients_negotiate"),
-        ("unknown", "why_unknown"),
-        ("processes", "client_processes"),
-        ("violations", "who_misbehaves"),
-        ("savings", "client_id_caching"),
-    ],
-)
-def test_a_table_has_the_rows_of_its_view(hostile_warehouse: Path, data: dict[str, Any], table: str, view: str) -> None:
-    ((rows,),) = scope_of(hostile_warehouse).query(f"SELECT count(*) FROM ({views()[view].sql}) AS v")
-    assert len(data["tables"][table]["rows"]) == rows
-    assert data["tables"][table]["cut"] == ""
-
-
-def test_connections_are_those_of_clients(data: dict[str, Any]) -> None:
-    for table in ("clients", "software", "negotiation", "outcomes"):
-        assert sum(column(data, table, "Connections")) == len(CLIENTS)
-    assert sum(column(data, "savings", "Client ids sent again")) == sum(
-        row["client_id_redundant_bytes"] for row in CLIENTS
-    )
-
-
-def test_a_client_has_its_connections_and_violations(data: dict[str, Any]) -> None:
-    for client, details in zip(data["tables"]["clients"]["rows"], data["details"], strict=True):
-        assert len(details["connections"]) == 1
-        assert details["connections"][0][5] == client[8][0]
-        assert len(details.get("violations", ())) == client[4]
-        assert sum(details["open"]) > 0
 
 
 @pytest.mark.parametrize(
