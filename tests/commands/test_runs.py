@@ -37,39 +37,15 @@ def root(tmp_path: Path) -> str:
 def test_runs_are_listed_from_the_newest_on_with_their_longest_stages(
     root: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = answered(capsys, "--warehouse", root).splitlines()
-    assert lines[0].split() == [
-        "run",
-        "command",
-        "ended",
-        "took",
-        "files",
-        "bytes",
-        "requests",
-        "rejected",
-        "longest",
-        "stages",
-    ]
+    lines = [" ".join(line.split()) for line in answered(capsys, "--warehouse", root).splitlines()]
+    assert lines[0] == "run command ended took files bytes requests rejected longest stages"
     assert [line.split()[:2] for line in lines[1:5]] == [
         ["4", "build"],
         ["3", "ingest"],
         ["2", "maintain"],
         ["1", "run"],
     ]
-    assert lines[1].split()[4:] == [
-        "12.5",
-        "s",
-        "1",
-        "4,000",
-        "4",
-        "0",
-        "requests",
-        "7.2",
-        "s,",
-        "connections",
-        "3.0",
-        "s",
-    ]
+    assert lines[1].endswith(" 12.5 s 1 4,000 4 0 requests 7.2 s, connections 3.0 s")
     assert "Requests of each run that read, the oldest first: █▁▄" in lines[-1]
     assert "… and 3 more rows" in answered(capsys, "--warehouse", root, "--limit", "1")
 

@@ -9,8 +9,6 @@ go through the worker in the same way.
 
 import gzip
 import re
-import time
-from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
@@ -38,7 +36,6 @@ _END = re.compile(rb"\([A-Za-z_][\w.$]*\)[\r\n]*\Z")
 STREAM_RECORDS = 500
 _LONGEST = 8192
 _LONG_ONES = 50
-_SLOW = 1_000_000
 _INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
 _WIDE = frozenset({"byte_offset", "logged_at", "started_at"})
 _NAMES = tuple(RequestEvent.__annotations__)
@@ -60,9 +57,6 @@ class Report:
         missed: those that were not, though nothing hides their start or their end.
         splits: splits that files were read in.
         taken_back: files whose cuts fell into a record.
-        nanoseconds: time to parse each record.
-        slowest: the longest of them, with the record's length and beginning.
-        per_byte: the most nanoseconds per byte of any record above 1 KB.
         through_worker: records read as files by the worker.
         failed_requests: that were found in damaged records of server.log.
     """
@@ -76,29 +70,19 @@ class Report:
     missed: list[str] = field(default_factory=list)
     splits: int = 0
     taken_back: int = 0
-    nanoseconds: "array[int]" = field(default_factory=lambda: array("q"))
-    slowest: tuple[int, int, bytes] = (0, 0, b"")
-    per_byte: tuple[float, int, bytes] = (0.0, 0, b"")
     damaged: int = 0
     bytes_read: int = 0
-    seconds: float = 0.0
     through_worker: int = 0
     failed_requests: int = 0
 
     def text(self) -> str:
         """The figures, for people."""
-        times = sorted(self.nanoseconds)
-        mean = sum(times) / len(times) / 1000
         lines = [
-            f"{self.damaged:,} damaged records, {self.bytes_read:,} bytes in {self.seconds:.0f} s (damaging them included); "
-            f"{len(times):,} records read, {self.through_worker:,} of them as files too",
+            f"{self.damaged:,} damaged records, {self.bytes_read:,} bytes; {sum(self.outcomes.values()):,} records read, "
+            f"{self.through_worker:,} of them as files too",
             f"exceptions {len(self.exceptions)}, lost bytes {self.lost}, values that fit no table {len(self.unfit)}",
             f"intact neighbours read {self.neighbours[1]:,} of {self.neighbours[0]:,}, {len(self.missed)} missed; "
             f"{self.splits:,} splits, the cuts of {self.taken_back} files taken back",
-            f"parse: mean {mean:.1f} us, median {times[len(times) // 2] / 1000:.1f}, "
-            f"p99 {times[len(times) * 99 // 100] / 1000:.1f}, max {self.slowest[0] / 1000:.1f} us "
-            f"({self.slowest[1]:,} bytes: {self.slowest[2]!r})",
-            f"most per byte (records above 1 KB): {self.per_byte[0]:.1f} ns ({self.per_byte[1]:,} bytes)",
             *(f"  {kind}: {number:,}" for kind, number in sorted(self.mutations.items())),
             *(f"  -> {kind}: {number:,}" for kind, number in sorted(self.outcomes.items())),
             *self.exceptions[:20],
@@ -148,16 +132,6 @@ def _hides(before: bytes) -> bool:
     return _END.search(before[-300:]) is None or (is_request and b";totalTime:" not in last_line)
 
 
-def _time_again(record: RawRecord) -> int:
-    """Nanoseconds of the fastest of three more: a pause of the interpreter is not the record's."""
-    taken = []
-    for _ in range(3):
-        parser, started = Parser(), time.thread_time_ns()
-        parser.parse(record)
-        taken.append(time.thread_time_ns() - started)
-    return min(taken)
-
-
 class Fuzz:
     """One run of damage, the same for the same seed and pool.
 
@@ -180,7 +154,6 @@ class Fuzz:
         self.report = Report()
 
     def run(self, records: int) -> Report:
-        started = time.perf_counter()
         number = 0
         while self.report.damaged < records:
             stream, intact = self._stream(min(STREAM_RECORDS, records - self.report.damaged))
@@ -189,7 +162,6 @@ class Fuzz:
             if number % self.worker_every == 0:
                 self._through_worker(stream, found)
             number += 1
-        self.report.seconds = time.perf_counter() - started
         return self.report
 
     def _stream(self, records: int) -> tuple[bytes, dict[int, int]]:
@@ -257,20 +229,11 @@ class Fuzz:
             return []
 
     def _parse(self, parser: Parser, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord | None:
-        started = time.thread_time_ns()  # others on the machine do not count
         try:
-            event = parser.parse(record)
+            return parser.parse(record)
         except Exception as error:
             self.report.exceptions.append(f"{error!r}: {record.data[:300]!r}")
             return None
-        took = time.thread_time_ns() - started
-        if took > _SLOW:
-            took = min(took, _time_again(record))
-        self.report.nanoseconds.append(took)
-        self.report.slowest = max(self.report.slowest, (took, record.length, record.data[:60]))
-        if record.length > 1024:
-            self.report.per_byte = max(self.report.per_byte, (took / record.length, record.length, record.data[:60]))
-        return event
 
     def _classify(self, event: object, record: RawRecord, found: dict[str, list[Any]]) -> None:
         if isinstance(event, RequestEvent):

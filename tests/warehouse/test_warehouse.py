@@ -61,7 +61,8 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert [row["userMetadata"] for row in ddl.history(spark, plain.table("facts"))] == ["run 1"] * 2
 
 
-@pytest.mark.parametrize("addressed", [pytest.param("by path", marks=pytest.mark.long), "by name"])
+@pytest.mark.long
+@pytest.mark.parametrize("addressed", ["by path", "by name"])
 def test_a_table_stays_clustered_however_it_is_written_again(
     spark: Any, tmp_path: Path, schema: str, addressed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
