@@ -140,7 +140,6 @@ def literal_start(pattern: str) -> str:
     return match[0] if match else ""
 
 
-@lru_cache(maxsize=1)
 def client_library_versions() -> list[Row]:
     """Return one row per measured release of a library and API that it was seen to use.
 
