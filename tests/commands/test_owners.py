@@ -71,6 +71,15 @@ def figures(rows: list[dict[str, Any]], *names: str) -> dict[str | None, tuple[A
     return {row["owner"]: tuple(row[name] for name in names) for row in rows}
 
 
+def test_filters_choose_what_counts_for_an_owner(
+    warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("--owners", owners, "--by", "owner", "--since", "2026-11-22")
+    assert figures(asked(capsys, warehouse, "clients", *given), "clients") == {None: (1,)}
+    found = asked(capsys, warehouse, "upgrade", "--target", TARGET, *given)
+    assert figures(found["by_owner"], *WORST_FIRST, "refused_requests") == {None: (1, 0, 0, 0, 10)}
+
+
 def test_an_owners_clients_were_seen_from_the_first_connection_to_the_last_request(
     owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
