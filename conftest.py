@@ -211,8 +211,11 @@ def sample_warehouse(
 
 @pytest.fixture(scope="session")
 def stored_answers(sample_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The warehouse of the sample with its views as Delta tables: DuckDB answers in a fraction of Spark's time."""
-    from deltalake import write_deltalake
+    """The warehouse of the sample with its views as Delta tables, as `stored_views` stores them.
+
+    DuckDB answers in a fraction of Spark's time.
+    """
+    from deltalake import DeltaTable, write_deltalake
 
     from kafka_clientinfo.questions.duckdb_tables import LocalTables
     from kafka_clientinfo.tables.spec import table_specs, view_specs
@@ -224,4 +227,6 @@ def stored_answers(sample_warehouse: Path, tmp_path_factory: pytest.TempPathFact
     for name in view_specs():
         rows = tables._duckdb.sql(f"FROM {tables._named(name)}").to_arrow_table()
         write_deltalake(str(root / name), rows.cast(schema(name)))
+        stored = {"kafka_clientinfo.definition": "stored"}
+        DeltaTable(str(root / name)).alter.set_table_properties(stored, raise_if_not_exists=False)
     return root

@@ -345,12 +345,12 @@ def _for_maven(version: Column) -> Column:
 
 REQUEST_RULES = {
     **{  # the pattern of brokers is stricter than KIP-511's
-        f"invalid_software_{part}": RequestRule(
+        rule: RequestRule(
             f"software_{part}_is_invalid",
             f"software {part} {{sent_software_{part}!r}}",
             binds=lambda: ~F.col("software_valid_by_kip"),
         )
-        for part in ("name", "version")
+        for rule, part in (("invalid_software_name", "name"), ("invalid_software_version", "version"))
     },
     "software_name_reset": RequestRule(
         "software_is_reset", "ApiVersions v{api_version} after the name {known_software.name!r}"
