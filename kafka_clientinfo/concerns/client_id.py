@@ -107,8 +107,8 @@ def _is_bound() -> Column:
 
 
 def _shows_a_client() -> Column:
-    """Return whether a connection may be no broker's: one that only asks for versions shows neither."""
-    return is_client() & F.col("asks_for_more_than_versions")
+    """Return whether a connection may be no broker's: one that only asks for versions shows neither, nor does a masked host."""
+    return is_client() & F.col("asks_for_more_than_versions") & F.col("remote_host").isNotNull()
 
 
 REQUEST_RULES = {
@@ -124,7 +124,7 @@ REQUEST_RULES = {
         binds=_is_bound,
     ),
     "broker_like_client_id": RequestRule(
-        "client_id_is_like_a_brokers", "client id {client_id!r} from {remote_host:an unknown host}", _shows_a_client
+        "client_id_is_like_a_brokers", "client id {client_id!r} from {remote_host}", _shows_a_client
     ),
 }
 

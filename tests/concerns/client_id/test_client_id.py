@@ -129,6 +129,9 @@ CASES: dict[str, Case] = {
     "like a broker's": Case(
         sends("broker-1-fetcher-0", remote_host="10.0.0.8"), {"role": "client"}, {"broker_like_client_id": 1}
     ),
+    "like a broker's, from a host that is masked": Case(
+        sends("broker-1-fetcher-0", remote_host=None), {"role": "client"}
+    ),
     "like a broker's, and only asks for versions": Case(
         sends("broker-1-fetcher-0", "broker-1-fetcher-0", api="AV", version=3, remote_host="10.0.0.8"),
         {"role": "client"},
