@@ -37,7 +37,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     ),
     # A version that is not offered, sent before the offer came.
     "sent_with_api_versions": ([{"api_versions_outcome": "negotiated"}], []),
-    # So are requests that wait behind others that were sent before the answer came, or while the broker throttles the client.
+    # So are requests that wait for others that were sent before the answer came, or while the broker throttles the client.
     "waits_behind_others": (
         [{"api_versions_outcome": "rejected_invalid_request"}],
         [("invalid_software_name", "client")],

@@ -86,7 +86,7 @@ def test_the_filter_on_the_target_begins_with_the_release_of_the_alert() -> None
 
 @pytest.fixture(scope="module")
 def tables(spark: Any, stored_answers: Path) -> Iterator[Any]:
-    """A session whose catalog has the sample's tables in a schema, which is the current one; declared views are stored."""
+    """A session that has the sample's tables in a schema of its catalog, the current one; declared views are stored."""
     spark.sql(f"CREATE SCHEMA {CATALOG}.{SCHEMA}")
     for name in relation_specs():
         spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{stored_answers / name}'")

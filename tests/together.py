@@ -1,7 +1,7 @@
 """Runs the cases of a parametrised test as one test, which names all cases that fail.
 
 Most cases take less time than pytest takes to begin, end and report a test of its own. `--cases=apart` keeps them apart, as
-do tests whose fixtures are made anew for each case, and cases that have marks of their own.
+do fixtures that are made anew for each case, and cases that have marks of their own.
 """
 
 from collections.abc import Callable, Iterable

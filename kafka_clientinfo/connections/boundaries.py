@@ -54,9 +54,12 @@ _ID_HASH = "id_hash"
 """A hash of `_ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
-_ON_ITS_WAY_MICROS, _PAUSE_MICROS, _PATIENCE_MICROS = 500_000, 100_000, 30_000_000
-"""What begins so soon after an answer may have been sent before it came, within a round trip; what begins so late after the
-request before it did not wait behind that one; and so long a client waits for an answer, by default."""
+_ON_ITS_WAY_MICROS = 500_000
+"""A request that begins so soon after an answer may have been sent before the answer came: a round trip, generously."""
+_PAUSE_MICROS = 100_000
+"""A request that begins so long after the one before it was over did not wait for that one."""
+_PATIENCE_MICROS = 30_000_000
+"""How long a client waits for an answer by default."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
@@ -260,7 +263,8 @@ def came_after(answered_at: Column) -> Column:
 
     A client may send requests before it has the answers to others. The broker takes one at a time, when it has written an
     answer and throttles no more: at once if it is there, else when it arrives, up to a round trip later if it was sent before
-    the answer came. So neither that nor what waits behind it is a reaction, unless its client would have given up by then.
+    the answer came. So neither such a request nor one that waits for it is a reaction, unless the client would have given up
+    by then.
     """
     started, answered = F.unix_micros("started_at"), F.unix_micros(answered_at)
     sent = F.when(started - answered > _PATIENCE_MICROS, started).otherwise(F.col("woke_at"))

@@ -127,8 +127,13 @@ class Derivation:
         self.relations[step.name] = rows
         only_adds = self.increment.judged_before == 0  # none of these connections is stored
         if step.name == JUDGED:
-            newest, judged = rows.where("is_newest").drop("is_newest"), self.lake.judged
-            (judged.overwrite if self.until is None else judged.append if only_adds else judged.replace)(newest)
+            newest = rows.where("is_newest").drop("is_newest")
+            if self.until is None:
+                self.lake.judged.overwrite(newest)
+            elif only_adds:
+                self.lake.judged.append(newest)
+            else:
+                self.lake.judged.replace(newest)
         if step.write_mode is None:
             return
         if only_adds:
