@@ -18,7 +18,7 @@ history. What is new may also change connections that are over. Then their broke
     began at INFO                                      |
     a host that proves to be a broker's                | those with connections from it that bear a broker's name
 
-If nothing was built, or other settings or another release built it, everything is recomputed.
+If nothing was built, or other settings, rules or another release built it, everything is recomputed.
 
 Retention (`maintain`) has deleted requests of connections that ended before an instant. These connections are frozen: they
 cannot be computed again, so they stay, and what is recomputed comes after them.

@@ -21,6 +21,7 @@ from ..logs.reader import BEGINNING_DIGITS
 from ..questions.opening import local_tables
 from ..questions.queries import Tables, UnreadableTableError
 from ..questions.spark_tables import store_views
+from ..resources import rules_digest
 from ..spark.arrow_rows import relation_of
 from ..spark.failures import failure_message
 from ..spark.features import at_once
@@ -246,9 +247,9 @@ def _make_views(lake: Warehouse, settings: ViewSettings, stored: Collection[str]
 
 
 def _made_with(settings: Settings) -> str:
-    return f"{__version__} {settings.fingerprint()}"
+    return f"{__version__} {settings.fingerprint()} {rules_digest()}"
 
 
 def _built_until(state: State, settings: Settings) -> datetime | None:
-    """Return the time of ingestion up to which everything is built; None if other settings or releases built it."""
+    """Return the time of ingestion up to which everything is built; None if other settings, releases or rules built it."""
     return state.built_until if state.built_with == _made_with(settings) else None

@@ -1,11 +1,14 @@
 """What a build goes on with: the tables of the last build, if that was of this release and these settings."""
 
+import shutil
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_clientinfo import resources
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.ingestion.planned import Problem
@@ -21,6 +24,20 @@ OF_THIS = pipeline._made_with(Settings())
 FILES = {"a": {"requests": 900, "ingested_at": at(2)}, "b": {"requests": 70, "ingested_at": at(5)}}
 
 
+@pytest.mark.parametrize("changed", ["connections/judged.py", "concerns/client_id.py", "concerns/usage/rules.py"])
+def test_rules_that_change_between_two_releases_are_other_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """A build that went on with rows that older rules judged would lack columns, or mix both."""
+    package = tmp_path / "package"
+    for folder in ("connections", "concerns"):
+        shutil.copytree(Path(resources.__file__).parent / folder, package / folder)
+    monkeypatch.setattr(resources, "files", lambda name: package)
+    before = resources.rules_digest.__wrapped__()
+    (package / changed).open("a").write("# changed")
+    assert resources.rules_digest.__wrapped__() != before
+
+
 @pytest.mark.parametrize(
     ("built", "judged", "until", "planned"),
     [
@@ -28,8 +45,9 @@ FILES = {"a": {"requests": 900, "ingested_at": at(2)}, "b": {"requests": 70, "in
         ((2, OF_THIS), None, None, 970),
         ((2, OF_THIS), "rows", 2, 70),
         ((2, "another"), "rows", None, 970),
+        ((2, OF_THIS[:-1] + "."), "rows", None, 970),
     ],
-    ids=["nothing is built", "no judged requests", "as built", "other settings"],
+    ids=["nothing is built", "no judged requests", "as built", "other settings", "other rules"],
 )
 def test_a_build_goes_on_with_the_last_one_if_it_can(
     monkeypatch: pytest.MonkeyPatch,
