@@ -142,7 +142,6 @@ OF_ACTIVITY: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any]
 def test_every_question_is_asked() -> None:
     assert {*FIGURES, *OF_ACTIVITY} == set(views()) - {
         "client_latency",
-        "client_verdicts",
         "error_codes",
         "requests_of_connections",
         "what_the_log_shows",

@@ -236,7 +236,6 @@ def test_each_question_has_its_place(page: str) -> None:
     # For dashboards, to look up, and shown where who_is_slow is.
     assert without == {
         "client_latency",
-        "client_verdicts",
         "error_codes",
         "requests_of_connections",
         "who_floods",

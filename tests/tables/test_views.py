@@ -29,7 +29,6 @@ QUESTIONS = (
     "who_is_slow",
     "who_floods",
     "why_rebalanced",
-    "client_verdicts",
     "what_the_log_shows",
     "requests_of_connections",
     "error_codes",
@@ -44,6 +43,7 @@ _INTRICATE = {
         "client_activity",
         "client_instances",
         "client_negotiations",
+        "client_verdicts",
         "cluster_api_versions",
         "group_protocols",
     ),
@@ -58,8 +58,8 @@ _INTRICATE = {
     ),
 }
 """Views that take Spark long; their names and columns are found at a push all the same."""
-_WITHIN_OTHERS = {"client_instances", "client_negotiations", "refused_requests", "topic_usage"}
-"""Of them, those that `violations` and `known_topics` read."""
+_WITHIN_OTHERS = {"client_instances", "client_negotiations", "refused_requests", "topic_usage", "upgrade_impact"}
+"""Of them, those that `violations`, `known_topics` and `client_verdicts` read."""
 
 
 def test_there_is_a_view_for_each_question() -> None:
