@@ -1,4 +1,4 @@
-"""The dashboard and the alert of the bundle for Databricks: every query runs on the sample."""
+"""The dashboard and the alerts of the bundle for Databricks: every query runs on the sample."""
 
 import json
 import re
@@ -124,7 +124,7 @@ def test_the_values_of_a_filter_can_be_asked_for(tables: Any, name: str) -> None
 
 def alerted(tables: Any, target: str, days: int, now: datetime | None = None) -> list[int]:
     """What the query of the alert answers, now or at another time."""
-    (alert,) = BUNDLE["resources"]["alerts"].values()
+    alert = BUNDLE["resources"]["alerts"]["client_would_break"]
     given = {"catalog": CATALOG, "schema": SCHEMA, "target_release": target, "alert_days": str(days)}
     query = filled(alert["query_text"], **given)
     if now is not None:
@@ -138,7 +138,7 @@ def alerted(tables: Any, target: str, days: int, now: datetime | None = None) ->
 def test_the_alert_counts_the_clients_that_would_break(tables: Any, target: str, clients: int | None) -> None:
     """A release that nobody measured has no number, so that the alert fails."""
     assert alerted(tables, target, 100_000) == ([] if clients is None else [clients])
-    (alert,) = BUNDLE["resources"]["alerts"].values()
+    alert = BUNDLE["resources"]["alerts"]["client_would_break"]
     evaluation = alert["evaluation"]
     assert evaluation["threshold"] == {"value": {"double_value": 0}}
     assert evaluation["empty_result_state"] == "ERROR"
@@ -155,3 +155,12 @@ def test_the_alert_recovers_when_no_such_client_was_seen_for_days(tables: Any) -
     now = last["refused"] + day + moment
     assert [alerted(tables, "3.9.1", days, now) for days in (2, 1)] == [[1], [0]]
     assert alerted(tables, "3.9.1", 1, max(last.values()) + day + moment) == []
+
+
+def test_the_alert_on_changes_counts_what_the_newest_run_brought(tables: Any) -> None:
+    """After one run nothing is new."""
+    alert = BUNDLE["resources"]["alerts"]["something_changed"]
+    query = filled(alert["query_text"], catalog=CATALOG, schema=SCHEMA, target_release="4.0.1")
+    rows = tables.sql(query)
+    assert alert["evaluation"]["source"]["name"] in rows.columns
+    assert [tuple(row) for row in rows.collect()] == [(0, "")]
