@@ -225,8 +225,8 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], steps: Sequence[str
 
 def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str:
     if probable:
-        by = " by how it behaves" if is_known_by_behaviour(use) else ""
-        return f"it states none, and is {_text(' or '.join(probable))}{by}"
+        is_known, text = is_known_by_behaviour(use), _text(" or ".join(probable))
+        return f"it states none, and is {text} by how it behaves" if is_known else f"it states none; {text}"
     return "it states none" if use["client_software_name"] == UNKNOWN else f"{named}, as it states itself"
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..config.patterns import LONGEST_TEXT
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, TOO_OLD, UNDECIDED, release
 from ..releases.client_libraries import client_libraries
@@ -94,7 +95,7 @@ def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
 def probably(use: Mapping[str, Any]) -> str:
     """Return what a refused client without a name probably is, as `probably sarama 1.19.0 to 1.30.1`; "" if not known.
 
-    How it behaves says it, else a client id that a library chooses by default.
+    How it behaves says it. A client id that a library chooses by default is only named: other programs may use it too.
 
     Args:
         use: a row of `Impact.rows`; one without the columns that `add_probable` adds has nothing probable.
@@ -102,7 +103,7 @@ def probably(use: Mapping[str, Any]) -> str:
     if use["verdict"] != REFUSED:
         return ""
     if not is_known_by_behaviour(use):
-        return f"by its client id probably {use['library']}" if _is_known_by_id(use) else ""
+        return _of_client_id(use["client_id"] or "") if use["client_software_name"] == UNKNOWN else ""
     first, last = use["probable_versions_from"], use["probable_versions_to"]
     return f"probably {use['probable_software_name']} {first if first == last else f'{first} to {last}'}"
 
@@ -112,19 +113,20 @@ def is_known_by_behaviour(use: Mapping[str, Any]) -> bool:
     return use.get("probable_software_name") is not None and use["verdict"] == REFUSED
 
 
-def _is_known_by_id(use: Mapping[str, Any]) -> bool:
-    return use["client_software_name"] == UNKNOWN and use["library"] is not None and not is_known_by_behaviour(use)
+def _of_client_id(client_id: str) -> str:
+    for library in client_libraries():
+        if (
+            library.client_ids is not None
+            and len(client_id) <= LONGEST_TEXT
+            and re.fullmatch(library.client_ids, client_id)
+        ):
+            return f"its client id is a default of {library.name}, which other programs may use too"
+    return ""
 
 
 def advised(use: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a use with the library and the advice that count: the probable ones, if there is a probable library.
-
-    A client id that a library chooses by default may say that the client's own release of that library is new enough; as
-    it names one release, and how the client behaves only a range, that stays.
-    """
-    if not is_known_by_behaviour(use) or (
-        use["library"] == use["probable_library"] and use["raise_setting"] is not None
-    ):
+    """Return a use with the library and the advice that count: the probable ones, if there is a probable library."""
+    if not is_known_by_behaviour(use):
         return use
     return {**use, **{name: use[f"probable_{name}"] for name in ("library", *ADVICE)}}
 
@@ -147,26 +149,26 @@ def advice(use: Mapping[str, Any], target: str) -> str:
 def _advice(use: Mapping[str, Any], target: str) -> str:
     if use["raise_setting"] is None and use["upgrade_to"] is None:
         return ""
-    library = "" if _is_known_by_id(use) else f"{use['library']} "  # named before
     brokers_first = f"; brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
     if use["raise_setting"] is not None:
-        return f"raise {held_down_by(use)}; {library or 'it '}is new enough{brokers_first}"
+        return f"raise {held_down_by(use)}; {use['library']} is new enough{brokers_first}"
     least, remark = least_release(use, target)
     newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
     pinned = f"; or raise {setting}, if that holds its versions down" if (setting := may_be_held_down_by(use)) else ""
-    return f"upgrade to {library}{least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}{pinned}"
+    return (
+        f"upgrade to {use['library']} {least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}{pinned}"
+    )
 
 
 def may_be_held_down_by(use: Mapping[str, Any]) -> str | None:
     """Return the setting of a client's library that may hold its versions down; None if it has none, or can't be the reason.
 
-    A client that states its release gets either an upgrade or the setting as its advice. One that is known by a default client
-    id, or by how it behaves up to a release that is new enough, may be held down by the setting.
+    A client that states its release gets either an upgrade or the setting as its advice. One that is known by how it behaves,
+    up to a release that is new enough, may be held down by the setting.
     """
-    may_be_new = is_known_by_behaviour(use) and version_numbers(use["probable_versions_to"]) >= version_numbers(
-        str(use["upgrade_to"])
-    )
-    if not (_is_known_by_id(use) or may_be_new) or use["reason"] not in TOO_OLD:
+    if not is_known_by_behaviour(use) or use["reason"] not in TOO_OLD:
+        return None
+    if version_numbers(use["probable_versions_to"]) < version_numbers(str(use["upgrade_to"])):
         return None
     return next((one.version_settings for one in client_libraries() if one.name == use["library"]), None)
 

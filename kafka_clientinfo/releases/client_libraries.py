@@ -5,7 +5,6 @@ was seen in use, and the broker releases with which it could not produce and con
 was not measured is judged by its other APIs.
 """
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +14,6 @@ from typing import Any
 from .. import resources
 from ..protocol import api_names
 from .broker_releases import Release, Row, api_traits, release_numbers, releases, versions_by_key
-
-_LITERALS = re.compile(r"(?:[\w@-](?![?*{]))*", re.ASCII)
-"""Characters that stand for themselves, each of them once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +53,7 @@ class Library:
     Attributes:
         name: its usual name.
         software: the software name that it sends to brokers (KIP-511); None if it sends none.
-        client_ids: a regular expression (Java's and RE2's) for its default client ids; a group, if there is one, holds
-            the release. None if it has no default.
+        client_ids: a regular expression for its default client ids, which other programs may use too; None if it has none.
         version_settings: its settings that hold versions of requests down, for people; None if it has none.
         releases: the releases that were measured, the oldest first.
     """
@@ -117,27 +112,8 @@ def _library(data: Mapping[str, Any]) -> Library:
 
 
 def client_library_rows() -> list[Row]:
-    r"""Return one row per measured library.
-
-    client_id_pattern is a regular expression of whole client ids. Its first group holds the release, if the library
-    puts that into its client ids, or else an empty text. `(?s)` and `\z` make Java and RE2 agree on line breaks.
-    """
-    return [
-        (
-            library.name,
-            library.software,
-            None if library.client_ids is None else rf"(?s)^(?:{library.client_ids})()\z",
-            None if library.client_ids is None else literal_start(library.client_ids),
-            library.version_settings,
-        )
-        for library in client_libraries()
-    ]
-
-
-def literal_start(pattern: str) -> str:
-    """Return a text with which all texts that match a regular expression start; it may be empty."""
-    match = None if "|" in pattern else _LITERALS.match(pattern)
-    return match[0] if match else ""
+    """Return one row per measured library: its name, software name and settings that hold versions down."""
+    return [(library.name, library.software, library.version_settings) for library in client_libraries()]
 
 
 def client_library_versions() -> list[Row]:

@@ -132,9 +132,7 @@ def references() -> dict[str, str]:
     )
     return {
         "feature_needs": _relation("feature kip api_key min_version max_version", needs),
-        "client_libraries": _relation(
-            "library software_name client_id_pattern client_id_start version_settings", client_library_rows()
-        ),
+        "client_libraries": _relation("library software_name version_settings", client_library_rows()),
         "api_names": _relation("api_key api_name served_by_brokers_only served_by_controllers_only", apis),
         "masked_ids": quoted_text(MASKED_IDS),
         "bindings": _relation("name_start library", BINDINGS.items()),

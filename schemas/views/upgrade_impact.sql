@@ -1,7 +1,7 @@
 -- Who would break at each release of Kafka, and to which release of its library it can be upgraded.
--- A client's library is known from its software name (KIP-511), else from a client id that a library chooses by default. A
--- release of the library fits if, as measured, it shares a version of every API that the client uses both with today's brokers
--- and with the target.
+-- A client's library is known from its software name (KIP-511) only: any program may use the client id that a library chooses by
+-- default. A release of the library fits if, as measured, it shares a version of every API that the client uses both with today's
+-- brokers and with the target.
 --
 --     the client's own release | advice
 --     -------------------------|------------------------------------------------------------------------------------------
@@ -51,43 +51,6 @@ judged AS (
 ),
 
 -- 2. Each client's library, and its own release of it.
-default_ids AS (
-  -- Libraries choose short client ids. The first group of a pattern holds the release.
-  SELECT i.client_id, max(l.library) AS library, max(regexp_extract(i.client_id, l.client_id_pattern, 1)) AS version
-  FROM (SELECT DISTINCT client_id FROM usage WHERE client_software_name = 'unknown' AND length(client_id) <= 255) AS i
-  JOIN {client_libraries} AS l
-    ON CASE WHEN left(i.client_id, length(l.client_id_start)) = l.client_id_start
-         THEN regexp_like(i.client_id, l.client_id_pattern) ELSE false END
-  GROUP BY i.client_id
-),
-contradicted AS (
-  -- Clients that behave otherwise than the library of their default client id, if no setting of it makes it send what others send.
-  -- Held down, sarama begins as it always does; librdkafka asks for versions unless it is held down to Kafka 0.9, with PRODUCE and
-  -- FETCH v1; and some libraries show themselves by what they send after they asked.
-  SELECT DISTINCT c.cluster, c.principal, c.client_id
-  FROM (
-    SELECT *, transform(candidate_software, one -> one.software_name) AS fitting,
-           api_versions_outcome NOT IN ('not_sent', 'not_observed') AS asked
-    FROM {connections}
-  ) AS c
-  JOIN default_ids AS d ON c.client_id = d.client_id
-  JOIN {client_libraries} AS l ON d.library = l.library
-  LEFT JOIN {bindings} AS b ON left(l.software_name, length(b.name_start)) = b.name_start
-  WHERE c.role = 'client' AND c.client_software_name = 'unknown' AND size(c.fitting) > 0
-    AND NOT array_contains(c.fitting, coalesce(b.library, l.software_name, l.library))
-    AND (l.version_settings IS NULL OR l.software_name = 'sarama' OR (c.asked AND (
-      b.library IS NOT NULL
-      OR (size(c.fitting) = 1 AND get(c.fitting, 0) NOT IN ('apache-kafka-java', 'kafkajs', 'kafka-go'))
-    )))
-  UNION
-  SELECT u.cluster, u.principal, u.client_id
-  FROM {api_usage} AS u
-  JOIN default_ids AS d ON u.client_id = d.client_id
-  JOIN {client_libraries} AS l ON d.library = l.library
-  JOIN {bindings} AS b ON left(l.software_name, length(b.name_start)) = b.name_start
-  WHERE u.role = 'client' AND u.client_software_name = 'unknown' AND u.api_versions_outcome = 'not_sent'
-    AND u.api_name IN ('PRODUCE', 'FETCH') AND u.api_version > 1
-),
 clients AS (
   SELECT cluster, principal, client_id, client_software_name, client_software_version,
          array_sort(collect_list(named_struct(
@@ -98,19 +61,14 @@ clients AS (
   GROUP BY cluster, principal, client_id, client_software_name, client_software_version
 ),
 named AS (
-  SELECT c.*, coalesce(s.library, CASE WHEN x.cluster IS NULL THEN d.library END) AS library,
+  SELECT c.*, s.library,
          CASE
            WHEN regexp_like(c.client_software_version, '^v?[0-9]')
              THEN regexp_extract(c.client_software_version, '^v?([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})', 1)
-           WHEN regexp_like(d.version, '^[0-9]{1,6}(?:\.[0-9]{1,6}){0,5}$') THEN d.version
            ELSE ''
          END AS own_release
   FROM clients AS c
   LEFT JOIN {client_libraries} AS s ON c.client_software_name = s.software_name
-  LEFT JOIN default_ids AS d ON c.client_software_name = 'unknown' AND c.client_id = d.client_id
-  LEFT JOIN contradicted AS x
-    ON c.client_software_name = 'unknown' AND c.cluster = x.cluster AND c.client_id = x.client_id
-    AND c.principal IS NOT DISTINCT FROM x.principal
 ),
 
 -- 3. The advice, made once for all clients of a cluster that have the same library and use the same.

@@ -25,13 +25,6 @@ UNNAMED = {"client_software_name": "unknown", "client_software_version": "unknow
 PRODUCE: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
 FETCH: dict[str, Any] = {"api": "FETCH", "version": 3, "refused": "below_range"}
 OFFERS = {"PRODUCE": 9, "FETCH": 12, "METADATA": 11}
-BY_ID: dict[str, Any] = {
-    "library": "sarama",
-    "upgrade_to": {TARGET: "1.30.1"},
-    "upgrade_newest": {TARGET: "1.61.1"},
-    "upgrade_over": {},
-    "raise_setting": {},
-}
 
 
 def unnamed(name: str | None = None, first: str | None = None, last: str | None = None, **given: Any) -> dict[str, Any]:
@@ -53,10 +46,7 @@ class Case:
 NOTHING = (None, None, None)
 OLD_RDKAFKA = ("librdkafka", "0.11.0", "1.0.1")
 TO_BINDING = f"probably librdkafka 0.11.0 to 1.0.1: upgrade to {BINDING} 2.0.2 or later; newest: 2.16.1"
-BY_ITS_ID = (
-    "by its client id probably sarama: upgrade to 1.30.1 or later; newest: 1.61.1; or raise Config.Version, "
-    "which many programs call version, if that holds its versions down"
-)
+ITS_ID = f"its client id is a default of {BINDING}, which other programs may use too"
 CASES: dict[str, Case] = {
     "no connection shows a library": Case([unnamed(), unnamed()], NOTHING),
     "one connection": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
@@ -108,16 +98,8 @@ CASES: dict[str, Case] = {
         [unnamed(), unnamed("sarama", "1.19.0", "1.30.0", role="broker")], NOTHING
     ),
     "a stated name stays": Case([PRODUCE | {"client_software_name": "kgo"}], NOTHING),
-    "what the client id says is replaced": Case(
-        [unnamed(*OLD_RDKAFKA, advice=BY_ID)], OLD_RDKAFKA, {TO_BINDING}, "sarama"
-    ),
-    "without a probable library it counts": Case([unnamed(advice=BY_ID)], NOTHING, {BY_ITS_ID}, "sarama "),
-    "the client id says that the same library is new enough": Case(
-        [unnamed("sarama", "1.19.0", "1.61.1", **FETCH, advice=BY_ID | {"raise_setting": {TARGET: "by id"}})],
-        ("sarama", "1.19.0", "1.61.1"),
-        {"probably sarama 1.19.0 to 1.61.1: raise by id; sarama is new enough"},
-        " sarama",
-    ),
+    "a default client id beside what it shows": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}, "sarama"),
+    "a default client id, and nothing that shows a library": Case([unnamed()], NOTHING, {ITS_ID}, "rdkafka"),
     "a hostile client id": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}, HOSTILE),
     "a client id with braces": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}, "{connections} {id_0} $id_0 %"),
     "no client id": Case([unnamed("new", "1", "1")], NOTHING),

@@ -71,17 +71,6 @@ failed_with = []
 speaks = {FETCH = [0, 12]}
 
 [[libraries]]
-name = "Counts its clients"
-package = "npm:counts"
-client_ids = 'counts-[0-9]+'
-
-[[libraries.releases]]
-release = "1.1"
-worked_with = []
-failed_with = []
-speaks = {FETCH = [4, 12]}
-
-[[libraries]]
 name = "New only"
 package = "pypi:new"
 software = "new"
@@ -165,19 +154,7 @@ CASES = {
     ),
     "a version that is no number": Case(("lib", "dev"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"),
     "a number of any length": Case(("lib", "9" * 300), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
-    "a library by the client id that it picks": Case(
-        UNKNOWN, "lib-1.2", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"
-    ),
-    "a release in the client id": Case(UNKNOWN, "lib-1.11", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
-    "a number in the client id that is no release": Case(
-        UNKNOWN, "counts-9", OLD_FETCH, "Counts its clients", "1.1", upgrade_newest="1.1"
-    ),
-    "a client id as long as is looked at": Case(
-        UNKNOWN, f"counts-{'9' * 248}", OLD_FETCH, "Counts its clients", "1.1", upgrade_newest="1.1"
-    ),
-    "a client id that is longer": Case(UNKNOWN, f"counts-{'9' * 249}", OLD_FETCH, None, None),
-    "a client id that only begins like one": Case(UNKNOWN, "lib-1.2\nx", OLD_FETCH, None, None),
-    "a client id that is like one, of other software": Case(("other", "1"), "lib", OLD_FETCH, None, None),
+    "a client id that a library picks, and that anybody may": Case(UNKNOWN, "lib-1.2", OLD_FETCH, None, None),
     "every API that it uses": Case(
         ("lib", "1.2"),
         "app",
@@ -283,43 +260,6 @@ def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]])
             assert set(row["upgrade_to"]) == set(row["upgrade_newest"])
             assert set(row["upgrade_over"]) <= set(row["upgrade_to"]) <= set(row["refused_by"])
             assert set(row["raise_setting"]) <= set(row["refused_by"]) - set(row["upgrade_to"])
-
-
-BINDING = "confluent-kafka for Python (librdkafka)"
-DEFAULT_IDS = {
-    "Java's client with librdkafka's id": ("rdkafka", ["apache-kafka-java"], "negotiated", None),
-    "kafka-python with librdkafka's id": ("rdkafka", ["kafka-python", "aiokafka"], "negotiated", None),
-    "librdkafka does not ask if it is held down to 0.9": ("rdkafka", ["apache-kafka-java"], "not_sent", BINDING),
-    "kafka-python, held down, with librdkafka's id": ("rdkafka", ["librdkafka", "sarama"], "not_sent", None),
-    "Java's client with sarama's id": ("sarama", ["apache-kafka-java"], "negotiated", None),
-    "what sarama sends if it is held down": ("sarama", ["apache-kafka-java", "sarama"], "not_sent", "sarama"),
-    "what librdkafka sends, too": ("rdkafka", ["librdkafka", "sarama"], "negotiated", BINDING),
-    "no library behaves so": ("rdkafka", [], "negotiated", BINDING),
-    "Java's client with KafkaJS's id": ("kafkajs", ["apache-kafka-java"], "negotiated", None),
-    "kafka-go": ("me@host (github.com/segmentio/kafka-go)", ["kafka-go"], "negotiated", "kafka-go"),
-    "kafka-python with sarama's id": ("sarama", ["kafka-python"], "negotiated", None),
-    "franz-go asks also if it is held down": ("kgo", ["apache-kafka-java"], "negotiated", "franz-go"),
-    "several libraries behave so": ("kgo", ["kafka-python", "aiokafka"], "negotiated", "franz-go"),
-}
-"""Clients by a client id that a library chooses, the libraries that behave as they do, and the library that is named."""
-
-
-def test_a_default_client_id_names_no_library_that_behaves_otherwise(rules_session: Any) -> None:
-    opened = [
-        connection(
-            "?", outcome, cluster=name, client_id=client_id,
-            candidate_software=[{"software_name": one, "versions_from": "1", "versions_to": "2"} for one in fitting],
-        )
-        for name, (client_id, fitting, outcome, _) in DEFAULT_IDS.items()
-    ]  # fmt: skip
-    used = [
-        {"cluster": name, "broker": "b", "connection_id": "?"} | usage(FETCH, 1 if "to 0.9" in name else 3, 12)
-        for name in DEFAULT_IDS
-    ]
-    tables = {"connections": opened, "api_usage": used, "broker_api_versions": [], "ingested_files": []}
-    given = {name: frame(rules_session, name, rows) for name, rows in tables.items()}
-    impact = collected(asked(rules_session, "upgrade_impact", **given))
-    assert {row["cluster"]: row["library"] for row in impact} == {name: case[-1] for name, case in DEFAULT_IDS.items()}
 
 
 KNOWN = [name for name, case in CASES.items() if case.library and re.fullmatch(r"[0-9.]{1,20}", case.software[1])]
