@@ -245,7 +245,9 @@ def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
     }
     for (library, first_one, newest, _), use in ways.items():
         least, remark = least_release(use, target)
-        in_parentheses = "; ".join(filter(None, [remark, f"newest: {newest}" if newest != first_one else ""]))
+        in_parentheses = "; ".join(
+            filter(None, [remark, f"newest: {newest}" if newest not in (first_one, None) else ""])
+        )
         more = f" ({_text(in_parentheses)})" if in_parentheses else ""
         first = _brokers_first(use)
         setting = may_be_held_down_by(use)

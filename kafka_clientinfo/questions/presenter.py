@@ -153,7 +153,7 @@ def _advice(use: Mapping[str, Any], target: str) -> str:
     if use["raise_setting"] is not None:
         return f"raise {held_down_by(use)}; {use['library']} is new enough{brokers_first}"
     least, remark = least_release(use, target)
-    newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] != use["upgrade_to"] else ""
+    newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] not in (use["upgrade_to"], None) else ""
     pinned = f"; or raise {setting}, if that holds its versions down" if (setting := may_be_held_down_by(use)) else ""
     return (
         f"upgrade to {use['library']} {least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}{pinned}"
@@ -178,7 +178,7 @@ def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
 
     From 4.0 on, Kafka supports its own Java client from 2.1 on only (KIP-896), though older ones may work.
     """
-    measured, newest = str(use["upgrade_to"]), str(use["upgrade_newest"])
+    measured, newest = str(use["upgrade_to"]), str(use["upgrade_newest"] or use["upgrade_to"])
     is_supported = (
         use["library"] != _JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, _SUPPORTED)
     )

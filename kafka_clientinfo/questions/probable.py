@@ -9,7 +9,8 @@ that of `upgrade_impact` for a client with a known release, made for all release
     all fit, or the last  | `raise_setting`: the client is, or may be, configured to use an older version
     others                | `upgrade_to`, `upgrade_newest`: releases after the first one of the range that fit
 
-`upgrade_over` is the release that the brokers need first, if no release of the library works with today's.
+`upgrade_over` is the release that the brokers need first, if no release of the library works with today's. As in
+`upgrade_impact`, neither it nor `upgrade_newest` is known if the brokers may be older than 2.8.2.
 
 What a client states is never replaced: these are columns of their own, and only clients without a name have them.
 """
@@ -34,8 +35,8 @@ PROBABLE = ("probable_software_name", "probable_versions_from", "probable_versio
 _ADVISED = ("library", *ADVICE)
 _MOST_IDS = 500
 """With more client ids than these, a query reads all clients without a name, and not those of the ids."""
-_FIRST_WITH_JSON = "2.8.2"
-"""The first measured release of brokers that log requests in JSON."""
+_FLOOR = "2.8.2"
+"""The first measured release of brokers that log requests in JSON; of those that offer less, lowest versions say little."""
 _Use = tuple[int, int, int | None, int | None]
 """An API's key and version that a client uses, and the lowest and highest version that today's brokers offer, if known."""
 
@@ -117,7 +118,7 @@ def _used(
     in_json = "SELECT cluster FROM {connections} AS c GROUP BY cluster HAVING bool_and(log_generation = 'json')"
     for (cluster,) in tables.query(in_json):
         if cluster not in {known for known, _ in offers}:  # its brokers are 2.8 or later
-            offers |= {(cluster, key): (own.low, own.high) for key, own in release(_FIRST_WITH_JSON).apis.items()}
+            offers |= {(cluster, key): (own.low, own.high) for key, own in release(_FLOOR).apis.items()}
     rows = tables.query(
         f"SELECT {', '.join(CLIENT)}, api_key, api_version, map_keys(refused_by) AS refusing FROM {{upgrade_impact}} AS i "
         f"WHERE client_software_name = '{UNKNOWN}' AND {condition}",
@@ -174,6 +175,15 @@ def _way(
             for low, high, (_, version, least, most) in spoken
         )
 
+    def is_unsure(one: LibraryRelease) -> bool:
+        floor = release(_FLOOR).apis
+        return any(
+            one.speaks[key][0] > (version if most is None else most)
+            and (-1 if most is None else most) < floor[key].high
+            for key, version, _, most in uses
+            if key in one.speaks and key in floor
+        )
+
     advice: dict[str, str | None] = dict.fromkeys(_ADVISED) | {"library": library.name}
 
     def fits(one: LibraryRelease) -> bool:
@@ -183,7 +193,9 @@ def _way(
         return advice | {"raise_setting": library.version_settings or UNKNOWN}
     newer = [one for one in measured if version_numbers(one.name) > version_numbers(first) and takes(one, target)]
     fitting, over = [one for one in newer if works_today(one)], None
-    if not fitting:
+    possible = [one for one in newer if works_today(one) or is_unsure(one)]
+    unsure = bool(possible) and is_unsure(possible[-1])
+    if not fitting and not unsure:
         brokers = {
             one.name: next((name for name in releases() if name not in refusing and takes(one, name)), None)
             for one in newer
@@ -199,7 +211,8 @@ def _way(
     if version_numbers(fitting[0].name) >= version_numbers(last) and _all_fit(measured, last, last, fits_later):
         # It may be the release that the client has.
         return advice | {"raise_setting": library.version_settings or UNKNOWN, "upgrade_over": over}
-    return advice | {"upgrade_to": fitting[0].name, "upgrade_newest": fitting[-1].name, "upgrade_over": over}
+    newest = None if unsure else fitting[-1].name
+    return advice | {"upgrade_to": fitting[0].name, "upgrade_newest": newest, "upgrade_over": over}
 
 
 def _all_fit(measured: Iterable[LibraryRelease], first: str, last: str, fits: Callable[[LibraryRelease], bool]) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.questions.filters import Scope
+from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.runs import run as pipeline
@@ -25,12 +27,9 @@ def advised(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> set[tuple[s
     """Libraries with the first and the newest release that clients of unknown software are advised to take."""
     warehouse = tmp_path_factory.mktemp("advice") / "warehouse"
     pipeline.run(spark, [str(SAMPLE)], str(warehouse))
-    rows = SparkTables(spark, str(warehouse)).relation("upgrade_impact").where("client_software_name = 'unknown'")
-    return {
-        (row["library"], row["upgrade_to"][TARGET], row["upgrade_newest"][TARGET])
-        for row in rows.collect()
-        if TARGET in row["upgrade_to"]
-    }
+    rows = impact(Scope(SparkTables(spark, str(warehouse))), TARGET).rows
+    names = ("probable_library", "probable_upgrade_to", "probable_upgrade_newest")
+    return {tuple(row[name] for name in names) for row in rows if row["probable_upgrade_newest"] is not None}
 
 
 def test_java_clients_before_0_11_are_told_to_take_it(advised: set[tuple[str, str, str]]) -> None:

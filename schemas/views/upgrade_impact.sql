@@ -10,7 +10,10 @@
 --     and no newer one fits    | upgrade_to and upgrade_over: first upgrade the brokers, to a release in between with which
 --                              | today's client still works (KIP-1124)
 --
--- A release that was not measured fits if those that were measured before and after it fit.
+-- A release that was not measured fits if those that were measured before and after it fit. Whether one works with brokers that
+-- offer less of an API than 2.8.2 cannot be said if it was seen to use newer versions only: libraries were measured with 1.1.1 and
+-- with 2.8.2 and later, and some use an API with the later ones only. There is no upgrade_over then, and no upgrade_newest if a
+-- newer release may fit.
 WITH usage AS (
   SELECT *, limited_by = 'broker' AS held_back FROM {client_version_usage}
 ),
@@ -88,6 +91,9 @@ refusing AS (
   FROM refused_uses
   GROUP BY cluster, library, own_release, uses
 ),
+floor AS (
+  SELECT api_key, advertised_min, advertised_max FROM {kafka_releases} WHERE release = '2.8.2' AND advertised_max IS NOT NULL
+),
 offered AS (
   -- The versions that all of a cluster's brokers have offered since their last start.
   SELECT cluster, api_key, max(min_version) AS broker_min, min(max_version) AS broker_max
@@ -101,7 +107,7 @@ today AS (
   -- If no answer is logged: brokers that log JSON are 2.8 or later, so what that offers stands for theirs.
   SELECT c.cluster, k.api_key, k.advertised_min, k.advertised_max
   FROM (SELECT cluster FROM {connections} GROUP BY cluster HAVING bool_and(log_generation = 'json')) AS c
-  CROSS JOIN (SELECT api_key, advertised_min, advertised_max FROM {kafka_releases} WHERE release = '2.8.2' AND advertised_max IS NOT NULL) AS k
+  CROSS JOIN floor AS k
   WHERE c.cluster NOT IN (SELECT cluster FROM offered)
 ),
 measured AS (
@@ -111,10 +117,14 @@ measured AS (
            v.min_version <= coalesce(t.broker_max, u.used.api_version)
            AND v.max_version >= coalesce(t.broker_min, u.used.api_version)
          ) AS works_today,
+         coalesce(bool_or(
+           v.min_version > coalesce(t.broker_max, u.used.api_version) AND coalesce(t.broker_max, -1) < f.advertised_max
+         ), false) AS is_unsure,
          array_distinct(flatten(collect_list(v.refused_by))) AS refused_by
   FROM (SELECT *, explode(uses) AS used FROM refusing) AS u
   JOIN {client_library_versions} AS v ON u.library = v.library AND u.used.api_key = v.api_key
   LEFT JOIN today AS t ON u.cluster = t.cluster AND u.used.api_key = t.api_key
+  LEFT JOIN floor AS f ON u.used.api_key = f.api_key
   GROUP BY u.cluster, u.library, u.own_release, u.uses, v.release_numbers, v.release
 ),
 candidates AS (
@@ -125,7 +135,7 @@ candidates AS (
          END AS own_numbers,
          -- brokers: the first release of Kafka that works with this release of the library, and with today's client.
          named_struct(
-           'release_numbers', m.release_numbers, 'release', m.release, 'works_today', m.works_today, 'refused_by', m.refused_by,
+           'release_numbers', m.release_numbers, 'release', m.release, 'works_today', m.works_today, 'is_unsure', m.is_unsure, 'refused_by', m.refused_by,
            'brokers', get(filter(k.names, name -> NOT array_contains(m.refused_by, name) AND NOT array_contains(r.refused_by, name)), 0)
          ) AS candidate
   FROM refusing AS r
@@ -154,13 +164,13 @@ at_targets AS (
 ),
 ways AS (
   SELECT cluster, library, own_release, uses, target, own_fits, fitting,
-         filter(fitting, c -> c.works_today) AS at_once,
+         filter(fitting, c -> c.works_today) AS at_once, coalesce(array_max(filter(fitting, c -> c.works_today OR c.is_unsure)).is_unsure, false) AS is_unsure,
          get(filter(fitting, c -> c.brokers IS NOT NULL), 0).brokers AS first_brokers
   FROM at_targets
 ),
 chosen AS (
-  SELECT cluster, library, own_release, uses, target, own_fits,
-         CASE WHEN size(at_once) > 0 THEN at_once ELSE filter(fitting, c -> c.brokers = first_brokers) END AS upgrades,
+  SELECT cluster, library, own_release, uses, target, own_fits, is_unsure,
+         CASE WHEN size(at_once) > 0 THEN at_once WHEN NOT is_unsure THEN filter(fitting, c -> c.brokers = first_brokers) END AS upgrades,
          CASE WHEN size(at_once) = 0 THEN first_brokers END AS brokers_first
   FROM ways
 ),
@@ -170,7 +180,7 @@ advice AS (
          array_sort(collect_list(
            CASE WHEN NOT c.own_fits AND size(c.upgrades) > 0 THEN named_struct(
              'release_order', r.release_order, 'release', r.release, 'first', get(c.upgrades, 0).release,
-             'last', get(c.upgrades, size(c.upgrades) - 1).release, 'brokers', c.brokers_first
+             'last', CASE WHEN NOT c.is_unsure THEN get(c.upgrades, size(c.upgrades) - 1).release END, 'brokers', c.brokers_first
            ) END
          )) AS upgrades,
          array_sort(collect_list(
@@ -188,7 +198,9 @@ advice AS (
 advised AS (
   SELECT cluster, library, own_release, uses, api_key, api_version,
          map_from_entries(transform(upgrades, u -> named_struct('release', u.release, 'to', u.first))) AS upgrade_to,
-         map_from_entries(transform(upgrades, u -> named_struct('release', u.release, 'to', u.last))) AS upgrade_newest,
+         map_from_entries(transform(
+           filter(upgrades, u -> u.last IS NOT NULL), u -> named_struct('release', u.release, 'to', u.last)
+         )) AS upgrade_newest,
          map_from_entries(transform(
            filter(upgrades, u -> u.brokers IS NOT NULL), u -> named_struct('release', u.release, 'over', u.brokers)
          )) AS upgrade_over,

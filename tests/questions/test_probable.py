@@ -14,7 +14,6 @@ from kafka_clientinfo.questions.impact import Impact, impact
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.presenter import advice, version_numbers
 from kafka_clientinfo.questions.probable import add_probable, without_a_name
-from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.releases.client_libraries import library_of_behaviour
 from kafka_clientinfo.releases.client_signatures import client_signatures
 from kafka_clientinfo.report.contents import report
@@ -64,10 +63,10 @@ CASES: dict[str, Case] = {
         ("sarama", "1.19.0", "1.30.1"),
         {f"probably sarama 1.19.0 to 1.30.1: raise {SETTING}; sarama is new enough"},
     ),
-    "its newest release, once the brokers take what that sends": Case(
+    "no range is logged, and its releases were not seen to send what it sends": Case(
         [unnamed("sarama", "1.46.1", "1.61.1", **FETCH, cluster="old")],
         ("sarama", "1.46.1", "1.61.1"),
-        {f"probably sarama 1.46.1 to 1.61.1: raise {SETTING}; sarama is new enough; brokers to 1.1.1 first"},
+        {"probably sarama 1.46.1 to 1.61.1"},
     ),
     "they disagree": Case([unnamed(*OLD_RDKAFKA), unnamed("sarama", "1.19.0", "1.30.0")], NOTHING),
     "all releases of the range fit": Case(
@@ -170,16 +169,6 @@ def test_a_client_without_connections_is_nothing(scope: Scope) -> None:
             "raise_setting",
         )
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("refusing", "over"), [((TARGET,), "1.0.2"), (("1.0.2", TARGET), "1.1.1"), (tuple(releases()), None)]
-)
-def test_brokers_go_over_a_release_that_takes_todays_client(refusing: tuple[str, ...], over: str | None) -> None:
-    """No range is logged, so that no newer release is known to work with today's brokers."""
-    way = probable._way(*OLD_RDKAFKA, frozenset({(0, 2, None, None)}), frozenset(refusing), TARGET)
-    assert way["upgrade_over"] == over
-    assert (way["upgrade_to"] is None) == (over is None)
 
 
 def test_every_library_that_behaviour_shows_has_measured_releases() -> None:

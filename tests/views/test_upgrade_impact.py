@@ -92,9 +92,21 @@ release = "7.0"
 worked_with = []
 failed_with = []
 speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [12, 12]}
+
+[[libraries]]
+name = "Newest only"
+package = "pypi:newest"
+software = "newest"
+
+[[libraries.releases]]
+release = "8.0"
+worked_with = []
+failed_with = []
+speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [12, 12]}
 """
-OLD, TODAY = {0: (0, 2), 1: (0, 3), 3: (0, 5)}, {0: (0, 9), 1: (0, 12), 3: (0, 9)}
-OFFERS = {"old": [OLD], "today": [TODAY], "mixed": [TODAY, OLD, TODAY], "raised": [TODAY, TODAY | {3: (6, 9)}, TODAY]}
+OLD, TODAY = {0: (0, 2), 1: (0, 3), 3: (0, 5)}, {0: (0, 9), 1: (0, 12), 3: (0, 11)}
+OFFERS = {"old": [OLD], "today": [TODAY], "mixed": [TODAY, OLD, TODAY], "raised": [TODAY, TODAY | {3: (6, 11)}, TODAY]}
+OFFERS["unknown"] = []
 OFFERS["raised to its highest"] = [TODAY, TODAY | {3: (9, 9)}]
 """Ranges that each broker advertises, by the word that a case has for its brokers."""
 RESTARTED = [(OLD, 0, 9), (TODAY, 20, 30)]
@@ -167,11 +179,18 @@ CASES = {
         ("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10", upgrade_newest="2.0"
     ),
     **{
-        f"{some} no newer version": Case(
-            ("new", "4.0"), "app", OLDER, "New only", "5.0", "2.4.1", brokers, "not_sent", upgrade_newest="6.0"
+        f"{some} so little that it cannot be said which release works with them": Case(
+            ("new", "4.0"), "app", OLDER, "New only", None, None, brokers, "not_sent"
         )
-        for some, brokers in (("today's brokers take", "old"), ("one of today's brokers takes", "mixed"))
+        for some, brokers in (("today's brokers offer", "old"), ("one of today's brokers offers", "mixed"))
     },
+    "brokers that offer little, and a release that works with them before one that may": Case(
+        ("lib", "1.2"), "app", [*OLD_FETCH, usage(PRODUCE, 2, 2)], "Lib", "1.10", None, "old"
+    ),
+    "no range is logged": Case(("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10", None, "unknown"),
+    "today's brokers, of 2.8 or later, take no newer version": Case(
+        ("newest", "7.0"), "app", OLDER, "Newest only", "8.0", "3.1.2", "today", "not_sent", upgrade_newest="8.0"
+    ),
     "today's broker took no newer version before it was started again": Case(
         ("new", "4.0"),
         "app",
@@ -257,8 +276,12 @@ def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str
 def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]]) -> None:
     for found in rows.values():
         for row in found:
-            assert set(row["upgrade_to"]) == set(row["upgrade_newest"])
-            assert set(row["upgrade_over"]) <= set(row["upgrade_to"]) <= set(row["refused_by"])
+            assert (
+                set(row["upgrade_over"])
+                <= set(row["upgrade_newest"])
+                <= set(row["upgrade_to"])
+                <= set(row["refused_by"])
+            )
             assert set(row["raise_setting"]) <= set(row["refused_by"]) - set(row["upgrade_to"])
 
 
