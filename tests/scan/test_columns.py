@@ -27,11 +27,11 @@ READ_LATER = {
         client_id_is_left_out client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
         client_software_name client_software_version cluster connection_id correlation_id coverage earliest_at
         error_code falls_below_offer file_id first_client_id first_instance_id forged_lines forges_log_lines
-        goes_on_after_inconsistent group_payloads group_type_mismatch knows_answer knows_invalid_request knows_refusal has_response
+        gone_on_with group_payloads group_type_mismatch knows_answer knows_invalid_request knows_refusal has_response
         header_version heard_until highest_correlation_id instance_id_is_different instance_id_is_missing
         instance_id_is_zero is_forwarded jumps known_software last_api_versions_error last_seq latest_at listener
         log_generation log_level logged_at lowest_correlation_id member_id offered_max opened_at opened_seq outlasts
-        principal refuses_what_it_offers refuses_without_offer remote_host remote_port repeats replica_id request requests response
+        principal protocol_of_group refuses_what_it_offers refuses_without_offer remote_host remote_port repeats replica_id request requests response
         security_protocol sent_software_name sent_software_version seq session_no software_before
         software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
         software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id

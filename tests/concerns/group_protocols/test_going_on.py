@@ -21,8 +21,8 @@ def of(group: str, row: dict[str, Any]) -> dict[str, Any]:
     return row | {"request": row["request"].replace("{", f'{{"groupId": "{group}", ', 1)}
 
 
-def refused(seconds: float, generation: int | None = None) -> dict[str, Any]:
-    return of("g", sync(seconds, 5, generation=generation, error_code=FAILED))
+def refused(seconds: float, name: str = "sticky", version: int = 5, **stated: Any) -> dict[str, Any]:
+    return of("g", sync(seconds, version, name=name, error_code=FAILED, **stated))
 
 
 def left(seconds: float) -> dict[str, Any]:
@@ -45,7 +45,7 @@ CASES = {
     "a heartbeat of a group that joined elsewhere, by a proxy": Case([JOINED, refused(1), beat(4, "h"), beat(7, "h")]),
     "a heartbeat of another member, by a proxy": Case([JOINED, refused(1), beat(4, member="m2")]),
     "its own heartbeat among others, by a proxy": Case(
-        [JOINED, of("h", join(0, error_code=0)), refused(1), beat(4, "h"), beat(5)], {}, {RULE: 1}
+        [of("h", join(0, error_code=0)), JOINED, refused(1), beat(4, "h"), beat(5)], {}, {RULE: 1}
     ),
     "its first heartbeat after a taken SyncGroup": Case([JOINED, of("g", sync(1, 5, error_code=0)), beat(4)]),
     "refused with another error": Case([JOINED, of("g", sync(1, 5, error_code=27)), beat(4)]),
@@ -58,7 +58,14 @@ CASES = {
         [JOINED, refused(1, generation=7), beat(4, generationId=8), beat(7, generationId=8)]
     ),
     "it goes on in the same generation": Case(
-        [JOINED, refused(1, generation=7), beat(4, generationId=7)], {}, {RULE: 1}
+        [of("g", join(0, generation=7)), refused(1, generation=7), beat(4, generationId=7)], {}, {RULE: 1}
+    ),
+    "the coordinator refuses what it answered": Case([JOINED, refused(1, "range"), beat(4)]),
+    "the SyncGroup states no type": Case([JOINED, refused(1, "range", kind=None), beat(4)], {}, {RULE: 1}),
+    "a SyncGroup that states no protocol yet": Case([JOINED, refused(1, version=4), beat(4)]),
+    "its JoinGroup is on another connection, or before the log": Case([refused(1), beat(4)]),
+    "the JoinGroup before is of an older generation": Case(
+        [of("g", join(0, generation=6)), refused(1, generation=7), beat(4, generationId=7)]
     ),
     "a broker does": Case([JOINED | {"is_forwarded": True}, refused(1), beat(4)], {"role": "forwarding"}),
 }  # fmt: skip
