@@ -184,15 +184,15 @@ lives AS (
 ),
 
 -- Ids that replace other ids of the same client. Different ids are often legitimate: a program that is started again gets a new one,
--- and so does each of several programs with the same client id. What shows that one process had them:
+-- and so does each of several programs with the same client id. What speaks for one process, and only the first for sure:
 --
 --   evidence        | why
 --   ----------------|----------------------------------------------------------------------------------------------
 --   member_id       | a member of a group keeps its member id
 --   correlation_ids | a client that counts correlation ids over all its connections goes on counting: the next id is up to
---                   | 8 higher after at least 100, within 10 minutes; after fewer, it may be another run of a short tool, which
---                   | has asked another broker first
---   sequence        | proves nothing: three lives follow one another within a minute each, which is reported as information
+--                   | 8 higher after at least 100, within 10 minutes. It may be another run of a tool, which has asked brokers
+--                   | first that the logs lack
+--   sequence        | three lives follow one another within a minute each, as several runs of a tool do
 lives_in_time AS (
   SELECT *,
          began.opened_at >= last.last_at AS is_after,

@@ -275,10 +275,10 @@ def test_an_id_is_new_to_a_process_only_where_that_shows(of_lives: dict[str, Any
         assert (entry["connection_id"], entry["previous_ids"], entry["evidence"]) == (connection, ids, evidence)
         assert len(ids) == number
         (row,) = finding
-        assert (row["connection_id"], row["binds"]) == (connection, evidence != "sequence")
+        assert (row["connection_id"], row["binds"]) == (connection, evidence == "member_id")
         words = {
             "member_id": ", with the same member id",
-            "correlation_ids": ", and its correlation ids go on from there",
+            "correlation_ids": ", and its correlation ids go on from there; one process, or another that asked other brokers before",
             "sequence": "; one process, or as many that ran one after the other",
         }
         assert words[evidence] in row["message"]

@@ -16,10 +16,10 @@ WITH listed AS (
            -- A new id is information if several processes may have had the ids.
            || transform(renewed_connections, e -> named_struct(
              'rule', 'client_instance_id_renewed', 'broker', e.broker, 'connection_id', e.connection_id,
-             'opened_at', e.opened_at, 'opened_seq', e.opened_seq, 'binds', e.evidence <> 'sequence',
+             'opened_at', e.opened_at, 'opened_seq', e.opened_seq, 'binds', e.evidence = 'member_id',
              'words', 'after ' || array_join(transform(e.previous_ids, id -> quoted(id)), ', ') || CASE e.evidence
                WHEN 'member_id' THEN ', with the same member id'
-               WHEN 'correlation_ids' THEN ', and its correlation ids go on from there'
+               WHEN 'correlation_ids' THEN ', and its correlation ids go on from there; one process, or another that asked other brokers before'
                ELSE '; one process, or as many that ran one after the other' END
            ))
            -- A connection without an id is information if it may be another program's.
