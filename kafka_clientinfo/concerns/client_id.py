@@ -29,6 +29,7 @@ def predicates() -> Columns:
         "client_id_is_other": later & ~same & ~left_out,
         "client_id_is_lost": left_out & F.col("header_version").isNotNull() & ~has_header_v3(),
         "client_id_is_repeated": same & (own != "") & has_header_v3(),
+        "client_id_before": F.when(first != "", first),
         "client_id_is_like_a_brokers": (F.col("seq") == 0) & has_broker_name(F.col("client_id")),
     }
 
@@ -114,7 +115,7 @@ def _shows_a_client() -> Column:
 REQUEST_RULES = {
     "client_id_changed": RequestRule(
         "client_id_is_other",
-        "client id {client_id!r} after {first_client_id!r}",
+        "client id {client_id!r} after {client_id_before!r:none in the first logged request}",
         lambda: is_client() & differs_for_certain(),
         _is_bound,
     ),

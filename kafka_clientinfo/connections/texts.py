@@ -158,8 +158,8 @@ def sentence(template: str, **columns: Column) -> Column:
     """Fill a template in Python's format with columns.
 
     Args:
-        template: `{name}` is a column as text, `{name!r}` a quoted one (see `shown`), and `{name:words}` one with these
-            words in place of null. The result is null if any other column is null.
+        template: `{name}` is a column as text, `{name!r}` a quoted one (see `shown`), and `{name:words}` or
+            `{name!r:words}` one with these words in place of null. The result is null if any other column is null.
         columns: columns by the template's names; a name that is missing here is a column's own name or path.
     """
     parts = []
@@ -169,7 +169,7 @@ def sentence(template: str, **columns: Column) -> Column:
             value = columns[name] if name in columns else F.col(name)
             parts.append(shown(value) if conversion == "r" else value.cast("string"))
             if otherwise:
-                parts[-1] = F.coalesce(parts[-1], F.lit(otherwise))
+                parts[-1] = F.when(value.isNotNull(), parts[-1]).otherwise(F.lit(otherwise))
     return F.concat(*parts)
 
 

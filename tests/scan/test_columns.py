@@ -23,7 +23,7 @@ from tests.scan.made_log import derived
 READ_LATER = {
     "judged_requests": """
         after_header_v3 answer_seq answered_error answered_protocol_type api_key api_name api_ranges api_version
-        api_version_deprecated broker byte_offset client_id client_id_is_like_a_brokers client_id_is_lost
+        api_version_deprecated broker byte_offset client_id client_id_before client_id_is_like_a_brokers client_id_is_lost
         client_id_is_left_out client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
         client_software_name client_software_version cluster connection_id correlation_id coverage earliest_at
         error_code falls_below_offer file_id first_client_id first_instance_id forged_lines forges_log_lines

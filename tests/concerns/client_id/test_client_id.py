@@ -88,6 +88,9 @@ CASES: dict[str, Case] = {
         {"client_id_other": 2, "client_id_verdict": "changed"},
         {"client_id_changed": 2},
     ),
+    "two ids after the text null, and what came before is hidden": Case(
+        sends("null", "app", "other", **TEXT_LOG, **SASL), {"client_id_verdict": "changed"}, {"client_id_changed": 2}
+    ),
     "another id, and what came before is hidden": Case(
         sends("app", "other", **SASL), {"client_id_verdict": "changed"}, {"client_id_changed": 1}
     ),
@@ -152,11 +155,14 @@ CASES: dict[str, Case] = {
         sends("app", "other", is_forwarded=True), {"role": "forwarding"} | dict.fromkeys(JUDGED_COLUMNS)
     ),
 }
-MESSAGES = {
-    "client_id_changed": ("other ids", "client id 'z\ufffd[2J' after 'app'"),
-    "client_id_lost": ("lost under an older header", "METADATA v0 with header v1 has no client id after 'app'"),
-    "broker_like_client_id": ("like a broker's", "client id 'broker-1-fetcher-0' from 10.0.0.8"),
-}
+AFTER_NONE = "client id 'app' after none in the first logged request"
+MESSAGES = [
+    ("client_id_changed", "other ids", "client id 'z\ufffd[2J' after 'app'"),
+    ("client_id_changed", "two ids after none, and what came before is hidden", AFTER_NONE),
+    ("client_id_changed", "two ids after the text null, and what came before is hidden", AFTER_NONE),
+    ("client_id_lost", "lost under an older header", "METADATA v0 with header v1 has no client id after 'app'"),
+    ("broker_like_client_id", "like a broker's", "client id 'broker-1-fetcher-0' from 10.0.0.8"),
+]
 
 
 @pytest.mark.kip("KIP-1313", 17, case="no id on SASL, where the first requests are hidden")
@@ -169,9 +175,8 @@ def test_it_compares_with_the_first_id(judged: Judged, name: str) -> None:
     assert_case(judged, name, CASES[name], "client_id")
 
 
-@pytest.mark.parametrize("rule", MESSAGES)
-def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
-    name, message = MESSAGES[rule]
+@pytest.mark.parametrize(("rule", "name", "message"), MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str, name: str, message: str) -> None:
     assert_message(judged, name, rule, message)
 
 
