@@ -13,7 +13,7 @@ from .filters import Filters, Scope
 from .presenter import counted
 from .probable import add_probable
 from .queries import Rows
-from .trust import info_logs, names_of, nobody, of_cluster, partly_logged
+from .trust import brokers_without_logs, info_logs, names_of, nobody, of_cluster, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
@@ -233,6 +233,8 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, of {counted(len(brokers), 'broker')}: "
         f"{names_of(brokers)}. Clients that did not connect to these in that time are not judged."
     ]
+    if (sentence := brokers_without_logs(whole)) is not None:
+        sentences.append(sentence)
     if waits:
         sentences.append(
             "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."

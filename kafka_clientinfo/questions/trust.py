@@ -96,6 +96,33 @@ def partly_logged(scope: Scope) -> str | None:
     )
 
 
+def brokers_without_logs(scope: Scope) -> str | None:
+    """Return a sentence on the brokers of which no log was read for sure; None if none is known.
+
+    A broker fetches from all others but itself, with its number in the client id. So one that fetches from every log's broker
+    is none of these. A log that holds those of several brokers has them fetch at several addresses, and shows nothing.
+    """
+    logs = grouped(
+        scope.query(
+            "SELECT DISTINCT f.cluster, f.broker, node, address FROM {ingested_files} AS f LEFT JOIN (SELECT cluster, broker, "
+            "regexp_extract(client_id, '^broker-([0-9]+)-fetcher-[0-9]+$', 1) AS node, "
+            "regexp_extract(connection_id, '^([0-9a-fA-F.:]+:[0-9]+)-', 1) AS address FROM {connections} AS c WHERE role = 'broker'"
+            ") AS c ON f.cluster = c.cluster AND f.broker = c.broker AND node <> ''"
+        ).dicts(),
+        ("cluster", "broker"),
+    )
+    nodes: dict[str, list[set[str]]] = {}
+    for (cluster, _), rows in logs.items():
+        (address, *others) = {row["address"] for row in rows}
+        nodes.setdefault(cluster, []).append({row["node"] for row in rows} if address and not others else set())
+    missing = {
+        name: sorted(set.intersection(*fetching), key=lambda node: (len(node), node))
+        for name, fetching in sorted(nodes.items())
+    }
+    names = [{"cluster": name, "broker": f"broker {node}"} for name, others in missing.items() for node in others]
+    return f"No log of these was read, so their clients are not judged: {names_of(names)}." if names else None
+
+
 def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence for each cluster on the releases that its brokers run, by rows of the view `broker_releases`."""
     texts = []

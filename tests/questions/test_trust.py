@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.questions.trust import limits_of_logs, partly_logged, releases_of_brokers
+from kafka_clientinfo.questions.trust import brokers_without_logs, limits_of_logs, partly_logged, releases_of_brokers
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
 
@@ -123,3 +123,43 @@ def test_of_many_clusters_the_first_are_named() -> None:
     text = releases_of_brokers([{"cluster": f"c{n:02}", "broker": "b", "release": "3.9"} for n in range(52)])
     assert text.count("Release of") == 50
     assert text.endswith(" And 2 more clusters: the view broker_releases.")
+
+
+FETCHERS = {
+    "one log": ({"a": "2@a:1 3@a:1"}, "c/broker 2, c/broker 3"),
+    "numbers in order": ({"a": "11@a:1 3@a:1 2@a:1"}, "c/broker 2, c/broker 3, c/broker 11"),
+    "two logs of three brokers": ({"a": "2@a:1 3@a:1", "b": "1@b:1 3@b:1"}, "c/broker 3"),
+    "all logs": ({"a": "2@a:1 3@a:1", "b": "1@b:1 3@b:1", "d": "1@a:2 2@a:2"}, None),
+    "a log in which nobody fetches may be its own": ({"a": "2@a:1 3@a:1", "b": ""}, None),
+    "one log of several brokers": ({"all": "1@a:1 2@a:1 2@b:1 3@b:1"}, None),
+    "one log of several brokers beside another": ({"all": "1@a:1 2@a:1 2@b:1 3@b:1", "b": "3@a:2"}, None),
+    "masked addresses": ({"a": "2@10.x.x.x:9092", "b": "2@IP"}, None),
+    "a number of any length": ({"a": f"{'9' * 5000}@a:1"}, f"c/broker {'9' * 70}…"),
+}
+"""Fetchers in each log, as the number of their broker and the address at which they fetch; the brokers without a log."""
+
+
+@pytest.mark.parametrize("name", FETCHERS)
+def test_a_broker_that_fetches_from_those_of_all_logs_has_none(tmp_path: Path, name: str) -> None:
+    logs, names = FETCHERS[name]
+    of_cluster = {"cluster": "c", "ingested_at": at(0), "path": "p"}
+    files = [of_cluster | {"file_id": log, "broker": log} for log in logs]
+    fetching = [(log, *one.split("@")) for log, text in logs.items() for one in text.split()]
+    connections = [
+        {"cluster": "c", "broker": log, "role": "broker", "client_id": f"broker-{node}-fetcher-0"}
+        | {"connection_id": f"{address}-10.x.x.x:1-{n}" if "x.x" in address else f"{address}-h:1-{n}"}
+        for n, (log, node, address) in enumerate(fetching)
+    ]
+    connections.append(
+        {
+            "cluster": "c",
+            "broker": "a",
+            "role": "client",
+            "client_id": "broker-7-fetcher-0",
+            "connection_id": "a:1-h:1-0",
+        }
+    )
+    tables = local_tables(str(write_warehouse(tmp_path / "w", {"connections": connections, "ingested_files": files})))
+    assert tables is not None
+    said = None if names is None else f"No log of these was read, so their clients are not judged: {names}."
+    assert brokers_without_logs(Scope(tables)) == said
