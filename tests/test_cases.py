@@ -69,6 +69,15 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [{"client_id": "x"}],
         [("group_name_mismatch", "broker"), ("protocol_nobody_offered", "broker")],
     ),
+    # The same answer, and SyncGroup states what was offered, which is refused: nobody knows what the group's protocol is.
+    "offer_is_refused": (
+        [{"client_id": "app"}],
+        [
+            ("group_name_mismatch", "either"),
+            ("inconsistent_group_protocol", "either"),
+            ("protocol_nobody_offered", "broker"),
+        ],
+    ),
     # A name that KIP-511 allows and stock brokers refuse; this broker took it.
     "accepted_name": ([{"client_software_name": ".foo-", "software_valid_by_broker": True}], []),
     # ApiVersions states a broker's id, and WriteTxnMarkers leaves it out (KIP-1313).

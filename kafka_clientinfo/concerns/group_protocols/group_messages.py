@@ -157,8 +157,8 @@ def _refusal() -> Column:
 
     Returns:
         `chosen`: what JoinGroup answered to the same member in the same generation, which no coordinator may refuse;
-        `nothing`: no type or no name, which v5 must state; `not_known`: the log shows no such JoinGroup on the connection; or
-        `other`. Before v5 it states neither, so that there is nothing to refuse.
+        `nothing`: no type or no name, which v5 must state; `not_known`: the log shows no such JoinGroup on the connection, or
+        one that was answered with what it had not offered; or `other`. Before v5 it states neither, so that there is nothing to refuse.
     """
     is_refused = (F.col("api_key") == SYNC) & (F.col("error_code") == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
     name, states_both = unless_empty("sent.protocolName"), F.col("api_version") >= FIRST_SYNC_WITH_PROTOCOL
@@ -166,7 +166,7 @@ def _refusal() -> Column:
     what = (
         F.when(states_both & (F.col("sent_type").isNull() | name.isNull()), "nothing")
         .when(F.col("joined.name").isNotNull() & (is_chosen | ~states_both), "chosen")
-        .when(F.col("joined").isNull(), "not_known")
+        .when(F.col("joined").isNull() | is_not_in(F.col("joined.name"), F.col("joined.offered")), "not_known")
         .otherwise("other")
     )
     return F.when(is_refused, what)
