@@ -163,7 +163,7 @@ def columns(settings: Settings) -> Columns:
     judged = {
         **{name: F.col(name) for name in _AS_AGGREGATED},
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
-        **_probable_columns(name == UNKNOWN),
+        **_probable_columns((name == UNKNOWN) & F.col("software_valid_by_broker").isNull()),
         **_policy_columns(settings, name, version),
     }
     return {
@@ -233,7 +233,7 @@ def _policy_columns(settings: Settings, name: Column, version: Column) -> Column
 
 
 def _probable_columns(is_unknown: Column) -> Columns:
-    """Return the columns on the probable library of connections without a name, by what each shows itself.
+    """Return the columns on the probable library of connections that state no name, by what each shows itself.
 
     A library is named only if all releases that behave as the connection's client does are its own (see the concern
     client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners

@@ -81,6 +81,10 @@ UNNAMED: dict[str, list[Row]] = {
     "a broker before 0.10": sent(JAVA_23, log_generation="name_text"),
     "a script that lists offsets": sent("LIST_OFFSETS 0 #1"),
     "it states a name": sent(JAVA_23, client_software_name="my-lib", client_software_version="1"),
+    "it states a name that is refused, and goes on as franz-go does": [
+        sent("API_VERSIONS 3 #0")[0] | {"request": named("my lib", "1"), "error_code": 42},
+        sent("FETCH 12 #1")[0],
+    ],
     "a broker": sent("UPDATE_METADATA 5 #0, LEADER_AND_ISR 4 #1", client_id="1"),
     "an API that Kafka does not know": sent("API_VERSIONS 2 #1, MADE_UP 0 #2"),
 }
