@@ -163,7 +163,7 @@ def columns(settings: Settings) -> Columns:
     judged = {
         **{name: F.col(name) for name in _AS_AGGREGATED},
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
-        **_probable_columns((name == UNKNOWN) & F.col("software_valid_by_broker").isNull()),
+        **_probable_columns(name == UNKNOWN),
         **_policy_columns(settings, name, version),
     }
     return {
@@ -233,7 +233,7 @@ def _policy_columns(settings: Settings, name: Column, version: Column) -> Column
 
 
 def _probable_columns(is_unknown: Column) -> Columns:
-    """Return the columns on the probable library of connections that state no name, by what each shows itself.
+    """Return the columns on the probable library of connections without a name, by what each shows itself.
 
     A library is named only if all releases that behave as the connection's client does are its own (see the concern
     client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
@@ -244,7 +244,7 @@ def _probable_columns(is_unknown: Column) -> Columns:
     numbers a request before the connection's first one, as it does while it has no connection yet; kafka-go only where
     ApiVersions is not the first request; and KafkaJS only with a version that franz-go does not send if pinned to 2.0.
 
-    A client id that a program chooses by default (`PROGRAMS`) must not contradict.
+    A client id that a program chooses by default (`PROGRAMS`) must not contradict, nor a name that was refused or reset.
 
     A connection that shows too little by itself has the library of its client's others of that day, if they agree and
     if its own requests fit: the view `probable_connections` says that.
@@ -252,7 +252,7 @@ def _probable_columns(is_unknown: Column) -> Columns:
     words = F.concat_ws(" ", "handshake", "first_work", "second_work")
     beginning = F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), words)).otherwise("")
     evidence = F.concat(F.lit("versions of its requests"), beginning)
-    software = F.when(is_unknown, _only_library())
+    software = F.when(is_unknown & F.col("software_valid_by_broker").isNull(), _only_library())
     return {
         "candidate_software": F.when(is_unknown, F.col("fitting_software")),
         "probable_software_name": software["software_name"],
