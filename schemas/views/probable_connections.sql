@@ -6,7 +6,9 @@ WITH unnamed AS (
            c.client_software_name, c.client_software_version, c.remote_host, c.reason_unknown, c.invalid_software_texts,
            CASE WHEN c.probable_software_name = p.probable_software_name THEN c.probable_software_name END AS probable_software_name,
            c.probable_versions_from, c.probable_versions_to, c.probable_evidence, c.candidate_software,
-           get(filter(c.candidate_software, one -> one.software_name = p.probable_software_name), 0) AS of_client
+           -- Not if it states a name, even one that is refused.
+           CASE WHEN c.software_valid_by_broker IS NULL
+                THEN get(filter(c.candidate_software, one -> one.software_name = p.probable_software_name), 0) END AS of_client
     FROM {connections} AS c
     LEFT JOIN {probable_clients} AS p
       ON c.cluster = p.cluster AND c.client_id = p.client_id AND c.principal IS NOT DISTINCT FROM p.principal

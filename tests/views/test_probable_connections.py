@@ -16,6 +16,7 @@ Row = dict[str, Any]
 DAY = 86_400
 GO = (("LIST_OFFSETS", 1, 1), ("LIST_OFFSETS", 1, 2), ("API_VERSIONS", 0, 3))
 AIOKAFKA = (("API_VERSIONS", 0, 1), ("METADATA", 5, 2), ("PRODUCE", 7, 3))
+KGO = (("API_VERSIONS", 3, 0), ("FETCH", 12, 1))
 THIN = (("FIND_COORDINATOR", 0, 1),)
 """What kafka-go sends, and old kafka-python."""
 OTHER = (("API_VERSIONS", 2, 1), ("METADATA", 8, 2), ("FETCH", 4, 3), ("JOIN_GROUP", 1, 4))
@@ -59,6 +60,10 @@ CLIENTS: dict[str, tuple[list[Row], list[list[Row]], str | None]] = {
     ),
     "one that states another library": (
         sent(THIN, 500, client_id="says"), [sent(GO, 600, client_id="says"), stated("sarama", 700, "says")], None,
+    ),
+    "it states another library, and is refused": (
+        [sent(KGO, 500, client_id="refused")[0] | {"request": named("my lib", "1"), "error_code": 42}],
+        [sent(KGO, 600, client_id="refused")], None,
     ),
     "one that only states it": (sent(THIN, 500, client_id="only"), [stated("kafka-go", 600, "only")], None),
     "it behaves otherwise": (sent(OTHER, 500, client_id="else"), [sent(GO, 600, client_id="else")], None),
