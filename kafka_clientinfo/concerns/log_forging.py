@@ -12,7 +12,7 @@ def predicates() -> Columns:
 REQUEST_RULES = {
     "log_forging": RequestRule(
         "forges_log_lines",
-        "{forged_lines} forged log lines in {api_name} v{api_version} with client id {client_id!r} "
+        "forged log lines: {forged_lines}, in {api_name} v{api_version} with client id {client_id!r} "
         "from {remote_host:an unknown host}",
         # Also for connections that look like a broker's: whoever opens a connection may imitate one.
         lambda: F.col("role") != "forwarding",

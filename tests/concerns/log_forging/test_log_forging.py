@@ -30,7 +30,7 @@ CASES: dict[str, Case] = {
     "forwarding": Case(sends(2, is_forwarded=True), {"role": "forwarding"}),
     "nobody": Case(sends(0, None)),
 }
-MESSAGES = {"log_forging": "2 forged log lines in {} v0 with client id 'x\ufffd[2026-11-21 02:00:00,000] DEBUG ' from 10.0.0.9"}  # fmt: skip
+MESSAGES = {"log_forging": "forged log lines: 2, in {} v0 with client id 'x\ufffd[2026-11-21 02:00:00,000] DEBUG ' from 10.0.0.9"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
