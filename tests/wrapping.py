@@ -85,7 +85,7 @@ def cri(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
 
 def docker(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
     for line in _lines(text):
-        for piece in _pieces_of_text(line.decode("utf-8", "replace") + "\n", part):
+        for piece in _pieces_of_text(line.decode("utf-8", "replace") + "\n", max(part, 16 << 10)):
             entry = {"log": piece, "stream": "stdout", "time": record.instant}
             yield json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
 

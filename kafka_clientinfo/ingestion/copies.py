@@ -45,7 +45,7 @@ class Candidate:
         size = min(len(ours.opening), len(theirs.opening))
         return (
             ours.opening[:size] == theirs.opening[:size]
-            and ours.layout.kind == theirs.layout.kind
+            and ours.layout.splittable == theirs.layout.splittable
             and is_server_log(self.file) == is_server_log(other.file)
         )
 

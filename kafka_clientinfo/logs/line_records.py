@@ -136,6 +136,7 @@ class LineRecord:
     Attributes:
         begin, end: offsets in the file of the record's first byte, and after its last line.
         stream: the stream of its lines.
+        logger_ends: whether its last line ends with a logger.
         data: the file's bytes from `begin` up to the next record.
         start: the start of the record; None if its first line has none.
         text: the record's lines, without what the layout puts before the message.
@@ -148,13 +149,14 @@ class LineRecord:
         run: the requests in JSON at its end, if it is a request in text.
     """
 
-    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "run", "start",
-                 "stream", "text", "torn", "unsettled")  # fmt: skip
+    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "logger_ends",
+                 "run", "start", "stream", "text", "torn", "unsettled")  # fmt: skip
 
-    def __init__(self, begin: int, stream: bytes) -> None:
+    def __init__(self, begin: int, stream: bytes, logger_ends: bool = False) -> None:
         self.begin = begin
         self.end = begin
         self.stream = stream
+        self.logger_ends = logger_ends
         self.data = Kept()
         self.start: Start | None = None
         self.text = Kept()

@@ -6,6 +6,8 @@ TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?: ?(Z|[+-]\d\d(
 LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
 PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
 """Groups: date and time, fraction, zone, level."""
+STAMP = re.compile(rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)")
+"""Time, perhaps a thread, and level, in any notation; the groups are those of `PREFIX`."""
 PREFIX_LENGTH = 64
 """Bytes of the longest prefix; a shorter rest of a block must wait for the next block."""
 

@@ -20,10 +20,9 @@ from json import JSONDecoder
 from typing import NamedTuple
 
 from .heads import LONGEST, head_of, is_one_request, may_follow, time_in
-from .record_marks import COMPLETED, LEVEL, OWN_WORDS, PREFIX, REQUEST_LOGGERS, TIME
+from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP
 from .wrappers import Line, event
 
-STAMP = re.compile(rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)")
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
 _PLACE = rb"(?: \([\w.$]{1,255}(?::\d{1,7})?\))?"
 _END = re.compile(
@@ -163,7 +162,7 @@ def start_of(line: Line, logger_ends: bool = True, stamped: bool = True) -> Star
     if line.text.startswith(b"{") and (start := json_start(line)) is not None:
         return start
     start = message_start(line) or quoted_start(line)
-    return start or (stamped_start(line, logger_ends) if stamped else None)
+    return start or (stamped_start(line, logger_ends) if stamped or line.time is None else None)
 
 
 def split_logger(text: bytes) -> tuple[bytes, bytes | None]:

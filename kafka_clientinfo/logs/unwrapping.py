@@ -31,24 +31,22 @@ number of records that wait, and `MAX_RECORD` the size of one.
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 
 from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, PlainSplitter, RawRecord
 from .generations.text import read_tail
 from .heads import uncoloured
-from .layouts import KAFKA, Layout, unwrapper
+from .json_bodies import json_object
+from .layouts import KAFKA, Layout
 from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, Splitter, all_records, in_kafkas_pattern, is_failure
-from .record_marks import COMPLETED, OWN_WORDS
+from .record_marks import COMPLETED
 from .request_event import MalformedRecord
 from .starts import Start, split_logger, start_of
-from .wrappers import Line
+from .wrappers import SYSLOG, Line, unwrapped
 
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines after a request's end; if there are more, none of them belongs to the request."""
-_TORN_OBJECTS = (b'{"log":"', b'{"__CURSOR"')
-"""The beginning of a line that is torn if its wrapper cannot be read."""
 _MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
 
@@ -60,8 +58,6 @@ class LineSplitter:
         self._is_over = is_over
         self._layout = layout
         self._keeps_traces = keeps_traces
-        self._unwrap = unwrapper(layout.kind, layout.latest)
-        self._start = partial(start_of, logger_ends=layout.logger_ends, stamped=layout.stamped)
         self._at = offset
         self._lines = PhysicalLines()
         self._received: Iterator[tuple[bytes, int]] = iter(())
@@ -90,7 +86,7 @@ class LineSplitter:
         if self._is_over:
             self._settle()
         elif self._lines.rest:
-            self._new(self._at, b"").text.add(self._lines.rest)
+            self._new(self._at, Line(b"")).text.add(self._lines.rest)
             length = len(self._lines.rest) + self._lines.truncated
             self._own(self._lines.rest, length)
             self._at += length
@@ -105,38 +101,31 @@ class LineSplitter:
         """Close all records of a file to which nothing is added; those that lack their end are torn."""
         if rest := self._lines.rest:
             self._take(rest, len(rest) + self._lines.truncated)
-        for record in self._open.values():
+        for record in list(self._open.values()):
             record.torn = not record.finished
-        self._end_open()
+            self._close(record)
+        for record, _ in self._parts.values():
+            record.torn = True
+        self._parts.clear()
         for record in self._queue:
             record.done = True
-
-    def _end_open(self) -> None:
-        """Close all open records, and the lines that lack their last part, as torn records."""
-        for record, _ in self._parts.values():
-            record.torn = record.done = True
-        self._parts.clear()
-        for record in list(self._open.values()):
-            self._close(record)
 
     def _take(self, data: bytes, length: int) -> None:
         """Take one physical line, with its true length."""
         begin, self._at = self._at, self._at + length
         text = uncoloured(data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"\0"))
-        line = self._unwrap(text)
-        if line is not None:
-            self._line(begin, data, length, line)
-            return
-        if self._layout.kind in ("cri", "docker"):
-            self._end_open()  # the file is damaged here, so the next lines continue nothing
-        record = self._new(begin, b"")  # a line without the wrapper belongs to no stream and is a record of its own
-        self._own(data, length)
-        start = start_of(Line(text))  # a source without the wrapper may have been added
-        record.open(start if start is not None and OWN_WORDS.match(start.message) else None, text, self._at)
-        record.torn, record.done = text.startswith(_TORN_OBJECTS), True
+        line = unwrapped(text, self._layout.latest)
+        for stream in (b"", SYSLOG):  # clients' line breaks are raw there, so any line may be text of an open record
+            record = self._open.get(stream)
+            if record is not None and line.stream != stream and not (record.finished and line.stream):
+                line = Line(text, stream)
+        self._line(begin, data, length, line)
 
-    def _new(self, begin: int, stream: bytes) -> LineRecord:
-        record = LineRecord(begin, stream)
+    def _start(self, line: Line) -> Start | None:
+        return start_of(line, line.wrapper in self._layout.logger_ends, self._layout.stamped)
+
+    def _new(self, begin: int, line: Line) -> LineRecord:
+        record = LineRecord(begin, line.stream, line.wrapper in self._layout.logger_ends)
         self._queue.append(record)
         return record
 
@@ -147,12 +136,12 @@ class LineSplitter:
     def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
         """Take a line or a part of one. A partial line waits in the queue as a record until its last part comes."""
         if not self._queue and line.whole and (start := self._start(line)) is not None and start.whole:
-            text = in_kafkas_pattern(start, start.message, self._layout.logger_ends)
+            text = in_kafkas_pattern(start, start.message, False)
             raw = RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped)
             self._records.append(raw)
             return
         begun = self._parts.get(line.stream)
-        record, first = begun or (self._new(begin, line.stream), line)
+        record, first = begun or (self._new(begin, line), line)
         self._own(data, length)
         if begun or not line.whole:
             record.text.add(line.text)
@@ -212,11 +201,12 @@ class LineSplitter:
     def _begin(self, record: LineRecord, line: Line) -> None:
         start = self._start(line)
         record.open(start, line.text, self._at)
+        record.forged = 0 if start is None else _inner_starts(start)
         owner = self._open.get(line.stream)
         if owner is not None:
             self._take_later(owner, record)
         elif start is None or start.whole:
-            record.forged = 0 if start is None else _inner_starts(start)
+            record.torn = start is None and line.text.startswith(b'{"') and json_object(line.text) is None
             record.done = True
         else:
             self._open[record.stream] = record
@@ -262,7 +252,7 @@ class LineSplitter:
         return self._keeps_traces and record.start is not None and is_failure(record.start.message)
 
     def _ends_with_logger(self, record: LineRecord) -> bool:
-        return self._layout.logger_ends and record.start is not None and record.start.logger is None
+        return record.logger_ends and record.start is not None and record.start.logger is None
 
     def _stays_open(self, record: LineRecord) -> bool:
         """Return whether the record stays open after a line that does not end it."""
@@ -310,7 +300,7 @@ class LineSplitter:
         return safe
 
     def _raw(self, record: LineRecord, end: int, finished: bool) -> RawRecord:
-        text = in_kafkas_pattern(record.start, record.text.join(), self._layout.logger_ends)
+        text = in_kafkas_pattern(record.start, record.text.join(), record.logger_ends)
         escaped = record.start is not None and record.start.escaped
         data, length = record.data.join(), end - record.begin
         return RawRecord(record.begin, data, length, finished, record.forged, text, record.torn, escaped)
@@ -337,7 +327,7 @@ def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_ove
 
 def _records_of_others(offset: int, data: bytes, is_over: bool) -> Iterator[RawRecord]:
     """Yield the records of lines in any other layout."""
-    return all_records(LineSplitter(offset, Layout("lines", logger_ends=False), True, is_over), [data])
+    return all_records(LineSplitter(offset, Layout(False, frozenset()), True, is_over), [data])
 
 
 def layout_records(

@@ -1,8 +1,8 @@
 """Readers of the wrappers that container runtimes, journald, syslog and JSON layouts put around a line of the log.
 
 Each reader takes one physical line without its line feed. It returns the line that the program wrote, with the time,
-level and logger that the wrapper states, or None if the line has another form. The further lines of a record are
-wrapped like its first one, and a runtime cuts long lines into parts; `unwrapping` joins both.
+level and logger that the wrapper states, or None if the line has another form. A runtime wraps each line of a record, and
+cuts long lines into parts; `unwrapping` joins both.
 
 Sources: Kubernetes' CRI log format, Docker's json-file driver, journald's JSON format, RFC 3164 and
 RFC 5424 (and the ISO time of rsyslog's default file format), and the event templates of log4j's JsonTemplateLayout and
@@ -11,7 +11,6 @@ JsonLayout.
 
 import json
 import re
-from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 from ..printable import encodable
 from .heads import LONGEST, head_of, is_one_request, of_epoch, time_in
 from .json_bodies import json_object
-from .record_marks import COMPLETED, OWN_WORDS, TIME
+from .record_marks import COMPLETED, OWN_WORDS, STAMP, TIME
 
 _TIME = re.compile(TIME)
 _CRI = re.compile(
@@ -37,7 +36,7 @@ _RFC_3164 = re.compile(
     _PRIORITY
     + rb"?(?P<time>(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?[A-Z][a-z]{2} [ \d]\d(?: \d{4})? \d\d:\d\d:\d\d(?:\.\d{1,9})?"
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:?\d\d))"
-    rb" [^\s\"{}]{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
+    rb" (?!\[?\d{4}[-/.]\d\d[-/.]\d\d|\d{10}(?:\d{3}|\.\d))[^\s\"{}]{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
 )
 _LINE_FEED_OF_RSYSLOG = b"#012"
 _SEVERITIES = (b"FATAL", b"FATAL", b"FATAL", b"ERROR", b"WARN", b"INFO", b"INFO", b"DEBUG")
@@ -49,6 +48,11 @@ _LEVELS = {
 LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob data\]\s*\Z')
 """Text that journalctl without `--all` writes in place of a message above 4,096 bytes or with unprintable bytes."""
 _DIGITS = re.compile("[0-9]{1,17}")
+_OF_ENTRIES = (b'"stream"', b'"_p"', b'"__REALTIME_TIMESTAMP"')
+_PART_OF_DOCKER = 16_000
+"""Bytes; Docker cuts a line into parts of 16 KiB."""
+SYSLOG = b"syslog"
+"""The stream of lines of syslog. A line without a head continues one of them, as log4j's syslog layouts write line ends."""
 _MOST_FIELDS = 64
 """Objects of an event in which a message is looked for."""
 _OF_REQUEST = (
@@ -71,7 +75,7 @@ class Line(NamedTuple):
 
     Attributes:
         text: its bytes without line end.
-        stream: identifies the stream of lines that it belongs to.
+        stream: wrapper and name of the stream of lines that it belongs to; empty without a wrapper.
         whole: False if the next line of the same stream continues it.
         time: time of the wrapper or the event, in the notation of `record_marks.TIME`, or None.
         level: one of log4j's levels, or None.
@@ -85,37 +89,51 @@ class Line(NamedTuple):
     level: bytes | None = None
     logger: bytes | None = None
 
+    @property
+    def wrapper(self) -> bytes:
+        """The name of its wrapper, with which its stream begins."""
+        return self.stream.partition(b" ")[0]
 
-Unwrap = Callable[[bytes], Line | None]
+
+def unwrapped(line: bytes, latest: datetime | None) -> Line:
+    """Return what a program wrote as this line, which is the line itself if it has no wrapper.
+
+    Every line is looked at by itself, as one file may hold lines of several sources. `latest` is that of
+    `layouts.Layout`.
+    """
+    if line.startswith(b"{"):
+        return _entry(line) or Line(line)
+    if STAMP.match(line):
+        return Line(line)
+    return _cri(line) or _syslog(line, latest) or Line(line)
 
 
-def cri(line: bytes) -> Line | None:
+def _cri(line: bytes) -> Line | None:
     """Read `2026-11-21T02:45:09.935123456Z stdout F MESSAGE`; `P` in place of `F` marks a part that is not the last."""
     head = _CRI.match(line)
-    if head is None:
-        return None
-    return Line(line[head.end() :], head[2], head[3] == b"F", head[1])
+    return None if head is None else Line(line[head.end() :], b"cri " + head[2], head[3] == b"F", head[1])
 
 
-def docker(line: bytes) -> Line | None:
-    r"""Read `{"log":"MESSAGE\n","stream":"stdout","time":"…"}`; a part that is not the last has no `\n`.
+def _entry(line: bytes) -> Line | None:
+    r"""Read an entry of Docker's json-file, of fluent-bit or of `journalctl -o json`; None if it is none, or has no message.
 
-    fluent-bit says it in `_p`, which is `P` in a part that is not the last.
+    Docker's `{"log":"MESSAGE\n","stream":"stdout","time":"…"}` lacks `\n` in a part of 16 KiB that is not the last;
+    fluent-bit marks such a part by `"_p":"P"`, and the journal by `"_LINE_BREAK":"line-max"`.
     """
-    entry = json_object(line)
-    log, stream = (entry or {}).get("log"), (entry or {}).get("stream", "")
-    if entry is None or not isinstance(log, str) or not isinstance(stream, str) or not {"stream", "_p"} & entry.keys():
+    entry = json_object(line) if any(name in line for name in _OF_ENTRIES) else None
+    if entry is None:
         return None
-    text, time = _bytes(log), _time(entry.get("time"))
-    is_whole = entry["_p"] != "P" if "_p" in entry else text.endswith(b"\n")
-    return Line(text.removesuffix(b"\n"), _bytes(stream), is_whole, time)
+    if "__REALTIME_TIMESTAMP" in entry:
+        return _of_journal(entry)
+    log, stream = entry.get("log"), entry.get("stream", "")
+    if not isinstance(log, str) or not isinstance(stream, str) or not {"stream", "_p"} & entry.keys():
+        return None
+    text = _bytes(log)
+    is_whole = entry["_p"] != "P" if "_p" in entry else text.endswith(b"\n") or len(text) < _PART_OF_DOCKER
+    return Line(text.removesuffix(b"\n"), b"log " + _bytes(stream), is_whole, _time(entry.get("time")))
 
 
-def journal(line: bytes) -> Line | None:
-    """Read an entry of `journalctl -o json`; None if it has no message, or journalctl left it out (see `LEFT_OUT`)."""
-    entry = json_object(line)
-    if entry is None or "__REALTIME_TIMESTAMP" not in entry:
-        return None
+def _of_journal(entry: dict[str, Any]) -> Line | None:
     message = entry.get("MESSAGE")
     if isinstance(message, list) and all(type(byte) is int and byte in range(256) for byte in message):
         text = bytes(message)  # a message that is not text is a list of its bytes
@@ -128,43 +146,26 @@ def journal(line: bytes) -> Line | None:
     is_stated = entry.get("_TRANSPORT") != "stdout"  # all lines of stdout have the same priority
     return Line(
         text.removesuffix(b"\n"),
-        str(stream).encode("utf-8", "replace")[:256],
+        b"journal " + str(stream).encode("utf-8", "replace")[:256],
         entry.get("_LINE_BREAK") != "line-max",  # an entry states if its line was cut at LineMax
         of_epoch(int(time)) if _DIGITS.fullmatch(time) else None,
         _SEVERITIES[int(priority)] if is_stated and priority in tuple("01234567") else None,
     )
 
 
-def is_journal(line: bytes) -> bool:
-    """Return whether a line is an entry of `journalctl -o json`."""
-    entry = json_object(line)
-    return entry is not None and "__CURSOR" in entry and "__REALTIME_TIMESTAMP" in entry
+def _syslog(line: bytes, latest: datetime | None) -> Line | None:
+    """Read a line of RFC 5424 or RFC 3164, with or without `<PRI>`; None if it has another form.
 
-
-def syslog(latest: datetime, line: bytes) -> Line:
-    """Read a line of RFC 5424 or RFC 3164, with or without `<PRI>`.
-
-    A line without a head continues a message with a line end, as log4j's syslog layouts write it. A time of RFC 3164
-    has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December
-    before a January is in the previous year; its zone is the log's.
+    A time of RFC 3164 has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so
+    that a December before a January is in the previous year; its zone is the log's.
     """
-    head = _syslog_head(line)
-    if head is None:
-        return Line(line)
-    severity = None if head["priority"] is None else _SEVERITIES[int(head["priority"]) % 8]
-    text = line[head.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG)
-    return Line(text, b"", True, time_in(head["time"], latest), severity)
-
-
-def is_syslog(line: bytes) -> bool:
-    """Return whether a line has a syslog head."""
-    return _syslog_head(line) is not None
-
-
-def _syslog_head(line: bytes) -> re.Match[bytes] | None:
     head = _RFC_5424.match(line) or _RFC_3164.match(line)
     words = None if head is None else OWN_WORDS.search(line, 0, head.end() + LONGEST)
-    return None if head is None or (words and words.start() < head.end()) else head  # no host is named `Completed`
+    if head is None or (words and words.start() < head.end()):  # no host is named `Completed`
+        return None
+    severity = None if head["priority"] is None else _SEVERITIES[int(head["priority"]) % 8]
+    text = line[head.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG)
+    return Line(text, SYSLOG, True, time_in(head["time"], latest), severity)
 
 
 def event(line: bytes) -> Line | None:

@@ -45,7 +45,7 @@ def test_a_journal_in_json_tells_what_the_broker_wrote() -> None:
     assert content_of(path) == "requests"
     data = path.read_bytes()
     assert b"line-max" in data
-    assert detect(data).kind == "journal"
+    assert not detect(data).splittable
     records, events = read(data)
     assert b"".join(record.data for record in records) == data
     assert facts(events) == facts(parse(LOG))

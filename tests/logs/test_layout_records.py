@@ -128,7 +128,7 @@ def test_the_time_of_a_request_is_the_last_one_before_it(torn: bytes) -> None:
 )
 def test_it_knows_how_requests_end_without_a_logger(end: str, is_end: bool) -> None:
     line = f"{LOGGED} DEBUG {end}\n".encode()
-    assert detect(line * 2).logger_ends != is_end
+    assert bool(detect(line * 2).logger_ends) != is_end
     assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode()).logger_ends
 
 
@@ -150,10 +150,10 @@ def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: byt
 @pytest.mark.parametrize("blank", ["", " "])
 def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
     event = f'{{"level":"INFO","{name}":{blank}"' + "x" * 100
-    assert detect(event.encode()).kind == "lines"
-    assert detect(f"{STAMPED} stdout P {event}\n".encode()).kind == "cri"
-    assert detect(event.encode() + b"\ny\n").kind == "kafka"
-    assert detect(f'{{"log":{blank}"x'.encode()).kind == "docker"
+    assert not detect(event.encode()).splittable
+    assert not detect(f"{STAMPED} stdout P {event}\n".encode()).splittable
+    assert detect(event.encode() + b"\ny\n").splittable
+    assert not detect(f'{{"log":{blank}"x'.encode()).splittable
 
 
 @pytest.mark.parametrize("text", [b"Completed request:x", b"Processor 0 received request: x",
@@ -219,13 +219,13 @@ TRACE = "java.io.EOFException\n\tat x.y(Z.java:1)"
 )  # fmt: skip
 def test_it_writes_records_as_kafkas_own_layout_has_them(logger_ends: bool, lines: str, text: str) -> None:
     wrapped = "".join(f"2026-11-21T12:00:00Z stdout F {line}\n" for line in lines.split("\n"))
-    layout = Layout("cri", logger_ends=logger_ends)
+    layout = Layout(False, frozenset([b"cri"] * logger_ends))
     (record,) = found(wrapped.encode(), layout)
     assert record.text == text.encode()
 
 
 def test_it_hands_on_bytes_that_are_no_utf_8() -> None:
-    (record,) = found(b"2026-11-21T12:00:00Z stdout F [2026-11-21 12:00:00] INFO \xff (a.B)\n", Layout("cri"))
+    (record,) = found(b"2026-11-21T12:00:00Z stdout F [2026-11-21 12:00:00] INFO \xff (a.B)\n", Layout(False))
     assert record.text == b"[2026-11-21 12:00:00] INFO \xff (a.B)\n"
 
 
@@ -233,7 +233,7 @@ def test_it_hands_on_bytes_that_are_no_utf_8() -> None:
 def test_an_event_holds_its_stack_trace(trace: str) -> None:
     message = f"{CLOSED}\n{trace}".rstrip("\n")
     line = json.dumps({"message": message, "time": LOGGED, "level": "ERROR", "logger": "a.B"}).encode() + b"\n"
-    (record,) = found(line, Layout("lines"))
+    (record,) = found(line, Layout(False))
     assert record.text == f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{trace}".encode() + b"\n" * bool(trace)
 
 

@@ -5,9 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_clientinfo.logs import layouts
 from kafka_clientinfo.logs.layouts import KAFKA, SAMPLE, Layout, UnreadableForm, check_form, detect, is_enough
-from kafka_clientinfo.logs.wrappers import docker
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS
 from tests.logs.laid_out import LATEST, found
@@ -15,55 +13,54 @@ from tests.wrapping import wrap
 
 
 @pytest.mark.parametrize(
-    ("sample", "kind"),
+    ("sample", "is_kafkas"),
     [
-        (b"", "kafka"),
-        (b"[2026-11-21 02:45:09,9", "kafka"),
-        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "kafka"),
-        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "lines"),
-        (b"Preparing truststore\nKafka started\n2026-11-21T02:45:09.9Z stdout F x\n", "cri"),
-        (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", "cri"),
-        (b"text\n2026-11-21T02:45:09.9Z stdout F [2026-11-21 02:45:09,900] INFO a (b.C)\n", "cri"),
-        (b'{"log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n","stream":"stdout"}\n', "docker"),
-        (b'{"stream":"stdout","log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n"}\n', "docker"),
-        (b"<134>Nov 21 02:45:09 host app[1]: [2026-11-21 02:45:09,900] INFO a (b.C)\n", "syslog"),
-        (b"<134>Nov 21 02:45:09 host app[1]: x\n", "syslog"),
-        (b"2026-11-21T02:45:09.9Z stdout P Completed re\n2026-11-21T02:45:09.9Z stdout F quest:x\n", "cri"),
-        (b"<134>Nov 21 02:45:09 host app[1]: Completed request:x\n", "syslog"),
-        (b"Completed request:x\n", "kafka"),
-        (b"X2026-11-21T02:45:09.9Z stdout F x\n", "kafka"),
-        (2 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n", "kafka"),
-        (3 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "kafka"),
-        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a [t]\n", "kafka"),
-        (json_record() + json_record(logger=""), "kafka"),
-        (json_record() + 2 * json_record(logger=""), "lines"),
-        (json_record(logger="") + json_record(logger=" (a.b)X"), "lines"),
-        (b"2026-11-21T02:45:09.9 INFO a (b.C)\n", "lines"),
-        (b"2026-11-21 02:45:09 INFO [t] a.b - x\n", "lines"),
-        (b"2026-11-21 02:45:09 INFO [t] a.b - x (b.C)\n", "lines"),
-        (b"2026-11-21 02:45:09 INFO [t] a.b - Completed request:x (b.C)\n", "lines"),
-        (b'{"message":"x","timeMillis":1}\n2026-11-21T02:45:09.9Z stdout F x\n', "lines"),
-        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n', "cri"),
-        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n2026-11-21T02:45:09.9Z stdout F y\n', "cri"),
-        (b"2026-11-21T02:45:09.9Z stdout F {x\n", "cri"),
-        (b'{"message":"x\ny\n', "kafka"),
-        (b"{x\n", "kafka"),
-        (b'x{"message":"y\n', "kafka"),
-        (b'{"message":"' + b"x" * 100_000, "lines"),
-        (b'{"log":"{\\"message\\":\\"' + b"x" * 100_000, "docker"),
-        (json_record(request={"topics": ["t" * 9000]})[:5000], "kafka"),
-        (json_record(client_id="2026-11-21T02:45:09.9Z stdout F x"), "kafka"),
-        (request_header_struct_record(client_id="x\n2026-11-21T02:45:09.9Z stdout F x") * 2, "kafka"),
-        (request_header_struct_record(client_id='x\n{"log":"a\\n","stream":"stdout"}') * 2, "kafka"),
-        (request_header_struct_record(client_id="x\n2026-01-01 00:00:00 INFO y") * 2, "kafka"),
-        (request_header_struct_record(client_id="x\n<134>Nov 21 02:45:09 host app[1]: y") * 2, "kafka"),
+        (b"", True),
+        (b"[2026-11-21 02:45:09,9", True),
+        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", True),
+        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", False),
+        (b"Preparing truststore\nKafka started\n2026-11-21T02:45:09.9Z stdout F x\n", False),
+        (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", False),
+        (b"text\n2026-11-21T02:45:09.9Z stdout F [2026-11-21 02:45:09,900] INFO a (b.C)\n", False),
+        (b'{"log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n","stream":"stdout"}\n', False),
+        (b'{"stream":"stdout","log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n"}\n', False),
+        (b"<134>Nov 21 02:45:09 host app[1]: [2026-11-21 02:45:09,900] INFO a (b.C)\n", False),
+        (b"<134>Nov 21 02:45:09 host app[1]: x\n", False),
+        (b"2026-11-21T02:45:09.9Z stdout P Completed re\n2026-11-21T02:45:09.9Z stdout F quest:x\n", False),
+        (b"<134>Nov 21 02:45:09 host app[1]: Completed request:x\n", False),
+        (b"Completed request:x\n", True),
+        (b"X2026-11-21T02:45:09.9Z stdout F x\n", True),
+        (2 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n", True),
+        (3 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", True),
+        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a [t]\n", True),
+        (json_record() + json_record(logger=""), True),
+        (json_record() + 2 * json_record(logger=""), False),
+        (json_record(logger="") + json_record(logger=" (a.b)X"), False),
+        (b"2026-11-21T02:45:09.9 INFO a (b.C)\n", False),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - x\n", False),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - x (b.C)\n", False),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - Completed request:x (b.C)\n", False),
+        (b'{"message":"x","timeMillis":1}\n2026-11-21T02:45:09.9Z stdout F x\n', False),
+        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n', False),
+        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n2026-11-21T02:45:09.9Z stdout F y\n', False),
+        (b"2026-11-21T02:45:09.9Z stdout F {x\n", False),
+        (b'{"message":"x\ny\n', True),
+        (b"{x\n", True),
+        (b'x{"message":"y\n', True),
+        (b'{"message":"' + b"x" * 100_000, False),
+        (b'{"log":"{\\"message\\":\\"' + b"x" * 100_000, False),
+        (json_record(request={"topics": ["t" * 9000]})[:5000], True),
+        (json_record(client_id="2026-11-21T02:45:09.9Z stdout F x"), True),
+        (request_header_struct_record(client_id="x\n2026-11-21T02:45:09.9Z stdout F x") * 2, True),
+        (request_header_struct_record(client_id='x\n{"log":"a\\n","stream":"stdout"}') * 2, True),
+        (request_header_struct_record(client_id="x\n2026-01-01 00:00:00 INFO y") * 2, True),
+        (request_header_struct_record(client_id="x\n<134>Nov 21 02:45:09 host app[1]: y") * 2, True),
     ],
 )
-def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, kind: str) -> None:
+def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, is_kafkas: bool) -> None:
     for end in (b"\n", b"\r\n"):
         layout = detect(sample.replace(b"\n", end), latest=LATEST)
-        assert (layout.kind, layout.splittable) == (kind, kind == "kafka")
-        assert layout.latest == (LATEST if kind == "syslog" else None)
+        assert (layout.splittable, layout.latest) == (is_kafkas, None if is_kafkas else LATEST)
 
 
 def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
@@ -72,10 +69,10 @@ def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "kind"), [("\ufeff", "cri"), ("\ufeff\0\0", "cri"), ("X\ufeff", "kafka"), ("\ufeffX", "kafka")]
+    ("before", "is_kafkas"), [("\ufeff", False), ("\ufeff\0\0", False), ("X\ufeff", True), ("\ufeffX", True)]
 )
-def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, kind: str) -> None:
-    assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).kind == kind
+def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, is_kafkas: bool) -> None:
+    assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).splittable == is_kafkas
 
 
 EXPORT = b"__CURSOR=s=3be2ab4f;i=14\n__REALTIME_TIMESTAMP=1\nMESSAGE=" + json_record() + b"\n"
@@ -123,7 +120,7 @@ def test_times_without_a_year_are_of_the_files(year: int) -> None:
     (record,) = found(data, layout)
     assert record.text is not None
     assert record.text.startswith(b"[%d-11-21 12:00:00] " % year)
-    (undated,) = found(data, Layout("syslog"))
+    (undated,) = found(data, Layout(False))
     assert undated.text is not None
     assert undated.text[5:40] == record.text[5:40]
 
@@ -143,11 +140,3 @@ def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:
     cut_off = b'2026-11-21T02:45:09.935Z stdout F [2026-11-21 02:45:09,935] DEBUG Completed request:{"isForwarded"'
     assert detect(foreign + cut_off) == detect(foreign)
     assert detect(foreign + cut_off + b"\n") != detect(foreign)
-
-
-def test_a_line_of_a_file_is_looked_at_a_few_times_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[bytes] = []
-    monkeypatch.setattr(layouts, "docker", lambda line: looked_at.append(line) or docker(line))
-    assert detect(b'{"t": 1, "event": "no record"}\n' * 500).kind == "kafka"
-    assert detect(b'{"log":"part","stream":"stdout"}\n' * 500).kind == "lines"
-    assert len(looked_at) <= 4 * 500

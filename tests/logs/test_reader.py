@@ -229,12 +229,12 @@ def test_a_head_has_the_years_of_the_file(save: Save) -> None:
     latest = datetime(2020, 1, 2, tzinfo=UTC)
     path = save(wrap(json_record(), "message", "rfc_3164"))
     found = head(path, latest=latest).layout
-    assert (found.kind, found.latest) == ("syslog", latest)
+    assert (found.splittable, found.latest) == (False, latest)
     assert head(path).layout.latest is None
 
 
 def test_it_takes_the_layout_that_was_found_before(save: Save) -> None:
-    layout = Layout("cri")
+    layout = Layout(False, frozenset([b"cri"]))
     path = save(json_record() * 2)
     assert head(path, layout=layout).layout == layout
     assert head(path).layout == Layout(json_requests=True)

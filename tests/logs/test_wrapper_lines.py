@@ -1,14 +1,18 @@
 """Single lines of wrappers: times, names, levels and heads, and what is none."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from functools import partial
 
 import pytest
 
-from kafka_clientinfo.logs.wrappers import LEFT_OUT, Line, cri, docker, event, is_journal, is_syslog, journal, syslog
+from kafka_clientinfo.logs.wrappers import LEFT_OUT, Line, event, unwrapped
 from tests.logs.laid_out import LATEST
+
+
+def wrapped(line: bytes, latest: datetime = LATEST) -> Line | None:
+    """The line inside a wrapper; None if there is none."""
+    inner = unwrapped(line, latest)
+    return inner if inner.stream else None
 
 
 @pytest.mark.parametrize(
@@ -25,35 +29,33 @@ from tests.logs.laid_out import LATEST
     ],
 )
 def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year: bytes) -> None:
-    line = syslog(latest, b"<135>" + text + b" host app[1]: x")
+    line = wrapped(b"<135>" + text + b" host app[1]: x", latest)
     assert line is not None
     assert line.time is not None
     assert line.time[:4] == year
 
 
 @pytest.mark.parametrize(
-    ("reader", "line", "expected"),
+    ("line", "expected"),
     [
-        (cri, b"2026-11-21T02:45:09.935123456Z stdout F a b", Line(b"a b", b"stdout", True, b"2026-11-21T02:45:09.935123456Z")),
-        (cri, b"2026-11-21T02:45:09+01:00 stderr P:x ", Line(b"", b"stderr", False, b"2026-11-21T02:45:09+01:00")),
-        (cri, b"2026-11-21T02:45:09Z stdout F", Line(b"", b"stdout", True, b"2026-11-21T02:45:09Z")),
-        (cri, b"2026-11-21T02:45:09Z stdout X a", None),
-        (docker, b'{"log":"a\\n","stream":"stdout","time":"2026-11-21T02:45:09.1Z"}', Line(b"a", b"stdout", True, b"2026-11-21T02:45:09.1Z")),
-        (docker, b'{"log":"\\ud800","stream":"stdout","time":7}', Line("\N{REPLACEMENT CHARACTER}".encode(), b"stdout", False, b"1970-01-01T00:00:07.000000Z")),
-        (docker, b'{"log":"a\\n"}', None),
-        (docker, b'{"log":"a\\n","stream":1}', None),
-        (docker, b'{"log":{"level":"info"},"stream":"stdout"}', None),
-        (docker, b'["log"]', None),
-        (docker, b'{"log":' + b"[" * 100_000, None),
-        (partial(syslog, LATEST), b"<14>1 - - - - - -", Line(b"", b"", True, None, b"INFO")),
-        (partial(syslog, LATEST), b'<135>1 2026-11-21T02:45:09Z h a 1 m [x@1 a="\\]"][y b="c"] \xef\xbb\xbftext', Line(b"text", b"", True, b"2026-11-21T02:45:09Z", b"DEBUG")),
-        (partial(syslog, LATEST), b"Nov  1 02:45:09 h a: t (x)#012", Line(b"t (x)", b"", True, b"2026-11-01 02:45:09")),
-        (partial(syslog, LATEST), b"rest of a message", Line(b"rest of a message")),
+        (b"2026-11-21T02:45:09.935123456Z stdout F a b", Line(b"a b", b"cri stdout", True, b"2026-11-21T02:45:09.935123456Z")),
+        (b"2026-11-21T02:45:09+01:00 stderr P:x ", Line(b"", b"cri stderr", False, b"2026-11-21T02:45:09+01:00")),
+        (b"2026-11-21T02:45:09Z stdout F", Line(b"", b"cri stdout", True, b"2026-11-21T02:45:09Z")),
+        (b'{"log":"a\\n","stream":"stdout","time":"2026-11-21T02:45:09.1Z"}', Line(b"a", b"log stdout", True, b"2026-11-21T02:45:09.1Z")),
+        (b'{"log":"\\ud800","stream":"stdout","time":7}', Line("\N{REPLACEMENT CHARACTER}".encode(), b"log stdout", True, b"1970-01-01T00:00:07.000000Z")),
+        (b'{"log":"a\\n"}', None),
+        (b'{"log":"a\\n","stream":1}', None),
+        (b'{"log":{"level":"info"},"stream":"stdout"}', None),
+        (b'["log"]', None),
+        (b'{"log":' + b"[" * 100_000, None),
+        (b"<14>1 - - - - - -", Line(b"", b"syslog", True, None, b"INFO")),
+        (b'<135>1 2026-11-21T02:45:09Z h a 1 m [x@1 a="\\]"][y b="c"] \xef\xbb\xbftext', Line(b"text", b"syslog", True, b"2026-11-21T02:45:09Z", b"DEBUG")),
+        (b"Nov  1 02:45:09 h a: t (x)#012", Line(b"t (x)", b"syslog", True, b"2026-11-01 02:45:09")),
+        (b"rest of a message", None),
     ],
 )  # fmt: skip
-def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: Line | None) -> None:
-    assert callable(reader)
-    assert reader(line) == expected
+def test_it_reads_the_lines_of_wrappers(line: bytes, expected: Line | None) -> None:
+    assert wrapped(line) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,10 +123,9 @@ SEVERITIES = ["FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG
 
 @pytest.mark.parametrize(("severity", "level"), [*enumerate(SEVERITIES)])
 def test_it_reads_the_severities_of_syslog(severity: int, level: str) -> None:
-    unwrap: Callable[[bytes], Line | None] = partial(syslog, LATEST)
     for priority in (severity, 128 + severity, 184 + severity):
         for head in (b"1 - - - - - -", b"Nov 21 02:45:09 host app: x"):
-            line = unwrap(b"<%d>%b" % (priority, head))
+            line = wrapped(b"<%d>%b" % (priority, head))
             assert line is not None
             assert line.level == level.encode()
     got = event(json.dumps({"message": "m", "level": severity}).encode())
@@ -137,9 +138,9 @@ MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 @pytest.mark.parametrize(("month", "name"), [*enumerate(MONTHS, 1)])
 def test_it_reads_the_months_of_syslog(month: int, name: str) -> None:
-    line = syslog(datetime(2026, 12, 31, tzinfo=UTC), f"<14>{name}  9 02:45:09 host app: x".encode())
-    assert line == Line(b"x", b"", True, f"2026-{month:02d}-09 02:45:09".encode(), b"INFO")
-    assert syslog(LATEST, b"<14>Nob  9 02:45:09 host app: x").time is None
+    line = wrapped(f"<14>{name}  9 02:45:09 host app: x".encode(), datetime(2026, 12, 31, tzinfo=UTC))
+    assert line == Line(b"x", b"syslog", True, f"2026-{month:02d}-09 02:45:09".encode(), b"INFO")
+    assert unwrapped(b"<14>Nob  9 02:45:09 host app: x", LATEST).time is None
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_it_reads_the_months_of_syslog(month: int, name: str) -> None:
     ],
 )
 def test_it_knows_the_heads_of_syslog(line: bytes, is_one: bool) -> None:
-    assert is_syslog(line) == is_one
+    assert (wrapped(line) is not None) == is_one
 
 
 @pytest.mark.parametrize(
@@ -217,8 +218,8 @@ def test_it_tells_seconds_from_milliseconds(stamp: object, time: bytes | None) -
 
 def test_it_replaces_what_is_no_utf_8_in_events() -> None:
     assert event(b'{"message":"a\xff"}') == Line("a\N{REPLACEMENT CHARACTER}".encode())
-    got = docker(b'{"log":"a\xff\\n","stream":"stdout"}')
-    assert got == Line("a\N{REPLACEMENT CHARACTER}".encode(), b"stdout", True, None)
+    got = wrapped(b'{"log":"a\xff\\n","stream":"stdout"}')
+    assert got == Line("a\N{REPLACEMENT CHARACTER}".encode(), b"log stdout", True, None)
     named = event('{"message":"m","logger":"a.ü-b","timestamp":"2026-11-21 02:45:0ü"}'.encode())
     assert named == Line(b"m", logger=b"a.__b")
 
@@ -238,43 +239,40 @@ TAKEN = b"1970-01-01T00:00:07.000001Z"
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"MESSAGE": "aX\n"}, Line(b"aX", b"h/1", True, TAKEN, b"ERROR")),
-        ({"MESSAGE": "a\nb"}, Line(b"a\nb", b"h/1", True, TAKEN, b"ERROR")),
-        ({"MESSAGE": "", "PRIORITY": "7"}, Line(b"", b"h/1", True, TAKEN, b"DEBUG")),
-        ({"MESSAGE": "a", "PRIORITY": "0"}, Line(b"a", b"h/1", True, TAKEN, b"FATAL")),
-        ({"MESSAGE": "a", "PRIORITY": "8"}, Line(b"a", b"h/1", True, TAKEN)),
-        ({"MESSAGE": "a", "PRIORITY": "01"}, Line(b"a", b"h/1", True, TAKEN)),
-        ({"MESSAGE": "a", "_TRANSPORT": "stdout"}, Line(b"a", b"h/1", True, TAKEN)),
-        ({"MESSAGE": "a", "_TRANSPORT": "journal"}, Line(b"a", b"h/1", True, TAKEN, b"ERROR")),
-        ({"MESSAGE": "a", "_STREAM_ID": "s" * 300}, Line(b"a", b"s" * 256, True, TAKEN, b"ERROR")),
-        ({"MESSAGE": "a", "_STREAM_ID": "\ud800"}, Line(b"a", b"?", True, TAKEN, b"ERROR")),
-        ({"MESSAGE": "a", "_LINE_BREAK": "line-max"}, Line(b"a", b"h/1", False, TAKEN, b"ERROR")),
-        ({"MESSAGE": "a", "_LINE_BREAK": "nul"}, Line(b"a", b"h/1", True, TAKEN, b"ERROR")),
-        ({"MESSAGE": "a", "__REALTIME_TIMESTAMP": "x"}, Line(b"a", b"h/1", True, None, b"ERROR")),
-        ({"MESSAGE": "a", "__REALTIME_TIMESTAMP": "1" * 18}, Line(b"a", b"h/1", True, None, b"ERROR")),
+        ({"MESSAGE": "aX\n"}, Line(b"aX", b"journal h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a\nb"}, Line(b"a\nb", b"journal h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "", "PRIORITY": "7"}, Line(b"", b"journal h/1", True, TAKEN, b"DEBUG")),
+        ({"MESSAGE": "a", "PRIORITY": "0"}, Line(b"a", b"journal h/1", True, TAKEN, b"FATAL")),
+        ({"MESSAGE": "a", "PRIORITY": "8"}, Line(b"a", b"journal h/1", True, TAKEN)),
+        ({"MESSAGE": "a", "PRIORITY": "01"}, Line(b"a", b"journal h/1", True, TAKEN)),
+        ({"MESSAGE": "a", "_TRANSPORT": "stdout"}, Line(b"a", b"journal h/1", True, TAKEN)),
+        ({"MESSAGE": "a", "_TRANSPORT": "journal"}, Line(b"a", b"journal h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_STREAM_ID": "s" * 300}, Line(b"a", b"journal " + b"s" * 256, True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_STREAM_ID": "\ud800"}, Line(b"a", b"journal ?", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_LINE_BREAK": "line-max"}, Line(b"a", b"journal h/1", False, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_LINE_BREAK": "nul"}, Line(b"a", b"journal h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "__REALTIME_TIMESTAMP": "x"}, Line(b"a", b"journal h/1", True, None, b"ERROR")),
+        ({"MESSAGE": "a", "__REALTIME_TIMESTAMP": "1" * 18}, Line(b"a", b"journal h/1", True, None, b"ERROR")),
         ({}, None),
     ],
 )
 def test_it_reads_the_entries_of_the_journal(fields: dict[str, str], expected: Line | None) -> None:
     entry = STATED | fields
-    assert journal(json.dumps(entry).encode()) == expected
+    assert wrapped(json.dumps(entry).encode()) == expected
     unstated = {name: value for name, value in entry.items() if name != "__REALTIME_TIMESTAMP"}
-    assert journal(json.dumps(unstated).encode()) is None
-    assert not is_journal(json.dumps(entry).encode())
-    assert not is_journal(json.dumps(unstated | {"__CURSOR": "s=1"}).encode())
-    assert is_journal(json.dumps(entry | {"__CURSOR": "s=1"}).encode())
+    assert wrapped(json.dumps(unstated).encode()) is None
 
 
 @pytest.mark.parametrize(("message", "text"), [([0, 97, 255], b"\0a\xff"), ([], b""), ([256], None), ([-1], None),
                                                ([True], None), (["a"], None), (None, None), (7, None)])  # fmt: skip
 def test_it_reads_messages_that_are_no_text(message: object, text: bytes | None) -> None:
-    line = journal(json.dumps(STATED | {"MESSAGE": message}).encode())
+    line = wrapped(json.dumps(STATED | {"MESSAGE": message}).encode())
     assert (None if line is None else line.text) == text
 
 
 def test_it_replaces_what_is_no_utf_8_in_the_journal() -> None:
-    line = journal(b'{"MESSAGE":[97,255],"__REALTIME_TIMESTAMP":"1","_STREAM_ID":"\xff"}')
-    assert line == Line(b"a\xff", "\N{REPLACEMENT CHARACTER}".encode(), True, b"1970-01-01T00:00:00.000001Z")
+    line = wrapped(b'{"MESSAGE":[97,255],"__REALTIME_TIMESTAMP":"1","_STREAM_ID":"\xff"}')
+    assert line == Line(b"a\xff", "journal \N{REPLACEMENT CHARACTER}".encode(), True, b"1970-01-01T00:00:00.000001Z")
 
 
 ZONES = [("Z", True), ("+01:00", True), ("-01:00", True), ("-0100", False), ("", False)]
@@ -283,9 +281,10 @@ ZONES = [("Z", True), ("+01:00", True), ("-01:00", True), ("-0100", False), ("",
 @pytest.mark.parametrize(("zone", "is_one"), ZONES)
 def test_heads_have_times_with_a_zone(zone: str, is_one: bool) -> None:
     time = f"2026-11-21T02:45:09.1{zone}"
-    assert (cri(f"{time} stdout F x".encode()) is not None) == is_one
+    line = wrapped(f"{time} stdout F x".encode())
+    assert (line is not None and line.wrapper == b"cri") == is_one
     for head, is_read in ((f"<14>1 {time} h a p m - x", is_one), (f"{time} h a: x", is_one or zone == "-0100")):
-        line = syslog(LATEST, head.encode())
+        line = unwrapped(head.encode(), LATEST)
         assert (line.text, line.time) == ((b"x", time.encode()) if is_read else (head.encode(), None))
 
 
@@ -294,8 +293,8 @@ def test_heads_have_times_with_a_zone(zone: str, is_one: bool) -> None:
     [("", True), (":", True), (":a:b_1", True), (":" + "t" * 64, True), (":" + "t" * 65, False), (":-", False)],
 )
 def test_lines_of_a_runtime_may_have_more_tags(tags: str, is_one: bool) -> None:
-    line = cri(f"2026-11-21T02:45:09Z stdout P{tags} x".encode())
-    assert line == (Line(b"x", b"stdout", False, b"2026-11-21T02:45:09Z") if is_one else None)
+    line = wrapped(f"2026-11-21T02:45:09Z stdout P{tags} x".encode())
+    assert (line == Line(b"x", b"cri stdout", False, b"2026-11-21T02:45:09Z")) == is_one
 
 
 @pytest.mark.parametrize(
@@ -314,7 +313,7 @@ def test_lines_of_a_runtime_may_have_more_tags(tags: str, is_one: bool) -> None:
     ],
 )
 def test_heads_of_syslog_may_have_structured_data(structured: str, is_one: bool) -> None:
-    assert is_syslog(f"<14>1 - h a p m {structured} x".encode()) == is_one
+    assert (wrapped(f"<14>1 - h a p m {structured} x".encode()) is not None) == is_one
 
 
 @pytest.mark.parametrize(
@@ -336,7 +335,7 @@ def test_heads_of_syslog_may_have_structured_data(structured: str, is_one: bool)
 )
 def test_a_program_may_stand_after_the_host(rest: str, text: str | None) -> None:
     whole = f"Nov 21 02:45:09 {rest}"
-    assert syslog(LATEST, whole.encode()).text == (whole if text is None else text).encode()
+    assert unwrapped(whole.encode(), LATEST).text == (whole if text is None else text).encode()
 
 
 @pytest.mark.parametrize(
@@ -361,7 +360,7 @@ def test_it_knows_what_journalctl_leaves_out(text: str, is_left_out: bool) -> No
 
 
 def test_a_journals_time_may_have_17_digits() -> None:
-    line = journal(json.dumps(STATED | {"MESSAGE": "a", "__REALTIME_TIMESTAMP": "1" * 17}).encode())
+    line = wrapped(json.dumps(STATED | {"MESSAGE": "a", "__REALTIME_TIMESTAMP": "1" * 17}).encode())
     assert line is not None
     assert line.time == b"2322-02-05T19:45:11.111111Z"
 
