@@ -1,10 +1,8 @@
 """The rules without a warehouse: tables and views derived of any relation of requests, such as one's own bronze table."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from graphlib import TopologicalSorter
-from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +19,7 @@ from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
-from .steps import ROWS, needed, steps
+from .steps import ROWS, given, make_all, needed, read_by_others, steps
 
 _OF_LOGS = ("topic_mentions", "rejected_records")
 """Tables that only the reading of logs can fill: requests do not hold what they are made of."""
@@ -75,24 +73,26 @@ def derive(
         spec = table_spec(LEDGER)
         ledger = [[row.get(name) for name in spec.column_names] for row in by_id.values()]
         no_failed = spark.sql(no_rows(table_spec("failed_requests")))
-        given = {
+        stored = {
             LEDGER: relation_of(spark, ledger, spec.ddl),
-            "requests": requests,
             "failed_requests": no_failed if failed_requests is None else failed_requests,
         }
-        tables = [table for name in names for table in stored_tables(name)]
-        read = {*tables} if any(map(is_view, names)) else set()
-        made = _made(spark, requests, tables, read, by_id.values(), settings)
-        made |= {name: relation_of(spark, ROWS[name](), table_spec(name).ddl) for name in ROWS if name in tables}
-        return _answers(names, {**given, **made}, settings)
+        tables = {table for name in names for table in stored_tables(name)}
+        wanted = steps().keys() & tables
+        read = read_by_others(needed(wanted)) | (tables if any(map(is_view, names)) else set())
+        made = given(requests, periods_of(by_id.values(), settings), settings, partial(relation_of, spark))
+        make_all(wanted, made, lambda name, rows: _cached(rows) if name in read else rows)
+        made |= {name: relation_of(spark, ROWS[name](), table_spec(name).ddl) for name in ROWS.keys() & tables}
+        return _answers(names, made | stored, settings)
 
 
 def _check(names: Iterable[str], requests: DataFrame) -> None:
     for name in names:
         tables = stored_tables(name)
         if not tables or name in ("requests", LEDGER, *_OF_LOGS):
-            derived = sorted(one for one in steps() if one != "log_positions")
-            raise ConfigError(f"{name!r} is not derived of requests; give views, or some of {', '.join(derived)}")
+            raise ConfigError(
+                f"{name!r} is not derived of requests; give views, or some of {', '.join(sorted(steps()))}"
+            )
         if unread := sorted(set(tables) & set(_OF_LOGS)):
             raise ConfigError(f"{name} needs {unread[0]}, which only the reading of logs makes; use `run` on the logs")
     lacking = [column for column in table_spec("requests").read_names if column not in requests.columns]
@@ -100,32 +100,6 @@ def _check(names: Iterable[str], requests: DataFrame) -> None:
         raise ConfigError(
             f"the requests have no column {', '.join(lacking[:3])}; give rows as the data source kafka_request_log has them"
         )
-
-
-def _made(
-    spark: SparkSession,
-    requests: DataFrame,
-    tables: Iterable[str],
-    read: Collection[str],
-    files: Iterable[Mapping[str, Any]],
-    settings: Settings,
-) -> dict[str, Any]:
-    """Return the relations of the steps that make tables; those that other steps or views read are cached, so that plans end there."""
-    relations: dict[str, Any] = {
-        "requests": requests,
-        "new_requests": requests,
-        "periods": periods_of(files, settings),
-        "relation": partial(relation_of, spark),
-        "judged_before": None,
-        "stored_broker_hosts": None,
-        "settings": settings,
-    }
-    needs = needed(steps().keys() & set(tables))
-    for name in TopologicalSorter(needs).static_order():
-        made = steps()[name].make(relations)
-        is_read = name in read or any(name in others for others in needs.values())
-        relations[name] = _cached(made) if is_read and name != "log_positions" else made
-    return {name: relations[name] for name in needs}
 
 
 def _cached(rows: DataFrame) -> DataFrame:

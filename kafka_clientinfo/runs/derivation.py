@@ -26,7 +26,7 @@ from ..warehouse.judged_table import JUDGED
 from ..warehouse.staging import cache
 from ..warehouse.warehouse import Warehouse
 from . import increments
-from .steps import Step, needed, read_by_others, steps
+from .steps import Step, given, needed, read_by_others, steps
 
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
@@ -80,11 +80,8 @@ class Derivation:
         return sized(self.lake.spark, rows * REQUEST_BYTES)
 
     def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
-        self.relations |= {
-            "periods": self.periods,
-            "relation": partial(relation_of, self.lake.spark),
-            "settings": self.settings,
-            "requests": self.increment.requests,
+        relation = partial(relation_of, self.lake.spark)
+        self.relations |= given(self.increment.requests, self.periods, self.settings, relation) | {
             "new_requests": self._newer_than(self.until),
             "judged_before": self.increment.before,
             # Null if all connections are recomputed, which show all hosts themselves.
@@ -122,7 +119,7 @@ class Derivation:
             self._add_part(step)
             return
         rows = step.make(self.relations)
-        if step.name in read_by_others() and step.name != "log_positions":  # those are in memory already
+        if step.name in read_by_others(needed(steps())):
             rows = cache(rows, self.lake.staging)
         self.relations[step.name] = rows
         only_adds = self.increment.judged_before == 0  # none of these connections is stored
@@ -167,21 +164,15 @@ class Derivation:
 
 def _derive_all(derive: Callable[[Step], None]) -> None:
     """Call `derive` for every step as soon as its inputs are made, several at once, first those that most others need."""
-    by_name = steps()
-    needs = needed(by_name)
-    waiting = Counter(name for other in by_name for name in needed([other]))
+    needs = needed(steps())
+    waiting = Counter(name for other in needs for name in needed([other]))
     sorter = TopologicalSorter(needs)
     sorter.prepare()
-    ready = list(sorter.get_ready())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running: dict[Future[None], str] = {}
-        while ready or running:
-            ready.sort(key=lambda name: (-waiting[name], -len(needs[name]), name))
-            while ready and len(running) < _AT_ONCE:
-                name = ready.pop(0)
-                running[pool.submit(derive, by_name[name])] = name
+        while sorter.is_active():
+            for name in sorted(sorter.get_ready(), key=lambda name: (-waiting[name], -len(needs[name]), name)):
+                running[pool.submit(derive, steps()[name])] = name
             for done in wait(running, return_when=FIRST_COMPLETED).done:
-                name = running.pop(done)
                 done.result()
-                sorter.done(name)
-            ready += sorter.get_ready()
+                sorter.done(running.pop(done))

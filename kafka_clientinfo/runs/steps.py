@@ -1,34 +1,29 @@
 """The steps of a build: the functions that make relations from requests.
 
-A step makes one relation from others, which it names. The steps are the positions of files in their broker's log, the
-judged requests, the connections, the findings of single connections, and the transforms that concerns declare; a
-transform's parameters name the relations that it needs. A relation with the name of a declared table is written to it,
-as its `write_mode` says.
+A step makes one relation from others, which it names. The steps are the judged requests, the connections, the findings of
+single connections, and the transforms that concerns declare; a transform's parameters name the relations that it needs. A
+relation with the name of a declared table is written to it, as its `write_mode` says.
 """
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from graphlib import TopologicalSorter
 from typing import Any
 
 from ..concerns import concerns
 from ..config.settings import Settings
-from ..connections.coverage import LOG_POSITIONS, log_positions
+from ..connections.coverage import LOG_POSITIONS, Periods, log_positions
 from ..connections.engine import DataFrame
 from ..connections.judged import JudgedBefore, judged_requests
+from ..connections.starts import Broker
 from ..connections.table import connections
 from ..connections.texts import with_normal_principals
 from ..connections.violations import violations
 from ..releases.broker_releases import kafka_release_versions, kafka_releases
 from ..releases.client_libraries import client_library_versions
 from ..tables.spec import table_specs
-
-GIVEN_RELATIONS = frozenset(
-    {"requests", "new_requests", "judged_before", "stored_broker_hosts", "periods", "relation", "settings"}
-)
-"""What no step makes: relations, and `judged_before`, a `JudgedBefore` or None; `periods`, what
-`coverage.periods_of` returns; and `relation`, a function that makes a relation of rows and their DDL."""
 
 ROWS: Mapping[str, Callable[[], Sequence[tuple[Any, ...]]]] = {
     "client_library_versions": client_library_versions,
@@ -63,11 +58,7 @@ def steps() -> dict[str, Step]:
     def connect(judged_requests: DataFrame, stored_broker_hosts: DataFrame | None, settings: Settings) -> DataFrame:
         return connections(judged_requests, settings, concerns(), stored_broker_hosts)
 
-    def locate(periods: Any, relation: Callable[..., DataFrame]) -> DataFrame:
-        return relation(log_positions(periods), LOG_POSITIONS)
-
     by_name = {
-        "log_positions": _step("log_positions", locate),
         "judged_requests": _step("judged_requests", judge),
         "connections": _step("connections", connect),
         "connection_violations": _violations(),
@@ -106,12 +97,6 @@ def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-@lru_cache(maxsize=1)
-def read_by_others() -> frozenset[str]:
-    """Return the relations that other steps read, which are worth caching for the run."""
-    return frozenset(need for step in steps().values() for need in step.needs if need not in GIVEN_RELATIONS)
-
-
 def needed(wanted: Iterable[str]) -> dict[str, set[str]]:
     """Return the wanted steps and all steps that they need, each with the steps that it needs itself."""
     needs: dict[str, set[str]] = {}
@@ -119,6 +104,31 @@ def needed(wanted: Iterable[str]) -> dict[str, set[str]]:
     while waiting:
         name = waiting.pop()
         if name not in needs:
-            needs[name] = set(steps()[name].needs) - GIVEN_RELATIONS
+            needs[name] = steps().keys() & set(steps()[name].needs)
             waiting += needs[name]
     return needs
+
+
+def read_by_others(needs: Mapping[str, set[str]]) -> set[str]:
+    """Return the relations that other steps of `needed` read, which are worth keeping for the run."""
+    return set().union(*needs.values())
+
+
+def given(
+    requests: DataFrame, periods: Mapping[Broker, Periods], settings: Settings, relation: Callable[..., DataFrame]
+) -> dict[str, Any]:
+    """Return what no step makes, to judge all of these requests; `relation` makes a relation of rows and their DDL."""
+    return {
+        "requests": requests,
+        "new_requests": requests,
+        "log_positions": relation(log_positions(periods), LOG_POSITIONS),
+        "judged_before": None,
+        "stored_broker_hosts": None,
+        "settings": settings,
+    }
+
+
+def make_all(wanted: Iterable[str], relations: dict[str, Any], keep: Callable[[str, Any], Any]) -> None:
+    """Add to relations those of steps, and of all that they need; `keep` gets each and returns what others read of it."""
+    for name in TopologicalSorter(needed(wanted)).static_order():
+        relations[name] = keep(name, steps()[name].make(relations))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from graphlib import TopologicalSorter
 from typing import Any
 
 import duckdb
@@ -13,7 +12,7 @@ from ..connections.coverage import periods_of, with_log_coverage
 from ..connections.engine import Engine, running_on
 from ..ingestion.arrow_schema import Part
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, bind, in_utc
-from ..runs.steps import ROWS, needed, steps
+from ..runs.steps import ROWS, given, make_all, steps
 from ..tables.dialects import duckdb_macros
 from ..tables.spec import table_spec
 from ..tables.types import quoted_name, quoted_text
@@ -69,27 +68,20 @@ class MemoryTables:
 
         `wanted` are the names of the tables and views to make, besides what they need; None for all.
         """
-        session, by_name = self._session, steps()
+        session: Any = self._session  # its relations are `dataframe.DataFrame`
         with running_on(DUCKDB):
-            relations: dict[str, Any] = {
-                "requests": session.table("requests"),
-                "new_requests": session.table("requests"),
-                "periods": periods_of(self._files, self._settings),
-                "relation": session.relation,
-                "judged_before": None,
-                "stored_broker_hosts": None,
-                "settings": self._settings,
-            }
-            tables = by_name if wanted is None else {table for name in wanted for table in stored_tables(name)}
-            for name in TopologicalSorter(needed(by_name.keys() & tables)).static_order():
-                relation: Any = by_name[name].make(relations)  # a `dataframe.DataFrame`
-                self._database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")
-                relations[name] = session.table(name)
-        given = ViewSettings.of(self._settings)
+            tables = steps() if wanted is None else {table for name in wanted for table in stored_tables(name)}
+            requests, periods = session.table("requests"), periods_of(self._files, self._settings)
+            make_all(steps().keys() & tables, given(requests, periods, self._settings, session.relation), self._stored)
+        view_settings = ViewSettings.of(self._settings)
         for name in definitions():
             with suppress(duckdb.CatalogException):
-                query = definition(name, DUCKDB_SQL, given, quoted_name)
+                query = definition(name, DUCKDB_SQL, view_settings, quoted_name)
                 self._database.execute(f"CREATE OR REPLACE TEMP VIEW {quoted_name(name)} AS {query}")
+
+    def _stored(self, name: str, relation: Any) -> Any:
+        self._database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")
+        return self._session.table(name)
 
     def state(self) -> None:
         """Return None: tables in memory have no warehouse with a state."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
-from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +67,19 @@ def by_spark(spark: Any, relations: Mapping[str, Any], folder: Path) -> dict[str
     """What Spark derives of these relations, and what its views answer; each goes to a file first, so that nothing is
     derived twice.
     """
-    made, found = {**relations, "relation": partial(relation_of, spark)}, steps.steps()
+    made = {**relations}
 
-    def keep(name: str, rows: Any) -> None:
+    def keep(name: str, rows: Any) -> Any:
         rows.coalesce(1).write.parquet(str(folder / name))
-        made[name] = spark.read.parquet(str(folder / name))
+        return spark.read.parquet(str(folder / name))
 
-    for name in TopologicalSorter(steps.needed(found)).static_order():
-        keep(name, found[name].make(made))
+    steps.make_all(steps.steps(), made, keep)
     made |= {name: relation_of(spark, rows(), table_spec(name).ddl) for name, rows in ROWS.items()}
     settings: Settings = made.pop("settings")
     stored = {"requests", "failed_requests", "topic_mentions", "ingested_files", *DERIVED, *ROWS}
     for name in stored:
         as_stored(made[name], name).createOrReplaceTempView(name)
     for name in (one for one in definitions() if RUNS not in stored_tables(one)):
-        keep(name, spark.sql(definition(name, SPARK, ViewSettings.of(settings), lambda one: one)))
-        made[name].createOrReplaceTempView(name)
+        rows = keep(name, spark.sql(definition(name, SPARK, ViewSettings.of(settings), lambda one: one)))
+        rows.createOrReplaceTempView(name)
     return {name: pq.read_table(folder / name) for name in (*DERIVED, *VIEWS)}

@@ -60,7 +60,6 @@ READ_LATER = {
         first_at_outside first_at_unsupported first_request first_request_outside first_request_unsupported
         last_at_outside last_at_unsupported requests_outside requests_unsupported
     """,
-    "log_positions": "broker_no file_id file_no first_part later_parts starts_before_file starts_in_file",
 }
 
 

@@ -1,6 +1,7 @@
 """DuckDB makes the tables that Spark makes, row for row and column for column."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from deltalake import DeltaTable
 from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.ingestion.arrow_schema import Part
+from kafka_clientinfo.runs.steps import given
 from kafka_clientinfo.scan import MemoryTables
+from kafka_clientinfo.spark.arrow_rows import relation_of
 from tests.frames import as_stored, frame
 
 from .comparing import DERIVED, assert_same, by_spark, in_arrow, save
@@ -58,17 +61,14 @@ def test_the_tables_of_altered_and_made_requests_are_the_same(
     settings = SETTINGS["small_world"] if seed is None else (SETTINGS["altered"], Settings())[seed % 2]
     parts, files = log_of("small_world", *reading) if seed is None else (altered(reading[0], seed), reading[1])
     made = in_memory(parts, files, settings)
-    relations: dict[str, Any] = {"settings": settings}
+    relations: dict[str, Any] = {}
     stored = ("requests", "failed_requests", "topic_mentions")
     for name in stored:
         save(made, name, tmp_path / f"{name}.parquet")
         relations[name] = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
     for name in stored:  # DuckDB's times have no zone
         relations[name] = as_stored(relations[name], name)
-    relations |= {
-        "periods": periods_of(made._files, settings),
-        "ingested_files": frame(spark, "ingested_files", made._files),
-    }
-    relations |= {"new_requests": relations["requests"], "judged_before": None, "stored_broker_hosts": None}
+    relations |= given(relations["requests"], periods_of(made._files, settings), settings, partial(relation_of, spark))
+    relations["ingested_files"] = frame(spark, "ingested_files", made._files)
     for name, expected in by_spark(spark, relations, tmp_path / "spark").items():
         assert_same(in_arrow(made, name), expected, name)

@@ -7,7 +7,6 @@ level is not another's. Limits are low, so that logs are short.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from graphlib import TopologicalSorter
 from typing import Any
 
 from kafka_clientinfo.concerns.activity import CONCERN
@@ -17,7 +16,7 @@ from kafka_clientinfo.config.policy import ActivityLimits, Policy
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.violations import violations
-from kafka_clientinfo.runs.steps import needed, steps
+from kafka_clientinfo.runs.steps import given, make_all
 from tests.asking import asked
 from tests.engines import collected, computed, on
 from tests.frames import START, api_versions, as_stored, frame, in_time, log, relation, request
@@ -80,21 +79,9 @@ def found(
 
 def stored(requests: Any, files: Any, session: Any, settings: Settings) -> dict[str, Any]:
     """The tables that a run stores of requests, as far as the rules on activity need them."""
-    made = needed({"judged_requests", "persistent_errors", *READ})
     with on(session):
-        relations: dict[str, Any] = {
-            "requests": requests,
-            "new_requests": requests,
-            "periods": periods_of(files, settings),
-        }
-        relations |= {
-            "relation": partial(relation, session),
-            "judged_before": None,
-            "stored_broker_hosts": None,
-            "settings": settings,
-        }
-        for name in TopologicalSorter(made).static_order():
-            relations[name] = computed(steps()[name].make(relations))
+        relations = given(requests, periods_of(files, settings), settings, partial(relation, session))
+        make_all({"judged_requests", "persistent_errors", *READ}, relations, lambda name, rows: computed(rows))
         opened = relations["connections"]
         findings = findings_errors(relations["persistent_errors"], opened)
         broken = violations(relations["judged_requests"], opened, [findings], settings, [CONCERN])
