@@ -147,15 +147,6 @@ def delivered_logs(logs: Logs) -> Delivered:
     return Delivered(_with_mixed(list(files_by_identity.values())), empty)
 
 
-def is_empty_folder(item: str) -> bool:
-    """Return whether an item of LOGS is a folder of this machine in which there is no file yet; see `delivered_logs`.
-
-    It stops at the first file, and does not look into remote stores.
-    """
-    path = local_path(item)
-    return path is not None and os.path.isdir(path) and not any(map(_is_delivered, _below(path)))
-
-
 def _with_mixed(files: list[StoredFile]) -> list[StoredFile]:
     """Mark each server.log: it is a request log only if its content is that of one, and no request log is beside it."""
     beside = {file.folder for file in files if _is_log(file)}

@@ -25,7 +25,7 @@ run that resumes the file takes the record back (`PlannedFile.was_damaged`): the
 
 import hashlib
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -54,13 +54,11 @@ _NO_RECORD = "it holds no complete record of a request log; if it is none, leave
 _OUT_OF_ORDER = timedelta(seconds=1)
 """The most by which neighbouring records of a log are out of order."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Ledger = Mapping[str, Row] | Callable[[Collection[str]], Iterable[Row]]
-"""The rows of ingested_files by file_id, or what returns those with a file_id that begins with one of some digits."""
 
 
 def make_plan(
     files: Sequence[StoredFile | Path],
-    ledger: Ledger,
+    ledger: Mapping[str, Row],
     settings: Settings,
     tasks: int,
     retained_from: datetime | None = None,
@@ -69,7 +67,7 @@ def make_plan(
 
     Args:
         files: the files that LOGS names.
-        ledger: the rows of ingested_files by file_id, or a function that looks some of them up.
+        ledger: the rows of ingested_files by file_id.
         settings: the settings of the run.
         tasks: number of tasks that read at a time.
         retained_from: time up to which retention has deleted requests; None if it has deleted none. New bytes of a log
@@ -116,12 +114,13 @@ class _Planning:
         candidate = Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
         self._candidates.setdefault(beginning_of(first), []).append(candidate)
 
-    def settle(self, ledger: Ledger) -> None:
+    def settle(self, ledger: Mapping[str, Row]) -> None:
         """Decide what to read of each file."""
+        self._taken.update(ledger)
         rows: dict[str, list[Row]] = {beginning: [] for beginning in self._candidates}
-        for row in _rows(ledger, rows):
-            rows[row["file_id"][:BEGINNING_DIGITS]].append(row)
-            self._taken.add(row["file_id"])
+        for name, row in ledger.items():
+            if (beginning := name[:BEGINNING_DIGITS]) in rows:
+                rows[beginning].append({**row, "file_id": name})
         for beginning, candidates in self._candidates.items():
             # logs/broker-1 comes before logs/broker-1/archive
             candidates.sort(key=lambda candidate: len(candidate.file.folders.parts))
@@ -218,13 +217,6 @@ def planned_file(candidate: Candidate, identity: str, settings: Settings) -> Pla
         is_over=is_over(candidate.file),
         principal_patterns=settings.principal_patterns,
     )
-
-
-def _rows(ledger: Ledger, beginnings: Collection[str]) -> Iterable[Row]:
-    """Return the rows of logs that begin as some files do."""
-    if not isinstance(ledger, Mapping):
-        return ledger(beginnings)
-    return ({**row, "file_id": name} for name, row in ledger.items() if name[:BEGINNING_DIGITS] in beginnings)
 
 
 def _of_other_cluster(candidate: Candidate, name: tuple[str, str]) -> Problem | None:

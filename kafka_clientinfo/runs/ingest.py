@@ -17,7 +17,7 @@ from ..connections.starts import Broker
 from ..errors import ConfigError
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.debug_runs import is_blind, may_hide_silences
-from ..ingestion.discovery import Delivered, delivered_logs, with_server_logs
+from ..ingestion.discovery import Delivered, Logs, delivered_logs, with_server_logs
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, Problem
 from ..ingestion.reading_progress import watched
@@ -30,6 +30,7 @@ from ..ingestion.split_statistics import (
     rotated,
     was_read,
 )
+from ..ingestion.storage import StoredFile
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..spark.arrow_rows import collect, relation_of
@@ -101,16 +102,16 @@ class Ingested:
         return self.requests if before == until else None
 
 
-def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
-    """Read what is new in the log files and commit it; add its results to `report`. Raises InputError if `logs` names nothing."""
-    found = log_files(logs, settings)
+def ingest_logs(files: Sequence[StoredFile], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
+    """Read what is new in log files and commit it; add its results to `report`."""
     if is_on_one_machine(lake.spark):
         start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
         ledger = files_read(lake)
         refuse_other_source(ledger.values(), is_table=False)
-        plan = make_plan(found.files, ledger, settings, cores(lake.spark), lake.state.retained_from)
-    report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
+        plan = make_plan(files, ledger, settings, cores(lake.spark), lake.state.retained_from)
+    report.unchanged = list(plan.unchanged)
+    report.problems += plan.problems
     packed = {row["file_id"]: row for row in plan.packed}
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES
@@ -127,8 +128,8 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
     return Ingested({**ledger, **packed})
 
 
-def log_files(logs: Sequence[str], settings: Settings) -> Delivered:
-    """Return what the logs hold, and if the settings say so the server logs beside them."""
+def log_files(logs: Logs, settings: Settings) -> Delivered:
+    """Return what the logs hold, and if the settings say so the server logs beside them; raise InputError if they name nothing."""
     found = delivered_logs(logs)
     return found._replace(files=with_server_logs(found.files)) if settings.server_logs else found
 

@@ -4,37 +4,32 @@ Each step can be run alone and again: what it writes counts once its row is in `
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from .. import __version__
 from ..config.settings import Settings
-from ..ingestion.discovery import Logs, is_empty_folder, listed_logs
-from ..ingestion.plan import make_plan
+from ..ingestion.discovery import Logs
 from ..ingestion.planned import Problem
-from ..logs.reader import BEGINNING_DIGITS
 from ..questions.opening import local_tables
-from ..questions.queries import Tables, UnreadableTableError
+from ..questions.queries import UnreadableTableError
 from ..questions.spark_tables import store_views
 from ..resources import rules_digest
 from ..spark.arrow_rows import relation_of
 from ..spark.failures import failure_message
 from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
-from ..tables.spec import RUNS, table_spec
+from ..tables.spec import table_spec
 from ..tables.views import ViewSettings
 from ..warehouse.address import address_in, root_of
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.opening import opened
-from ..warehouse.repair import has_unended, take_back
-from ..warehouse.state import LEDGER, EarlierReleaseError, State, read_state
-from ..warehouse.table_log import is_made
+from ..warehouse.repair import take_back
+from ..warehouse.state import State, read_state
 from ..warehouse.warehouse import Warehouse
 from .bronze import take_requests
 from .derivation import Derivation
@@ -60,18 +55,7 @@ def run(
         InputError: `logs` names nothing.
         WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
-    settings, report = settings or Settings(), RunReport()
-    logs, warehouse = listed_logs(logs), root_of(warehouse)
-    if _is_too_early(spark, logs, warehouse, settings, report):
-        return report
-    with opened(spark, warehouse, settings, report) as lake:
-        ingested = ingest_logs(logs, lake, settings, report)
-        state = lake.state
-        try:
-            return _build(lake, ingested, settings, report)
-        except Exception as error:
-            _keep_what_was_read(lake, state, settings, report, error)
-            raise
+    return _read(spark, logs, warehouse, settings or Settings(), "run")
 
 
 def ingest(
@@ -81,14 +65,7 @@ def ingest(
     settings: Settings | None = None,
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
-    settings, report = settings or Settings(), RunReport()
-    report.command = "ingest"
-    logs, warehouse = listed_logs(logs), root_of(warehouse)
-    if _is_too_early(spark, logs, warehouse, settings, report):
-        return report
-    with opened(spark, warehouse, settings, report) as lake:
-        ingest_logs(logs, lake, settings, report)
-        return report
+    return _read(spark, logs, warehouse, settings or Settings(), "ingest")
 
 
 def build(
@@ -118,66 +95,24 @@ def build(
         return _build(lake, ingested, settings, report)
 
 
-def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:
-    """Report a step (run, ingest or build, which has no inputs) that has nothing to do, without a session.
-
-    Returns None if it has work to do, or if that can't be known without a session. Raises InputError if the logs name nothing.
-    """
-    tables = local_tables(warehouse)
-    try:
-        state = None if tables is None else tables.state()
-        if tables is None or state is None:
-            return None if tables is None else _first_report(inputs, settings)
-        newest = tables.query(f"SELECT max(ingested_at) FROM {{{LEDGER}}}").rows[0][0]
-        is_broken = not all(map(tables.exists, state.rows))
-        if is_broken or has_unended(tables.folder, state.run):
-            return None
-        report = RunReport()
-        for logs in inputs:
-            with report.stage("plan"):
-                found = log_files(logs, settings)
-                plan = make_plan(found.files, partial(_rows_that_begin, tables), settings, 1, state.retained_from)
-            if plan.files or plan.packed:
-                return None
-            report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
-    except (UnreadableTableError, EarlierReleaseError, OSError):  # damaged, to be changed first, or just being written
-        return None
-    if step != "ingest":
-        if newest != _built_until(state, settings):
-            return None
-        report.tables = dict(state.rows)
-    return report
-
-
-def _rows_that_begin(tables: Tables, beginnings: Collection[str]) -> list[dict[str, Any]]:
-    """Return the rows of ingested_files with a file_id that begins with one of some digits: a ledger may be large."""
-    begins = f"left(file_id, {BEGINNING_DIGITS}) IN (SELECT unnest(string_split({{digits}}, ' ')))"
-    return tables.query(f"SELECT * FROM {{{LEDGER}}} WHERE {begins}", {"digits": " ".join(beginnings)}).dicts()
-
-
-def _first_report(inputs: Sequence[Sequence[str]], settings: Settings) -> RunReport | None:
-    """Return the report of a first run if nothing has been delivered yet; None if there is work to do."""
-    if not inputs or not all(is_empty_folder(item) for logs in inputs for item in logs):
-        return None
-    return RunReport(problems=[problem for logs in inputs for problem in nothing_yet(log_files(logs, settings))])
-
-
-def _is_too_early(
-    spark: SparkSession, logs: Sequence[str], warehouse: str, settings: Settings, report: RunReport
-) -> bool:
-    """Return whether there are neither logs nor tables yet; nothing is made then, and `report` names the folders.
-
-    So logs that name nothing are refused before the folder of a new warehouse is made; ingestion lists them again, under the lock.
-    """
-    address = address_in(spark, warehouse)
-    if address.folder is None:
-        may_be_early = all(map(is_empty_folder, logs)) and read_state(spark, address) is None
-    else:
-        may_be_early = not is_made(address.folder / RUNS)
-    if not may_be_early or (found := log_files(logs, settings)).files:
-        return False
-    report.problems = nothing_yet(found)
-    return True
+def _read(
+    spark: SparkSession, logs: Logs, warehouse: str | os.PathLike[str], settings: Settings, command: str
+) -> RunReport:
+    """Ingest log files and, for `run`, build; if there are neither logs nor tables yet, nothing is made."""
+    found, root, report = log_files(logs, settings), root_of(warehouse), RunReport()
+    report.command, report.problems = command, nothing_yet(found)
+    if not found.files and read_state(spark, address_in(spark, root)) is None:
+        return report
+    with opened(spark, root, settings, report) as lake:
+        ingested = ingest_logs(found.files, lake, settings, report)
+        if command == "ingest":
+            return report
+        state = lake.state
+        try:
+            return _build(lake, ingested, settings, report)
+        except Exception as error:
+            _keep_what_was_read(lake, state, settings, report, error)
+            raise
 
 
 def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunReport) -> RunReport:

@@ -1,14 +1,13 @@
 """Repairs a warehouse as a run opens it: takes back what runs wrote that did not end, and replaces tables that are missing."""
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import WarehouseError
 from ..spark.failures import failure_message
 from ..spark.features import at_once
-from ..tables.spec import RUNS, table_specs
-from . import ddl, table_log
+from ..tables.spec import RUNS
+from . import ddl
 from .claims import first_unended
 from .judged_table import JUDGED
 from .table_log import damage, has_empty_commit, is_made
@@ -37,12 +36,6 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     stored = {**tables.state.rows, JUDGED: tables.state.run}
     if any(stored.get(name) for name, version in unended.items() if not version):
         tables.note(built_until=None)  # a derived table that the run had made anew
-
-
-def has_unended(root: Path, last: int) -> bool:
-    """Return whether tables on this machine have commits of a run after the last one that ended."""
-    folders = (root / name for name in (*table_specs(), JUDGED) if name != RUNS)
-    return any(first_unended(table_log.commits(folder), last) is not None for folder in folders)
 
 
 def _first_unended(tables: "Warehouse", name: str) -> int | None:

@@ -56,7 +56,9 @@ class NotingLake:
     def read_logs(self, *logs: Path, settings: Settings, report: ingest.RunReport | None = None) -> ingest.Ingested:
         """Run the reading step, and forget what was done before."""
         self.done.clear()
-        return ingest.ingest_logs([str(log) for log in logs], self, settings, report or ingest.RunReport())  # type: ignore[arg-type]
+        report, found = report or ingest.RunReport(), ingest.log_files(logs, settings)
+        report.problems = ingest.nothing_yet(found)
+        return ingest.ingest_logs(found.files, self, settings, report)  # type: ignore[arg-type]
 
 
 class Parsed:

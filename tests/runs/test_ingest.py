@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.discovery import Delivered
 from kafka_clientinfo.logs.broker_events import RESTARTED
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.warehouse.state import State
@@ -90,19 +89,19 @@ def test_a_session_is_set_up_for_what_is_planned(
     size: int, one_file: bool, is_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[Any] = []
+    files: Any = ["x"]
     plan = SimpleNamespace(size=size, files=(), packed=(), unchanged=("a",), problems=("b",))
     lake: Any = SimpleNamespace(spark="spark", state=State(retained_from=NOW))
     known = {"f": {"file_id": "f", "batch_id": "b"}}
     monkeypatch.setattr(ingest, "SMALL_BYTES", 5)
-    monkeypatch.setattr(ingest, "log_files", lambda logs, settings: Delivered(logs, []))
     monkeypatch.setattr(ingest, "is_on_one_machine", lambda spark: is_here)
     monkeypatch.setattr(ingest, "start_worker", lambda spark: done.append("a worker"))
     monkeypatch.setattr(ingest, "sized", lambda spark, size: done.append(size) or nullcontext())
     monkeypatch.setattr(ingest, "files_read", lambda lake: known)
     monkeypatch.setattr(ingest, "cores", lambda spark: 3)
-    monkeypatch.setattr(ingest, "make_plan", lambda *given: plan if given == (["x"], known, SETTINGS, 3, NOW) else None)
+    monkeypatch.setattr(ingest, "make_plan", lambda *given: plan if given == (files, known, SETTINGS, 3, NOW) else None)
     report = ingest.RunReport()
-    assert ingest.ingest_logs(["x"], lake, SETTINGS, report) == ingest.Ingested(known)
+    assert ingest.ingest_logs(files, lake, SETTINGS, report) == ingest.Ingested(known)
     assert done == (["a worker"] if is_here else []) + [0, size]
     assert (lake.one_file, report.unchanged, report.problems) == (one_file, ["a"], ["b"])
 

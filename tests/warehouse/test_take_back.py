@@ -13,7 +13,6 @@ import pytest
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import ddl, repair
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -161,17 +160,6 @@ def test_what_cannot_be_brought_back_is_refused_by_name() -> None:
         WarehouseError, match=r"^/lake/events holds rows of a run that did not end, and cannot.*is gone"
     ):
         repair._bring_back(tables, "events", 3)
-
-
-def test_a_report_of_a_run_without_a_session_is_no_answer_if_one_did_not_end(
-    spark: Any, tmp_path: Path, named: ExitStack
-) -> None:
-    root = str(tmp_path / "lake")
-    committed(run(spark, root, ["x"]))
-    assert not repair.has_unended(tmp_path / "lake", 1)
-    begun(spark, root, named).judged.overwrite(judged(spark))
-    assert (tmp_path / "lake" / JUDGED).exists()
-    assert repair.has_unended(tmp_path / "lake", 1)
 
 
 def test_the_row_of_a_run_says_what_it_was(spark: Any, tmp_path: Path) -> None:
