@@ -16,11 +16,6 @@ from .features import conf_value, is_one_process
 _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
-def cached_in_memory(rows: DataFrame) -> DataFrame | None:
-    """Cache rows in memory, so that they are computed once; return None if the session would lose some, or allows no way."""
-    return checkpointed(rows) if is_on_one_machine(rows.sparkSession) else None
-
-
 def checkpointed(rows: DataFrame) -> DataFrame | None:
     """Cache rows in memory, on a cluster until an executor is lost; return None if the session does not allow it.
 

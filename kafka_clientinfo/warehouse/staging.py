@@ -11,7 +11,7 @@ from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..spark.caching import cached_in_memory
+from ..spark.caching import checkpointed, is_on_one_machine
 from .address import Address
 from .stores import folder_names, remove_folder
 
@@ -75,6 +75,6 @@ class Staging:
 
 
 def cache(rows: DataFrame, staging: Staging) -> DataFrame:
-    """Cache rows for the run, at once."""
-    cached = cached_in_memory(rows)
+    """Cache rows for the run, at once: in memory, unless the session would lose some, or allows no way."""
+    cached = checkpointed(rows) if is_on_one_machine(rows.sparkSession) else None
     return staging.keep(rows) if cached is None else cached

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.spark.caching import cached_in_memory, checkpointed
+from kafka_clientinfo.spark.caching import checkpointed, is_on_one_machine
 
 
 class Rows:
@@ -26,13 +26,14 @@ class Rows:
 
 @pytest.mark.parametrize("master", ["local[2]", "local"])
 def test_one_machine_makes_a_checkpoint(master: str) -> None:
-    assert cached_in_memory(Rows(master)) == "checkpoint"  # type: ignore[arg-type, comparison-overlap]
+    rows: Any = Rows(master)
+    assert (is_on_one_machine(rows.sparkSession), checkpointed(rows)) == (True, "checkpoint")
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "local-cluster[2,1,1024]", None])
 def test_a_session_that_may_lose_executors_keeps_no_rows(master: Any) -> None:
     rows: Any = Rows(master)
-    assert (cached_in_memory(rows), checkpointed(rows)) == (None, "checkpoint")
+    assert (is_on_one_machine(rows.sparkSession), checkpointed(rows)) == (False, "checkpoint")
 
 
 class RowsOfKryo(Rows):
@@ -48,20 +49,20 @@ class RowsOfKryo(Rows):
 
 
 def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
-    level: Any = cached_in_memory(RowsOfKryo())  # type: ignore[arg-type]
+    level: Any = checkpointed(RowsOfKryo())  # type: ignore[arg-type]
     assert (level.useMemory, level.useDisk, level.deserialized) == (True, True, False)
 
 
 def test_other_failures_are_told() -> None:
     rows: Any = Rows("local[2]", "no space left on device")
     with pytest.raises(RuntimeError, match="no space"):
-        cached_in_memory(rows)
+        checkpointed(rows)
 
 
 @pytest.mark.parametrize("refusal", ["[NOT_SUPPORTED] no.", "It is not supported.", "[NOT_IMPLEMENTED] no."])
 def test_where_the_session_keeps_no_rows_none_are_kept(refusal: str) -> None:
     rows: Any = Rows("local[2]", refusal)
-    assert cached_in_memory(rows) is None
+    assert checkpointed(rows) is None
 
 
 @pytest.mark.parametrize("serializer", ["org.apache.spark.serializer.KryoSerializer", "JavaSerializer", None])
@@ -70,7 +71,7 @@ def test_only_kryo_and_a_spark_that_takes_a_level_make_bytes(kind: type[Rows], s
     rows = kind("local") if kind is Rows else RowsOfKryo()
     conf = {"spark.master": "local", "spark.serializer": serializer}
     rows.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: conf[key]))
-    checkpoint: Any = cached_in_memory(rows)  # type: ignore[arg-type]
+    checkpoint: Any = checkpointed(rows)  # type: ignore[arg-type]
     if kind is Rows:
         assert checkpoint == "checkpoint"
     else:
