@@ -108,12 +108,7 @@ class _Pieces(dict[bytes, int]):
 class RequestRows:
     """The requests of a split since its last batch. Both ways to read share the clock."""
 
-    def __init__(
-        self,
-        clock: LogClock,
-        reads_topics: bool = False,
-        principal_patterns: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, clock: LogClock, reads_topics: bool = False, principal_patterns: tuple[str, ...] = ()) -> None:
         self._clock = clock
         self._reads_topics, self._principal_patterns = reads_topics, principal_patterns
         self._duplicates = _Duplicates()

@@ -142,11 +142,7 @@ class Reading:
     """
 
     def __init__(
-        self,
-        logs: Logs,
-        settings: Settings,
-        with_servers: bool,
-        waiting: Callable[[], None] = lambda: None,
+        self, logs: Logs, settings: Settings, with_servers: bool, waiting: Callable[[], None] = lambda: None
     ) -> None:
         """Plan the reading, from the beginnings of the files only."""
         self._settings = settings

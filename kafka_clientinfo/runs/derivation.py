@@ -101,17 +101,18 @@ class Derivation:
         # Read snapshots: this run writes these tables, and what it recomputes must not depend on that.
         self.stored_connections = self.lake.read_snapshot("connections")
         stored = increments.Stored(
-            self.committed,
-            self.stored_connections,
-            self.files,
-            reports(self.periods),
-            self.lake.state.retained_from,
-            self.lake.staging,
-            self.in_memory,
+            requests=self.committed,
+            connections=self.stored_connections,
+            files=self.files,
+            reports=reports(self.periods),
+            retained_from=self.lake.state.retained_from,
+            staging=self.lake.staging,
+            judged=self.judged,
+            built_until=self.until,
+            new_requests=self.in_memory,
+            coverage_gap_ms=self.settings.coverage_gap_ms,
         )
-        if self.until is None:
-            return increments.everything_retained(stored)
-        return increments.new_since(stored, self.judged, self.until, self.settings.coverage_gap_ms)
+        return increments.everything_retained(stored) if self.until is None else increments.new_since(stored)
 
     def _derive(self, step: Step) -> None:
         """Make a step's relation, cache it if other steps read it, and write it if it is a table's."""

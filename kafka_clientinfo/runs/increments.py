@@ -5,18 +5,17 @@ before are over, and nothing that comes later in the log changes what their requ
 known of the last connection, so a build reads the new requests only: its work is in proportion to what is new, not to the
 history. What is new may also change connections that are over. Then their brokers are recomputed whole:
 
-    what is new                                        | brokers
-    ---------------------------------------------------|----------------------------------------------------------------
-    a late file: in its broker's order it comes before | its broker, as it may move boundaries
-    one that was built, or the two may have changed    |
-    places                                             |
-    a late report of a broker's start, before a        | its broker, as its connections end there
-    request that was built                             |
-    evidence that a log leaves out requests, or that   | its broker
-    it does not                                        |
-    requests at DEBUG, shortly after connections that  | its broker: both may belong to one period of the log
-    began at INFO                                      |
-    a host that proves to be a broker's                | those with connections from it that bear a broker's name
+    what is new                                                 | brokers
+    ------------------------------------------------------------|------------------------------------------------
+    a late file (`late_files`)                                  | its broker, as it may move boundaries
+    a report of a broker's start before a request that was      | its broker, as its connections end there
+    built                                                       |
+    evidence that a log leaves out requests, or that it does    | its broker
+    not                                                         |
+    requests at DEBUG, shortly after connections that began at  | its broker: both may belong to one period of
+    INFO                                                        | the log
+    a host that proves to be a broker's                         | those with connections from it that bear a
+                                                                | broker's name
 
 If nothing was built, or other settings, rules or another release built it, everything is recomputed.
 
@@ -28,6 +27,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -50,7 +50,12 @@ _KEY = list(CONNECTION_ID_KEY)
 class Stored:
     """What a warehouse holds before a build: `requests` up to what the ledger has, and a snapshot of `connections`.
 
-    `files` are the rows of `ingested_files`, `new_requests` the requests that no build has seen, if they are in memory.
+    Attributes:
+        files: the rows of `ingested_files`.
+        judged: the table `judged_requests`.
+        built_until: the time of ingestion up to which requests were built; None if all are built anew.
+        new_requests: the requests that no build has seen, if they are in memory.
+        coverage_gap_ms: a longer silence counts as a gap of the log.
     """
 
     requests: DataFrame
@@ -59,7 +64,10 @@ class Stored:
     reports: Iterable[Report]
     retained_from: datetime | None
     staging: Staging
-    new_requests: DataFrame | None = None
+    judged: Any
+    built_until: datetime | None
+    new_requests: DataFrame | None
+    coverage_gap_ms: int
 
 
 @dataclass(frozen=True)
@@ -85,18 +93,19 @@ class Increment:
 
 @dataclass
 class _News:
-    """New facts."""
+    """What is new.
+
+    Attributes:
+        requests: per file_id, the number of new requests.
+        debug_since: the time of each broker's first new request at DEBUG.
+        shows_a_broker: whether a new request may show that a broker sent it.
+        judged_before: the number of judged requests of the connections that go on.
+    """
 
     requests: dict[str, int] = field(default_factory=dict)
-    """Per file_id, the number of new requests."""
     debug_since: dict[Broker, datetime] = field(default_factory=dict)
-    """The time of each broker's first new request at DEBUG."""
-    reported_since: dict[Broker, datetime] = field(default_factory=dict)
-    """The time from which a broker's new reports may change results."""
     shows_a_broker: bool = False
-    """Whether a new request may show that a broker sent it."""
     judged_before: int = 0
-    """The number of judged requests of the connections that go on."""
 
 
 def everything(requests: DataFrame) -> Increment:
@@ -109,14 +118,11 @@ def everything_retained(stored: Stored) -> Increment:
     return Increment(_unfrozen(stored).select(*CONNECTION_KEY), _after_frozen(stored.requests, stored))
 
 
-def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int) -> Increment:
-    """Return what to recompute for the requests that no build has seen: those ingested after `built_until`.
-
-    `judged` is the table `judged_requests`; a silence longer than `coverage_gap_ms` counts as a gap of the log.
-    """
+def new_since(stored: Stored) -> Increment:
+    """Recompute what the requests change that no build has seen: those ingested after `built_until`."""
     requests = stored.new_requests
     if requests is None:
-        requests = stored.requests.where(F.col("ingested_at") > F.lit(built_until))
+        requests = stored.requests.where(F.col("ingested_at") > F.lit(stored.built_until))
     new = cache(
         requests.groupBy(*_KEY, "file_id").agg(
             F.min("logged_at").alias("since"),
@@ -128,10 +134,10 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         stored.staging,
     )
     ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
-    going_on = cache(_going_on(ids, judged, stored), stored.staging)
-    news = _news(new, going_on, stored, built_until)
+    going_on = cache(_going_on(ids, stored), stored.staging)
+    news = _news(new, going_on)
     keys = replaced = going_on.select(*CONNECTION_KEY)
-    whole = _whole_brokers(requests, news, stored, judged, built_until, coverage_gap_ms)
+    whole = _whole_brokers(requests, news, stored)
     if whole:
         # One list, as Spark Connect refuses deeply nested expressions.
         is_whole = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in sorted(whole)])
@@ -141,7 +147,7 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
         requests = stored.requests.where(is_whole).unionByName(others, allowMissingColumns=True)
     before = NOTHING
     if news.judged_before:
-        known = cache(of_same_keys(judged, keys, CONNECTION_KEY), stored.staging)
+        known = cache(of_same_keys(stored.judged, keys, CONNECTION_KEY), stored.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
     return Increment(
         replaced,
@@ -153,7 +159,7 @@ def new_since(stored: Stored, judged: DataFrame, built_until: datetime, coverage
     )
 
 
-def _news(new: DataFrame, keys: DataFrame, stored: Stored, built_until: datetime) -> _News:
+def _news(new: DataFrame, keys: DataFrame) -> _News:
     """Collect what is new of a row per connection id and file, and a row per connection that goes on."""
     of_file = new.groupBy("cluster", "broker", "file_id").agg(
         F.min("debug_since").alias("since"),
@@ -172,9 +178,6 @@ def _news(new: DataFrame, keys: DataFrame, stored: Stored, built_until: datetime
         news.shows_a_broker |= bool(shows_a_broker)
         if since is not None:
             _note(news.debug_since, (cluster, broker), since)
-    for report in stored.reports:
-        if report.ingested_at > built_until:
-            _note(news.reported_since, report.broker, report.since)
     return news
 
 
@@ -182,14 +185,12 @@ def _note(earliest: dict[Broker, datetime], broker: Broker, at: datetime) -> Non
     earliest[broker] = min(at, earliest.get(broker, at))
 
 
-def _whole_brokers(
-    requests: DataFrame, news: _News, stored: Stored, judged: DataFrame, built_until: datetime, coverage_gap_ms: int
-) -> set[Broker]:
+def _whole_brokers(requests: DataFrame, news: _News, stored: Stored) -> set[Broker]:
     """Return the brokers that a build recomputes whole because of what is new."""
-    whole = late_brokers(stored.files, news.requests) | _reported_late(news, stored, built_until)
+    whole = late_brokers(stored.files, news.requests) | _reported_late(stored)
     at_info = brokers_at_info(stored.files)
     if unsettled := {broker: since for broker, since in news.debug_since.items() if broker in at_info}:
-        whole |= _brokers(_unsettled(unsettled, stored, judged, coverage_gap_ms))
+        whole |= _brokers(_unsettled(unsettled, stored))
     if news.shows_a_broker:
         known = broker_hosts_of(stored.connections).withColumnRenamed("host", "remote_host")
         first_shown = requests.join(F.broadcast(known), on=["cluster", "remote_host"], how="left_anti")
@@ -207,10 +208,10 @@ def _brokers(rows: DataFrame) -> set[Broker]:
     return {(cluster, broker) for cluster, broker in collect(rows.select("cluster", "broker").distinct())}
 
 
-def _going_on(ids: DataFrame, judged: DataFrame, stored: Stored) -> DataFrame:
+def _going_on(ids: DataFrame, stored: Stored) -> DataFrame:
     """Return the key of the last connection of each id, unless retention has deleted its requests, and its judged requests."""
-    known = judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi")
-    keys = known.groupBy(*CONNECTION_KEY).agg(F.count("*").alias("judged"))
+    known = stored.judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi")
+    keys: DataFrame = known.groupBy(*CONNECTION_KEY).agg(F.count("*").alias("judged"))
     if stored.retained_from is not None:
         keys = of_other_keys(keys, stored.connections.where(_is_frozen(stored)), CONNECTION_KEY)
     return keys
@@ -223,18 +224,16 @@ def _earliest(ids: DataFrame, keys: DataFrame) -> datetime | None:
     return first  # type: ignore[no-any-return]
 
 
-def _unsettled(
-    debug_since: Mapping[Broker, datetime], stored: Stored, judged: DataFrame, coverage_gap_ms: int
-) -> DataFrame:
+def _unsettled(debug_since: Mapping[Broker, datetime], stored: Stored) -> DataFrame:
     """Return the stored connections that new requests at DEBUG may affect, of brokers that also write requests at INFO.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
     at DEBUG settles which period of the log that request belongs to (`connections.coverage`). If a clock was set
     back, the broker counts as late.
     """
-    gap = timedelta(milliseconds=coverage_gap_ms) + OVERLAP
+    gap = timedelta(milliseconds=stored.coverage_gap_ms) + OVERLAP
     recent = _of_brokers(stored.connections, debug_since).where(F.col("opened_at") >= F.col("its_time") - F.lit(gap))
-    at_debug = judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
+    at_debug = stored.judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
     return recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti")
 
 
@@ -262,15 +261,17 @@ def _after_frozen(requests: DataFrame, stored: Stored, keys: DataFrame | None = 
     return requests.join(per_id, on=_KEY, how="left")
 
 
-def _reported_late(news: _News, stored: Stored, built_until: datetime) -> set[Broker]:
+def _reported_late(stored: Stored) -> set[Broker]:
     """Return brokers with new reports that affect requests which were built before."""
-    if not news.reported_since:
+    reported_since: dict[Broker, datetime] = {}
+    for report in stored.reports:
+        if stored.built_until is not None and report.ingested_at > stored.built_until:
+            _note(reported_since, report.broker, report.since)
+    if not reported_since:
         return set()
-    earliest = min(news.reported_since.values())  # lets Delta skip files
-    built = stored.requests.where(
-        (F.col("ingested_at") <= F.lit(built_until)) & (F.col("logged_at") >= F.lit(earliest))
-    )
-    return _brokers(_of_brokers(built, news.reported_since).where(F.col("logged_at") >= F.col("its_time")))
+    built = stored.requests.where(F.col("ingested_at") <= F.lit(stored.built_until))
+    recent = built.where(F.col("logged_at") >= F.lit(min(reported_since.values())))  # lets Delta skip files
+    return _brokers(_of_brokers(recent, reported_since).where(F.col("logged_at") >= F.col("its_time")))
 
 
 def _of_brokers(rows: DataFrame, times: Mapping[Broker, datetime]) -> DataFrame:

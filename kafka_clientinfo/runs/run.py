@@ -38,10 +38,7 @@ from .steps import ROWS
 
 
 def run(
-    spark: SparkSession,
-    logs: Logs,
-    warehouse: str | os.PathLike[str],
-    settings: Settings | None = None,
+    spark: SparkSession, logs: Logs, warehouse: str | os.PathLike[str], settings: Settings | None = None
 ) -> RunReport:
     """Ingest log files and build all tables.
 
@@ -59,10 +56,7 @@ def run(
 
 
 def ingest(
-    spark: SparkSession,
-    logs: Logs,
-    warehouse: str | os.PathLike[str],
-    settings: Settings | None = None,
+    spark: SparkSession, logs: Logs, warehouse: str | os.PathLike[str], settings: Settings | None = None
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
     return _read(spark, logs, warehouse, settings or Settings(), "ingest")

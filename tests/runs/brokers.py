@@ -17,6 +17,7 @@ from kafka_clientinfo.warehouse.staging import Staging
 from ..warehouse.tiny import AT
 
 LATER = AT + timedelta(days=1)
+GAP_MS = 300_000
 REQUESTS = (
     "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
     "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int, is_duplicate boolean, "
@@ -101,8 +102,8 @@ class Log:
     heard: Mapping[str, float] = field(default_factory=dict)
 
 
-def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None) -> tuple[Stored, Any]:
-    """The tables of brokers, by name, and their judged requests."""
+def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None) -> Stored:
+    """The tables of brokers, by name, of which the requests up to `AT` are built."""
     rows, known, judged, files = [], [], [], []
     for broker, log in logs.items():
         for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
@@ -119,7 +120,7 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
             judged += [(*key, 0, log.began, None), (*key, 9, log.level, {"heard_until": at(log.heard.get(name, last))})]
         files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
     rows_of_files = [dict(zip(FILE_NAMES, file, strict=True)) for file in files]
-    held = Stored(
+    return Stored(
         relation_of(spark, rows, REQUESTS).selectExpr(
             "*", "1 AS header_version", "CAST(NULL AS string) AS client_software_name"
         ),
@@ -128,5 +129,8 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
         list(reports(periods_of(rows_of_files, Settings()))),
         retained_from,
         Staging(spark, Address("/nowhere")),
+        relation_of(spark, judged, JUDGED),
+        AT,
+        None,
+        GAP_MS,
     )
-    return held, relation_of(spark, judged, JUDGED)

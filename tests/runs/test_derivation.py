@@ -241,7 +241,10 @@ def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
     chosen = {
         "everything": lambda requests: ("everything", requests),
         "everything_retained": lambda stored: ("all that is left", *seen(stored)),
-        "new_since": lambda stored, *given: ("new_since", *seen(stored), *given),
+        "new_since": lambda stored: (
+            *("new_since", *seen(stored)),
+            *(stored.judged, stored.built_until, stored.coverage_gap_ms),
+        ),
     }
     for name, increment in chosen.items():
         monkeypatch.setattr(derivation.increments, name, increment)

@@ -10,8 +10,6 @@ from kafka_clientinfo.runs import increments
 from ..warehouse.tiny import AT
 from .brokers import LATER, Connection, Log, at, file_of, log_that_shows, old, server_log, stored
 
-GAP_MS = 300_000
-
 Recomputed = dict[str, tuple[str, list[int]]]
 """Per connection id, what is replaced, and the seconds of the requests that are judged."""
 ON, NEW, ALL = "a connection that goes on", "nothing", "all of the id that is not frozen"
@@ -51,7 +49,7 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
 
 
 def since(spark: Any, *of_brokers: Any) -> increments.Increment:
-    return increments.new_since(*stored(spark, *of_brokers), AT, GAP_MS)
+    return increments.new_since(stored(spark, *of_brokers))
 
 
 def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
@@ -269,8 +267,8 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     files, retained_from = [file_of("f", 5, 0)], at(500)
     new = old(("x", 600), ("y", 950), ("at the instant", 560))
     log = Log(old(("y", 900), ("at the instant", 500)), new, connections, files)
-    held, judged = stored(spark, {"b": log}, retained_from)
-    increment, whole = increments.new_since(held, judged, AT, GAP_MS), increments.everything_retained(held)
+    held = stored(spark, {"b": log}, retained_from)
+    increment, whole = increments.new_since(held), increments.everything_retained(held)
     assert stays(increment) == stays(whole) == {"x": (2, 499)}
     assert recomputed(increment) == {"b": {"x": (NEW, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
     assert recomputed(whole) == {"b": {"x": (NEW, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
@@ -281,6 +279,4 @@ def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_la
     """A clock was set back between the id's connections."""
     connections: list[Connection] = [("x", 1, 700, 999, 0), ("x", 2, 400, 450, 0)]
     log = Log([], old(("x", 1000)), connections, [file_of("f", 1, 0)], heard={"x": 999})
-    assert recomputed(increments.new_since(*stored(spark, {"b": log}, at(500)), AT, GAP_MS)) == {
-        "b": {"x": (NEW, [1000])}
-    }
+    assert recomputed(increments.new_since(stored(spark, {"b": log}, at(500)))) == {"b": {"x": (NEW, [1000])}}
