@@ -5,7 +5,6 @@ bytes to a file, which the driver reads once a second. Without a shared folder n
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,11 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 _SHOWN_EVERY = 1.0
-_SETTLED = 2.0
-"""Seconds before a rate is shown."""
 _MB = 1_000_000
-_MINUTES_FROM = 120
-"""Seconds left from which on minutes are shown."""
 
 
 class TaskCounter:
@@ -70,31 +65,18 @@ def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
 
 
 def _watch(folder: Path, total: int, say: Callable[[str], None], over: threading.Event) -> None:
-    began = None
     while not over.wait(_SHOWN_EVERY):
         done = 0
         for path in folder.iterdir():
             with suppress(OSError):
                 done += int.from_bytes(path.read_bytes(), "little")
         if done:
-            began = began or time.monotonic() - _SHOWN_EVERY  # before that, Spark plans and starts its workers
-            say(progress_text(done, total, time.monotonic() - began))
+            say(progress_text(done, total))
 
 
-def progress_text(done: int, total: int, seconds: float) -> str:
-    """Return the progress as text, such as `312 of 1,024 MB, 25 MB/s, 28 s left`.
+def progress_text(done: int, total: int) -> str:
+    """Return the bytes read and to read as text, such as `312 of 1,024 MB`; a `total` of 0 is not known.
 
-    Args:
-        done: bytes read; some are read twice where a file is cut into splits.
-        total: bytes to read; 0 if that is not known.
-        seconds: time since the reading began.
+    Some bytes are read twice where a file is cut into splits.
     """
-    done = min(done, total) if total else done
-    text = f"{done / _MB:,.0f} of {total / _MB:,.0f} MB" if total else f"{done / _MB:,.0f} MB"
-    if seconds < _SETTLED or not done:
-        return text
-    text = f"{text}, {done / seconds / _MB:,.1f} MB/s"
-    if not total:
-        return text
-    left = (total - done) * seconds / done
-    return f"{text}, {left:,.0f} s left" if left < _MINUTES_FROM else f"{text}, {left / 60:,.0f} min left"
+    return f"{min(done, total) / _MB:,.0f} of {total / _MB:,.0f} MB" if total else f"{done / _MB:,.0f} MB"
