@@ -36,7 +36,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,6 @@ import pyarrow.compute as pc
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.broker_events import RESTARTED, BrokerEvent
-from ..logs.request_event import RequestEvent
 from ..protocol import UNKNOWN, ApiKey
 from .arrow_schema import EVENT_SCHEMA
 from .debug_runs import SILENCE_MICROS
@@ -66,8 +65,10 @@ _NO_INDEX = -1
 
 
 class RequestFields(NamedTuple):
-    """The fields of a request that are judged."""
+    """The fields of a request that are judged; times are microseconds since the epoch."""
 
+    logged_at: int
+    log_level: str
     connection_id: str
     correlation_id: int
     api_key: int
@@ -77,13 +78,18 @@ class RequestFields(NamedTuple):
     log_generation: str
 
 
-_NAMES = ("logged_at", "byte_offset", "log_level", *RequestFields._fields)
+_NAMES = ("byte_offset", "remote_port", *RequestFields._fields)
 _BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
-AnyRequest = RequestFields | RequestEvent
-R = TypeVar("R", bound=AnyRequest)
 
 
-def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
+def requests_of(rows: pa.RecordBatch | pa.Table) -> list[RequestFields]:
+    """Return requests of `EVENT_SCHEMA` as they are judged, without those of connections that are not known."""
+    known = rows.filter(rows["remote_port"].is_valid())
+    columns = {name: known[name] for name in RequestFields._fields} | {"logged_at": known["logged_at"].cast(pa.int64())}
+    return [RequestFields(*values) for values in zip(*(column.to_pylist() for column in columns.values()), strict=True)]
+
+
+def shows_broker_start(first: Sequence[RequestFields]) -> bool:
     """Return whether a log with these first requests begins with its broker's start."""
     openings = _first_of_each(first)
     if not all(_may_open(event) and _index(event) < START_WINDOW for event in openings.values()):
@@ -102,7 +108,7 @@ def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
     )
 
 
-def shows_restart(first: Sequence[AnyRequest], before: Mapping[str, int]) -> bool:
+def shows_restart(first: Sequence[RequestFields], before: Mapping[str, int]) -> bool:
     """Return whether the first requests after a silence show that the broker started in it.
 
     Args:
@@ -144,7 +150,7 @@ def _highest_indexes(connection_ids: Iterable[str]) -> dict[str, int]:
     return highest
 
 
-def _begin_anew(openings: Iterable[AnyRequest], highest: Mapping[str, int]) -> bool:
+def _begin_anew(openings: Iterable[RequestFields], highest: Mapping[str, int]) -> bool:
     """Return whether no INDEX goes on: each is below the highest one before, or the new connections explain it.
 
     If none above 0 was logged before, connections that sent nothing may explain it too.
@@ -159,7 +165,7 @@ def _begin_anew(openings: Iterable[AnyRequest], highest: Mapping[str, int]) -> b
     return True
 
 
-def _shows_new_count(event: AnyRequest, highest: Mapping[str, int]) -> bool:
+def _shows_new_count(event: RequestFields, highest: Mapping[str, int]) -> bool:
     """Return whether a request is a connection's first one, with an INDEX that shows that the count began again.
 
     Brokers send as soon as they have connected, so for them any lower INDEX shows it.
@@ -170,14 +176,14 @@ def _shows_new_count(event: AnyRequest, highest: Mapping[str, int]) -> bool:
     return last >= 1 and (index == 0 or (_is_first(event) and index < last - 1))
 
 
-def _first_of_each(requests: Iterable[R]) -> dict[str, R]:
-    openings: dict[str, R] = {}
+def _first_of_each(requests: Iterable[RequestFields]) -> dict[str, RequestFields]:
+    openings: dict[str, RequestFields] = {}
     for event in requests:
         openings.setdefault(event.connection_id, event)
     return openings
 
 
-def _may_open(event: AnyRequest) -> bool:
+def _may_open(event: RequestFields) -> bool:
     """Return whether a request can be its connection's first one."""
     if (event.security_protocol or "").startswith("SASL"):
         return event.correlation_id <= _HIDDEN_BY_SASL
@@ -186,24 +192,24 @@ def _may_open(event: AnyRequest) -> bool:
     return event.api_key == ApiKey.API_VERSIONS or event.correlation_id in (0, 1)
 
 
-def _listener(event: AnyRequest) -> str:
+def _listener(event: RequestFields) -> str:
     """Return the local address of a connection, the first part of its id."""
     return event.connection_id.partition("-")[0]
 
 
-def _is_of_a_broker(event: AnyRequest) -> bool:
+def _is_of_a_broker(event: RequestFields) -> bool:
     return event.api_key in INTER_BROKER_APIS or (event.replica_id is not None and event.replica_id >= 0)
 
 
-def _is_first(event: AnyRequest) -> bool:
+def _is_first(event: RequestFields) -> bool:
     return _is_of_a_broker(event) and event.correlation_id == 0
 
 
-def _has_index(event: AnyRequest) -> bool:
+def _has_index(event: RequestFields) -> bool:
     return event.log_generation in ("json", "request_header_struct")
 
 
-def _index(event: AnyRequest) -> int:
+def _index(event: RequestFields) -> int:
     """Return the INDEX of a connection on its network processor; `_NO_INDEX` if none is logged."""
     index = _INDEX.search(event.connection_id) if _has_index(event) else None
     return int(index[1]) if index else _NO_INDEX
@@ -325,8 +331,7 @@ class _Windows:
         first = max(self.before(begin), int(np.searchsorted(self.offsets, latest)))
         before = self.rows.slice(first, begin - first)
         earlier = dict(zip(before["connection_id"].to_pylist(), before["correlation_id"].to_pylist(), strict=True))
-        rows = self.rows.slice(begin, most - begin).select(RequestFields._fields).to_pylist()
-        requests = [RequestFields(**row) for row in rows]
+        requests = requests_of(self.rows.slice(begin, most - begin))
         sizes = [size for size in RESTART_WINDOWS if size <= len(requests)]
         if is_end and len(requests) not in sizes:
             sizes.append(len(requests))

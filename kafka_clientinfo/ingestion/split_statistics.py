@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, BrokerEvent, distinct_events
 from ..printable import safe
-from .broker_start import Restarts
+from .broker_start import START_WINDOW, RequestFields, Restarts, requests_of, shows_broker_start
 from .debug_runs import DebugRuns, evidence, joined, loggers_set, read_at
 from .omissions import Omissions
 from .planned import REPLACED, PlannedFile, Problem
@@ -38,9 +38,12 @@ _broker = itemgetter("cluster", "broker")
 
 
 class RequestStatistics:
-    """The statistics of requests that are added in the order of their file, from offset `start` on."""
+    """The statistics of requests that are added in the order of their file, from offset `start` on.
 
-    def __init__(self, start: int) -> None:
+    `before` is the number of the file's requests before them; None if that is not known.
+    """
+
+    def __init__(self, start: int, before: int | None = 0) -> None:
         self.debug_runs = DebugRuns()
         self._first: int | None = None
         self._earliest = self._latest = 0
@@ -48,6 +51,13 @@ class RequestStatistics:
         self._omissions = Omissions()
         self._restarts = Restarts(start)
         self._loggers_set: list[BrokerEvent] = []
+        self.missing_first = 0 if before is None else max(0, START_WINDOW - before)
+        self._shows_start = self.missing_first > 0
+        self._first_requests: list[RequestFields] = []
+
+    def begin(self, events: pa.RecordBatch) -> None:
+        """Add the first requests of the file, which an earlier run has counted: all of them are judged together."""
+        self._first_requests += requests_of(events)
 
     def look_back(self, events: pa.RecordBatch) -> None:
         """Add the requests before `start`, which count nothing, all at once."""
@@ -56,6 +66,9 @@ class RequestStatistics:
 
     def note(self, events: pa.RecordBatch) -> None:
         """Add further requests, one at least, as rows of `EVENT_SCHEMA`."""
+        if self.missing_first > 0:
+            self.begin(events.slice(0, self.missing_first))
+            self.missing_first -= len(events)
         self._note_times(events["logged_at"].cast(pa.int64()))
         self.debug_runs.note(events, evidence(events, self._omissions))
         self._restarts.note(events)
@@ -84,6 +97,7 @@ class RequestStatistics:
             "step_back_ms": -(-self._step_back // 1000),
             "info_requests": self.debug_runs.info_requests,
             "debug_runs": self.debug_runs.runs(),
+            "covers_broker_start": shows_broker_start(self._first_requests) if self._shows_start else None,
         }
 
 

@@ -16,11 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..logs.apis import LOGGER_API
-from ..logs.request_event import RequestEvent
 from ..spark.arrow_rows import collect
 from ..tables.spec import EVIDENCE
 from .arrow_schema import EVENT_SCHEMA, FILE_TYPE, arrays_of, arrow_fields
-from .broker_start import START_WINDOW, shows_broker_start
 from .split_statistics import RequestStatistics, StoredLog, file_row
 
 _READ = (
@@ -86,21 +84,19 @@ def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield a row of `_OUTPUT` for each file; its requests come one after the other."""
     pieces = (piece for batch in batches if len(batch) for piece in _pieces(batch))
     for file_id, its_pieces in groupby(pieces, itemgetter(0)):
-        statistics, first, number, begin, end = RequestStatistics(0), list[RequestEvent](), 0, None, 0
+        statistics, number, begin, end = RequestStatistics(0), 0, None, 0
         row: dict[str, Any] = dict.fromkeys(_OUTPUT.names)
         for _, own in its_pieces:
             events = _events(own)
             statistics.note(events)
-            if number < START_WINDOW:
-                first += _as_parsed(events.slice(0, START_WINDOW - number))
             offsets = events["byte_offset"]
             begin = offsets[0].as_py() if begin is None else begin
             number, end = number + len(events), offsets[-1].as_py() + 1
             row |= {name: own[name][-1].as_py() for name in _OF_FILE.names}
         row |= {"start_offset": begin, "end_offset": end, "pending_bytes": 0, "resume_hash": "", "mentions": 0}
         row |= {"records": number, "requests": number, "rejected": 0, "ignored": []}
-        row |= {**statistics.of_times(), "covers_broker_start": shows_broker_start(first)}
-        row |= {"file_id": file_id, "broker_events": [(*event, None) for event in statistics.shown(True)]}
+        row |= {**statistics.of_times(), "file_id": file_id}
+        row |= {"broker_events": [(*event, None) for event in statistics.shown(True)]}
         arrays = arrays_of([[row[name] for name in _OUTPUT.names]], list(_OUTPUT))
         yield pa.RecordBatch.from_arrays(arrays, schema=_OUTPUT)
 
@@ -119,9 +115,3 @@ def _events(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows of `_INPUT` as rows of `EVENT_SCHEMA`; the columns that nothing reads are null."""
     arrays = [rows[f.name] if f.name in _INPUT.names else pa.nulls(len(rows), f.type) for f in EVENT_SCHEMA]
     return pa.RecordBatch.from_arrays(arrays, schema=EVENT_SCHEMA)
-
-
-def _as_parsed(events: pa.RecordBatch) -> list[RequestEvent]:
-    """Return rows of `EVENT_SCHEMA` as the parser makes them, with their times in microseconds."""
-    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in events.columns]
-    return [RequestEvent(*values) for values in zip(*(column.to_pylist() for column in plain), strict=True)]

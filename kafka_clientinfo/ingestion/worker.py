@@ -23,7 +23,7 @@ import errno
 import gc
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, replace
 from operator import attrgetter
@@ -44,7 +44,6 @@ from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, Reques
 from ..logs.server_log import FailedRequest
 from ..logs.unwrapping import splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
-from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .planned import LOOKBACK, REPLACED, Split, sure_records
@@ -121,11 +120,9 @@ class SplitReader:
         self.pending = 0
         self.waiting: RawRecord | None = None
         self.tail = Tail()
-        self.shown = RequestStatistics(split.start)
+        before = int((split.file.ledger_row or {}).get("requests", 0)) if split.start == split.file.resume_at else None
+        self.shown = RequestStatistics(split.start, before)
         self.zone = zone
-        self.first_requests: list[RequestEvent] = []
-        before = int((split.file.ledger_row or {}).get("requests", 0))
-        self.start_window = START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
         self.events: list[BrokerEvent] = []
 
@@ -213,20 +210,22 @@ class SplitReader:
             if reached < start:
                 self.tail = Tail()
             if requests:
-                events = pa.RecordBatch.from_arrays(arrays_of(requests, EVENT_SCHEMA), schema=EVENT_SCHEMA)
+                events = _batch_of(requests)
                 self.shown.look_back(events)
                 self.requests.look_back(events)
 
     def _read_beginning_again(self, file: HeldFile) -> None:
-        """Parse the first requests of the file that an earlier run has read: all first requests are judged together."""
-        if self.start_window <= 0 or self.split.start == 0 or self.is_server_log:
+        """Parse the first requests of the file that an earlier run has read, if it has read too few to judge them."""
+        if not self.shown.missing_first or self.split.start == 0 or self.is_server_log:
             return
-        parser = Parser(self.zone)
+        parser, first = Parser(self.zone), list[RequestEvent]()
         with suppress(CorruptFile):
             for record, is_sure in sure_records(self.split.file, 0, self.split.start, file):
                 event = guarded(parser.parse, record) if is_sure else None
                 if isinstance(event, RequestEvent):
-                    self.first_requests.append(event)
+                    first.append(event)
+        if first:
+            self.shown.begin(_batch_of(first))
 
     def _prefixes(self, file: HeldFile, begin: int, end: int | None) -> Iterator[re.Match[bytes]]:
         """Yield the beginnings, with their times, of what certainly are records in [begin, end)."""
@@ -248,11 +247,8 @@ class SplitReader:
                     clock.micros(prefix[1], prefix[2], prefix[3])
 
     def _next(self, splitter: Splitter) -> RawRecord | None:
-        """Return the next record for the record parser; take plain records before it as rows, but not a file's first
-        ones.
-        """
-        as_events = self.is_server_log or self.requests_read < self.start_window
-        if isinstance(splitter, PlainSplitter) and splitter.is_at_start and not as_events:
+        """Return the next record for the record parser; take plain records before it as rows."""
+        if isinstance(splitter, PlainSplitter) and splitter.is_at_start and not self.is_server_log:
             buffer, start = splitter.buffer, splitter.start
             end, count = self.requests.take(buffer, start, splitter.offset, self.split.end)
             if count:
@@ -268,13 +264,11 @@ class SplitReader:
             return
         self.end = record.offset + record.length
         self.tail.add(record.data)
-        if self.requests_read >= self.start_window and self.requests.take_record(record):
+        if not self.is_server_log and self.requests.take_record(record):
             self.requests_read += 1
             return
         event = guarded(self.parser.parse, record)
         if isinstance(event, RequestEvent):
-            if self.requests_read < self.start_window:
-                self.first_requests.append(event)
             self.requests_read += 1
             self.requests.add(event, self.parser.mentions)
         elif isinstance(event, RejectedRecord):
@@ -338,11 +332,14 @@ class SplitReader:
             list(self.ignored.items()),
             self.topics.row_count,
             *self.shown.of_times().values(),
-            shows_broker_start(self.first_requests) if self.start_window > 0 else None,
             [(*event, None) for event in events],
             self.error,
         )
         return part("file", arrays_of([row], list(FILE_TYPE)))
+
+
+def _batch_of(requests: Sequence[RequestEvent]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(arrays_of(requests, EVENT_SCHEMA), schema=EVENT_SCHEMA)
 
 
 def read_splits(

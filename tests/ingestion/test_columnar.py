@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -94,10 +94,8 @@ def cut(path: Path, size: int, step: int) -> list[Split]:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    path = tmp_path_factory.mktemp("columnar") / "kafka-request.log"
-    with patch.object(worker, "START_WINDOW", 2):  # so that short logs are taken too
-        yield path
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("columnar") / "kafka-request.log"
 
 
 @pytest.mark.parametrize("path", one_in(3, SAMPLES), ids=lambda path: path.parent.name)

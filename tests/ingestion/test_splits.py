@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion import split_statistics, worker
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import torn
 from tests.amounts import examples
@@ -69,7 +69,7 @@ def same_rows(path: Path, split_bytes: int) -> bool:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with patch.object(worker, "START_WINDOW", 1):  # the first split of a real log holds all of the window
+    with patch.object(split_statistics, "START_WINDOW", 1):  # the first split of a real log holds all of the window
         yield tmp_path_factory.mktemp("splits") / "kafka-request.log"
 
 

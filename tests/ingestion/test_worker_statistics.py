@@ -172,7 +172,6 @@ def test_a_plain_record_on_which_the_columnar_reading_fails_is_rejected(tmp_path
     with (
         patch.object(columnar, "group_payloads", fails),
         patch.object(parser, "group_payloads", fails),
-        patch.object(worker, "START_WINDOW", 0),
     ):
         batches = list(read_splits([split], "UTC"))
     assert sum(len(batch.column("rejected").drop_null()) for batch in batches) == 3
@@ -237,14 +236,13 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
     if not is_plain:
         struct = {"request": "{resources=[{value=secret}]}", "total": 500.0, "response": STRUCT_ANSWER % kind}
         data = request_header_struct_record(**alter, **struct)
-    with patch.object(worker, "START_WINDOW", 0):
-        split, _ = read(path, data)
-        bodies = [
-            row
-            for batch in read_splits([split_of(path)], "UTC")
-            for row in batch.column("request").to_pylist()
-            if row is not None and row["api_key"] == api_key("INCREMENTAL_ALTER_CONFIGS")
-        ]
+    split, _ = read(path, data)
+    bodies = [
+        row
+        for batch in read_splits([split_of(path)], "UTC")
+        for row in batch.column("request").to_pylist()
+        if row is not None and row["api_key"] == api_key("INCREMENTAL_ALTER_CONFIGS")
+    ]
     events = [(event["kind"], f"{event['at']:%H:%M:%S.%f}", event["value"]) for event in split["broker_events"]]
     assert events == ([("logger_set", "12:00:00.500000", None)] if is_set else [])
     assert [(row["request"], row["response"] is not None) for row in bodies] == [(None, is_set)]
