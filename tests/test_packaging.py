@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import venv
 import zipfile
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from .supported import SPARKS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("kafka_clientinfo", "pyspark_kafka_request_log", "schemas", "conf")
-FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
 PLATFORMS = {"Spark 3.5": SPARKS["3.5"].packages, "Spark 4": SPARKS["4.0"].packages}
 """What a platform with Spark has installed."""
 
@@ -63,11 +62,6 @@ def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
         if path.suffix in (".py", ".html", ".css", ".js")
     }
     assert wanted - inside == set()
-
-
-def test_each_package_is_named_once() -> None:
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"]
-    assert len(packages) == len(set(packages))
 
 
 def test_it_works_unpacked_nowhere(wheel: Path, tmp_path: Path) -> None:
