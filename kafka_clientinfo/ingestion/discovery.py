@@ -126,7 +126,7 @@ def find_logs(logs: Logs) -> list[StoredFile]:
 
 
 def delivered_logs(logs: Logs) -> Delivered:
-    """Return what `find_logs` does, and apart from it the folders without any file; hidden and empty ones do not count.
+    """Return what `find_logs` does, and apart from it the folders without any file; hidden ones do not count.
 
     Raises:
         InputError: an item names nothing, or a folder in which there are files but no log; or its store cannot be reached.
@@ -170,7 +170,7 @@ def _logs_of(item: str) -> list[StoredFile]:
     named = _remote(item) if path is None else _local(path)
     recognised, contents = _recognised(named.in_folders)
     files = sorted({*named.files, *recognised}, key=_path_parts)
-    if not files and not (named.has_folders and not any(map(_is_delivered, contents))):
+    if not files and not (named.has_folders and not contents):
         hint = _nothing(contents) if named.has_folders or contents else "no such file, folder or match"
         if item.startswith("dbfs:") and not os.path.isdir("/dbfs"):
             hint = "dbfs:/ is read as /dbfs, which this machine does not have"
@@ -180,16 +180,6 @@ def _logs_of(item: str) -> list[StoredFile]:
 
 def _names_no_log(item: str, why: str) -> InputError:
     return InputError(f"{item}: {why}; give log files, folders that hold request logs, or quoted globs")
-
-
-def _is_delivered(file: StoredFile) -> bool:
-    """Return whether a file in a folder shows that something has been delivered: any but an empty one without a log's name."""
-    if file.inner.endswith("/") or _is_log(file):
-        return True
-    try:
-        return file.measured().size != 0 or (not file.root and not os.path.isfile(file.inner))
-    except OSError as error:
-        return error.errno not in _NO_FILE
 
 
 def _recognised(files: Sequence[StoredFile]) -> tuple[list[StoredFile], dict[StoredFile, LogContent]]:
