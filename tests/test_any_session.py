@@ -11,7 +11,7 @@ STARTS_A_JVM = {"commands/prepare.py", *(f"spark/{name}.py" for name in ("sessio
 """Modules that start and end a local session."""
 ALLOWED = {
     "spark/session_conf.py": {"newSession"},
-    "spark/caching.py": {"localCheckpoint", "unpersist"},
+    "spark/features.py": {"localCheckpoint", "unpersist"},
 }
 """What the modules may use that find out what a session can."""
 CLASSIC = {

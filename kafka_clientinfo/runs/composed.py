@@ -12,7 +12,7 @@ from ..connections.coverage import periods_of, with_log_coverage
 from ..errors import ConfigError
 from ..ingestion.stored_requests import files_of
 from ..spark.arrow_rows import collect, relation_of
-from ..spark.caching import checkpointed
+from ..spark.features import checkpointed
 from ..spark.session_conf import REQUEST_BYTES, set_for, sized
 from ..tables.spec import RUN, table_spec
 from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, stored_tables, words

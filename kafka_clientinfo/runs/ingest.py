@@ -34,8 +34,7 @@ from ..ingestion.storage import StoredFile
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..spark.arrow_rows import collect, relation_of
-from ..spark.caching import is_on_one_machine
-from ..spark.features import cores
+from ..spark.features import cores, is_on_one_machine
 from ..spark.session_conf import SMALL_BYTES, sized
 from ..tables.spec import table_spec
 from ..warehouse.progress import Stages, log, say

@@ -1,5 +1,8 @@
 """Caches relations that a run reads more than once as tables, for sessions that would lose cached rows or may not cache any.
 
+A cluster may lose an executor with its part of a checkpoint, and serverless compute allows none, so only a session on one
+machine caches in memory.
+
 Staged tables are in `_staged/RUN/NUMBER` below the warehouse; in a schema they are called `_staged_RUN_NUMBER`. A run
 removes its own when it ends. Leftovers of a killed run are removed by the next run that stages, or by `maintain`.
 """
@@ -11,7 +14,7 @@ from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..spark.caching import checkpointed, is_on_one_machine
+from ..spark.features import checkpointed, is_on_one_machine
 from .address import Address
 from .stores import folder_names, remove_folder
 

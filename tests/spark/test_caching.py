@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.spark.caching import checkpointed, is_on_one_machine
+from kafka_clientinfo.spark.features import checkpointed, is_on_one_machine
 
 
 class Rows:
