@@ -19,6 +19,7 @@ from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
+from .ingest import ledger_of
 from .steps import ROWS, given, make_all, needed, read_by_others, steps
 
 _OF_LOGS = ("topic_mentions", "rejected_records")
@@ -70,13 +71,9 @@ def derive(
             rows = [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
     with sized(spark, sum(row["requests"] for row in rows) * REQUEST_BYTES):
         by_id = with_log_coverage(rows, settings, [row["file_id"] for row in rows])
-        spec = table_spec(LEDGER)
-        ledger = [[row.get(name) for name in spec.column_names] for row in by_id.values()]
-        no_failed = spark.sql(no_rows(table_spec("failed_requests")))
-        stored = {
-            LEDGER: relation_of(spark, ledger, spec.ddl),
-            "failed_requests": no_failed if failed_requests is None else failed_requests,
-        }
+        stored = {LEDGER: ledger_of(spark, by_id.values()), "failed_requests": failed_requests}
+        if failed_requests is None:
+            stored["failed_requests"] = spark.sql(no_rows(table_spec("failed_requests")))
         tables = {table for name in names for table in stored_tables(name)}
         wanted = steps().keys() & tables
         read = read_by_others(needed(wanted)) | (tables if any(map(is_view, names)) else set())

@@ -233,14 +233,15 @@ def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iter
     A small ledger is written whole from memory, as Spark need not read it then.
     """
     if not lake.exists(LEDGER) or lake.is_small(LEDGER):
-        lake.overwrite(LEDGER, _files(lake.spark, files.values()))
+        lake.overwrite(LEDGER, ledger_of(lake.spark, files.values()))
     else:
-        lake.upsert(LEDGER, _files(lake.spark, [files[name] for name in changed]))
+        lake.upsert(LEDGER, ledger_of(lake.spark, [files[name] for name in changed]))
 
 
-def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+def ledger_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """Return the relation of rows of ingested_files; what a row lacks is null."""
     spec = table_spec(LEDGER)
-    return relation_of(spark, [tuple(row[name] for name in spec.column_names) for row in rows], spec.ddl)
+    return relation_of(spark, [tuple(row.get(name) for name in spec.column_names) for row in rows], spec.ddl)
 
 
 def shows_more(before: Mapping[str, Any] | None, row: Mapping[str, Any], gap: timedelta) -> bool:

@@ -88,7 +88,7 @@ def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Parsed]:
         "_parsed": parse,
         "F": literal,
         "readable_rows": lambda rows, statistics: rows,
-        "_files": lambda spark, rows: list(rows),
+        "ledger_of": lambda spark, rows: list(rows),
         "files_read": lambda lake: dict(lake.files),
         "sized": lambda spark, size: nullcontext(),
         "is_on_one_machine": lambda spark: True,
