@@ -15,6 +15,7 @@ tests/ingestion/test_columnar.py compares the rows of the two ways.
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -52,7 +53,6 @@ from ..spark.arrow_rows import TIMESTAMP
 from .arrow_schema import EVENT_SCHEMA, arrays_of
 
 Columns = dict[str, pa.Array]
-Prints = npt.NDArray[np.uint64]
 _TYPES = {field.name: field.type for field in EVENT_SCHEMA}
 _OF_CLIENT = ("connection_id", "client_id", "client_software_name", "client_software_version", "principal")
 """Columns that go into the id of requests with a connection id that does not name both ends; see `id_of_client`."""
@@ -62,14 +62,11 @@ _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000
 _ROW = ("byte_offset", "logged_at", "correlation_id", "error_code", "replica_id", "errors", "log_level", "api",
         "client", "connection", "end")  # fmt: skip
 """The values of a row. `api`, `client`, `connection` and `end` are numbers of pieces, the rest columns."""
-_NUMBERS = ("correlation_id", "request_queue_time_ms", "local_time_ms", "remote_time_ms", "throttle_time_ms",
-            "response_queue_time_ms")  # fmt: skip
-_KEY = ("connection_id", "client_id", "api_key", *_NUMBERS)
+_KEY = ["connection_id", "client_id", "api_key", "correlation_id", "request_queue_time_ms", "local_time_ms",
+        "remote_time_ms", "throttle_time_ms", "response_queue_time_ms"]  # fmt: skip
 """The values that are equal in both records of a request that was logged twice."""
 MEMORY = 4096
 """Number of requests between two records of one request, at most."""
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(29)
 
 
 class _Connection(NamedTuple):
@@ -331,7 +328,7 @@ class _Duplicates:
 
     Both records state the same times, except that the second has a greater total time, and few requests are between
     them. Whole milliseconds (before 0.11) are too coarse to tell a duplicate from a similar request; such requests have
-    no throttle time. Duplicates are rare, so requests are compared by fingerprints first: equal keys have equal ones.
+    no throttle time.
     """
 
     def __init__(self) -> None:
@@ -353,28 +350,10 @@ class _Duplicates:
 
 def _repeated(columns: Columns) -> npt.NDArray[np.bool_]:
     """Return which requests follow one with the same key and a smaller total time."""
-    flags = np.zeros(len(columns["api_key"]), dtype=bool)
-    _, numbers, counts = np.unique(_prints(columns), return_inverse=True, return_counts=True)
-    if len(counts) == len(flags):
-        return flags
-    rows = np.flatnonzero(counts[numbers] > 1)
-    keys = zip(*(columns[name].take(pa.array(rows)).to_pylist() for name in _KEY), strict=True)
-    total = columns["total_time_ms"].to_numpy()
-    latest: dict[tuple[Any, ...], int] = {}
-    for row, key in zip(rows.tolist(), keys, strict=True):
-        before = latest.get(key, row)
-        flags[row] = row - before <= MEMORY and total[before] < total[row]
-        latest[key] = row
+    flags, total = np.zeros(len(columns["api_key"]), dtype=bool), columns["total_time_ms"].to_numpy()
+    keyed = pa.table({name: columns[name] for name in _KEY} | {"row": pa.array(np.arange(len(flags)))})
+    alike = keyed.group_by(_KEY, use_threads=False).aggregate([("row", "count"), ("row", "list")])
+    for rows in alike.filter(pc.greater(alike["row_count"], 1))["row_list"].to_pylist():
+        for before, row in pairwise(rows):
+            flags[row] = row - before <= MEMORY and total[before] < total[row]
     return flags
-
-
-def _prints(columns: Columns) -> Prints:
-    connections = columns["connection_id"].dictionary_encode()
-    hashes = np.array([hash(text) for text in connections.dictionary.to_pylist()], dtype=np.int64).view(np.uint64)
-    prints: Prints = hashes[connections.indices.to_numpy()]
-    for name in _NUMBERS:
-        # all as doubles, and -0.0 as 0.0: equal values of a key have equal bits
-        numbers = columns[name].to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
-        prints = (prints ^ numbers.view(np.uint64)) * _MULTIPLIER
-        prints ^= prints >> _SHIFT
-    return prints
