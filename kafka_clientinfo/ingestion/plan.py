@@ -23,9 +23,8 @@ If an earlier run could not read the rest of a file, one rejected record stands 
 run that resumes the file takes the record back (`PlannedFile.was_damaged`): the rest is read now, or gets a new one.
 """
 
-import hashlib
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -75,7 +74,7 @@ def make_plan(
     unchanged = tuple(sorted(planning.unchanged, key=order.__getitem__))
     problems = tuple(sorted(planning.problems, key=lambda problem: order.get(problem.path, len(order))))
     packed, logs = tuple(planning.packed), frozenset(planning.ids)
-    return Plan(chosen, unchanged, problems, in_tasks(planning.splits, tasks), _batch_id(chosen), packed, logs)
+    return Plan(chosen, unchanged, problems, in_tasks(planning.splits, tasks), packed, logs)
 
 
 class _Planning:
@@ -274,13 +273,3 @@ def _first_time(planned: PlannedFile, zone: str) -> datetime | None:
                 with suppress(ValueError):  # a 31st of February
                     return _EPOCH + timedelta(microseconds=clock.micros(prefix[1], prefix[2], prefix[3]))
     return None
-
-
-def _batch_id(files: Iterable[PlannedFile]) -> str:
-    digest = hashlib.sha256()
-    for file in sorted(files, key=lambda item: item.file_id):
-        digest.update(f"{file.file_id}:{file.resume_at}:{file.size_on_disk}".encode())
-        if file.was_damaged and file.ledger_row:  # the same bytes again, but another batch
-            digest.update(f":{file.ledger_row.get('batch_id')}".encode())
-        digest.update(b"\n")
-    return digest.hexdigest()[:32]

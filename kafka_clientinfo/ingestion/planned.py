@@ -131,7 +131,6 @@ class Plan:
         unchanged: paths of files without any.
         problems: files that are not read, with reasons.
         splits: the work, one list per task.
-        batch_id: identity of this input: the same bytes give the same id.
         packed: new ledger rows of unchanged files that were compressed since they were read; with their new paths
             stored, later runs need not decompress them again.
         logs: the file_id of each log that the files hold.
@@ -141,7 +140,6 @@ class Plan:
     unchanged: tuple[str, ...]
     problems: tuple[Problem, ...]
     splits: tuple[tuple[Split, ...], ...]
-    batch_id: str
     packed: tuple[Mapping[str, Any], ...] = ()
     logs: frozenset[str] = frozenset()
 

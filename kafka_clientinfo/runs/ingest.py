@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -178,7 +179,8 @@ def _read(
         "topic_mentions": readable.where("mention IS NOT NULL").select("mention.*", ingested_at),
     }
     files = [file for file in plan.files if was_read(file, statistics)]
-    rows: list[Mapping[str, Any]] = [file_row(file, statistics, plan.batch_id, now) for file in files]
+    batch_id = uuid4().hex
+    rows: list[Mapping[str, Any]] = [file_row(file, statistics, batch_id, now) for file in files]
     for name, relation in tables.items():
         if numbers[name] or name == "requests":
             with report.stage(name):

@@ -222,36 +222,17 @@ def test_it_makes_files_of_two_brokers_different_files(tmp_path: Path) -> None:
     assert len({file.file_id for file in found.files}) == 2
 
 
-def test_it_gives_the_same_input_the_same_batch_id(tmp_path: Path) -> None:
-    first, second = (save(tmp_path / broker / "kafka-request.log", log_of(broker)) for broker in ("b1", "b2"))
-    assert plan(first, second).batch_id == plan(second, first).batch_id
-    assert plan(first, second).batch_id != plan(first).batch_id
-
-
 @pytest.mark.parametrize(("pending", "is_as_before"), [(0, True), (1, False), (-1, False)])
 def test_an_archive_that_is_damaged_where_it_was_before_is_a_problem(
     tmp_path: Path, pending: int, is_as_before: bool
 ) -> None:
     path = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG)[:-4])
-    counts = {"records": 21, "rejected": 1, "damage": "damaged", "batch_id": "before"}
+    counts = {"records": 21, "rejected": 1, "damage": "damaged"}
     known = {name: row | counts for name, row in ingested(path, len(LOG), pending).items()}
     found = plan(path, known=known)
     detail = f"nothing new; the gzip data ends early after byte {len(LOG)} of its content, as before"
     assert found.problems == ((Problem(str(path), "damaged", detail),) if is_as_before else ())
     assert [file.was_damaged for file in found.files] == [True] * (not is_as_before)
-    if not is_as_before:  # the same bytes again are another batch
-        later = {name: row | {"batch_id": "later"} for name, row in known.items()}
-        assert plan(path, known=later).batch_id not in (found.batch_id, plan(path).batch_id)
-
-
-def test_a_batch_is_the_bytes_that_are_read_whichever_run_read_those_before(tmp_path: Path) -> None:
-    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
-    known = ingested(path)
-    save(path, LOG + json_record(correlation_id=99))
-    batches = [
-        plan(path, known={name: row | {"batch_id": batch} for name, row in known.items()}).batch_id for batch in "ab"
-    ]
-    assert batches[0] == batches[1] != plan(path).batch_id
 
 
 def test_the_size_of_a_plan_is_that_of_the_bytes_to_read(tmp_path: Path) -> None:
