@@ -68,7 +68,7 @@ class PlannedFile:
         first_record: hash of its first record.
         layout: how its records are laid out.
         first_offset: offset of its first record in the log.
-        ambiguous_hour: whether it begins in an hour that its zone repeats.
+        ambiguous_hour: whether it begins in an hour that its zone repeats; None if that is not known.
         opening_hash: that of `FileHead`.
         is_over: whether nothing is added to it any more, so that no record at its end waits for more bytes.
         principal_patterns: those of the settings.
@@ -86,7 +86,7 @@ class PlannedFile:
     first_record: str = ""
     layout: Layout = KAFKA
     first_offset: int = 0
-    ambiguous_hour: bool = False
+    ambiguous_hour: bool | None = False
     opening_hash: str | None = None
     is_over: bool = False
     principal_patterns: tuple[str, ...] = ()

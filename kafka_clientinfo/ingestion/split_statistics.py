@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -134,23 +134,7 @@ def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> l
     return [rotated_file(file.path) for file in files if file.file_id in replaced]
 
 
-class StoredLog(NamedTuple):
-    """A file of which rows of `requests` are stored.
-
-    Attributes:
-        file_id: as these rows have it.
-        where: path, cluster and broker, and null for what its rows do not tell.
-        ledger_row: None, as all of its requests are counted.
-    """
-
-    file_id: str
-    where: Mapping[str, Any]
-    ledger_row: None = None
-
-
-def file_row(
-    file: PlannedFile | StoredLog, statistics: Sequence[Statistics], batch_id: str, now: datetime
-) -> dict[str, Any]:
+def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:
     """Return a file's row of ingested_files, from its row before and the new statistics.
 
     `damage` is the reason why it could not be read to its end.

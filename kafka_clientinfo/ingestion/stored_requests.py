@@ -19,7 +19,9 @@ from ..logs.apis import LOGGER_API
 from ..spark.arrow_rows import collect
 from ..tables.spec import EVIDENCE
 from .arrow_schema import EVENT_SCHEMA, FILE_TYPE, arrays_of, arrow_fields
-from .split_statistics import RequestStatistics, StoredLog, file_row
+from .planned import PlannedFile
+from .split_statistics import RequestStatistics, file_row
+from .storage import StoredFile
 
 _READ = (
     *("byte_offset", "logged_at", "started_at", "connection_id", "listener", "security_protocol", "correlation_id"),
@@ -53,14 +55,19 @@ def files_of(requests: DataFrame, batch_id: str = "", at: datetime | None = None
     rows = []
     for values in collect(counted):
         shown = dict(zip(counted.columns, values, strict=True))
-        where = {"path": shown["path"] or "", "cluster": shown["cluster"], "broker": shown["broker"]}
-        where |= {"compressed": False, "size_on_disk": 0, "first_record_offset": shown["start_offset"]}
-        where |= {"ambiguous_hour": None, "opening_hash": None}
-        rows.append(
-            file_row(
-                StoredLog(shown["file_id"], where), [shown], batch_id, at or shown["ingested_at"] or datetime.now(UTC)
-            )
+        file = PlannedFile(
+            file_id=shown["file_id"],
+            file=StoredFile(shown["path"] or "", ""),
+            cluster=shown["cluster"],
+            broker=shown["broker"],
+            resume_at=0,
+            size_on_disk=0,
+            compressed=False,
+            ledger_row=None,  # all of its requests are counted
+            first_offset=shown["start_offset"],
+            ambiguous_hour=None,
         )
+        rows.append(file_row(file, [shown], batch_id, at or shown["ingested_at"] or datetime.now(UTC)))
     return rows
 
 
