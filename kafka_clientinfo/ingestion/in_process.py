@@ -23,7 +23,7 @@ from .arrow_schema import Part
 from .copies import Candidate
 from .discovery import Logs, find_logs, is_quiet, listed_logs, with_server_logs
 from .plan import make_plan, planned_file
-from .planned import PlannedFile, Problem, Split, is_incomplete
+from .planned import Problem, Split, is_incomplete
 from .split_statistics import file_report, file_row
 from .storage import StoredFile
 from .worker import SplitReader
@@ -149,7 +149,7 @@ class Reading:
         self.problems: list[Problem] = []
         self.size = 0
         self.on_read: Callable[[int], None] = lambda _: None
-        self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
+        self._read: list[dict[str, Any]] = []
         self._reader: SplitReader | None = None
         self._stream: Stream | None = None
         self._beginning: FileHead | None = None
@@ -197,7 +197,8 @@ class Reading:
             yield from self._reader.parts()
             if self._beginning is not None and (kind := _kind_of_problem(self._beginning, self._reader)):
                 self.problems.append(Problem(NAME, kind, "no record in it has a time and a level, as in a request log"))
-            self._read, self._reader = self._so_far(), None
+            self._read.append(_row(self._reader))
+            self._reader = None
 
     def flush(self) -> Iterator[Part]:
         """Yield the rows of the current file that were read and not yet yielded; for `waiting`."""
@@ -213,20 +214,16 @@ class Reading:
     @property
     def files(self) -> list[dict[str, Any]]:
         """The rows of the table `ingested_files`, for the current file as far as it has been read."""
-        return [file_row(file, [statistics], "", datetime.now(UTC)) for file, statistics in self._so_far()]
+        return self._read if self._reader is None else [*self._read, _row(self._reader)]
 
     @property
     def reports(self) -> list[dict[str, Any]]:
         """The reports of the files, as `run` has them."""
-        return [
-            file_report(row, file.ledger_row, file.resume_at)
-            for (file, _), row in zip(self._so_far(), self.files, strict=True)
-        ]
+        return [file_report(row, None) for row in self.files]
 
-    def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:
-        if self._reader is None:
-            return self._read
-        return [*self._read, (self._reader.split.file, self._reader.statistics().rows.to_pylist()[0])]
+
+def _row(reader: SplitReader) -> dict[str, Any]:
+    return file_row(reader.split.file, reader.statistics().rows.to_pylist(), "", datetime.now(UTC))
 
 
 def _kind_of_problem(beginning: FileHead, reader: SplitReader) -> str | None:

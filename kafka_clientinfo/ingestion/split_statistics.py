@@ -215,13 +215,13 @@ def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:
     return [split[name] for split in statistics if split.get(name)]
 
 
-def file_report(row: Statistics, ledger_row: Statistics | None, from_offset: int) -> dict[str, Any]:
-    """Return what this run read of a file from an offset on, for the report, by its rows after the run and before it."""
+def file_report(row: Statistics, ledger_row: Statistics | None) -> dict[str, Any]:
+    """Return what a run read of a file, for the report, by its rows of ingested_files after the run and before it."""
     before: Statistics = ledger_row or {}
     ignored_before = dict(before.get("ignored") or {})
     return {
         **{name: row[name] for name in ("path", "broker", "file_id")},
-        "from_offset": from_offset,
+        "from_offset": before.get("bytes_ingested", 0),
         "to_offset": row["bytes_ingested"],
         **{name: row[name] - before.get(name, 0) for name in ("records", "requests", "rejected")},
         "ignored": {kind: count - ignored_before.get(kind, 0) for kind, count in row["ignored"].items()},

@@ -74,17 +74,10 @@ def _stored(
     batch_id, now = f"{OF_TABLE}{uuid4().hex}", after(datetime.now(UTC), ledger.values())
     with report.stage("read and parse"):
         files = [with_times_of(row, ledger.get(row["file_id"])) for row in files_of(rows, batch_id, now)]
-    befores = [ledger.get(row["file_id"]) for row in files]
-    new = sum(
-        row["requests"] - (before["requests"] if before else 0) for row, before in zip(files, befores, strict=True)
-    )
+        report.files = [file_report(row, ledger.get(row["file_id"])) for row in files]
     with report.stage("requests"):
         fresh = rows.where("byte_offset >= first_new").withColumn("ingested_at", F.lit(now))
-        lake.append("requests", fresh.select(*_COLUMNS), new)
+        lake.append("requests", fresh.select(*_COLUMNS), sum(file["requests"] for file in report.files))
     with report.stage(LEDGER):
         by_id = store_files(lake, ledger, files, settings)
-    report.files = [
-        file_report(by_id[row["file_id"]], before, before["bytes_ingested"] if before else 0)
-        for row, before in zip(files, befores, strict=True)
-    ]
     return Ingested(by_id, ledger)

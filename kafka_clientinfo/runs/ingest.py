@@ -189,7 +189,7 @@ def _read(
         by_id = store_files(lake, ledger, [*rows, *plan.packed], settings)
     report.problems += rotated(plan.files, statistics)
     report.problems += overlaps(by_id.values(), [file.file_id for file in files])
-    report.files = [file_report(by_id[file.file_id], file.ledger_row, file.resume_at) for file in files]
+    report.files = [file_report(by_id[file.file_id], file.ledger_row) for file in files]
     return Ingested(by_id, ledger, tables["requests"] if is_on_one_machine(lake.spark) else None)
 
 

@@ -73,7 +73,7 @@ class Tables:
             self.rows[name] += [row for row in rows if row["byte_offset"] <= ends.get(row["file_id"], 1 << 60)]
         files = [file for file in plan.files if was_read(file, statistics)]
         states = {f.file_id: file_row(f, statistics, "batch", datetime.now(UTC)) for f in files}
-        self.reports = [file_report(states[file.file_id], file.ledger_row, file.resume_at) for file in files]
+        self.reports = [file_report(states[file.file_id], file.ledger_row) for file in files]
         self.rotated = [(problem.kind, problem.path) for problem in rotated(plan.files, statistics)]
         self.files |= states
         self.check()
