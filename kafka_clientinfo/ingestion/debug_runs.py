@@ -9,7 +9,7 @@ second; of a quiet one only the longest `MOST_SILENCES` silences are stored, as 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,25 +24,9 @@ from .omissions import Omissions
 SILENCE = timedelta(seconds=1)
 MOST_SILENCES = MOST_DEBUG_RUNS - 1
 SILENCE_MICROS = SILENCE // timedelta(microseconds=1)
+_BOUNDS = ("began_at", "ended_at", "began_offset", "ended_offset")
 _Run = Mapping[str, Any]
-
-
-class DebugRun(NamedTuple):
-    """One run, from its first request to its last one; times are microseconds since the epoch.
-
-    Attributes:
-        api_versions, software_name, omission, continuity: `EVIDENCE`, each the earliest time of a request that shows
-            it; None if none does.
-    """
-
-    began_at: int
-    ended_at: int
-    began_offset: int
-    ended_offset: int
-    api_versions: int | None = None
-    software_name: int | None = None
-    omission: int | None = None
-    continuity: int | None = None
+"""One run, as ingested_files has it; while a file is read its times, also those of `EVIDENCE`, are microseconds since the epoch."""
 
 
 class DebugRuns:
@@ -53,7 +37,7 @@ class DebugRuns:
     """
 
     def __init__(self) -> None:
-        self._runs: list[DebugRun] = []
+        self._runs: list[_Run] = []
         self.info_requests = 0
 
     def note(self, events: pa.RecordBatch, shown: Mapping[str, pa.Array]) -> None:
@@ -72,20 +56,19 @@ class DebugRuns:
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
         flags = {name: np.flatnonzero(values.to_numpy(zero_copy_only=False)) for name, values in shown.items()}
         for begin, end in zip(first, last, strict=True):
-            earliest = {}  # the earliest time of a request that shows each piece of evidence
+            earliest: dict[str, int | None] = dict.fromkeys(EVIDENCE)  # times of requests that show each piece
             for name, indexes in flags.items():
                 low, high = np.searchsorted(indexes, (begin, end + 1))
                 if low < high:
                     earliest[name] = int(times[indexes[low:high]].min())
             bounds = (int(times[begin]), int(times[end]), int(positions[begin]), int(positions[end]))
-            self._runs.append(DebugRun(*bounds, **earliest))
+            self._runs.append(dict(zip(_BOUNDS, bounds, strict=True)) | earliest)
         if len(self._runs) > 2 * MOST_SILENCES:
             self._runs = self.runs()
 
-    def runs(self) -> list[DebugRun]:
+    def runs(self) -> list[_Run]:
         """Return the runs so far."""
-        rows = joined((run._asdict() for run in self._runs), SILENCE_MICROS)
-        return [DebugRun(**row) for row in rows]
+        return joined(self._runs, SILENCE_MICROS)
 
 
 def evidence(events: pa.RecordBatch, omissions: Omissions) -> dict[str, pa.Array]:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA, arrays_of
 from kafka_clientinfo.ingestion.debug_runs import (
     MOST_SILENCES,
-    DebugRun,
     DebugRuns,
     evidence,
     is_blind,
@@ -35,7 +34,10 @@ def runs_of(*parts: list[tuple[float, str]]) -> tuple[list[tuple[float, float, i
     for part in parts:
         found.note(events(part, place), {})
         place += len(part)
-    shown = [(run.began_at / SECOND, run.ended_at / SECOND, run.began_offset, run.ended_offset) for run in found.runs()]
+    shown = [
+        (run["began_at"] / SECOND, run["ended_at"] / SECOND, run["began_offset"], run["ended_offset"])
+        for run in found.runs()
+    ]
     return shown, found.info_requests
 
 
@@ -77,8 +79,8 @@ def test_the_parts_of_a_file_make_the_runs_of_the_whole(steps: list[tuple[int, b
         if begin < end:
             part.note(events(requests[begin:end], begin), {})
         parts.append(part)
-    merged = joined((run._asdict() for part in parts for run in part.runs()), SECOND)
-    assert [DebugRun(**run) for run in merged] == whole.runs()
+    merged = joined((run for part in parts for run in part.runs()), SECOND)
+    assert merged == whole.runs()
     assert sum(part.info_requests for part in parts) == whole.info_requests
     assert len(merged) <= MOST_SILENCES + 1
 
@@ -145,10 +147,7 @@ def test_a_run_has_the_time_at_which_its_evidence_is_first_shown(name: str) -> N
             if begin < end:
                 flags = {one: pa.array([at in shown.get(one, ()) for at in range(begin, end)]) for one in EVIDENCE}
                 found.note(events(requests[begin:end], begin), flags)
-        times = [
-            {one: getattr(run, one) / SECOND for one in EVIDENCE if getattr(run, one) is not None}
-            for run in found.runs()
-        ]
+        times = [{one: run[one] / SECOND for one in EVIDENCE if run[one] is not None} for run in found.runs()]
         assert times == expected, cut
 
 
