@@ -17,7 +17,7 @@ from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.warehouse import opening
+from kafka_clientinfo.warehouse import warehouse as module
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.equality import assert_same_tables
 from tests.stages import at_stages
@@ -76,7 +76,7 @@ def after(table: str) -> Break:
                 raise PowerFailure(name)
 
     def install(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(opening, "Warehouse", Torn)
+        patch.setattr(module, "Warehouse", Torn)
 
     return install
 

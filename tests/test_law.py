@@ -23,7 +23,7 @@ from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.queries import Tables
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.scan import MemoryTables
-from kafka_clientinfo.warehouse import opening
+from kafka_clientinfo.warehouse import warehouse as module
 from kafka_clientinfo.warehouse.state import LEDGER
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.scanned import scanned
@@ -102,7 +102,7 @@ def build(spark: Any, root: str, folder: Path, logs: dict[str, Iterable[Case]], 
             log.write_bytes(content[: int(len(content) * share)])
         if share == SHARES[1]:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(opening, "Warehouse", killed_after(killed_at))
+                patch.setattr(module, "Warehouse", killed_after(killed_at))
                 with pytest.raises(KilledError):
                     pipeline.run(spark, [str(folder / "logs")], root, SETTINGS)
         else:

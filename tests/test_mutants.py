@@ -23,7 +23,7 @@ def test_every_explanation_is_of_a_line_that_is_there() -> None:
         ("questions/impact.py", "SELECT min(rank)", "SELECT max(rank)"),
         ("concerns/usage/api_usage.py", 'F.min("first_at")', 'F.max("first_at")'),
         ("runs/late_files.py", "OVERLAP = timedelta(seconds=60)", "OVERLAP = timedelta(seconds=61)"),
-        ("warehouse/opening.py", "tables.mend()", "pass"),
+        ("warehouse/warehouse.py", "tables.mend()", "pass"),
     ],
 )
 def test_it_changes_limits_functions_sql_and_calls(file: str, before: str, after: str) -> None:

@@ -18,7 +18,7 @@ from ..questions.filters import Filters, Scope
 from ..spark.failures import AGAIN
 from ..tables.types import sql_time
 from ..tables.views import ViewSettings, stored_tables
-from ..warehouse.address import address_before
+from ..warehouse.address import check_before
 from ..warehouse.locks import is_at_work
 from ..warehouse.progress import log, say
 from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
@@ -78,7 +78,7 @@ class Context:
             conf = given_conf(self._spark)
         settings = load_settings(self.arguments.conf, conf, **overrides)
         if self._spark is None and self._server is None and "warehouse" in self.arguments:
-            address_before(self.warehouse, settings.spark)
+            check_before(self.warehouse, settings.spark)
         return settings
 
     @property

@@ -15,7 +15,7 @@ from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
 from ..tables.types import sql_time
 from ..warehouse.locks import is_at_work
-from ..warehouse.state import AT_WORK, FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, require_state
+from ..warehouse.state import AT_WORK, LEDGER, SOURCES, State, counted_rows, require_state
 from ..warehouse.table_layout import TableLayout, differences, unreadable
 from .queries import StoredTables
 
@@ -23,6 +23,13 @@ LISTED = 20
 """The largest number of rows that a check lists; it counts all of them."""
 _RESTORE = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
 _BUILD_ANEW = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
+_FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {
+    "rejected_records": "coalesce(bytes_ingested + CASE WHEN damage IS NULL THEN 0 ELSE 1 END, 0)"
+}
+"""SQL, per table, for the first offset of a file that is not ingested yet; rows from there on are left by a failed run.
+
+If damage ended the reading, one rejected record stands for the rest of the file.
+"""
 LAYOUT = "layout"
 """The check without which no other can be made, as tables and columns may be missing."""
 CHECKS = {
@@ -153,7 +160,7 @@ def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
 def _placed(source: str) -> str:
     """Return SQL for a table's file_id, byte_offset and bytes_ingested, and whether the row is within these bytes."""
     return (
-        f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, r.byte_offset < {FIRST_UNREAD[source]} AS is_within "
+        f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, r.byte_offset < {_FIRST_UNREAD[source]} AS is_within "
         f"FROM {{{source}}} r LEFT JOIN {{{LEDGER}}} f ON r.file_id = f.file_id"
     )
 

@@ -32,10 +32,10 @@ class SparkTables:
         return read_state(self._spark, self._lake.address)
 
     def layout(self, name: str) -> TableLayout | None:
-        return ddl.unless_not_made(self._lake.address, name, lambda: layout_of(self._spark, self._lake.table(name)))
+        return layout_of(self._spark, self._lake.address, name)
 
     def size(self, name: str) -> TableSize:
-        detail = ddl.detail(self._spark, self._lake.table(name))
+        detail = ddl.detail(self._spark, self._lake.address, name)
         files, size = (0, 0) if detail is None else (int(detail["numFiles"]), int(detail["sizeInBytes"]))
         return TableSize(self._lake.count(name), files, size)
 

@@ -39,7 +39,6 @@ from ..spark.features import cores, is_on_one_machine
 from ..spark.session_conf import SMALL_BYTES, sized
 from ..tables.spec import table_spec
 from ..warehouse.progress import Stages, log, say
-from ..warehouse.repair import refuse_lost
 from ..warehouse.staging import cache
 from ..warehouse.state import LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
@@ -140,14 +139,8 @@ def nothing_yet(found: Delivered) -> list[Problem]:
 
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
-    """Return the rows of ingested_files by file_id; raise WarehouseError if a table with rows of these files is missing."""
-    if not lake.exists(LEDGER):
-        return {}
-    rows = _stored_rows(lake)
-    if lake.state.retained_from is None:  # else retention may have deleted some rows
-        counts = [counted_rows(row) for row in rows]
-        refuse_lost(lake, {name: sum(count[name] for count in counts) for name in SOURCES})
-    return {row["file_id"]: row for row in rows}
+    """Return the rows of ingested_files by file_id."""
+    return {row["file_id"]: row for row in _stored_rows(lake)} if lake.exists(LEDGER) else {}
 
 
 def _stored_rows(lake: Warehouse) -> list[dict[str, Any]]:
@@ -237,7 +230,9 @@ def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iter
     if not lake.exists(LEDGER) or lake.is_small(LEDGER):
         lake.overwrite(LEDGER, ledger_of(lake.spark, files.values()))
     else:
-        lake.upsert(LEDGER, ledger_of(lake.spark, [files[name] for name in changed]))
+        names = list(changed)
+        of_files = ", ".join(f"'{name}'" for name in names)  # hashes, which need no quoting
+        lake.overwrite(LEDGER, ledger_of(lake.spark, [files[name] for name in names]), f"file_id IN ({of_files})")
 
 
 def ledger_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:

@@ -27,10 +27,9 @@ from ..tables.views import ViewSettings
 from ..warehouse.address import address_in, root_of
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import JUDGED
-from ..warehouse.opening import opened
 from ..warehouse.repair import take_back
 from ..warehouse.state import State, read_state
-from ..warehouse.warehouse import Warehouse
+from ..warehouse.warehouse import Warehouse, opened
 from .bronze import take_requests
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, nothing_yet
@@ -115,7 +114,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
-    if until is not None and lake.judged.read() is None:
+    if until is not None and not lake.judged.exists():
         until = None  # somebody removed it
     planned = ingested.new_requests(until) * REQUEST_BYTES
     with sized(lake.spark, planned):

@@ -17,9 +17,8 @@ from ..errors import ConfigError, WarehouseError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SESSION_CATALOG = "spark_catalog"
+_SESSION_CATALOG = "spark_catalog"
 """Spark's name for the catalog that every session has."""
-
 _DEFAULT_CATALOG = "spark.sql.defaultCatalog"
 _METASTORE = "spark.sql.catalogImplementation"
 _TABLES_FOLDER = "spark.sql.warehouse.dir"
@@ -96,17 +95,16 @@ def address_in(spark: "SparkSession", text: str) -> Address:
     return _schema((spark.catalog.currentCatalog(), *address.names)) if len(address.names) == 1 else address
 
 
-def address_before(text: str, conf: Mapping[str, str]) -> Address:
-    """Return the address that a text means for a local session that will be started with this conf.
+def check_before(text: str, conf: Mapping[str, str]) -> None:
+    """Raise ConfigError if a local session that will be started with this conf lacks the catalog of a schema, or forgets its tables.
 
-    Raises:
-        ConfigError: as for `address_of`; also if the conf has no catalog of that name, or its catalog forgets tables.
+    Raises also as `address_of`.
     """
     address = address_of(text)
     if not address.is_schema:
-        return address
-    catalog = address.names[0] if len(address.names) > 1 else conf.get(_DEFAULT_CATALOG, SESSION_CATALOG)
-    if catalog.lower() != SESSION_CATALOG:
+        return
+    catalog = address.names[0] if len(address.names) > 1 else conf.get(_DEFAULT_CATALOG, _SESSION_CATALOG)
+    if catalog.lower() != _SESSION_CATALOG:
         if f"spark.sql.catalog.{catalog}" not in conf:
             raise ConfigError(no_catalog(address, catalog))
     elif conf.get(_METASTORE, "in-memory") == "in-memory" or _TABLES_FOLDER not in conf:
@@ -115,7 +113,6 @@ def address_before(text: str, conf: Mapping[str, str]) -> Address:
             f"ends; write {_as_folder(text)}, or give it a metastore ({_METASTORE} = hive) and a folder ({_TABLES_FOLDER}) "
             "in the settings"
         )
-    return address
 
 
 def no_catalog(address: Address, catalog: str) -> str:

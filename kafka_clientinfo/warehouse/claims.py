@@ -28,7 +28,7 @@ if the properties of the table have changed since it began.
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -45,11 +45,10 @@ from .address import Address
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-APPLICATION = "kafka_clientinfo"
+_APPLICATION = "kafka_clientinfo"
 """Delta's `txnAppId` of all commits of runs that are not alone."""
-METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The entry of the session's conf that names its commits."""
-_FENCE = "kafka_clientinfo.fence"
 _STEP = 1_000_000
 """Versions per run: more than its commits to one table."""
 _CLAIM = re.compile(r"claim of run (\d+) by (\w+)")
@@ -73,12 +72,6 @@ def first_unended(commits: "Iterable[Row | Mapping[str, Any]]", last: int) -> in
             break
         first = first if run is None else int(commit["version"])
     return first
-
-
-def newest_claim(commits: "Iterable[Row | Mapping[str, Any]]") -> tuple[int, str]:
-    """Return number and token of the newest claim among the commits of `runs`, the newest first; 0 and "" if there is none."""
-    claims = (_CLAIM.fullmatch(commit["userMetadata"] or "") for commit in commits)
-    return next(((int(claim[1]), claim[2]) for claim in claims if claim is not None), (0, ""))
 
 
 class Claims:
@@ -105,29 +98,31 @@ class Claims:
         """The `userMetadata` of this run's commits."""
         return f"run {self.number}"
 
-    def newest(self) -> tuple[int, str] | None:
-        """Return number and token of the newest claim, as `newest_claim` does; None if there is no table `runs`."""
-        return ddl.unless_not_made(
-            self.address, RUNS, lambda: newest_claim(ddl.commits(self.spark, self.address, RUNS))
-        )
+    def newest(self) -> tuple[int, str]:
+        """Return number and token of the newest claim; 0 and "" if there is none, or none is needed."""
 
-    def begin(self, last: int, newest: tuple[int, str] | None) -> None:
-        """Choose the number after that of the last run that ended and of all that claimed one.
+        def ask() -> tuple[int, str] | None:
+            commits = ddl.commits(self.spark, self.address, RUNS)
+            claims = (_CLAIM.fullmatch(commit["userMetadata"] or "") for commit in commits)
+            return next(((int(claim[1]), claim[2]) for claim in claims if claim is not None), None)
 
-        The newest claim must be read before `last`, so that a run which ends in between counts as ended.
+        return (None if self.is_alone else ddl.unless_missing(self.address, RUNS, ask)) or (0, "")
+
+    def begin(self, last: int, claimed: int) -> None:
+        """Choose the number after that of the last run that ended, and after the newest that was claimed.
+
+        That must be read before `last`, so that a run which ends in between counts as ended.
         """
-        claimed = 0 if newest is None else newest[0]
         self.number, self.has_unended = max(last, claimed) + 1, claimed > last
 
-    def claim(self, tables: Iterable[str] = ()) -> None:
+    def claim(self, tables: Callable[[], Iterable[str]]) -> None:
         """Claim the number in `runs`; if the run before has not ended, keep it from committing to the tables. Raises as `check`."""
-        if self.is_claimed:
-            return
-        self._commit_nothing(RUNS)
-        self.check()
-        if self.has_unended:
-            at_once(self._commit_nothing, tables)
-        self.is_claimed = True
+        if not self.is_claimed:
+            self._commit_nothing(RUNS)
+            self.check()
+            if self.has_unended:
+                at_once(self._commit_nothing, tables())
+            self.is_claimed = True
 
     def check(self) -> None:
         """Raise WarehouseError if another run has claimed the warehouse since."""
@@ -144,13 +139,14 @@ class Claims:
 
     def fence(self, tables: Iterable[str]) -> None:
         """Make commits to these tables fail that were under way before."""
-        at_once(lambda name: ddl.set_properties(self.spark, self.address.table(name), {_FENCE: self._token}), tables)
+        properties = {"kafka_clientinfo.fence": self._token}
+        at_once(lambda name: ddl.set_properties(self.spark, self.address.table(name), properties), tables)
 
     @contextmanager
     def named(self) -> Iterator[None]:
         """Name all commits in the block by the session's conf, if it lets that be set."""
-        self.is_named = may_set(self.spark, METADATA, self.label)
-        with set_for(self.spark, {METADATA: self.label} if self.is_named else {}):
+        self.is_named = may_set(self.spark, _METADATA, self.label)
+        with set_for(self.spark, {_METADATA: self.label} if self.is_named else {}):
             yield
 
     def options(self, name: str) -> Mapping[str, str]:
@@ -178,24 +174,25 @@ class Claims:
         if self.is_alone:
             return {}
         self._commits[name] += 1
-        return {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP + self._commits[name])}
+        return {"txnAppId": _APPLICATION, "txnVersion": str(self.number * _STEP + self._commits[name])}
 
     def _commit_nothing(self, name: str, options: Mapping[str, str] | None = None) -> None:
-        """Append no rows to a table, by default under this run's claim; raise WarehouseError if another run was faster."""
+        """Append no rows to a table, by default under this run's claim."""
         name_of_claim = f"claim of run {self.number} by {self._token}"
-        claim = {"txnAppId": APPLICATION, "txnVersion": str(self.number * _STEP), "userMetadata": name_of_claim}
+        claim = {"txnAppId": _APPLICATION, "txnVersion": str(self.number * _STEP), "userMetadata": name_of_claim}
         table = self.address.table(name)
-        try:
+        with self.conflicts_named():
             self.spark.read.table(table).where("false").writeTo(table).options(**(options or claim)).append()
-        except Exception as error:
-            self.raise_if_conflict(error)
-            raise
 
-    def raise_if_conflict(self, error: Exception) -> None:
-        """Raise WarehouseError if an error is Delta's for a commit that another run got ahead of."""
-        is_conflict = any(map(_CONFLICT.match, (type(error).__name__, str(error))))  # Spark Connect has no class for it
-        if is_conflict and not self.is_alone:
-            raise self._overtaken() from error
+    @contextmanager
+    def conflicts_named(self) -> Iterator[None]:
+        """Raise WarehouseError in the place of Delta's error for a commit that another run got ahead of."""
+        try:
+            yield
+        except Exception as error:  # Spark Connect has no class for it
+            if not self.is_alone and any(map(_CONFLICT.match, (type(error).__name__, str(error)))):
+                raise self._overtaken() from error
+            raise
 
     def _overtaken(self) -> WarehouseError:
         return WarehouseError(

@@ -1,11 +1,11 @@
-"""Creates the tables of a warehouse, and in a catalog also their schema and the views.
+"""Makes the tables of a warehouse, and in a catalog also their schema and the views.
 
 A catalog decides where its tables are stored, so there is no folder to lock: claims keep runs on a schema apart. Tags
 are set once, when a table is made, if the catalog allows it.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 
@@ -46,17 +46,16 @@ def make_schema(spark: SparkSession, address: Address) -> None:
         ) from error
 
 
-def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str = "") -> None:
-    """Make a table as declared if it does not exist.
+def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str = "", replace: bool = False) -> None:
+    """Make a table as declared if it does not exist, or in place of what is there; arguments as for `ddl.create_table`.
 
-    `rows` is the name of a view with its first rows (see `ddl.create_table`); if there are any, no other run may make it. Raises
-    Delta's error if something that is no table is at its path or name.
+    If there are rows, no other run may make it. Raises Delta's error if something that is no table is at its path or name.
     """
     try:
-        spark.sql(ddl.create_table(spec, address.table(spec.name), rows))
+        spark.sql(ddl.create_table(spec, address.table(spec.name), rows, replace))
     except Exception as error:
         is_there = any(sign in str(error) for sign in _IN_THE_WAY)
-        if not is_there or columns_in(spark, address, spec.name) is None:
+        if not is_there or ddl.columns(spark, address, spec.name) is None:
             raise
     if address.is_schema:
         tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
@@ -65,20 +64,19 @@ def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str
             spark.sql(f"ALTER TABLE {address.table(spec.name)} SET TAGS {ddl.properties_list(tags)}")
 
 
-def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
-    """Let only the owner read the folder of a table with raw bytes, if it is on this machine and `private`.
+def close_folder(address: Address, spec: TableSpec) -> None:
+    """Let only the owner read the folder of a table with raw bytes, if it is on this machine.
 
     Its files then need no permissions of their own.
     """
-    if private and _has_raw_bytes(spec) and address.folder is not None:
+    if _has_raw_bytes(spec) and address.folder is not None:
         folder = address.folder / spec.name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
 
 
-def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | None:
-    """Return the columns of a table; None if there is none."""
-    return ddl.unless_not_made(address, name, lambda: spark.read.table(address.table(name)).columns)
+def _has_raw_bytes(spec: TableSpec) -> bool:
+    return any(column.type == "binary" for column in spec.columns)
 
 
 def make_views(
@@ -102,32 +100,32 @@ def make_views(
     comments |= {view.name: view.comment for view in views().values()}
     failed = {}
     for name, query in {**declared, **questions}.items():  # one after the other, as views read views
-        if name in stored and _is_stored(ddl.properties(spark, address.table(name))):
-            continue
         try:
-            _make_view(spark, address, name, comments[name], query)
+            _make_view(spark, address, name, comments[name], query, name in stored)
         except Exception as error:
             failed[name] = failure_message(error, address.root)
     return failed
 
 
-def _make_view(spark: SparkSession, address: Address, name: str, comment: str, query: str) -> None:
-    text = hashlib.sha256(f"{comment}\n{query}".encode()).hexdigest()[:16]
-    stored = ddl.properties(spark, address.table(name))
-    if _is_stored(stored):
-        spark.sql(f"DROP TABLE {address.table(name)}")
-        stored = None
-    if stored is not None and _DEFINITION not in stored:
+def _make_view(spark: SparkSession, address: Address, name: str, comment: str, query: str, to_store: bool) -> None:
+    table, properties = address.table(name), ddl.properties(spark, address, name)
+    known = None if properties is None else properties.get(_DEFINITION, "")
+    if known == _STORED:
+        if to_store:
+            return
+        spark.sql(f"DROP TABLE {table}")
+    elif known == "":
         raise WarehouseError(f"{address.location(name)} was made by somebody else, and is left alone")
-    if stored is None or stored[_DEFINITION] != text:
+    text = hashlib.sha256(f"{comment}\n{query}".encode()).hexdigest()[:16]
+    if known != text:
         spec = view_specs().get(name)
-        listed = [
-            f"`{column.name}` COMMENT {spark_literal(column.comment)}" for column in (spec.columns if spec else ())
-        ]
-        columns = f" ({', '.join(listed)})" if listed else ""
-        properties = ddl.properties_list({_DEFINITION: text})
-        made = f"CREATE OR REPLACE VIEW {address.table(name)}{columns} COMMENT {spark_literal(comment)}"
-        spark.sql(f"{made} TBLPROPERTIES {properties} AS {query}")
+        listed = ", ".join(
+            f"`{one.name}` COMMENT {spark_literal(one.comment)}" for one in (spec.columns if spec else ())
+        )
+        spark.sql(
+            f"CREATE OR REPLACE VIEW {table}{f' ({listed})' if listed else ''} COMMENT {spark_literal(comment)} "
+            f"TBLPROPERTIES {ddl.properties_list({_DEFINITION: text})} AS {query}"
+        )
 
 
 def store_view(address: Address, name: str, rows: DataFrame) -> None:
@@ -135,23 +133,6 @@ def store_view(address: Address, name: str, rows: DataFrame) -> None:
 
     In a schema, the table takes the place of the view.
     """
-    properties = {ddl.DELETION_VECTORS: "false", _DEFINITION: _STORED}
-    if not address.is_schema:
-        writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-        writer.options(**properties).save(address.location(name))
-        return
-    spark = rows.sparkSession
-    if ddl.detail(spark, address.table(name)) is None:
-        spark.sql(f"DROP VIEW IF EXISTS {address.table(name)}")
-    by_name = rows.writeTo(address.table(name)).using("delta")
-    for key, value in properties.items():
-        by_name = by_name.tableProperty(key, value)
-    by_name.createOrReplace()
-
-
-def _is_stored(properties: Mapping[str, str] | None) -> bool:
-    return (properties or {}).get(_DEFINITION) == _STORED
-
-
-def _has_raw_bytes(spec: TableSpec) -> bool:
-    return any(column.type == "binary" for column in spec.columns)
+    if address.is_schema and ddl.detail(rows.sparkSession, address, name) is None:
+        rows.sparkSession.sql(f"DROP VIEW IF EXISTS {address.table(name)}")
+    ddl.write_anew(rows, address, name, {_DEFINITION: _STORED}, {})

@@ -1,10 +1,10 @@
-"""Delta's SQL: besides DataFrame readers and writers, the only interface that every Spark session understands.
+"""Delta's SQL and its DataFrame readers and writers: the only interface that every Spark session understands.
 
 `DeltaTable` needs a plugin on the server of a Spark Connect session; SQL does not. Each parameter `table` is a name in
 SQL, as `Address.table` makes it: delta.`path`, or `catalog`.`schema`.`table`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +29,7 @@ DELETION_VECTORS = "delta.enableDeletionVectors"
 """Property that is false for every table, as other readers can't read deletion vectors."""
 STATISTICS = "delta.dataSkippingStatsColumns"
 """Property with the columns for which Delta keeps each file's least and greatest value."""
-RECENT = 20
+_RECENT = 20
 """The number of commits that are read before the whole history."""
 _MISSING = (
     "PATH_NOT_FOUND",
@@ -48,8 +48,8 @@ def properties_list(properties: Mapping[str, str]) -> str:
     return f"({', '.join(f'{spark_literal(key)} = {spark_literal(value)}' for key, value in properties.items())})"
 
 
-def create_table(spec: TableSpec, table: str, rows: str = "") -> str:
-    """Return the statement that makes a table as declared, in one commit; it fails if the table exists.
+def create_table(spec: TableSpec, table: str, rows: str = "", replace: bool = False) -> str:
+    """Return the statement that makes a table as declared, in one commit; it fails if the table exists, unless it may replace it.
 
     `rows` is the name of a view with the first rows, in the declared columns with their comments; empty for no rows. With
     IF NOT EXISTS, Delta would treat a folder that holds anything as a table.
@@ -58,10 +58,44 @@ def create_table(spec: TableSpec, table: str, rows: str = "") -> str:
     own |= {DELETION_VECTORS: "false", STATISTICS: ",".join(spec.statistics)}
     columns = ", ".join(f"`{one.name}` {one.type} COMMENT {spark_literal(one.comment)}" for one in spec.columns)
     return (
-        f"CREATE TABLE {table}{'' if rows else f' ({columns})'} USING delta CLUSTER BY ({', '.join(spec.cluster_by)}) "
-        f"COMMENT {spark_literal(spec.comment)} TBLPROPERTIES {properties_list(own)}"
-        f"{f' AS SELECT * FROM {rows}' if rows else ''}"
+        f"CREATE {'OR REPLACE ' if replace else ''}TABLE {table}{'' if rows else f' ({columns})'} USING delta "
+        f"CLUSTER BY ({', '.join(spec.cluster_by)}) COMMENT {spark_literal(spec.comment)} "
+        f"TBLPROPERTIES {properties_list(own)}{f' AS SELECT * FROM {rows}' if rows else ''}"
     )
+
+
+def write(rows: "DataFrame", address: Address, name: str, where: str | None, options: Mapping[str, str]) -> None:
+    """Append rows to a table that exists and has their columns, or replace those that meet a condition, in one commit."""
+    from pyspark.sql import functions as F
+
+    # An overwrite of all rows drops the table's clustering, unless this option calls it one of some rows.
+    chosen = {} if where is None else {"replaceWhere": where}
+    if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
+        writer = rows.write.format("delta").mode("append" if where is None else "overwrite")
+        writer.options(**options, **chosen).save(address.location(name))
+        return
+    by_name = rows.writeTo(address.table(name)).options(**options)
+    if where is None:
+        by_name.append()
+    elif where == "true":
+        by_name.options(**chosen).overwrite(F.lit(True))
+    else:
+        by_name.overwrite(F.expr(where))
+
+
+def write_anew(
+    rows: "DataFrame", address: Address, name: str, properties: Mapping[str, str], options: Mapping[str, str]
+) -> None:
+    """Write a table that is not declared, in one commit, in place of all that it was; make it if it does not exist."""
+    properties = {DELETION_VECTORS: "false", **properties}
+    if not address.is_schema:
+        writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writer.options(**options, **properties).save(address.location(name))
+        return
+    by_name = rows.writeTo(address.table(name)).using("delta").options(**options)
+    for key, value in properties.items():
+        by_name = by_name.tableProperty(key, value)
+    by_name.createOrReplace()
 
 
 def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, str]) -> None:
@@ -69,22 +103,31 @@ def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, s
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES {properties_list(properties)}")
 
 
-def properties(spark: "SparkSession", table: str) -> dict[str, str] | None:
+def properties(spark: "SparkSession", address: Address, name: str) -> dict[str, str] | None:
     """Return the properties of a table; None if there is no table."""
-    rows = unless_missing(lambda: spark.sql(f"SHOW TBLPROPERTIES {table}").collect())
+    rows = unless_missing(address, name, lambda: spark.sql(f"SHOW TBLPROPERTIES {address.table(name)}").collect())
     return None if rows is None else {row["key"]: row["value"] for row in rows}
 
 
-def detail(spark: "SparkSession", table: str) -> "Row | None":
+def detail(spark: "SparkSession", address: Address, name: str) -> "Row | None":
     """Return DESCRIBE DETAIL of a table: properties, numFiles, sizeInBytes, …; None if there is no table."""
-    return unless_missing(lambda: spark.sql(f"DESCRIBE DETAIL {table}").first())
+    return unless_missing(address, name, lambda: spark.sql(f"DESCRIBE DETAIL {address.table(name)}").first())
 
 
-def is_small(spark: "SparkSession", table: str, values: int | None = None) -> bool:
+def columns(spark: "SparkSession", address: Address, name: str) -> dict[str, str] | None:
+    """Return the types of a table's columns by name, in Spark's words; None if there is no table."""
+
+    def ask() -> dict[str, str]:
+        return {one.name: one.dataType.simpleString() for one in spark.read.table(address.table(name)).schema.fields}
+
+    return unless_missing(address, name, ask)
+
+
+def is_small(spark: "SparkSession", address: Address, name: str, values: int | None = None) -> bool:
     """Return whether a table is small or missing: by the number of its values if that is known, else by its size."""
     if values is not None:
         return values * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
-    stored = detail(spark, table)
+    stored = detail(spark, address, name)
     return stored is None or int(stored["sizeInBytes"]) < SMALL_TABLE_BYTES
 
 
@@ -112,27 +155,34 @@ def commits(spark: "SparkSession", address: Address, name: str) -> "Iterator[Row
     if (folder := log_folder(spark, address, name)) is not None:
         yield from table_log.commits(folder)
         return
-    for limit in (RECENT, None):
+    for limit in (_RECENT, None):
         yield from history(spark, address.table(name), limit)
 
 
-def unless_missing(ask: Callable[[], _Answer]) -> _Answer | None:
-    """Return the result of `ask`; None if Spark reports that there is no such table."""
+def written_rows(spark: "SparkSession", address: Address, name: str, metadata: str | None) -> int | None:
+    """Return how many rows a table's newest commit wrote; None if it has other `userMetadata`, as Delta made no commit."""
+    newest = next(iter(commits(spark, address, name)), None)
+    if newest is None or newest["userMetadata"] != metadata:
+        return None
+    number = dict(newest["operationMetrics"] or {}).get("numOutputRows")
+    return None if number is None else int(number)
+
+
+def snapshot(spark: "SparkSession", table: str, folder: Path | None) -> "DataFrame":
+    """Return a table as it is now; later writes do not change the result. With `folder`, its newest commit is looked up there."""
+    files = [] if folder is None else table_log.newest_first(folder)
+    version = int(files[0].stem if files else history(spark, table, 1)[0]["version"])
+    return spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}")
+
+
+def unless_missing(address: Address, name: str, ask: Callable[[], _Answer]) -> _Answer | None:
+    """Return the result of `ask`; None if there is no such table, or only what a killed run left when it made it."""
     try:
         return ask()
     except Exception as error:
-        if any(sign in str(error) for sign in _MISSING):
-            return None
-        raise
-
-
-def unless_not_made(address: Address, name: str, ask: Callable[[], _Answer]) -> _Answer | None:
-    """Return the result of `ask`; None if there is no such table, or only what a killed run left when it made it."""
-    try:
-        return unless_missing(ask)
-    except Exception:
         folder = None if address.folder is None else address.folder / name
-        if folder is not None and folder.is_dir() and not table_log.is_made(folder):
+        is_half_made = folder is not None and folder.is_dir() and not table_log.is_made(folder)
+        if is_half_made or any(sign in str(error) for sign in _MISSING):
             return None
         raise
 
@@ -146,11 +196,6 @@ def named_view(spark: "SparkSession", rows: "DataFrame") -> Iterator[str]:
         yield name
     finally:
         spark.catalog.dropTempView(name)
-
-
-def same_key(key: Iterable[str]) -> str:
-    """Return the condition that rows of `t` and `s` have the same key; null is a value."""
-    return " AND ".join(f"t.`{column}` <=> s.`{column}`" for column in key)
 
 
 def no_rows(spec: TableSpec) -> str:

@@ -5,13 +5,14 @@ clusters) merges small files into large ones; vacuum deletes files that no table
 4.1 on, Delta reads these hours only from the table's property, so they are written there.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
 
 from ..config.settings import Settings
 from ..errors import ConfigError, WarehouseError
@@ -22,11 +23,10 @@ from ..tables.dialects import spark_literal
 from . import ddl
 from .address import address_in, root_of
 from .judged_table import JUDGED
-from .opening import opened
 from .progress import Stages
 from .retention import retain, retain_connections
-from .state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows, no_logs_of, read_state, require_state, time_text
-from .warehouse import Warehouse
+from .state import LEDGER, counted_rows, no_logs_of, read_state, require_state, time_text
+from .warehouse import Warehouse, opened
 
 SAFE_HOURS = 168
 """Delta's default: it keeps replaced files for these hours, as a reader may still read them."""
@@ -75,17 +75,11 @@ def maintain(
         ConfigError: `vacuum_hours` is less than Delta considers safe.
         WarehouseError: when there is no warehouse, it does not fit this release, or requests are not built yet.
     """
-    settings = settings or Settings()
+    settings, report = settings or Settings(), MaintenanceReport()
     _check_hours(spark, settings.vacuum_hours)
-    warehouse = root_of(warehouse)
-    require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
-    report = MaintenanceReport()
-    with opened(spark, warehouse, settings, report) as tables:
+    with _opened(spark, warehouse, settings, report) as tables:
         with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
-            tables.create_missing(tables.specs)
-            for name in tables.specs:
-                tables.read(name)  # refuses one that is not of this release
-            names = [*tables.specs, *([] if tables.judged.read() is None else [JUDGED])]
+            names = [name for name in tables.specs if tables.exists(name)] + [JUDGED] * tables.judged.exists()
             before = {name: _detail(tables, name) for name in names}
             if settings.retention_days:
                 with report.stage("retention"):
@@ -96,7 +90,7 @@ def maintain(
             tables.commit(report, settings.fingerprint())
             for name in names:
                 with report.stage(name):
-                    done = _tidy(tables, name, settings.vacuum_hours)
+                    done = _tidy(tables, name, before[name], settings.vacuum_hours)
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
         tables.staging.remove_until(tables.claims.number)
         report.retained_from = time_text(tables.state.retained_from)
@@ -138,19 +132,24 @@ def forget(
         ConfigError: no log of this cluster was read.
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
-    settings = settings or Settings()
-    warehouse = root_of(warehouse)
-    require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
-    report = ForgetReport(cluster)
-    with opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
+    settings, report = settings or Settings(), ForgetReport(cluster)
+    with _opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
         report.deleted = remove_cluster(tables, cluster)
         for name in settings.stored_views:
-            ddl.unless_missing(lambda name=name: _remove_from_view(tables, name, cluster))  # type: ignore[misc]
+            if ddl.detail(tables.spark, tables.address, name) is not None:
+                tables.spark.sql(f"DELETE FROM {tables.table(name)} WHERE cluster = {spark_literal(cluster)}")
     return report
 
 
-def _remove_from_view(tables: Warehouse, name: str, cluster: str) -> None:
-    tables.spark.sql(f"DELETE FROM {tables.table(name)} WHERE cluster = {spark_literal(cluster)}")
+@contextmanager
+def _opened(
+    spark: SparkSession, warehouse: str | PathLike[str], settings: Settings, report: Stages
+) -> Iterator[Warehouse]:
+    """Hold a warehouse that exists for a run."""
+    root = root_of(warehouse)
+    require_state(read_state(spark, address_in(spark, root)), root)
+    with opened(spark, root, settings, report) as tables:
+        yield tables
 
 
 def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
@@ -162,8 +161,6 @@ def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
     known = [row["cluster"] for row in tables.read(LEDGER).select("cluster").distinct().orderBy("cluster").collect()]
     if cluster not in known:
         raise no_logs_of(cluster, tables.root, known)
-    gone = _deleted_by_retention(tables, cluster)
-    tables.note(deleted={name: number - gone.get(name, 0) for name, number in tables.state.deleted.items()})
     of_cluster = f"cluster = {spark_literal(cluster)}"
     deleted = {}
     of_logs = [name for name, spec in tables.specs.items() if spec.write_mode not in ("reference", "run")]
@@ -173,28 +170,17 @@ def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
             deleted[name] = tables.delete_rows(name, files)
         else:
             deleted[name] = tables.delete(name, of_cluster)
-    tables.judged.forget_cluster(cluster)
-    tables.note(built_until=_built_until(tables), rows=tables.rows())
+    tables.judged.delete(of_cluster)
+    ledger, rows, until = tables.read(LEDGER), tables.rows(), tables.state.built_until
+    left = [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
+    newest = max((row["ingested_at"] for row in left), default=None)
+    counts = [counted_rows(row) for row in left]
+    tables.note(
+        rows=rows,
+        deleted={name: sum(count[name] for count in counts) - rows[name] for name in tables.state.deleted},
+        built_until=None if newest is None or until is None else min(until, newest),
+    )
     return {name: deleted[name] for name in of_logs}
-
-
-def _built_until(tables: Warehouse) -> datetime | None:
-    """Return the time of ingestion up to which everything that is left is built; None if nothing is left, or built."""
-    ((newest,),) = collect(tables.read(LEDGER).agg(F.max("ingested_at")))
-    until = tables.state.built_until
-    return None if newest is None or until is None else min(until, newest)
-
-
-def _deleted_by_retention(tables: Warehouse, cluster: str) -> dict[str, int]:
-    """Return how many rows of the cluster's files retention has deleted, for each table from which it has deleted any."""
-    files = tables.read(LEDGER).where(F.col("cluster") == F.lit(cluster))
-    counts = [counted_rows(row.asDict()) for row in files.collect()]
-    gone = {}
-    for name in set(SOURCES) & set(tables.state.deleted):
-        first_unread = files.select("file_id", F.expr(FIRST_UNREAD[name]).alias("first"))
-        stored = tables.read(name).join(first_unread, on="file_id", how="inner").where("byte_offset < first").count()
-        gone[name] = max(0, sum(count[name] for count in counts) - stored)
-    return gone
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:
@@ -206,14 +192,14 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
 
 
 def _detail(tables: Warehouse, name: str) -> Row:
-    detail = ddl.detail(tables.spark, tables.table(name))
+    detail = ddl.detail(tables.spark, tables.address, name)
     if detail is None:
         raise WarehouseError(f"{tables.address.location(name)} is gone: somebody deletes the warehouse")
     return detail
 
 
-def _tidy(tables: Warehouse, name: str, hours: int) -> dict[str, int]:
-    table, detail = tables.table(name), _detail(tables, name)
+def _tidy(tables: Warehouse, name: str, detail: Row, hours: int) -> dict[str, int]:
+    table = tables.table(name)
     if int(detail["numFiles"]) > 1:
         tables.spark.sql(f"OPTIMIZE {table}")
     kept_for, wanted = dict(detail["properties"]).get(_KEPT_FOR), f"interval {hours} hours"

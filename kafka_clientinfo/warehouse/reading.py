@@ -7,14 +7,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import WarehouseError
-from ..tables.spec import RUNS, TableSpec, table_specs
+from ..tables.spec import TableSpec, table_specs
 from ..tables.views import SPARK, ViewSettings, definition, ended_runs_only, is_view, not_a_table
 from . import ddl
 from .address import address_in, root_of
-from .commit import snapshot
-from .migration import declared_by
-from .state import FORMAT, State, read_state
-from .table_layout import check_readable, columns_of, nulls_for
+from .state import FORMAT, State, declared_by, read_state
+from .table_layout import check_readable
 from .table_log import is_made
 
 
@@ -59,27 +57,20 @@ class Reader:
         return self._state
 
     def _read_state(self, oldest: int = FORMAT) -> State | None:
-        folder = self.folder(RUNS)
-        return read_state(self.spark, self.address, folder and folder.parent, oldest)
+        return read_state(self.spark, self.address, oldest)
 
     def exists(self, name: str) -> bool:
-        """Return whether the table exists."""
+        """Return whether the table exists, perhaps as an earlier release made it."""
         self.spec(name)
         if name not in self._existing:
             folder = self.folder(name)
-            if self._load(name) is not None if folder is None else is_made(folder):
+            if self._columns(name) is not None if folder is None else is_made(folder):
                 self._existing.add(name)
         return name in self._existing
 
     def read(self, name: str) -> DataFrame:
         """Return the table or view as it is now; a table that does not exist has no rows."""
-        if is_view(name):
-            return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
-        rows = self._load(name)
-        if rows is None:
-            return self.spark.sql(ddl.no_rows(self.spec(name)))
-        nulls = nulls_for(self.spec(name), rows.columns)
-        return rows.selectExpr("*", *nulls) if nulls else rows
+        return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
 
     def relation(self, name: str) -> str:
         """Return SQL for the rows of a table or view as they are now.
@@ -91,30 +82,21 @@ class Reader:
             of_ended_runs = partial(ended_runs_only, relation=self.relation)
             settings = ViewSettings.stored(self.state.view_settings)
             return f"(\n{definition(name, SPARK, settings, of_ended_runs)}\n)"
-        rows = self._load(name)
-        if rows is None:
-            return f"({ddl.no_rows(self.spec(name))})"
-        nulls = nulls_for(self.spec(name), rows.columns)
+        spec, columns = self.spec(name), self._columns(name)
+        if columns is None:
+            return f"({ddl.no_rows(spec)})"
+        check_readable(spec, columns, self.address.location(name))
+        nulls = [f"CAST(NULL AS {one.type}) AS `{one.name}`" for one in spec.columns if one.name not in columns]
         return f"(SELECT {', '.join(['*', *nulls])} FROM {self.table(name)})" if nulls else self.table(name)
+
+    def _columns(self, name: str) -> dict[str, str] | None:
+        return ddl.columns(self.spark, self.address, name)
 
     def read_snapshot(self, name: str) -> DataFrame:
         """Return the table as it is now; later writes do not change the result."""
-        if not self.exists(name):
-            return self.read(name)
-        return snapshot(self.spark, self.table(name), self.folder(name))
+        exists = self.exists(name)
+        return ddl.snapshot(self.spark, self.table(name), self.folder(name)) if exists else self.read(name)
 
     def count(self, name: str) -> int:
         """Return the number of rows in the table; Delta knows it without reading them."""
         return self.read(name).count()
-
-    def _load(self, name: str) -> DataFrame | None:
-        def load() -> tuple[DataFrame, Mapping[str, str]]:
-            rows = self.spark.read.table(self.table(name))
-            return rows, columns_of(rows)  # only this makes Spark Connect look for the table
-
-        spec, loaded = self.spec(name), ddl.unless_not_made(self.address, name, load)
-        if loaded is None:
-            return None
-        rows, columns = loaded
-        check_readable(spec, columns, self.address.location(name))
-        return rows

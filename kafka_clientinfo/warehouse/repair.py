@@ -1,16 +1,15 @@
 """Repairs a warehouse as a run opens it: takes back what runs wrote that did not end, and replaces tables that are missing."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ..errors import WarehouseError
 from ..spark.failures import failure_message
 from ..spark.features import at_once
 from ..tables.spec import RUNS
-from . import ddl
+from . import ddl, table_log
 from .claims import first_unended
 from .judged_table import JUDGED
-from .table_log import damage, has_empty_commit, is_made
 
 if TYPE_CHECKING:
     from .warehouse import Warehouse
@@ -39,7 +38,7 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
 
 
 def _first_unended(tables: "Warehouse", name: str) -> int | None:
-    return ddl.unless_not_made(
+    return ddl.unless_missing(
         tables.address, name, lambda: first_unended(ddl.commits(tables.spark, tables.address, name), tables.state.run)
     )
 
@@ -58,32 +57,30 @@ def _bring_back(tables: "Warehouse", name: str, version: int) -> None:
 
 
 def mend(tables: "Warehouse") -> None:
-    """Replace tables that are missing, and have the build fill them again; raises as `refuse_lost`."""
+    """Replace tables that are missing, and have the build fill them again.
+
+    Raises WarehouseError if one had rows that can't be derived again.
+    """
     state = tables.state
-    refuse_lost(tables, state.rows)
     names = [name for name in state.rows if name in tables.specs]
     missing = [name for name, exists in zip(names, at_once(tables.exists, names), strict=True) if not exists]
-    if any(state.rows[name] for name in missing):
-        tables.note(built_until=None)
-    tables.create_missing(name for name in missing if not state.rows[name])  # the build makes those that it fills
-
-
-def refuse_lost(tables: "Warehouse", rows: Mapping[str, int]) -> None:
-    """Raise WarehouseError if a table that had so many rows is missing, and can't be derived again."""
-    lost = ("append", "file") if tables.state.retained_from is None else ("append", "file", "merge", "part")
-    for name, number in rows.items():
-        spec = tables.specs.get(name)
-        if number and spec is not None and spec.write_mode in lost and not tables.exists(name):
+    lost = ("append", "file") if state.retained_from is None else ("append", "file", "merge", "part")
+    for name in missing:
+        spec = tables.specs[name]
+        if state.rows[name] and spec.write_mode in lost:
             raise WarehouseError(
-                f"{tables.address.location(name)} is missing, and held {number:,} rows"
+                f"{tables.address.location(name)} is missing, and held {state.rows[name]:,} rows"
                 f"{', some of requests that retention has deleted' if spec.derived else ''}; restore it, "
                 "or build a new warehouse from the logs"
             )
+    if any(state.rows[name] for name in missing):
+        tables.note(built_until=None)
+    tables.create_missing(name for name in missing if not state.rows[name])  # the build makes those that it fills
 
 
 def refuse_damaged(tables: "Warehouse") -> None:
     """Raise WarehouseError if a table on this machine has an empty file as a commit: Delta would skip the rows that it named."""
     root = tables.address.folder
     for folder in () if root is None else (root / name for name in tables.specs):
-        if has_empty_commit(folder) and is_made(folder) and (text := damage(folder)) is not None:
+        if (text := table_log.damage(folder, by_size=True)) is not None and table_log.is_made(folder):
             raise WarehouseError(text)

@@ -1,10 +1,6 @@
-"""The rows of a table after rows of it were replaced; and the same as a MERGE, for tables too large to write anew.
+"""The rows of a large table after rows of it were replaced or deleted, as a MERGE; small tables are written whole.
 
-write_mode | a small table                              | a large one
------------|--------------------------------------------|---------------------------------------------------
-upsert     | stored rows of other keys, and the new     | MERGE of the new rows by key
-connection | stored rows of connections that stay, and  | MERGE of the new rows, and of tombstones for
-           | the new                                    | stored rows of replaced connections that are gone
+Rows of replaced connections that the new rows do not have are deleted by tombstones.
 """
 
 from collections.abc import Iterable
@@ -15,12 +11,8 @@ from pyspark.sql import functions as F
 
 from ..connections.texts import of_other_keys, of_same_keys
 from ..tables.spec import CONNECTION_KEY, TableSpec
-from ..tables.types import sql_time
-from .ddl import same_key
 
 _TOMBSTONE = "__gone"
-UPSERT = "WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({new})"
-"""What a MERGE does with rows to insert or replace."""
 REPLACE = (
     f"WHEN MATCHED AND s.`{_TOMBSTONE}` THEN DELETE WHEN MATCHED THEN UPDATE SET {{values}} "
     f"WHEN NOT MATCHED AND NOT s.`{_TOMBSTONE}` THEN INSERT ({{columns}}) VALUES ({{new}})"
@@ -43,15 +35,10 @@ def commented(rows: DataFrame, spec: TableSpec) -> DataFrame:
     )
 
 
-def with_replaced(stored: DataFrame, new: DataFrame, replaced: DataFrame) -> DataFrame:
-    """Return the new rows, and the stored rows of connections without a key in `replaced`."""
-    return of_other_keys(stored, replaced, CONNECTION_KEY).unionByName(new)
-
-
 def changes(
     stored: DataFrame, new: DataFrame, replaced: DataFrame, since: datetime | None, spec: TableSpec
 ) -> DataFrame:
-    """Return the new rows, and the stored rows to delete, marked as tombstones."""
+    """Return the new rows, and the stored rows to delete, marked as tombstones; no replaced row opened before `since`."""
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
     old = of_same_keys(stored.where(recent), replaced, CONNECTION_KEY)
     return with_tombstones(new, of_other_keys(old, new, spec.key))
@@ -63,18 +50,15 @@ def with_tombstones(new: DataFrame, gone: DataFrame) -> DataFrame:
 
 
 def merge(table: str, source: str, names: Iterable[str], key: Iterable[str], clauses: str, bound: str = "true") -> str:
-    """Return the MERGE of a view of rows into a table, by `UPSERT`, `REPLACE` or `DELETE`; `within` makes the bound."""
+    """Return the MERGE of a view of rows into a table, by `REPLACE` or `DELETE`; null is a value of a key.
+
+    All rows of the table `t` that it changes meet `bound`, which Delta compares with each file's statistics.
+    """
     columns = [f"`{name}`" for name in names]
+    same = " AND ".join(f"t.`{column}` <=> s.`{column}`" for column in key)
     actions = clauses.format(
         values=", ".join(f"t.{column} = s.{column}" for column in columns),
         columns=", ".join(columns),
         new=", ".join(f"s.{column}" for column in columns),
     )
-    return f"MERGE INTO {table} AS t USING {source} AS s ON {bound} AND {same_key(key)} {actions}"
-
-
-def within(since: datetime | None) -> str:
-    """Return a bound that Delta compares with each file's statistics, so that a merge does not read the whole table."""
-    if since is None:
-        return "true"
-    return f"t.opened_at >= timestamp '{sql_time(since)}'"
+    return f"MERGE INTO {table} AS t USING {source} AS s ON {bound} AND {same} {actions}"

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, FILE_ORDER
+from .judged_table import LAST_REQUEST
 from .staging import cache
 from .state import LEDGER, time_text
 from .warehouse import Warehouse
@@ -54,7 +55,8 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
             rows={name: number - deleted.get(name, 0) for name, number in state.rows.items()},
         )
     if tables.state.retained_from is not None:
-        tables.judged.forget(tables.state.retained_from)
+        ended = f"{LAST_REQUEST} < timestamp '{time_text(tables.state.retained_from)}'"
+        tables.judged.delete(ended)  # a run does not read these
     return deleted
 
 

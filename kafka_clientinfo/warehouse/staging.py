@@ -5,20 +5,28 @@ machine caches in memory.
 
 Staged tables are in `_staged/RUN/NUMBER` below the warehouse; in a schema they are called `_staged_RUN_NUMBER`. A run
 removes its own when it ends. Leftovers of a killed run are removed by the next run that stages, or by `maintain`.
+
+Folders are listed and removed by pyarrow, best effort: Spark may reach a store that pyarrow does not reach, or have
+credentials that pyarrow lacks.
 """
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
+from urllib.parse import quote
 
+from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from ..spark.features import checkpointed, is_on_one_machine
-from .address import Address
-from .stores import folder_names, remove_folder
+from .address import Address, local_folder
 
 STAGED = "_staged"
+_PATIENCE_SECONDS = 10
+"""How long pyarrow may look for leftovers on gs: without its credentials, it would retry for a quarter of an hour."""
+_LEFT = "/:@!$&'()*+,;="
+"""Characters of a URI that stand for themselves. Spark takes a path as it is, but pyarrow decodes it."""
 
 
 class Staging:
@@ -32,7 +40,6 @@ class Staging:
 
     def __init__(self, spark: SparkSession, address: Address, private: bool = True) -> None:
         self.spark, self.address, self.private, self.run = spark, address, private, 0
-        self.folder = f"{address.root}/{STAGED}"
         self._numbers = count()
         self._is_used = False
 
@@ -49,18 +56,19 @@ class Staging:
             table = self.address.table(f"{STAGED}_{self.run}_{number}")
             writer.saveAsTable(table)
             return self.spark.read.table(table)
-        path = f"{self.folder}/{self.run}/{number}"
+        path = self.address.location(f"{STAGED}/{self.run}/{number}")
         writer.save(path)
         return self.spark.read.format("delta").load(path)
 
     def remove_until(self, run: int) -> None:
         """Remove tables of runs up to a number. Best effort: leftovers only take room."""
-        if not self.address.is_schema:
-            for name in folder_names(self.folder):
-                if name.isdecimal() and int(name) <= run:
-                    remove_folder(f"{self.folder}/{name}")
-            return
         with suppress(Exception):
+            if not self.address.is_schema:
+                folder = self.address.location(STAGED)
+                for name in folder_names(folder):
+                    if name.isdecimal() and int(name) <= run:
+                        remove_folder(f"{folder}/{name}")
+                return
             rows = self.spark.sql(f"SHOW TABLES IN {self.address.schema} LIKE '{STAGED}*'").collect()
             for name in (row["tableName"] for row in rows):
                 number = re.fullmatch(rf"{STAGED}_(\d+)_\d+", name)
@@ -81,3 +89,25 @@ def cache(rows: DataFrame, staging: Staging) -> DataFrame:
     """Cache rows for the run, at once: in memory, unless the session would lose some, or allows no way."""
     cached = checkpointed(rows) if is_on_one_machine(rows.sparkSession) else None
     return staging.keep(rows) if cached is None else cached
+
+
+def store_of(path: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a folder or URI, and the path in it."""
+    if (folder := local_folder(path)) is not None:
+        return fs.LocalFileSystem(), str(folder.absolute())
+    patience = f"?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else ""
+    store: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(quote(path, safe=_LEFT) + patience)
+    return store
+
+
+def folder_names(folder: str) -> list[str]:
+    """Return the names of the folders in a folder."""
+    store, path = store_of(folder)
+    infos = store.get_file_info(fs.FileSelector(path, allow_not_found=True))
+    return [info.base_name for info in infos if info.type is fs.FileType.Directory]
+
+
+def remove_folder(folder: str) -> None:
+    """Remove a folder with everything in it."""
+    store, path = store_of(folder)
+    store.delete_dir(path)

@@ -3,18 +3,18 @@
 A run appends its row last, in one commit, so that a warehouse is always in the state of the last run that ended.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WarehouseError
 from ..printable import listed
-from ..tables.spec import RUN, RUNS
+from ..tables.spec import RUN, RUNS, TableSpec
+from . import ddl
 from .address import Address, local_folder
-from .ddl import properties, unless_not_made
 from .locks import is_at_work
 from .table_log import is_made, newest_rows
 
@@ -25,15 +25,6 @@ LEDGER = "ingested_files"
 """The table with a row per log file; before format 4, a property of it held the state."""
 SOURCES = ("requests", "rejected_records", "failed_requests")
 """The tables of a log's records; the ledger counts their rows per file."""
-APPENDED = (*SOURCES, "topic_mentions")
-"""The tables to which reading appends. The number of rows of topic_mentions depends on how a log is cut into parts."""
-FIRST_UNREAD = dict.fromkeys(APPENDED, "coalesce(bytes_ingested, 0)") | {
-    "rejected_records": "coalesce(bytes_ingested + CASE WHEN damage IS NULL THEN 0 ELSE 1 END, 0)"
-}
-"""SQL, per table, for the first offset of a file that is not ingested yet; rows from there on are left by a failed run.
-
-If damage ended the reading, one rejected record stands for the rest of the file.
-"""
 OF_STATE = (RUN, "state")
 """The columns of `runs` that hold the state."""
 AT_WORK = "a run is at work on it; ask again when that has ended"
@@ -54,7 +45,7 @@ class State:
     Attributes:
         run: number of the last run that ended; 0 if none did.
         format: layout of the warehouse.
-        declared: the declarations that its tables follow (`migration.declared_by`); None if they were not compared.
+        declared: the declarations that its tables follow (`declared_by`); None if they were not compared.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
         built_with: the release and the settings of that build.
         view_settings: those on which views depend (`ViewSettings.as_dict`).
@@ -85,23 +76,27 @@ class EarlierReleaseError(WarehouseError):
     """A warehouse of an earlier release, which a run brings to this one."""
 
 
-def read_state(
-    spark: "SparkSession", address: Address, folder: Path | None = None, oldest: int = FORMAT
-) -> State | None:
-    """Return the state of a warehouse, with its `folder` without Spark; None if no run of it has ended.
+def declared_by(specs: Mapping[str, TableSpec]) -> str:
+    """Return a hash of declarations. The state keeps it, so that tables are compared with them once per release."""
+    return hashlib.sha256(repr(sorted(specs.items())).encode()).hexdigest()[:16]
+
+
+def read_state(spark: "SparkSession", address: Address, oldest: int = FORMAT) -> State | None:
+    """Return the state of a warehouse, on this machine mostly without Spark; None if no run of it has ended.
 
     Raises:
         WarehouseError: its format is newer than this release's or before `oldest`.
     """
-    rows: list[Any] | None = None if folder is None else newest_rows(folder / RUNS, OF_STATE)
-    if not rows and (folder is None or is_made(folder / RUNS)):
+    folder = ddl.log_folder(spark, address, RUNS)
+    rows: list[Any] | None = None if folder is None else newest_rows(folder, OF_STATE)
+    if not rows and (folder is None or is_made(folder)):
         newest = f"SELECT {', '.join(OF_STATE)} FROM {address.table(RUNS)} ORDER BY {RUN} DESC LIMIT 1"
-        rows = unless_not_made(address, RUNS, lambda: spark.sql(newest).collect())
+        rows = ddl.unless_missing(address, RUNS, lambda: spark.sql(newest).collect())
     if rows:
         return state_of(rows, address, oldest)
-    if folder is not None and not is_made(folder / LEDGER):
+    if folder is not None and not is_made(folder.parent / LEDGER):
         return None
-    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
+    stored = ddl.properties(spark, address, LEDGER)
     return None if stored is None else state_before_runs(stored, address, rows is not None, oldest)
 
 
@@ -169,11 +164,6 @@ def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
         if oldest <= version <= FORMAT:
             known = {name: value for name, value in stored.items() if name in State.__dataclass_fields__}
             times = {name: _time(stored.get(name)) for name in _TIMES}
-            if stored.get("deleting") or stored.get("forgetting"):
-                raise WarehouseError(
-                    f"{address.root} was made by an earlier release, and a deletion is under way, which that release has "
-                    "to end first"
-                )
             return State(**known | times | {"run": 0})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(

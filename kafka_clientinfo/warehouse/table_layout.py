@@ -2,16 +2,17 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import WarehouseError
 from ..tables.spec import Column, TableSpec
-from .ddl import CHECK, DELETION_VECTORS, detail
+from . import ddl
+from .address import Address
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _NAMED = 3
 """The largest number of differences in a message."""
@@ -31,13 +32,13 @@ class TableLayout:
     """The columns of its liquid clustering; None if they are not known."""
 
 
-def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
-    """Return the layout of the table with this name in SQL; None if there is none."""
-    stored = detail(spark, table)
-    if stored is None:
+def layout_of(spark: "SparkSession", address: Address, name: str) -> TableLayout | None:
+    """Return the layout of a table; None if there is none."""
+    stored, columns = ddl.detail(spark, address, name), ddl.columns(spark, address, name)
+    if stored is None or columns is None:
         return None
     clustering = tuple(stored["clusteringColumns"] or ()) if "clusteringColumns" in stored else None
-    return TableLayout(columns_of(spark.read.table(table)), dict(stored["properties"]), clustering)
+    return TableLayout(columns, dict(stored["properties"]), clustering)
 
 
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
@@ -57,15 +58,9 @@ def _spark_type(stored: Any) -> str:
     return "struct<{}>".format(",".join(f"{field['name']}:{_spark_type(field['type'])}" for field in stored["fields"]))
 
 
-def columns_of(rows: "DataFrame") -> dict[str, str]:
-    """Return the types of a relation's columns by name."""
-    return {field.name: _without_blanks(field.dataType.simpleString()) for field in rows.schema.fields}
-
-
 def unreadable(spec: TableSpec, columns: Mapping[str, str]) -> list[str]:
     """Return why rows with these columns cannot be read as the declared table; a missing column that may be null is null."""
-    required = [column for column in spec.columns if column.required or column.name in columns]
-    return _unlike(required, columns)
+    return _unlike((one for one in spec.columns if one.required or one.name in columns), columns)
 
 
 def _unlike(declared: Iterable[Column], columns: Mapping[str, str]) -> list[str]:
@@ -77,11 +72,6 @@ def _unlike(declared: Iterable[Column], columns: Mapping[str, str]) -> list[str]
         elif stored != kind:
             sentences.append(f"column {column.name} has type {stored}, not {kind}")
     return sentences
-
-
-def nulls_for(spec: TableSpec, names: Collection[str]) -> list[str]:
-    """Return SQL for the declared columns that a table with columns of these names lacks."""
-    return [f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in spec.columns if column.name not in names]
 
 
 def check_readable(spec: TableSpec, columns: Mapping[str, str], location: str) -> None:
@@ -102,8 +92,8 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
     if layout.clustering not in (None, spec.cluster_by):
         stored, declared = (", ".join(columns or ()) or "nothing" for columns in (layout.clustering, spec.cluster_by))
         unlike.append(f"is clustered by {stored}, not by {declared}")
-    if (vectors := layout.properties.get(DELETION_VECTORS)) != "false":
-        unlike.append(f"property {DELETION_VECTORS} is {vectors}, not false")
+    if (vectors := layout.properties.get(ddl.DELETION_VECTORS)) != "false":
+        unlike.append(f"property {ddl.DELETION_VECTORS} is {vectors}, not false")
     return unlike
 
 
@@ -120,15 +110,18 @@ def has_other_rows(spec: TableSpec, layout: TableLayout) -> bool:
 def unlike_checks(spec: TableSpec, layout: TableLayout) -> dict[str, str]:
     """Return how the CHECK constraints of a table differ from those declared, by their names."""
     declared = spec.constraints
-    stored = {key.removeprefix(CHECK): text for key, text in layout.properties.items() if key.startswith(CHECK)}
-    sentences = {name: f"check {name} is missing" for name in declared if name not in stored}
-    sentences |= {name: f"check {name} is not declared" for name in stored if name not in declared}
-    # Delta stores a check that is added later with blanks between its words.
-    both = [name for name in declared if name in stored]
-    changed = [name for name in both if _without_blanks(declared[name]) != _without_blanks(stored[name])]
-    return sentences | {name: f"check {name} reads {stored[name]!r}, not {declared[name]!r}" for name in changed}
+    stored = {key.removeprefix(ddl.CHECK): text for key, text in layout.properties.items() if key.startswith(ddl.CHECK)}
+    sentences = {}
+    for name in {**declared, **stored}:
+        if name not in stored:
+            sentences[name] = f"check {name} is missing"
+        elif name not in declared:
+            sentences[name] = f"check {name} is not declared"
+        elif _without_blanks(declared[name]) != _without_blanks(stored[name]):
+            sentences[name] = f"check {name} reads {stored[name]!r}, not {declared[name]!r}"
+    return sentences
 
 
 def _without_blanks(text: str) -> str:
-    """Remove blanks from a type or an expression, so that it can be compared."""
+    """Remove blanks from a type or an expression: Delta stores a check that is added later with blanks between its words."""
     return re.sub(r"\s", "", text)

@@ -10,30 +10,48 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from urllib.parse import unquote
 
-LOG = "_delta_log"
+_LOG = "_delta_log"
 _COMMIT = re.compile(r"\d{20}\.json")
 _OF_TABLE = re.compile(r"\d{20}\.(?:json|checkpoint\..*|\d{20}\.compacted\.json)|_last_checkpoint")
-_CLUSTERING = "delta.clustering"
 
 
 def is_made(folder: Path) -> bool:
     """Return whether a folder on this machine is a Delta table."""
-    with suppress(OSError), os.scandir(folder / LOG) as files:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder / _LOG) as files:
         return any(_OF_TABLE.fullmatch(file.name) and file.stat().st_size for file in files)
     return False
 
 
+def clear(folder: Path) -> None:
+    """Remove the log of a folder that is no table, with which Delta could not make one there; files of rows stay."""
+    if not is_made(folder):
+        rmtree(folder / _LOG, ignore_errors=True)
+
+
+def newest_first(folder: Path) -> list[Path]:
+    """Return the files of a table's commits, the newest first."""
+    return sorted((path for path in (folder / _LOG).glob("*.json") if _COMMIT.fullmatch(path.name)), reverse=True)
+
+
 def _actions(commit: Path) -> list[dict[str, Any]]:
     """Return the actions of a commit, but for lines that are cut off."""
-    actions: list[dict[str, Any]] = []
+    actions = []
     for line in commit.read_bytes().splitlines():
         with suppress(ValueError):
-            action = json.loads(line)
-            actions += [action] if isinstance(action, dict) else []
-    return actions
+            actions.append(json.loads(line))
+    return [action for action in actions if isinstance(action, dict)]
+
+
+def commits(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first; None where unsaid."""
+    for commit in newest_first(folder):
+        infos = (one["commitInfo"] for one in _actions(commit) if "commitInfo" in one)
+        named = ("operation", "operationMetrics", "userMetadata")
+        yield from ({"version": int(commit.stem), **{key: info.get(key) for key in named}} for info in infos)
 
 
 def clustering(folder: Path) -> tuple[str, ...] | None:
@@ -41,20 +59,12 @@ def clustering(folder: Path) -> tuple[str, ...] | None:
     for commit in newest_first(folder):
         for one in _actions(commit):
             domain = one.get("domainMetadata") or {}
-            if domain.get("domain") == _CLUSTERING:
-                stored = json.loads(domain["configuration"] or "{}") if not domain.get("removed") else {}
+            if domain.get("domain") == "delta.clustering":
+                stored = {} if domain.get("removed") else json.loads(domain["configuration"] or "{}")
                 return tuple(".".join(path) for path in stored.get("clusteringColumns", ()))
         if not int(commit.stem):
             return ()
     return None
-
-
-def commits(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield version, operation, its metrics, and userMetadata of a table's commits, the newest first; None where unsaid."""
-    for commit in newest_first(folder):
-        infos = (one["commitInfo"] for one in _actions(commit) if "commitInfo" in one)
-        said = ("operation", "operationMetrics", "userMetadata")
-        yield from ({"version": int(commit.stem), **{key: info.get(key) for key in said}} for info in infos)
 
 
 def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | None:
@@ -74,30 +84,21 @@ def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | 
     return None
 
 
-def newest_first(folder: Path) -> list[Path]:
-    """Return the files of a table's commits, the newest first."""
-    return sorted((path for path in (folder / LOG).glob("*.json") if _COMMIT.fullmatch(path.name)), reverse=True)
+def damage(folder: Path, by_size: bool = False) -> str | None:
+    """Name the newest commit of a table that is empty or cut off, and say what to do; None if there is none.
 
-
-def has_empty_commit(folder: Path) -> bool:
-    """Return whether a commit in a table's log is an empty file, which Delta reads as a commit without changes."""
-    with suppress(OSError), os.scandir(folder / LOG) as files:
-        return any(_COMMIT.fullmatch(file.name) and file.stat().st_size == 0 for file in files)
-    return False
+    `by_size` looks for empty ones only, without reading any: Delta takes such a commit for one without changes.
+    """
+    with suppress(OSError):
+        for commit in newest_first(folder):
+            is_cut = not by_size and len(_actions(commit)) < len(commit.read_bytes().splitlines())
+            if is_cut or not commit.stat().st_size:
+                return f"{commit} is empty or cut off, a commit of the table's log; restore it from a copy"
+    return None
 
 
 def first_damage(root: Path) -> str | None:
     """Describe the first damage to the log of a table below a folder; None if there is none."""
     with suppress(OSError):
         return next(filter(None, map(damage, sorted(filter(is_made, root.iterdir())))), None)
-    return None
-
-
-def damage(folder: Path) -> str | None:
-    """Name the newest commit of a table in a folder that is empty or cut off, and say what to do; None if there is none."""
-    with suppress(OSError):
-        for commit in newest_first(folder):
-            lines = len(commit.read_bytes().splitlines())
-            if not lines or len(_actions(commit)) < lines:
-                return f"{commit} is empty or cut off, a commit of the table's log; restore it from a copy"
     return None

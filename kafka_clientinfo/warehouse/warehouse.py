@@ -4,8 +4,8 @@ A run opens the warehouse once, before it reads, and takes back what runs left t
 commit; they count once it has appended its row to `runs`, which is its last.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,23 +17,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .. import __version__
+from ..config.settings import Settings
 from ..connections.texts import of_other_keys
 from ..errors import WarehouseError
 from ..spark.arrow_rows import relation_of
 from ..spark.features import at_once
-from ..tables.spec import RUN, RUNS, TableSpec
+from ..spark.session_conf import own_session, sized
+from ..tables.spec import CONNECTION_KEY, RUN, RUNS, TableSpec
+from ..tables.types import sql_time
 from . import ddl, replacement
 from .claims import Claims
-from .commit import write, written_rows
-from .creation import close_folder, columns_in, make_schema, make_table
+from .creation import close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
+from .locks import exclusive
 from .migration import migrate
 from .progress import Stages
 from .reading import Reader
 from .repair import mend, refuse_damaged, take_back
 from .staging import Staging
 from .state import OLDEST, State
-from .stores import set_aside
+from .table_log import clear
 
 
 class Warehouse(Reader):
@@ -56,11 +59,10 @@ class Warehouse(Reader):
         after_kill: bool = False,
     ) -> None:
         super().__init__(spark, root, specs)
-        self.one_file = False
+        self.one_file = self.has_written = False
         self._private, self._after_kill = private, after_kill
         self.staging = Staging(spark, self.address, private)
         self.claims = Claims(spark, self.address)
-        self.has_written = False
         self.judged = JudgedTable(spark, self.address, self.claims, self.folder(JUDGED))
         self._claiming = Lock()
         self._rows: dict[str, int | None] = {}  # per table that this run has written; None if not known
@@ -68,16 +70,19 @@ class Warehouse(Reader):
         self._creating = {name: Lock() for name in self.specs}
 
     def open(self) -> State:
-        """Read the state and choose the run's number, once per run; raise WarehouseError as `read_state` and `refuse_damaged`."""
+        """Read the state and choose the run's number, once per run; raise WarehouseError as `read_state`, `relation` and `refuse_damaged`."""
         refuse_damaged(self)
         if self.address.is_schema:
             make_schema(self.spark, self.address)
-        newest = None if self.claims.is_alone else self.claims.newest()
-        self._state = self._read_state(OLDEST) or self._new_state
-        self.claims.begin(self._state.run, newest)
+        claimed, _ = self.claims.newest()
+        state = self._read_state(OLDEST)
+        if state is None and self.address.is_schema:
+            at_once(self.relation, self.specs)  # raises if there are tables of others
+        self._state = state or self._new_state
+        self.claims.begin(self._state.run, claimed)
         self.staging.run = self.claims.number
-        if self._after_kill and self._is_stored(RUNS):
-            self.claims.fence(self._all_tables())
+        if self._after_kill and self.exists(RUNS):
+            self.claims.fence([RUNS, *self._tables_to_fence()])
         return self._state
 
     def mend(self) -> None:
@@ -108,19 +113,12 @@ class Warehouse(Reader):
         with self._claiming:
             self.has_written = True
             self._make(RUNS)  # the first of all tables: those beside it are this package's
-            must_fence = self.claims.has_unended and not self.claims.is_claimed
-            self.claims.claim([name for name in self._all_tables() if name != RUNS] if must_fence else [])
+            self.claims.claim(self._tables_to_fence)
 
-    def _all_tables(self) -> list[str]:
-        """Make the tables that are missing, as a run that has not ended could still make them; return the names of all."""
-        stored = dict(zip(self.specs, at_once(self._is_stored, self.specs), strict=True))
-        self._existing.update(name for name, is_stored in stored.items() if is_stored)
+    def _tables_to_fence(self) -> list[str]:
+        """Make the tables that are missing, as a run that has not ended could still make them; return the names of all but `runs`."""
         self.create_missing(self.specs)
-        return [*self.specs, *([] if self.judged.read() is None else [JUDGED])]
-
-    def _is_stored(self, name: str) -> bool:
-        """Return whether there is a table, even one of an earlier release that can't be read yet."""
-        return columns_in(self.spark, self.address, name) is not None
+        return [*(name for name in self.specs if name != RUNS), *([JUDGED] if self.judged.exists() else [])]
 
     def commit(self, report: Stages, settings: str, error: str | None = None) -> None:
         """Append this run's row to `runs`, by which all counts that it wrote; `error` is why it could not do more.
@@ -134,7 +132,7 @@ class Warehouse(Reader):
             self._written, report.seconds, __version__, settings, node(), error, self.state.as_json,
         )  # fmt: skip
         rows = relation_of(self.spark, [row], self.spec(RUNS).ddl).coalesce(1)
-        write(rows, self.address, RUNS, "append", self.claims.end())
+        ddl.write(rows, self.address, RUNS, None, self.claims.end())
         self.claims.check_ended()
         self._state = replace(self.state, run=number)
         self.has_written = False
@@ -144,22 +142,27 @@ class Warehouse(Reader):
 
         That of a table to which runs append is unknown if this run has not written it, as one that could not build stores none.
         """
-        derived = {name for name, spec in self.specs.items() if spec.derived}
-        last_counts = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
-        counts = {name: number for name, number in last_counts.items() if number is not None}
+        last_counts = {
+            name: rows for name, rows in self.state.rows.items() if name in self.specs and self.specs[name].derived
+        }
         names = [name for name in self.specs if name != RUNS]
-        unknown = [name for name in names if name not in counts]
-        counts |= dict(zip(unknown, at_once(count or self.count, unknown), strict=True))
-        return {name: counts[name] for name in names}
+        known = {name: rows for name, rows in {**last_counts, **self._rows}.items() if rows is not None}
+        unknown = [name for name in names if name not in known]
+        known |= dict(zip(unknown, at_once(count or self.count, unknown), strict=True))
+        return {name: known[name] for name in names}
 
     def create_missing(self, names: Iterable[str]) -> None:
         """Make tables that do not exist, empty and as declared."""
         at_once(self._make, names)
 
+    def make_anew(self, name: str) -> None:
+        """Make a table as declared, without rows, in the place of one that an earlier release declared otherwise."""
+        self._make(name, self.spark.sql(ddl.no_rows(self.spec(name))), replace=True)
+
     def append(self, name: str, rows: DataFrame, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; raise WarehouseError if fewer or more than expected were written."""
         existed = self.exists(name)
-        written = self._write(name, rows, "append")
+        written = self._write(name, rows)
         if expected is not None and written is not None and written != expected:
             raise WarehouseError(
                 f"{expected} rows were read for {self.address.location(name)} and {written} written: Spark read again what it had "
@@ -168,20 +171,10 @@ class Warehouse(Reader):
         before = self._rows.get(name) if existed else 0
         self._rows[name] = None if written is None or before is None else before + written
 
-    def overwrite(self, name: str, rows: DataFrame) -> None:
-        """Replace all rows of the table, in one commit."""
-        self._rows[name] = self._write(name, rows, "overwrite")
-
-    def upsert(self, name: str, rows: DataFrame) -> None:
-        """Insert rows, or replace rows with the same key, in one commit."""
-        if self._is_empty(name):
-            self.append(name, rows)
-            return
-        new = self._shaped(name, rows)
-        if self.is_small(name):
-            self.overwrite(name, of_other_keys(self.read(name), new, self.spec(name).key).unionByName(new))
-        else:
-            self._merge(name, new, replacement.UPSERT)
+    def overwrite(self, name: str, rows: DataFrame, where: str = "true") -> None:
+        """Replace the rows that meet a condition in SQL, by default all, in one commit; the new rows meet it, too."""
+        written = self._write(name, rows, where)
+        self._rows[name] = written if where == "true" else None
 
     def replace_connections(
         self,
@@ -201,16 +194,18 @@ class Warehouse(Reader):
             earliest: returns a time before which no replaced row opened, or None; it is called for large tables only.
         """
         spec = self.spec(name)
-        if replaced is None or self._is_empty(name):
+        if replaced is None or self._rows.get(name) == 0 or not self.exists(name):
             self.overwrite(name, rows)
             return
-        new = replacement.shaped(rows, spec)
+        stored, new = self.read(name), replacement.shaped(rows, spec)
         if self.is_small(name):
-            self.overwrite(name, replacement.with_replaced(self.read(name), new, replaced))
+            self.overwrite(name, of_other_keys(stored, replaced, CONNECTION_KEY).unionByName(new))
             return
-        bound = earliest()
-        changes = replacement.changes(self.read(name), new, replaced, bound, spec)
-        self._merge(name, changes, replacement.REPLACE, replacement.within(bound))
+        since = earliest()
+        bound = "true" if since is None else f"t.opened_at >= timestamp '{sql_time(since)}'"
+        with ddl.named_view(self.spark, replacement.changes(stored, new, replaced, since, spec)) as view:
+            clauses = replacement.REPLACE
+            self._command(name, replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound))
 
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows that meet a condition in SQL; return their number."""
@@ -225,69 +220,56 @@ class Warehouse(Reader):
             merge = replacement.merge(self.table(name), view, (), keys.columns, replacement.DELETE, bound)
             return self._command(name, merge)
 
-    def _is_empty(self, name: str) -> bool:
-        """Return whether the table is known to have no rows."""
-        return self._rows.get(name) == 0 or not self.exists(name)
-
     def is_small(self, name: str) -> bool:
         """Return whether a table is so small that it is written whole."""
         rows = self._rows.get(name, self.state.rows.get(name))
         values = None if rows is None else rows * len(self.spec(name).columns)
-        return ddl.is_small(self.spark, self.table(name), values)
+        return ddl.is_small(self.spark, self.address, name, values)
 
-    def _make(self, name: str, rows: DataFrame | None = None) -> bool:
-        """Make a table in one commit, with its first rows if there are any; return whether it did not exist."""
+    def _make(self, name: str, rows: DataFrame | None = None, replace: bool = False) -> bool:
+        """Make a table in one commit, with its first rows if there are any; return whether it did not exist, or was to be replaced."""
         spec = self.spec(name)
         with self._creating[name]:
-            if name in self._existing:
-                return False
-            close_folder(self.address, spec, self._private)
-            if self.exists(name):  # refuses a foreign table of that name
+            if self._private:
+                close_folder(self.address, spec)
+            if self.exists(name) and not replace:
                 return False
             folder = self.folder(name)  # on this machine; no other run makes it
-            if folder is not None:
-                set_aside(folder)
-                close_folder(self.address, spec, self._private)
-            if rows is None:
+            if folder is not None and folder.is_dir() and any(folder.iterdir()):  # a killed run left it half made
+                clear(folder)
+                replace = True
+            if rows is None and not replace:
                 make_table(self.spark, self.address, spec)
             else:
-                with ddl.named_view(self.spark, replacement.commented(rows, spec)) as view:
-                    make_table(self.spark, self.address, spec, view)
+                first = self.spark.sql(ddl.no_rows(spec)) if rows is None else rows
+                with ddl.named_view(self.spark, replacement.commented(first, spec)) as view:
+                    make_table(self.spark, self.address, spec, view, replace)
             if folder is not None:
                 label = self.claims.label if self.claims.is_named else None
-                self._rows[name] = 0 if rows is None else written_rows(self.spark, self.address, name, label)
+                self._rows[name] = 0 if rows is None else ddl.written_rows(self.spark, self.address, name, label)
             self._existing.add(name)
             return True
 
-    def _write(self, name: str, rows: DataFrame, mode: str) -> int | None:
+    def _write(self, name: str, rows: DataFrame, where: str | None = None) -> int | None:
+        """Append rows, or replace those that meet a condition, in one commit; return the number of new rows if it is known."""
         self.claim()
-        shaped = self._shaped(name, rows)
+        spec = self.spec(name)
+        if spec.by_run and RUN not in rows.columns:
+            rows = rows.withColumn(RUN, F.lit(self.claims.number))
+        shaped = replacement.shaped(rows, spec)
         shaped = shaped.coalesce(1) if self.one_file else shaped
-        # The statement that makes a table with its first rows can't name its commit itself. If it is killed, files of rows
-        # are left without a commit, which can be set aside on this machine only.
+        # The statement that makes a table with its first rows can't name its commit itself; if it is killed, it leaves files
+        # without a commit.
         with_rows = self.claims.is_named and self.folder(name) is not None
         if self._make(name, shaped if with_rows else None) and with_rows:
-            return self._note_written(name, self._rows.get(name))
-        if self._rows.get(name) == 0:
-            mode = "append"  # nothing is there to replace, so Delta need not look
-        write(shaped, self.address, name, mode, self.claims.options(name))
-        return self._note_written(name, written_rows(self.spark, self.address, name, self.claims.label))
-
-    def _shaped(self, name: str, rows: DataFrame) -> DataFrame:
-        """Select the declared columns; rows without the number of their run get this one's."""
-        spec = self.spec(name)
-        is_new = spec.by_run and RUN not in rows.columns
-        return replacement.shaped(rows.withColumn(RUN, F.lit(self.claims.number)) if is_new else rows, spec)
-
-    def _note_written(self, name: str, rows: int | None) -> int | None:
-        self._written[name] = self._written.get(name, 0) + (rows or 0)
-        return rows
-
-    def _merge(self, name: str, changes: DataFrame, clauses: str, bound: str = "true") -> None:
-        spec = self.spec(name)
-        with ddl.named_view(self.spark, changes) as view:
-            merge = replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound)
-            self._command(name, merge)
+            written = self._rows.get(name)
+        else:
+            if self._rows.get(name) == 0:
+                where = None  # nothing is there to replace, so Delta need not look
+            ddl.write(shaped, self.address, name, where, self.claims.options(name))
+            written = ddl.written_rows(self.spark, self.address, name, self.claims.label)
+        self._written[name] = self._written.get(name, 0) + (written or 0)
+        return written
 
     def _command(self, name: str, statement: str) -> int:
         """Run a MERGE or DELETE; return the number of rows that it affected, none if there is no table."""
@@ -297,4 +279,27 @@ class Warehouse(Reader):
         with self.claims.command(name):
             row = self.spark.sql(statement).first()
         self._rows[name] = None
-        return self._note_written(name, 0 if row is None else int(row["num_affected_rows"])) or 0
+        affected = 0 if row is None else int(row["num_affected_rows"])
+        self._written[name] = self._written.get(name, 0) + affected
+        return affected
+
+
+@contextmanager
+def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -> Iterator[Warehouse]:
+    """Hold a warehouse for a run, in a session of its own, so that nobody else sees what it sets; commit if the block ends well.
+
+    Raises WarehouseError as `exclusive`, `Warehouse.open` and `Warehouse.commit` do.
+    """
+    spark = own_session(spark)
+    with exclusive(root, settings.lock_wait_seconds) as after_kill:
+        tables = Warehouse(spark, root, private=settings.private_raw_bytes, after_kill=after_kill)
+        with tables.staging.removed_after(), ExitStack() as named:
+            with sized(spark, 0), report.stage("prepare"):  # little work, until the amount is known
+                tables.open()
+                named.enter_context(tables.named())
+                tables.mend()
+            with tables.claims.conflicts_named():
+                yield tables
+                if tables.has_written:
+                    with sized(spark, 0):
+                        tables.commit(report, settings.fingerprint())

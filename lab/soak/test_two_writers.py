@@ -9,7 +9,7 @@ import pytest
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.warehouse import ddl, opening
+from kafka_clientinfo.warehouse import ddl, warehouse
 from tests.equality import assert_same_tables
 from tests.stages import at_stages
 
@@ -27,7 +27,7 @@ def no_lock(*_: Any) -> Iterator[bool]:
 
 def test_of_two_runs_without_a_lock_one_gives_way(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second run begins, and ends, as the first one begins a stage."""
-    monkeypatch.setattr(opening, "exclusive", no_lock)
+    monkeypatch.setattr(warehouse, "exclusive", no_lock)
     monkeypatch.setattr(ddl, "log_folder", lambda *_: None)
     stages = (*READING, *BUILDING)
     log, lake, fresh = GrowingLog(tmp_path / "b", 2 * len(stages) + 1), str(tmp_path / "lake"), str(tmp_path / "fresh")

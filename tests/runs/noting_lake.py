@@ -41,14 +41,14 @@ class NotingLake:
     def append(self, name: str, rows: Any, number: int) -> None:
         self.does("append", name, number)
 
-    def upsert(self, name: str, rows: Any) -> None:
-        self.does("upsert", name)
-        assert len({row["file_id"] for row in rows}) == len(rows), "Delta refuses two rows of one key"
-        self.files |= {row["file_id"]: row for row in rows}
-
-    def overwrite(self, name: str, rows: Any) -> None:
-        self.does("overwrite", name)
-        self.files = {row["file_id"]: row for row in rows}
+    def overwrite(self, name: str, rows: Any, where: str | None = None) -> None:
+        self.does("overwrite" if where is None else "overwrite some", name)
+        files = {row["file_id"]: row for row in rows}
+        assert len(files) == len(rows), "a file has one row"
+        assert where is None or all(f"'{file_id}'" in where for file_id in files), (
+            "Delta refuses a row that is not meant"
+        )
+        self.files = files if where is None else {**self.files, **files}
 
     def note(self, **changes: Any) -> None:
         self.does("state", changes)

@@ -67,7 +67,7 @@ def test_a_build_goes_on_with_the_last_one_if_it_can(
     lake: Any = SimpleNamespace(
         spark=None,
         state=State(built_until=None if built[0] is None else at(built[0]), built_with=built[1]),
-        judged=SimpleNamespace(read=lambda: judged),
+        judged=SimpleNamespace(exists=lambda: judged is not None, read=lambda: judged),
         claim=lambda: None,
         rows=lambda count: {},
         note=stored.update,

@@ -21,7 +21,7 @@ SETTINGS = Settings()
 REJECTED = json_record().replace(b'{"isForwarded"', b'{"isForwarded')
 BEGUN = [("claim",)]
 UNBUILT = ("state", {"built_until": None})
-WRITTEN = ("upsert", LEDGER)
+WRITTEN = ("overwrite some", LEDGER)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
-from kafka_clientinfo.warehouse.address import Address, address_before, address_of, local_folder
+from kafka_clientinfo.warehouse.address import Address, address_of, check_before, local_folder
 
 HIVE = {"spark.sql.catalogImplementation": "hive", "spark.sql.warehouse.dir": "/data/tables"}
 OTHER = {"spark.sql.catalog.main": "some.Catalog"}
@@ -138,7 +138,7 @@ def test_no_text_gets_out_of_its_quotes(text: str, before: str) -> None:
 )
 def test_a_schema_that_the_session_to_be_started_cannot_have(text: str, conf: Mapping[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        address_before(text, conf)
+        check_before(text, conf)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_schema_that_the_session_to_be_started_cannot_have(text: str, conf: Ma
     ],
 )
 def test_a_schema_that_it_can_have(text: str, conf: Mapping[str, str]) -> None:
-    assert address_before(text, conf).is_schema
+    check_before(text, conf)
 
 
 @pytest.mark.parametrize("command", ["run .", "build", "violations"])

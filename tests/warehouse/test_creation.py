@@ -36,9 +36,9 @@ def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
     lake = opened(spark, schema)
     lake.append("facts", facts(spark, fact("x")))
     assert lake.rows()["facts"] == 1
-    spec, table = SPECS["facts"], lake.table("facts")
-    assert differences(spec, layout_of(spark, table)) == []
-    found = sql.detail(spark, table)
+    spec = SPECS["facts"]
+    assert differences(spec, layout_of(spark, lake.address, "facts")) == []
+    found = sql.detail(spark, lake.address, "facts")
     assert found is not None
     assert (tuple(found["clusteringColumns"]), found["description"]) == (spec.cluster_by, spec.comment)
     assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
@@ -48,7 +48,7 @@ def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
     assert lake.rows()["facts"] == lake.count("facts") == 2
     lake.overwrite("facts", facts(spark, fact("z")))
     assert lake.rows()["facts"] == 1
-    assert differences(spec, layout_of(spark, table)) == []
+    assert differences(spec, layout_of(spark, lake.address, "facts")) == []
 
 
 def test_a_schema_alone_is_one_of_the_current_catalog(spark: Any, schema: str) -> None:
@@ -130,7 +130,7 @@ RAW = parse_spec(
 def test_a_table_that_another_run_has_made_is_left_as_it_is(
     sign: str, columns: list[str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(creation, "columns_in", lambda *_: columns)
+    monkeypatch.setattr(sql, "columns", lambda *_: columns)
     for address in (NAMED, Address("s3://lake")):
         catalog = Catalog({"CREATE TABLE": f"[{sign}] x"})
         with pytest.raises(RuntimeError, match=sign) if columns is None else nullcontext():

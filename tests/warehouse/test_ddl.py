@@ -1,11 +1,13 @@
 """Delta's SQL without a session: which errors mean that there is no table, and which tables are small."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.warehouse import ddl
+from kafka_clientinfo.warehouse.address import Address
 
 
 @pytest.mark.parametrize(
@@ -23,18 +25,18 @@ def test_a_table_that_is_missing_is_no_error(sign: str) -> None:
     def refuse() -> None:
         raise RuntimeError(f"[{sign}] x")
 
-    assert ddl.unless_missing(refuse) is None
+    assert ddl.unless_missing(Address("s3://lake"), "t", refuse) is None
     sign = "PERMISSION_DENIED"
     with pytest.raises(RuntimeError, match="PERMISSION_DENIED"):
-        ddl.unless_missing(refuse)
+        ddl.unless_missing(Address("s3://lake"), "t", refuse)
 
 
 @pytest.mark.parametrize(("size", "is_small"), [(None, True), ("16777215", True), ("16777216", False)])
 def test_a_table_is_small_below_a_number_of_bytes(
     size: str | None, is_small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ddl, "detail", lambda *table: size and {"sizeInBytes": size} if table == ("s", "t") else 0)
-    assert ddl.is_small("s", "t") is is_small  # type: ignore[arg-type]
+    monkeypatch.setattr(ddl, "detail", lambda *table: size and {"sizeInBytes": size} if table == ("s", "a", "t") else 0)
+    assert ddl.is_small("s", "a", "t") is is_small  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("values", "is_small"), [(0, True), ((4 << 20) - 1, True), (4 << 20, False)])
@@ -42,7 +44,7 @@ def test_a_table_with_a_known_number_of_values_is_not_asked_for(
     values: int, is_small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ddl, "detail", lambda *_: pytest.fail("Spark was asked"))
-    assert ddl.is_small("s", "t", values) is is_small  # type: ignore[arg-type]
+    assert ddl.is_small("s", "a", "t", values) is is_small  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("limit", "end"), [(None, ""), (2, " LIMIT 2")])
@@ -57,3 +59,35 @@ def test_the_newest_commit_comes_first(limit: int | None, end: str) -> None:
     spark: Any = SimpleNamespace(sql=answer)
     assert [row["version"] for row in ddl.history(spark, "t", limit)] == ["10", "9", "8"]
     assert said == [f"DESCRIBE HISTORY t{end}"]
+
+
+@pytest.mark.parametrize(
+    ("commits", "rows"),
+    [
+        ([{"userMetadata": "mine", "operationMetrics": {"numOutputRows": "5"}}], 5),
+        ([{"userMetadata": "another's", "operationMetrics": {"numOutputRows": "5"}}], None),
+        ([{"userMetadata": "mine", "operationMetrics": {}}], None),
+        ([{"userMetadata": "mine", "operationMetrics": None}], None),
+        ([], None),
+    ],
+)
+def test_the_newest_commit_says_how_many_rows_it_wrote(
+    monkeypatch: pytest.MonkeyPatch, commits: list[dict[str, Any]], rows: int | None
+) -> None:
+    monkeypatch.setattr(ddl, "commits", lambda spark, address, name: iter(commits))
+    assert ddl.written_rows(None, Address("/lake"), "t", "mine") == rows  # type: ignore[arg-type]
+
+
+def test_the_newest_version_is_that_of_the_last_local_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ddl, "history", lambda spark, table, limit: [{"version": 7}, {"version": 6}][:limit])
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    spark: Any = SimpleNamespace(sql=lambda text: text)
+
+    def version(folder: Path | None) -> str:
+        return str(ddl.snapshot(spark, "t", folder)).rpartition(" ")[2]
+
+    assert version(None) == version(tmp_path) == "7"
+    for name in (f"{9:020}.json", f"{10:020}.json", f"{11:020}.json.tmp", f"{12:020}.checkpoint.json", f"{13:020}.crc"):
+        (log / name).touch()
+    assert version(tmp_path) == "10"

@@ -37,12 +37,12 @@ WRONG = "it's \\ wrong"
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "connections": [("c", "1"), (WRONG, "1"), (WRONG, "2"), (WRONG.upper(), "1")],
     "ingested_files": [
-        ("f", "c", 3, 1, {}, 100, None, AT),
+        ("f", "c", 10, 1, {"failed_request": 4}, 100, None, AT),
         ("g", WRONG, 5, 2, {"failed_request": 1, "event": 9}, 100, None, LATER),
         ("h", WRONG, 2, 0, None, 100, "torn", AT),
         ("i", WRONG.upper(), 1, 0, {}, 100, None, AT),
     ],
-    # Of the 7 requests of the cluster 4 are left, and one row that a failed run has left.
+    # Of the 7 requests of the cluster 4 are left, one of them where nothing was read; of the 11 others 4 are.
     "requests": [
         *(("f", n, "c") for n in range(3)),
         *(("g", n, WRONG) for n in range(3)),

@@ -1,4 +1,4 @@
-"""A table exists when it has a commit with its schema: what a killed run left is made again, and nothing of rows removed."""
+"""A table exists when it has a commit with its schema: what a killed run left is made again, and no file of rows removed."""
 
 import shutil
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from pyspark.errors import AnalysisException
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.warehouse import ddl
-from kafka_clientinfo.warehouse.stores import set_aside
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.table_log import damage, is_made
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -62,15 +61,15 @@ HALF_MADE: dict[str, State] = {
 @pytest.fixture(scope="module")
 def lines(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The lines of the first commit of the table facts."""
-    lake = Warehouse(spark, str(tmp_path_factory.mktemp("whole")), True, SPECS)
+    lake = Warehouse(spark, str(tmp_path_factory.mktemp("whole")), SPECS)
     lake.create_missing(["facts"])
     return (Path(lake.root) / "facts" / "_delta_log" / FIRST).read_text().splitlines()
 
 
 def assert_as_declared(spark: Any, lake: Warehouse, name: str = "facts") -> None:
     spec = SPECS[name]
-    assert differences(spec, layout_of(spark, lake.table(name))) == []
-    row = ddl.detail(spark, lake.table(name))
+    assert differences(spec, layout_of(spark, lake.address, name)) == []
+    row = ddl.detail(spark, lake.address, name)
     assert row is not None
     assert (tuple(row["clusteringColumns"]), row["description"]) == (spec.cluster_by, spec.comment)
     assert row["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
@@ -80,7 +79,9 @@ def assert_as_declared(spark: Any, lake: Warehouse, name: str = "facts") -> None
 
 
 @pytest.mark.long
-def test_what_is_half_made_is_made_again(spark: Any, tmp_path: Path, lines: list[str]) -> None:
+def test_what_is_half_made_is_made_again(
+    spark: Any, tmp_path: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Under a lock; to read, there is no table, and without a lock the folder is named."""
     for name, put in HALF_MADE.items():
         root = tmp_path / name
@@ -95,23 +96,12 @@ def test_what_is_half_made_is_made_again(spark: Any, tmp_path: Path, lines: list
         lake.create_missing(["facts"])
         assert_as_declared(spark, lake)
         assert lake.count("facts") == 0
-        aside = [path.name for path in root.glob("facts.half-made-*")]
-        assert aside == ([] if name == "folder" else ["facts.half-made-1"]), name
     lake.overwrite("facts", facts(spark, fact("x")))
     assert lake.count("facts") == 1
     with_files_of_rows(tmp_path / "open" / "facts", lines)
+    monkeypatch.setattr(ddl, "log_folder", lambda *_: None)
     with pytest.raises(AnalysisException, match=r"/open/facts"):
         Warehouse(spark, str(tmp_path / "open"), SPECS).create_missing(["facts"])
-
-
-def test_what_is_set_aside_is_not_removed(tmp_path: Path) -> None:
-    for number in (1, 2):
-        with_files_of_rows(tmp_path / "facts", [])
-        set_aside(tmp_path / "facts")
-        assert [path.name for path in (tmp_path / f"facts.half-made-{number}").iterdir()] == [
-            "part-00000.snappy.parquet"
-        ]
-    assert not (tmp_path / "facts").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.warehouse import ddl
-from kafka_clientinfo.warehouse.judged_table import JUDGED, JudgedTable
+from kafka_clientinfo.warehouse.judged_table import JUDGED, LAST_REQUEST, JudgedTable
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import AT, SPECS
@@ -73,8 +73,8 @@ def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: 
     before = table.read()
     table.replace(rows(spark, ("x", 1, 0, 3, None), ("x", 2, 0, 4, 9), ("z", 1, 0, 6, 9)))
     assert held(table) == [("x", 0, 3), ("x", 0, 4), ("y", 0, 2), ("z", 0, 6)]
-    name = lake.address.table(JUDGED)
-    newest, stored_as, properties = ddl.history(spark, name)[0], ddl.detail(spark, name), ddl.properties(spark, name)
+    newest = ddl.history(spark, lake.table(JUDGED))[0]
+    stored_as, properties = ddl.detail(spark, lake.address, JUDGED), ddl.properties(spark, lake.address, JUDGED)
     assert (newest["operation"] == "MERGE") == (small == 0)
     assert stored_as is not None
     assert small == 0 or stored_as["numFiles"] == 1
@@ -97,18 +97,18 @@ def test_a_table_that_is_missing_on_a_store_is_no_table(spark: Any, tmp_path: Pa
 @pytest.mark.long
 def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
-    table.forget(AT)
+    table.delete(f"{LAST_REQUEST} < timestamp '{AT}'")
     table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3), ("z", 1, 0, 2, 4)))
-    table.forget(at(3))
+    table.delete(f"{LAST_REQUEST} < timestamp '{at(3)}'")
     assert held(table) == [("y", 0, 2), ("z", 0, 2)]
 
 
 def test_a_cluster_is_forgotten_and_no_other(spark: Any, lake: Warehouse) -> None:
     table = lake.judged
-    table.forget_cluster("c")  # there is no table yet
+    table.delete("cluster = 'c'")  # there is no table yet
     kept = rows(spark, ("x", 1, 0, 1, 9)).withColumn("cluster", F.lit("C"))
     table.overwrite(rows(spark, ("x", 1, 0, 2, 9), ("y", 1, 0, 2, 9)).unionByName(kept))
-    table.forget_cluster("c")
+    table.delete("cluster = 'c'")
     assert held(table) == [("x", 0, 1)]
 
 

@@ -54,7 +54,7 @@ class Catalog:
         self.spark = SimpleNamespace(sql=self.statements.append)
         self.address = SimpleNamespace(location="/lake/{}".format)
         self.table = str
-        self.detail = lambda spark, table: detail
+        self.detail = lambda spark, address, name: detail
         self.history = lambda spark, table, limit: commits[:limit]
 
     def set_properties(self, spark: Any, table: str, properties: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ class Catalog:
 def tidied(catalog: Catalog, hours: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(maintenance, "ddl", catalog)
     monkeypatch.setattr(maintenance, "set_where_allowed", lambda spark, conf: nullcontext())
-    return maintenance._tidy(catalog, "facts", hours)  # type: ignore[arg-type]
+    return maintenance._tidy(catalog, "facts", catalog.detail(None, None, "facts"), hours)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,10 @@ def test_a_vacuum_that_says_nothing_has_deleted_nothing(
 
 
 def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = Catalog(None, [])
+    monkeypatch.setattr(maintenance, "ddl", catalog)
     with pytest.raises(WarehouseError, match="/lake/facts is gone"):
-        tidied(Catalog(None, []), 168, monkeypatch)
+        maintenance._detail(catalog, "facts")  # type: ignore[arg-type]
 
 
 DETAIL, AFTER = {"numFiles": 2, "sizeInBytes": 70}, {"numFiles": 1, "sizeInBytes": 35}
@@ -130,9 +132,8 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         specs={"facts": None, "sums": None},
         state=State(rows=rows, retained_from=AT),
         address=Address(root),
-        create_missing=lambda names: done.append(("made", *names)),
-        read=lambda name: done.append(("read", name)),
-        judged=SimpleNamespace(read=lambda: [] if is_judged else None),
+        exists=lambda name: True,
+        judged=SimpleNamespace(exists=lambda: is_judged),
         claims=SimpleNamespace(number=7),
         staging=SimpleNamespace(remove_until=done.append),
         commit=lambda report, settings: done.append((report.command, settings)),
@@ -148,7 +149,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     monkeypatch.setattr(maintenance, "retain", lambda tables, kept, now: done.append(("kept", kept)) or {"facts": 4})
     changes = lambda name: {("kept", days), (name, 200)} & set(done)  # noqa: E731
     monkeypatch.setattr(maintenance, "_detail", lambda tables, name: AFTER if changes(name) else DETAIL)
-    monkeypatch.setattr(maintenance, "_tidy", lambda tables, name, hours: done.append((name, hours)) or DONE)
+    monkeypatch.setattr(maintenance, "_tidy", lambda tables, name, detail, hours: done.append((name, hours)) or DONE)
     chosen = Settings(retention_days=days, vacuum_hours=200)
     report = maintain(None, "/lake", chosen)  # type: ignore[arg-type]
     assert done.pop() == 7, "what runs before it have staged is removed"
@@ -156,7 +157,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     kept = [*([("kept", days)] if days else []), ("maintain", chosen.fingerprint())]
     names = ["facts", "sums", *[JUDGED] * is_judged]
     tidied = [(name, 200) for name in names]
-    assert done == [planned, ("made", "facts", "sums"), ("read", "facts"), ("read", "sums"), *kept, *tidied]
+    assert done == [planned, *kept, *tidied]
     assert list(report.seconds) == stages
     assert report.retained_from == time_text(AT)
     assert report.deleted == ({"facts": 4} if days else {})
@@ -187,5 +188,5 @@ def test_a_vacuum_lists_folders_in_few_tasks(monkeypatch: pytest.MonkeyPatch) ->
     catalog = Catalog({"numFiles": 1, "properties": {}}, [])
     monkeypatch.setattr(maintenance, "ddl", catalog)
     monkeypatch.setattr(maintenance, "set_where_allowed", lambda spark, conf: allowed.append(conf) or nullcontext())
-    maintenance._tidy(catalog, "facts", 168)  # type: ignore[arg-type]
+    maintenance._tidy(catalog, "facts", {"numFiles": 1, "properties": {}}, 168)  # type: ignore[arg-type]
     assert allowed == [{"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}]

@@ -83,7 +83,7 @@ def test_rows_that_nothing_brings_back_are_not_passed_over(
     name: str, number: int, is_retained: bool, says: str | None
 ) -> None:
     state = replace(BUILT, retained_from=AT if is_retained else None, rows={name: number})
-    repair.refuse_lost(Tables(state, [name]), state.rows)
+    repair.mend(Tables(state, [name]))
     missing = Tables(state, [])
     with pytest.raises(WarehouseError) if says else nullcontext() as refused:
         repair.mend(missing)

@@ -1,6 +1,6 @@
 """Which stored rows new ones replace, as a relation and as what a MERGE does."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -94,12 +94,8 @@ def test_rows_of_connections_that_are_computed_again_are_replaced(
     expected = [(*row, False) for row in NEW] + [(*row, True) for row in gone]
     assert rows_of(changed) == sorted(expected, key=str)
     if since is None:
-        replaced = replacement.with_replaced(stored, new, keys)
+        replaced = of_other_keys(stored, keys, CONNECTION_KEY).unionByName(new)
         assert rows_of(replaced) == sorted([(*row, None) for row in [*STAY, *NEW]], key=str)
-        upserted = of_other_keys(stored, new, SPEC.key).unionByName(new)
-        assert rows_of(upserted) == sorted(
-            [(*row, None) for row in [*(one for one in STORED if one[:4] not in [n[:4] for n in NEW]), *NEW]], key=str
-        )
 
 
 def test_a_merge_finds_rows_by_key_and_passes_over_files_by_their_times() -> None:
@@ -117,14 +113,11 @@ requests = { type = "bigint", comment = "Their number" }
     values = "t.`broker` = s.`broker`, t.`name` = s.`name`, t.`requests` = s.`requests`"
     insert = "(`broker`, `name`, `requests`) VALUES (s.`broker`, s.`name`, s.`requests`)"
     same = "t.`broker` <=> s.`broker` AND t.`name` <=> s.`name`"
-    assert replacement.merge("t1", "s1", spec.column_names, spec.key, replacement.UPSERT) == (
-        f"MERGE INTO t1 AS t USING s1 AS s ON true AND {same} WHEN MATCHED THEN UPDATE SET {values} "
-        f"WHEN NOT MATCHED THEN INSERT {insert}"
-    )
-    bound = replacement.within(datetime(2026, 1, 2, 3, 4, 5, 6))
-    assert bound == "t.opened_at >= timestamp '2026-01-02 03:04:05.000006'"
+    bound = "t.opened_at >= timestamp '2026-01-02 03:04:05.000006'"
     assert replacement.merge("t1", "s1", spec.column_names, spec.key, replacement.REPLACE, bound) == (
         f"MERGE INTO t1 AS t USING s1 AS s ON {bound} AND {same} WHEN MATCHED AND s.`__gone` THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED AND NOT s.`__gone` THEN INSERT {insert}"
     )
-    assert replacement.within(None) == "true"
+    assert replacement.merge("t1", "s1", (), ["name"], replacement.DELETE) == (
+        "MERGE INTO t1 AS t USING s1 AS s ON true AND t.`name` <=> s.`name` WHEN MATCHED THEN DELETE"
+    )

@@ -16,6 +16,7 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec, table_spec
 from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse.judged_table import LAST_REQUEST
 from kafka_clientinfo.warehouse.retention import retain
 from kafka_clientinfo.warehouse.state import State, time_text
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -133,6 +134,10 @@ def lake(spark: Any, built: Path, tmp_path: Path) -> Warehouse:
     return lake
 
 
+def ended_before(instant: datetime) -> str:
+    return f"{LAST_REQUEST} < timestamp '{time_text(instant)}'"
+
+
 def left(lake: Warehouse) -> dict[str, int]:
     return dict(Counter(row["connection_id"] for row in lake.read("requests").collect()))
 
@@ -147,10 +152,10 @@ def reopened(lake: Warehouse) -> Warehouse:
 def test_the_requests_of_a_connection_leave_together_or_not_at_all(
     lake: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forgotten: list[datetime] = []
-    monkeypatch.setattr(lake.judged, "forget", forgotten.append)
+    forgotten: list[str] = []
+    monkeypatch.setattr(lake.judged, "delete", forgotten.append)
     assert retain(lake, 1, at(1000) + DAY) == DELETED
-    assert forgotten == [at(1000)]  # see test_judged_table.py
+    assert forgotten == [ended_before(at(1000))]  # see test_judged_table.py
     assert left(lake) == LEFT
     files = {row["file_id"] for row in lake.read("rejected_records").collect()}
     assert files == {name for name, (*_, is_deleted) in FILES.items() if not is_deleted}
@@ -208,7 +213,7 @@ def test_the_instant_never_goes_back_and_stays_where_nothing_is_deleted(
     lake: Any = SimpleNamespace(
         root="/lake", read=lambda name: newest, state=State(retained_from=retained, rows={"requests": 20}),
         claim=lambda: done.append("claimed"), delete_rows=lambda name, keys, bound: done.append(bound) or deleted[name],
-        judged=SimpleNamespace(forget=lambda before: done.append(before)), staging=None,
+        judged=SimpleNamespace(delete=done.append), staging=None,
     )  # fmt: skip
     lake.note = lambda **changes: setattr(lake, "state", replace(lake.state, **changes))
     assert retain(lake, 1, now) == deleted
@@ -216,7 +221,12 @@ def test_the_instant_never_goes_back_and_stays_where_nothing_is_deleted(
     assert (lake.state.retained_from, lake.state.deleted) == (instant, counted)
     assert lake.state.rows == {"requests": 20 - deleted["requests"]}
     before = time_text(max(now.astimezone(UTC) - DAY, retained or now - DAY))
-    assert done == ["claimed", f"t.logged_at < timestamp '{before}'", "true", *([instant] if instant else [])]
+    assert done == [
+        "claimed",
+        f"t.logged_at < timestamp '{before}'",
+        "true",
+        *([ended_before(instant)] if instant else []),
+    ]
 
 
 def test_nothing_is_deleted_while_there_are_requests_that_no_build_has_seen(spark: Any, lake: Warehouse) -> None:

@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.warehouse import state
+from kafka_clientinfo.warehouse import ddl, state
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.migration import declared_by
 from kafka_clientinfo.warehouse.state import (
     _PROPERTY,
     FORMAT,
@@ -21,6 +20,7 @@ from kafka_clientinfo.warehouse.state import (
     EarlierReleaseError,
     State,
     counted_rows,
+    declared_by,
     read_state,
     state_before_runs,
     state_of,
@@ -83,9 +83,6 @@ def test_a_run_reads_the_state_of_formats_before_and_others_say_what_a_run_does(
         EarlierReleaseError, match="/w was made by an earlier release; `kafka-clientinfo run` with its logs"
     ):
         state_before_runs(of_ledger, Address("/w"), False)
-    of_ledger[_PROPERTY] = json.dumps({"format": FORMAT - 1, "deleting": {"requests": 1}})
-    with pytest.raises(WarehouseError, match="a deletion is under way, which that release has to end first"):
-        state_before_runs(of_ledger, Address("/w"), False, OLDEST)
 
 
 def test_without_a_state_there_is_no_ended_run_or_no_warehouse_of_ours() -> None:
@@ -103,21 +100,26 @@ def test_failed_requests_are_counted_among_what_is_ignored(ignored: dict[str, in
     assert counts == {"requests": 1, "rejected_records": 2, "failed_requests": failed}
 
 
-def test_a_state_is_stored_by_the_commit_of_a_run(spark: Any, lake: Warehouse) -> None:
+def test_a_state_is_stored_by_the_commit_of_a_run(spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is read in the table's log, and by Spark."""
+
+    def states() -> list[State | None]:
+        with monkeypatch.context() as on_a_store:
+            on_a_store.setattr(ddl, "log_folder", lambda *_: None)
+            by_spark = read_state(spark, lake.address)
+        return [by_spark, read_state(spark, lake.address)]
+
     assert read_state(spark, lake.address) is None
     changes = {name: value for name, value in vars(FULL).items() if name not in ("run", "format", "declared")}
     committed(lake, **changes)
     assert lake.state == replace(FULL, run=1, declared=declared_by(SPECS))
-    for folder in (None, Path(lake.root)):
-        assert read_state(spark, lake.address, folder) == lake.state
+    assert states() == [lake.state] * 2
     spark.sql(f"OPTIMIZE {lake.table('runs')}")
     later = committed(run(spark, lake.root), built_with="later")
     spark.sql(f"OPTIMIZE {lake.table('runs')}")
-    for folder in (None, Path(lake.root)):
-        assert read_state(spark, lake.address, folder) == later.state
+    assert states() == [later.state] * 2
     spark.sql(f"RESTORE TABLE {lake.table('runs')} TO VERSION AS OF 1")
-    for folder in (None, Path(lake.root)):
-        assert read_state(spark, lake.address, folder) == replace(FULL, run=1, declared=declared_by(SPECS))
+    assert states() == [replace(FULL, run=1, declared=declared_by(SPECS))] * 2
 
 
 @pytest.mark.parametrize(

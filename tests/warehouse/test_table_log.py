@@ -48,8 +48,8 @@ def test_a_folder_is_a_table_from_its_first_commit_on(tmp_path: Path, name: str)
     ],
 )
 def test_it_finds_empty_commits(tmp_path: Path, files: dict[str, bytes], has_empty: bool) -> None:
-    assert table_log.has_empty_commit(save(tmp_path / "t", files)) == has_empty
-    assert table_log.has_empty_commit(tmp_path) is False
+    assert (table_log.damage(save(tmp_path / "t", files), by_size=True) is not None) == has_empty
+    assert table_log.damage(tmp_path, by_size=True) is None
 
 
 def test_commits_are_read_from_the_newest_on(tmp_path: Path) -> None:

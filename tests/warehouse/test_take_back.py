@@ -59,7 +59,7 @@ def append_and_replace(spark: Any, lake: Warehouse) -> None:
 
 def overwrite_and_delete(spark: Any, lake: Warehouse) -> None:
     lake.overwrite("facts", facts(spark, fact("lost"), fact("y")))
-    lake.upsert("events", event(spark, "lost"))
+    lake.overwrite("events", event(spark, "lost"), "file_id = 'lost'")
     lake.delete("events", "file_id = 'kept'")
     lake.delete_rows("facts", facts(spark, fact("y")).select("connection_id"))
 

@@ -13,8 +13,7 @@ from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.dialects import spark_literal
 from kafka_clientinfo.tables.spec import table_specs, view_specs
 from kafka_clientinfo.warehouse import ddl
-from kafka_clientinfo.warehouse.migration import declared_by
-from kafka_clientinfo.warehouse.state import State
+from kafka_clientinfo.warehouse.state import State, declared_by
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -47,8 +46,8 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
         plain.append("facts", facts(spark, fact("x")), expected=1)
     assert plain.count("facts") == 1
     spec = SPECS["facts"]
-    assert differences(spec, layout_of(spark, plain.table("facts"))) == []
-    found = ddl.detail(spark, plain.table("facts"))
+    assert differences(spec, layout_of(spark, plain.address, "facts")) == []
+    found = ddl.detail(spark, plain.address, "facts")
     assert found is not None
     assert (tuple(found["clusteringColumns"]), found["description"]) == (spec.cluster_by, spec.comment)
     assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
@@ -72,10 +71,11 @@ def test_a_table_stays_clustered_however_it_is_written_again(
     rows, ids = facts(spark, fact("x")), keys_of(spark, fact("x"))
     lake.append("facts", rows)
     lake.overwrite("facts", rows)
+    lake.overwrite("facts", rows, "connection_id = 'x'")
     for size in (HUGE, NOTHING):
         monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", size)
         lake.replace_connections("facts", rows, ids, lambda: None)
-    assert differences(lake.spec("facts"), layout_of(spark, lake.table("facts"))) == []
+    assert differences(lake.spec("facts"), layout_of(spark, lake.address, "facts")) == []
 
 
 @pytest.mark.soak
@@ -83,7 +83,7 @@ def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
     lake = Warehouse(spark, str(tmp_path))
     lake.create_missing(table_specs())
     lake.create_missing(table_specs())
-    wrong = {name: differences(spec, layout_of(spark, lake.table(name))) for name, spec in table_specs().items()}
+    wrong = {name: differences(spec, layout_of(spark, lake.address, name)) for name, spec in table_specs().items()}
     assert not any(wrong.values()), wrong
     assert lake.rows() == {name: 0 for name in table_specs() if name != "runs"}
 
@@ -112,7 +112,7 @@ def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
     again.append("facts", facts(spark, fact("x")))
     assert again.rows()["facts"] == 1
     assert again.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
-    detail = ddl.detail(spark, plain.table("facts"))
+    detail = ddl.detail(spark, plain.address, "facts")
     assert detail is not None
     assert detail["numFiles"] == 1
 
@@ -138,12 +138,12 @@ def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: War
     assert_rows(lake.read("facts"), facts(spark, fact("z")))
 
 
-def test_upsert_inserts_and_replaces_by_key(spark: Any, lake: Warehouse) -> None:
-    lake.upsert("facts", facts(spark, fact("x"), fact("y")))
-    assert lake.count("facts") == 2
-    lake.upsert("facts", facts(spark, fact("x", 0, 5), fact("z")))
-    assert lake.count("facts") == 3
-    assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 5), fact("y"), fact("z")))
+def test_rows_that_meet_a_condition_are_replaced(spark: Any, plain: Warehouse) -> None:
+    plain.overwrite("facts", facts(spark, fact("x"), fact("y")))
+    plain.overwrite("facts", facts(spark, fact("x", 0, 5), fact("z")), "connection_id IN ('x', 'z')")
+    assert plain.rows()["facts"] == 3
+    assert_rows(plain.read("facts"), facts(spark, fact("x", 0, 5), fact("y"), fact("z")))
+    assert differences(plain.spec("facts"), layout_of(spark, plain.address, "facts")) == []
 
 
 @pytest.mark.long
