@@ -131,10 +131,8 @@ class Claims:
 
     def check_ended(self) -> None:
         """Raise WarehouseError if the row that this run has appended to `runs` is not there: Delta skips that of an overtaken run."""
-        if self.is_alone:
-            return
-        commits = ddl.commits(self.spark, self.address, RUNS)
-        if not any(one["userMetadata"] == f"end of {self.label}" for one in commits):
+        end, commits = f"end of {self.label}", ddl.commits(self.spark, self.address, RUNS)
+        if not self.is_alone and all(one["userMetadata"] != end for one in commits):
             raise self._overtaken()
 
     def fence(self, tables: Iterable[str]) -> None:
@@ -155,7 +153,7 @@ class Claims:
 
     def end(self) -> Mapping[str, str]:
         """Return the writer's options for the commit that ends this run."""
-        return {"userMetadata": f"end of {self.label}", **self._version(RUNS)}
+        return {**self.options(RUNS), "userMetadata": f"end of {self.label}"}
 
     @contextmanager
     def command(self, name: str) -> Iterator[None]:

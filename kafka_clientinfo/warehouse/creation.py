@@ -20,12 +20,6 @@ from . import ddl
 from .address import Address, no_catalog
 
 _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
-_IN_THE_WAY = (
-    "TABLE_OR_VIEW_ALREADY_EXISTS",
-    "DELTA_TABLE_ALREADY_EXISTS",
-    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
-)
-"""The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
 _DEFINITION = "kafka_clientinfo.definition"
 """Property of a view: a hash of its definition; of a table with the rows of a view: `_STORED`. One without it is not ours."""
 _STORED = "stored"
@@ -47,15 +41,15 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 
 
 def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str = "", replace: bool = False) -> None:
-    """Make a table as declared if it does not exist, or in place of what is there; arguments as for `ddl.create_table`.
+    """Make a table as declared; arguments as for `ddl.create_table`. If there are rows, no other run may make it.
 
-    If there are rows, no other run may make it. Raises Delta's error if something that is no table is at its path or name.
+    Raises Delta's error, for example if something that is no table is at its path or name.
     """
     try:
         spark.sql(ddl.create_table(spec, address.table(spec.name), rows, replace))
-    except Exception as error:
-        is_there = any(sign in str(error) for sign in _IN_THE_WAY)
-        if not is_there or ddl.columns(spark, address, spec.name) is None:
+    except Exception:
+        is_made = not (rows or replace) and ddl.columns(spark, address, spec.name) is not None  # by another run
+        if not is_made:
             raise
     if address.is_schema:
         tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}

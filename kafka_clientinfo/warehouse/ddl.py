@@ -168,8 +168,9 @@ def written_rows(spark: "SparkSession", address: Address, name: str, metadata: s
     return None if number is None else int(number)
 
 
-def snapshot(spark: "SparkSession", table: str, folder: Path | None) -> "DataFrame":
-    """Return a table as it is now; later writes do not change the result. With `folder`, its newest commit is looked up there."""
+def snapshot(spark: "SparkSession", address: Address, name: str) -> "DataFrame":
+    """Return a table as it is now; later writes do not change the result."""
+    table, folder = address.table(name), log_folder(spark, address, name)
     files = [] if folder is None else table_log.newest_first(folder)
     version = int(files[0].stem if files else history(spark, table, 1)[0]["version"])
     return spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}")

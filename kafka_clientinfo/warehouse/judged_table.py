@@ -5,8 +5,6 @@ columns are those that the concerns' rules make of a request, so it is not decla
 derives everything makes the table, and others replace rows of it. Another release or other settings make it anew.
 """
 
-from pathlib import Path
-
 from pyspark.sql import DataFrame, SparkSession
 
 from ..connections.boundaries import STATE
@@ -25,11 +23,12 @@ _KEY = (*CONNECTION_KEY, "seq")
 
 
 class JudgedTable:
-    """The table of one warehouse; `folder` is where it is if that is on this machine and no other run writes there."""
+    """The table of one warehouse, for one run."""
 
-    def __init__(self, spark: SparkSession, address: Address, claims: Claims, folder: Path | None) -> None:
-        self.spark, self.address, self._claims, self._folder = spark, address, claims, folder
+    def __init__(self, spark: SparkSession, address: Address, claims: Claims) -> None:
+        self.spark, self.address, self._claims = spark, address, claims
         self._table = address.table(JUDGED)
+        self._folder = ddl.log_folder(spark, address, JUDGED)
 
     def exists(self) -> bool:
         """Return whether a build has made the table."""
@@ -38,7 +37,7 @@ class JudgedTable:
 
     def read(self) -> DataFrame | None:
         """Return the table as it is now, so that later writes do not change the result; None if it does not exist."""
-        return ddl.snapshot(self.spark, self._table, self._folder) if self.exists() else None
+        return ddl.snapshot(self.spark, self.address, JUDGED) if self.exists() else None
 
     def overwrite(self, rows: DataFrame) -> None:
         """Write the whole table, in one commit; make it if it does not exist."""

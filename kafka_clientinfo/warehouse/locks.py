@@ -7,7 +7,7 @@ another file: Spark's JVM can outlive a killed driver for a while and finish a c
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
 from ..errors import WarehouseError
@@ -33,21 +33,16 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
     if folder is None:
         yield False
         return
-    with _writable(root):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK_NAME).open("w")  # mounts of buckets refuse other ways to open a file that exists
-    with file:
-        deadline = time.monotonic() + max(wait_seconds, _LOOK_SECONDS)
-        while _is_held(file, fcntl.LOCK_EX):
-            if time.monotonic() >= deadline:
-                waited = f" and did not end in {wait_seconds:g} s" if wait_seconds else ""
-                raise WarehouseError(f"another run is at work on {root}{waited}; wait for it or stop it")
-            say("waiting for another run on this warehouse")
-            time.sleep(_POLL_SECONDS if wait_seconds else _LOOK_SECONDS)
-        at_work = folder / AT_WORK_NAME
-        after_kill = at_work.exists()
-        with _writable(root):
+    at_work = folder / AT_WORK_NAME
+    with ExitStack() as until_over:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = until_over.enter_context((folder / LOCK_NAME).open("w"))  # mounts of buckets refuse other ways
+            _wait_for(file, root, wait_seconds)
+            after_kill = at_work.exists()
             at_work.write_bytes(b"")
+        except OSError as error:
+            raise WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}") from None
         is_over = True
         try:
             yield after_kill
@@ -59,6 +54,16 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
                 at_work.unlink(missing_ok=True)
 
 
+def _wait_for(file: IO[str], root: str, seconds: float) -> None:
+    deadline = time.monotonic() + max(seconds, _LOOK_SECONDS)
+    while _is_held(file, fcntl.LOCK_EX):
+        if time.monotonic() >= deadline:
+            waited = f" and did not end in {seconds:g} s" if seconds else ""
+            raise WarehouseError(f"another run is at work on {root}{waited}; wait for it or stop it")
+        say("waiting for another run on this warehouse")
+        time.sleep(_POLL_SECONDS if seconds else _LOOK_SECONDS)
+
+
 def is_at_work(root: str) -> bool:
     """Return whether a run is at work on a warehouse on this machine; False if that can't be seen."""
     folder = local_folder(root)
@@ -67,14 +72,6 @@ def is_at_work(root: str) -> bool:
             with (folder / LOCK_NAME).open() as file:
                 return _is_held(file, fcntl.LOCK_SH)
     return False
-
-
-@contextmanager
-def _writable(root: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}") from None
 
 
 def _is_held(file: IO[str], kind: int) -> bool:

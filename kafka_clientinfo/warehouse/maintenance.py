@@ -5,8 +5,6 @@ clusters) merges small files into large ones; vacuum deletes files that no table
 4.1 on, Delta reads these hours only from the table's property, so they are written there.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import PathLike
@@ -77,7 +75,7 @@ def maintain(
     """
     settings, report = settings or Settings(), MaintenanceReport()
     _check_hours(spark, settings.vacuum_hours)
-    with _opened(spark, warehouse, settings, report) as tables:
+    with opened(spark, _existing(spark, warehouse), settings, report) as tables:
         with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
             names = [name for name in tables.specs if tables.exists(name)] + [JUDGED] * tables.judged.exists()
             before = {name: _detail(tables, name) for name in names}
@@ -91,7 +89,7 @@ def maintain(
             for name in names:
                 with report.stage(name):
                     done = _tidy(tables, name, before[name], settings.vacuum_hours)
-                    report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
+                    report.tables.append({"name": name, "rows_deleted": report.deleted.get(name, 0), **done})
         tables.staging.remove_until(tables.claims.number)
         report.retained_from = time_text(tables.state.retained_from)
         report.connections_from = time_text(tables.state.connections_from)
@@ -133,7 +131,7 @@ def forget(
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
     settings, report = settings or Settings(), ForgetReport(cluster)
-    with _opened(spark, warehouse, settings, report) as tables, report.stage("delete"):
+    with opened(spark, _existing(spark, warehouse), settings, report) as tables, report.stage("delete"):
         report.deleted = remove_cluster(tables, cluster)
         for name in settings.stored_views:
             if ddl.detail(tables.spark, tables.address, name) is not None:
@@ -141,15 +139,11 @@ def forget(
     return report
 
 
-@contextmanager
-def _opened(
-    spark: SparkSession, warehouse: str | PathLike[str], settings: Settings, report: Stages
-) -> Iterator[Warehouse]:
-    """Hold a warehouse that exists for a run."""
+def _existing(spark: SparkSession, warehouse: str | PathLike[str]) -> str:
+    """Return the text for a warehouse; raise WarehouseError if there is none."""
     root = root_of(warehouse)
     require_state(read_state(spark, address_in(spark, root)), root)
-    with opened(spark, root, settings, report) as tables:
-        yield tables
+    return root
 
 
 def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
@@ -198,37 +192,23 @@ def _detail(tables: Warehouse, name: str) -> Row:
     return detail
 
 
-def _tidy(tables: Warehouse, name: str, detail: Row, hours: int) -> dict[str, int]:
-    table = tables.table(name)
-    if int(detail["numFiles"]) > 1:
-        tables.spark.sql(f"OPTIMIZE {table}")
-    kept_for, wanted = dict(detail["properties"]).get(_KEPT_FOR), f"interval {hours} hours"
+def _tidy(tables: Warehouse, name: str, before: Row, hours: int) -> dict[str, int]:
+    """Compact, cluster and vacuum a table; return its files and bytes, and what the vacuum wrote to its history."""
+    spark, table = tables.spark, tables.table(name)
+    if int(before["numFiles"]) > 1:
+        spark.sql(f"OPTIMIZE {table}")
+    kept_for, wanted = dict(before["properties"]).get(_KEPT_FOR), f"interval {hours} hours"
     if kept_for != wanted and not (kept_for is None and hours == SAFE_HOURS):
-        ddl.set_properties(tables.spark, table, {_KEPT_FOR: wanted})
-    with set_where_allowed(tables.spark, _FEW_TASKS):
-        tables.spark.sql(f"VACUUM {table}")
-    return _vacuumed(tables, name)
-
-
-def _vacuumed(tables: Warehouse, name: str) -> dict[str, int]:
-    """Return the numbers that the last vacuum wrote to the table's history."""
-    numbers = {"vacuumed_files": 0, "vacuumed_bytes": 0}
-    for row in ddl.history(tables.spark, tables.table(name), 2):
-        metrics = dict(row["operationMetrics"] or {})
-        if row["operation"] == "VACUUM END":
-            numbers["vacuumed_files"] = int(metrics.get("numDeletedFiles", 0))
-        elif row["operation"] == "VACUUM START":
-            numbers["vacuumed_bytes"] = int(metrics.get("sizeOfDataToDelete", 0))
-    return numbers
-
-
-def _row(name: str, before: Row, after: Row, done: dict[str, int], deleted: dict[str, int]) -> dict[str, Any]:
+        ddl.set_properties(spark, table, {_KEPT_FOR: wanted})
+    with set_where_allowed(spark, _FEW_TASKS):
+        spark.sql(f"VACUUM {table}")
+    after = _detail(tables, name)
+    metrics = {row["operation"]: dict(row["operationMetrics"] or {}) for row in ddl.history(spark, table, 2)}
     return {
-        "name": name,
         "files_before": int(before["numFiles"]),
         "files_after": int(after["numFiles"]),
         "bytes_before": int(before["sizeInBytes"]),
         "bytes_after": int(after["sizeInBytes"]),
-        "rows_deleted": deleted.get(name, 0),
-        **done,
+        "vacuumed_files": int(metrics.get("VACUUM END", {}).get("numDeletedFiles", 0)),
+        "vacuumed_bytes": int(metrics.get("VACUUM START", {}).get("sizeOfDataToDelete", 0)),
     }

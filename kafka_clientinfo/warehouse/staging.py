@@ -11,8 +11,7 @@ credentials that pyarrow lacks.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from urllib.parse import quote
 
@@ -75,14 +74,10 @@ class Staging:
                 if number is not None and int(number[1]) <= run:
                     self.spark.sql(f"DROP TABLE IF EXISTS {self.address.table(name)}")
 
-    @contextmanager
-    def removed_after(self) -> Iterator[None]:
-        """Remove this run's tables at the end of the block, even if it fails."""
-        try:
-            yield
-        finally:
-            if self._is_used:
-                self.remove_until(self.run)
+    def close(self) -> None:
+        """Remove this run's tables."""
+        if self._is_used:
+            self.remove_until(self.run)
 
 
 def cache(rows: DataFrame, staging: Staging) -> DataFrame:

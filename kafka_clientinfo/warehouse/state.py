@@ -35,7 +35,7 @@ _TIMES = ("built_until", "retained_from", "connections_from")
 FORMAT = 4
 """Format of the warehouses that this release makes and reads."""
 OLDEST = 2
-"""Format of the oldest warehouses that a run brings to this one (`migration`)."""
+"""Format of the oldest warehouses that a run brings to this one (`repair.migrate`)."""
 
 
 @dataclass(frozen=True)

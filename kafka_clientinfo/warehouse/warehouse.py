@@ -5,7 +5,7 @@ commit; they count once it has appended its row to `runs`, which is its last.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,10 +30,9 @@ from .claims import Claims
 from .creation import close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
 from .locks import exclusive
-from .migration import migrate
 from .progress import Stages
 from .reading import Reader
-from .repair import mend, refuse_damaged, take_back
+from .repair import mend, migrate, refuse_damaged, take_back
 from .staging import Staging
 from .state import OLDEST, State
 from .table_log import clear
@@ -63,7 +62,7 @@ class Warehouse(Reader):
         self._private, self._after_kill = private, after_kill
         self.staging = Staging(spark, self.address, private)
         self.claims = Claims(spark, self.address)
-        self.judged = JudgedTable(spark, self.address, self.claims, self.folder(JUDGED))
+        self.judged = JudgedTable(spark, self.address, self.claims)
         self._claiming = Lock()
         self._rows: dict[str, int | None] = {}  # per table that this run has written; None if not known
         self._written: dict[str, int] = {}
@@ -95,10 +94,6 @@ class Warehouse(Reader):
         if self.state != self._new_state:
             migrate(self)
             mend(self)
-
-    def named(self) -> AbstractContextManager[None]:
-        """Name the commits of the block in Delta's history by the run's number."""
-        return self.claims.named()
 
     def note(self, **changes: Any) -> None:
         """Change the state; `commit` stores it."""
@@ -293,10 +288,10 @@ def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -
     spark = own_session(spark)
     with exclusive(root, settings.lock_wait_seconds) as after_kill:
         tables = Warehouse(spark, root, private=settings.private_raw_bytes, after_kill=after_kill)
-        with tables.staging.removed_after(), ExitStack() as named:
+        with closing(tables.staging), ExitStack() as named:
             with sized(spark, 0), report.stage("prepare"):  # little work, until the amount is known
                 tables.open()
-                named.enter_context(tables.named())
+                named.enter_context(tables.claims.named())
                 tables.mend()
             with tables.claims.conflicts_named():
                 yield tables

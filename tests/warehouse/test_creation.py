@@ -13,7 +13,6 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.tables.spec import parse_spec, view_specs
 from kafka_clientinfo.tables.views import ViewSettings, definitions, views
-from kafka_clientinfo.warehouse import creation
 from kafka_clientinfo.warehouse import ddl as sql
 from kafka_clientinfo.warehouse.address import Address, address_in
 from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
@@ -125,18 +124,18 @@ RAW = parse_spec(
 )
 
 
-@pytest.mark.parametrize("sign", creation._IN_THE_WAY)
-@pytest.mark.parametrize("columns", [["raw"], None])
+@pytest.mark.parametrize("columns", [{"raw": "binary"}, None])
 def test_a_table_that_another_run_has_made_is_left_as_it_is(
-    sign: str, columns: list[str] | None, monkeypatch: pytest.MonkeyPatch
+    columns: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sql, "columns", lambda *_: columns)
+    catalog = Catalog({"CREATE": "[TABLE_OR_VIEW_ALREADY_EXISTS] x"})
     for address in (NAMED, Address("s3://lake")):
-        catalog = Catalog({"CREATE TABLE": f"[{sign}] x"})
-        with pytest.raises(RuntimeError, match=sign) if columns is None else nullcontext():
+        with pytest.raises(RuntimeError, match="EXISTS") if columns is None else nullcontext():
             make_table(catalog, address, RAW)  # type: ignore[arg-type]
-    with pytest.raises(RuntimeError, match="ANOTHER"):
-        make_table(Catalog({"CREATE TABLE": "[ANOTHER] x"}), NAMED, RAW)  # type: ignore[arg-type]
+        for given in (("rows",), ("rows", True)):
+            with pytest.raises(RuntimeError, match="EXISTS"):
+                make_table(catalog, address, RAW, *given)  # type: ignore[arg-type]
 
 
 def test_tags_are_told_where_the_catalog_has_them() -> None:

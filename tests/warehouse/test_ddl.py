@@ -85,7 +85,8 @@ def test_the_newest_version_is_that_of_the_last_local_commit(tmp_path: Path, mon
     spark: Any = SimpleNamespace(sql=lambda text: text)
 
     def version(folder: Path | None) -> str:
-        return str(ddl.snapshot(spark, "t", folder)).rpartition(" ")[2]
+        monkeypatch.setattr(ddl, "log_folder", lambda *_: folder)
+        return str(ddl.snapshot(spark, Address("/lake"), "t")).rpartition(" ")[2]
 
     assert version(None) == version(tmp_path) == "7"
     for name in (f"{9:020}.json", f"{10:020}.json", f"{11:020}.json.tmp", f"{12:020}.checkpoint.json", f"{13:020}.crc"):

@@ -83,8 +83,15 @@ def test_files_become_one_and_delta_is_told_how_long_it_keeps_others(
     files: int, kept_for: str | None, hours: int, statements: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     properties = {} if kept_for is None else {KEPT_FOR: kept_for}
-    catalog = Catalog({"numFiles": files, "properties": properties}, [END, START, WRITE])
-    assert tidied(catalog, hours, monkeypatch) == {"vacuumed_files": 3, "vacuumed_bytes": 99}
+    catalog = Catalog({"numFiles": files, "sizeInBytes": 70, "properties": properties}, [END, START, WRITE])
+    assert tidied(catalog, hours, monkeypatch) == {
+        "files_before": files,
+        "files_after": files,
+        "bytes_before": 70,
+        "bytes_after": 70,
+        "vacuumed_files": 3,
+        "vacuumed_bytes": 99,
+    }
     assert catalog.statements == [*statements, "VACUUM facts"]
 
 
@@ -94,8 +101,8 @@ def test_files_become_one_and_delta_is_told_how_long_it_keeps_others(
 def test_a_vacuum_that_says_nothing_has_deleted_nothing(
     commits: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = Catalog({"numFiles": 1, "properties": {}}, commits)
-    assert tidied(catalog, 168, monkeypatch) == {"vacuumed_files": 0, "vacuumed_bytes": 0}
+    done = tidied(Catalog({"numFiles": 1, "sizeInBytes": 1, "properties": {}}, commits), 168, monkeypatch)
+    assert (done["vacuumed_files"], done["vacuumed_bytes"]) == (0, 0)
 
 
 def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +112,8 @@ def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         maintenance._detail(catalog, "facts")  # type: ignore[arg-type]
 
 
-DETAIL, AFTER = {"numFiles": 2, "sizeInBytes": 70}, {"numFiles": 1, "sizeInBytes": 35}
-DONE = {"vacuumed_files": 1, "vacuumed_bytes": 5}
+DETAIL = {"numFiles": 2, "sizeInBytes": 70}
+DONE = {"files_before": 2, "files_after": 1, "vacuumed_files": 1, "vacuumed_bytes": 5}
 
 
 @pytest.mark.parametrize(
@@ -147,9 +154,8 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     )
     monkeypatch.setattr(maintenance, "sized", lambda spark, size: done.append(size) or nullcontext())
     monkeypatch.setattr(maintenance, "retain", lambda tables, kept, now: done.append(("kept", kept)) or {"facts": 4})
-    changes = lambda name: {("kept", days), (name, 200)} & set(done)  # noqa: E731
-    monkeypatch.setattr(maintenance, "_detail", lambda tables, name: AFTER if changes(name) else DETAIL)
-    monkeypatch.setattr(maintenance, "_tidy", lambda tables, name, detail, hours: done.append((name, hours)) or DONE)
+    monkeypatch.setattr(maintenance, "_detail", lambda tables, name: DETAIL)
+    monkeypatch.setattr(maintenance, "_tidy", lambda lake, name, before, hours: done.append((name, hours)) or DONE)
     chosen = Settings(retention_days=days, vacuum_hours=200)
     report = maintain(None, "/lake", chosen)  # type: ignore[arg-type]
     assert done.pop() == 7, "what runs before it have staged is removed"
@@ -161,10 +167,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     assert list(report.seconds) == stages
     assert report.retained_from == time_text(AT)
     assert report.deleted == ({"facts": 4} if days else {})
-    sizes = {"files_before": 2, "files_after": 1, "bytes_before": 70, "bytes_after": 35}
-    assert report.tables == [
-        {"name": name, **sizes, "rows_deleted": report.deleted.get(name, 0), **DONE} for name in names
-    ]
+    assert report.tables == [{"name": name, "rows_deleted": report.deleted.get(name, 0), **DONE} for name in names]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +188,9 @@ def test_files_that_a_reader_may_need_are_kept(
 
 def test_a_vacuum_lists_folders_in_few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed: list[Mapping[str, str]] = []
-    catalog = Catalog({"numFiles": 1, "properties": {}}, [])
+    detail = {"numFiles": 1, "sizeInBytes": 1, "properties": {}}
+    catalog = Catalog(detail, [])
     monkeypatch.setattr(maintenance, "ddl", catalog)
     monkeypatch.setattr(maintenance, "set_where_allowed", lambda spark, conf: allowed.append(conf) or nullcontext())
-    maintenance._tidy(catalog, "facts", {"numFiles": 1, "properties": {}}, 168)  # type: ignore[arg-type]
+    maintenance._tidy(catalog, "facts", detail, 168)  # type: ignore[arg-type]
     assert allowed == [{"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}]

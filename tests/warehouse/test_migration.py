@@ -168,7 +168,7 @@ def test_a_migration_that_was_killed_is_taken_up_again(
         killed.setattr(type(spark), "sql", until_killed(type(spark).sql))
         killed.setattr(lake, "note", until_killed(lake.note))
         lake.open()
-        with pytest.raises(KilledError), lake.named():
+        with pytest.raises(KilledError), lake.claims.named():
             lake.mend()
     assert before.state.declared != declared_by(specs)
     again = of_release(spark, root, specs)

@@ -176,7 +176,7 @@ def test_the_instant_never_goes_back(lake: Warehouse) -> None:
 
 @pytest.mark.long
 def test_a_killed_deletion_is_taken_back(lake: Warehouse) -> None:
-    with lake.named():
+    with lake.claims.named():
         retain(lake, 1, at(1000) + DAY)
     finished = reopened(lake)
     assert (finished.count("requests"), finished.state.deleted) == (len(REQUESTS), {})

@@ -1,6 +1,7 @@
 """How relations are kept in tables beside those of a warehouse, where the session may keep them nowhere else."""
 
 import stat
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +29,7 @@ def test_rows_that_the_session_may_not_keep_are_staged(refusal: str) -> None:
 class TestStaging:
     def it_keeps_rows_in_tables_of_the_run(self, spark: Any, tmp_path: Path) -> None:
         staging, folder = Staging(spark, Address(str(tmp_path))), tmp_path / "_staged"
-        with staging.removed_after():
+        with closing(staging):
             staged = [staging.keep(spark.range(number)) for number in (2, 3)]
             assert [rows.count() for rows in staged] == [2, 3]
             assert sorted(path.name for path in (folder / "0").iterdir()) == ["0", "1"]
@@ -39,7 +40,7 @@ class TestStaging:
         staging = Staging(spark, Address(str(tmp_path)))
 
         def work() -> None:
-            with staging.removed_after():
+            with closing(staging):
                 staging.keep(spark.range(1))
                 raise KeyError
 
@@ -66,7 +67,7 @@ class TestStaging:
         killed, staging = Staging(spark, address), Staging(spark, address)
         killed.keep(spark.range(1))
         staging.run = 1
-        with staging.removed_after():
+        with closing(staging):
             assert [staging.keep(spark.range(number)).count() for number in (2, 3)] == [2, 3]
             assert names() == {"_staged_1_0", "_staged_1_1", "_staged_others"}
         assert names() == {"_staged_others"}
@@ -87,7 +88,7 @@ class TestStaging:
         Staging(None, Address(root)).remove_until(1)  # type: ignore[arg-type]
 
     def it_touches_nothing_where_nothing_is_staged(self, tmp_path: Path) -> None:
-        with Staging(None, Address(str(tmp_path))).removed_after():  # type: ignore[arg-type]
+        with closing(Staging(None, Address(str(tmp_path)))):  # type: ignore[arg-type]
             pass
         assert list(tmp_path.iterdir()) == []
 

@@ -36,7 +36,7 @@ def begun(spark: Any, root: str, named: ExitStack) -> Warehouse:
     named.close()
     lake = Warehouse(spark, root, SPECS)
     lake.open()
-    named.enter_context(lake.named())
+    named.enter_context(lake.claims.named())
     lake.mend()
     return lake
 

@@ -42,7 +42,7 @@ def assert_rows(found: Any, expected: Any) -> None:
 def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Warehouse) -> None:
     assert not plain.exists("facts")
     plain.open()
-    with plain.named():  # else the commit would bear no name, and the rows come in a second one
+    with plain.claims.named():  # else the commit would bear no name, and the rows come in a second one
         plain.append("facts", facts(spark, fact("x")), expected=1)
     assert plain.count("facts") == 1
     spec = SPECS["facts"]
