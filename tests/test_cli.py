@@ -18,6 +18,7 @@ from kafka_clientinfo.warehouse.warehouse import Warehouse
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 JOBS = {"run_pipeline": "run", "ingest_requests": "ingest", "build_tables": "build", "maintain": "maintain"}
+COMMITTED = "what was committed is whole, and the next run goes on from there"
 LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
 
 
@@ -116,8 +117,13 @@ def test_a_wrong_argument_is_refused_before_anything_is_opened(
         (["parse", "-"], "stopped; every line that was printed is whole"),
         (["scan", "-"], "stopped before an answer; run it again, or with fewer logs"),
         (["completion", "zsh"], "stopped; nothing was changed"),
+        (["report", "--output", "page.html", "--warehouse", "w"], "stopped; nothing was changed"),
+        (["diff", "--from", "2d", "--to", "today", "--warehouse", "w"], "stopped; nothing was changed"),
+        *((line, f"stopped; {COMMITTED}") for line in (
+            ["run", "logs", "--warehouse", "w"], ["forget", "--cluster", "a", "--warehouse", "w"], ["maintain", "--warehouse", "w"],
+        )),
     ],
-)
+)  # fmt: skip
 def test_ctrl_c_says_what_there_is(
     line: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,8 +163,9 @@ def test_what_cannot_be_read_fails_the_run_and_is_kept_with_its_reason(
     assert bytes(rows[0]["raw"]).startswith(b"tail of something")
 
 
-@pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), ([], 2)])
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize(
+    ("job", "arguments", "code"), [*((job, ["--help"], 0) for job in JOBS), ("run_pipeline", [], 2)]
+)
 def test_a_job_is_its_command(job: str, arguments: list[str], code: int, tmp_path: Path) -> None:
     """Where Spark is needed only to hand a session over; lab/test_processes.py runs the jobs on logs."""
     stub = tmp_path / "pyspark" / "sql" / "__init__.py"
@@ -198,23 +205,12 @@ def test_every_job_is_tested() -> None:
     assert {path.stem for path in (ROOT / "jobs").glob("*.py")} == {*JOBS}
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "protocol",
-        "logs.reader",
-        "tables.spec",
-        "releases.broker_releases",
-        "releases.client_libraries",
-        "config.settings",
-        "config.owners",
-    ],
-)
-def test_parser_and_declarations_import_without_spark(module: str) -> None:
+def test_parser_and_declarations_import_without_spark() -> None:
+    names = "protocol logs.reader tables.spec releases.broker_releases releases.client_libraries config.settings config.owners"
     program = (
         "import sys\n"
         "for name in ('pyspark', 'delta', 'pyarrow', 'pandas'): sys.modules[name] = None\n"
-        f"import kafka_clientinfo.{module}"
+        f"import kafka_clientinfo.{', kafka_clientinfo.'.join(names.split())}"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
 

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -44,10 +43,10 @@ SHORT = "text_tables.output('text'); return 3"
 FULL = "kafka-clientinfo: standard output cannot be written: No space left on device; send the output elsewhere"
 
 
-def process(body: str, shell: str = "", line: Sequence[str] = ("verify",)) -> subprocess.CompletedProcess[str]:
-    """The command in a process; `shell` is what a shell does with its standard streams, and `line` the command's own."""
+def process(body: str, shell: str = "") -> subprocess.CompletedProcess[str]:
+    """The command in a process; `shell` is what a shell does with its standard streams."""
     command = ["bash", "-c", f'"$@" {shell}; exit ${{PIPESTATUS[0]}}', "bash"] if shell else []
-    arguments = [*command, sys.executable, "-c", PROGRAM.format(body=body), *line]
+    arguments = [*command, sys.executable, "-c", PROGRAM.format(body=body), "verify"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
 
@@ -61,39 +60,17 @@ def test_a_command_that(what: str) -> None:
     assert len(done.stderr.splitlines()) == bool(said)
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        (["report", "--output", "page.html"], "nothing was changed"),
-        (["diff", "--from", "2d", "--to", "today"], "nothing was changed"),
-        (["run", "logs"], "what was committed is whole, and the next run goes on from there"),
-        (["forget", "--cluster", "a"], "what was committed is whole, and the next run goes on from there"),
-        (["maintain"], "what was committed is whole, and the next run goes on from there"),
-    ],
-)
-def test_ctrl_c_is_answered_by_what_is_there_afterwards(line: list[str], told: str) -> None:
-    done = process(BODIES["is stopped"][0], line=line)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"kafka-clientinfo: stopped; {told}\n")
-
-
 CLOSED = "kafka-clientinfo: standard output cannot be written: Bad file descriptor"
 
 
-@pytest.mark.parametrize("body", [SHORT, LONG])
 @pytest.mark.parametrize(
-    ("shell", "code", "said"),
+    ("body", "shell", "code", "said"),
     [
-        ("| true", 3, ""),
-        ("| head -c 3 > /dev/null", 3, ""),
-        (">&-", 1, CLOSED),
-        (">&- 2>&-", 1, ""),
-        ("2>&-", 3, ""),
-        ("<&-", 3, ""),
-        ("<&- >&- 2>&-", 1, ""),
-        ("> /dev/full", 1, FULL),
-        ("> /dev/full 2> /dev/full", 1, ""),
+        (SHORT, "| true", 3, ""), (LONG, "| head -c 3 > /dev/null", 3, ""), (SHORT, ">&-", 1, CLOSED),
+        (SHORT, ">&- 2>&-", 1, ""), (SHORT, "2>&-", 3, ""), (LONG, "<&-", 3, ""), (SHORT, "<&- >&- 2>&-", 1, ""),
+        (SHORT, "> /dev/full", 1, FULL), (LONG, "> /dev/full", 1, FULL), (SHORT, "> /dev/full 2> /dev/full", 1, ""),
     ],
-)
+)  # fmt: skip
 def test_who_does_not_read_the_output_changes_no_verdict_and_a_full_disk_is_named(
     body: str, shell: str, code: int, said: str
 ) -> None:
@@ -103,8 +80,9 @@ def test_who_does_not_read_the_output_changes_no_verdict_and_a_full_disk_is_name
     assert len(done.stderr.splitlines()) == bool(said)
 
 
-@pytest.mark.parametrize("line", [["--help"], ["--version"], ["verify", "--help"]])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("line", "unbuffered"), [(["--help"], "1"), (["--version"], ""), (["verify", "--help"], ""), (["verify", "--help"], "1")]
+)  # fmt: skip
 def test_help_that_a_full_disk_does_not_take_is_a_failure(
     line: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +94,7 @@ def test_help_that_a_full_disk_does_not_take_is_a_failure(
     assert (done.returncode, done.stderr.startswith(FULL)) == (1, True)
 
 
-@pytest.mark.parametrize("shell", ["| true", "2>&-", "2> /dev/full"])
+@pytest.mark.parametrize("shell", ["2>&-", "2> /dev/full"])
 def test_an_error_that_nobody_reads_keeps_its_code(shell: str) -> None:
     assert process("raise ConfigError('found, do this')", shell).returncode == 2
 

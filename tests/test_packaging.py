@@ -101,22 +101,18 @@ entry({arguments})
 """
 
 
+SPARK, ANSWERS = ["pyspark", "delta", "pandas"], ["pyspark", "duckdb", "deltalake"]
+
+
 @pytest.mark.parametrize(
-    ("missing", "said"),
-    [
-        (
-            ["pyspark", "delta", "pandas"],
-            "module pyspark is not installed; pip install '.[local]' (in a clone; with a wheel, 'FILE.whl[local]') brings",
-        ),
-        (["pyspark", "duckdb", "deltalake"], "module pyspark is not installed; pip install '.[local]'"),
-    ],
-)
-@pytest.mark.parametrize("command", [["run", "LOGS"], ["ingest", "LOGS"], ["build"], ["verify"], ["maintain"]])
-def test_a_command_names_the_extra_that_it_lacks(
-    command: list[str], missing: list[str], said: str, tmp_path: Path
-) -> None:
-    arguments = [str(ROOT / "sample_logs") if one == "LOGS" else one for one in command]
-    program = WITHOUT.format(missing=missing, arguments=[*arguments, "--warehouse", str(tmp_path)])
+    ("command", "missing"), [*((one, SPARK) for one in ("run", "ingest", "build", "verify", "maintain")), ("verify", ANSWERS)]
+)  # fmt: skip
+def test_a_command_names_the_extra_that_it_lacks(command: str, missing: list[str], tmp_path: Path) -> None:
+    logs = [str(ROOT / "sample_logs")] if command in ("run", "ingest") else []
+    program = WITHOUT.format(missing=missing, arguments=[command, *logs, "--warehouse", str(tmp_path)])
+    said = (
+        "module pyspark is not installed; pip install '.[local]' (in a clone; with a wheel, 'FILE.whl[local]') brings"
+    )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(rf"kafka-clientinfo: the Python {re.escape(said)}[^\n]*\n", done.stderr)

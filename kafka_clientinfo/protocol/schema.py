@@ -190,7 +190,7 @@ class MessageSchema:
 def parse_schema(text: str, file: str) -> MessageSchema:
     """Read the text of one schema file, which may have comments from `//` to the end of a line.
 
-    This checks KIP-1313's rules only; tests/protocol/schema_rules.py checks all others.
+    It checks the rules of KIP-1313, and no others.
 
     Raises:
         SchemaError: a version range is not one, or headerVersions break a rule; the error names file, property and fix.

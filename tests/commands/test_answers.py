@@ -155,15 +155,6 @@ def test_sql_only_reads(sample_warehouse: Path, capsys: pytest.CaptureFixture[st
     assert sorted(sample_warehouse.rglob("*")) == before
 
 
-@pytest.mark.parametrize("command", [["summary"], ["clients"], ["tables"], ["sql", "SELECT 1"], ["connection", "x"]])
-def test_where_there_is_no_warehouse_it_says_how_to_make_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
-) -> None:
-    assert cli.main([*command, "--warehouse", str(tmp_path / "w")]) == 1
-    assert "holds no run that ended; fill it with `kafka-clientinfo run`" in capsys.readouterr().err
-    assert not (tmp_path / "w").exists()
-
-
 @pytest.mark.parametrize("command", [["summary"], ["clients"], ["connection", "x"], ["violations"]])
 def test_an_unknown_cluster_names_the_known_ones(
     sample_warehouse: Path, capsys: pytest.CaptureFixture[str], command: list[str]

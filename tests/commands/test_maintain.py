@@ -3,7 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,65 +13,10 @@ from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.maintain import as_text
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
-from kafka_clientinfo.questions.verification import verify
-from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse import maintenance
-from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.maintenance import MaintenanceReport, maintain
-from kafka_clientinfo.warehouse.retention import retain
-from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.equality import assert_same_rows
 
 ROOT = Path(__file__).resolve().parents[2]
-LOG = ROOT / "sample_logs" / "kafka-2.8.2" / "kafka-request.log.gz"
-DAY = timedelta(days=1)
-
-
-@pytest.fixture(scope="module")
-def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse of a real log, retained in its middle."""
-    root = tmp_path_factory.mktemp("maintained")
-    log = root / "b" / LOG.name
-    log.parent.mkdir()
-    shutil.copy(LOG, log)
-    pipeline.run(spark, [str(log)], str(root / "lake"))
-    return root
-
-
-@pytest.mark.soak
-def test_a_build_of_everything_keeps_what_retention_left_without_requests(spark: Any, built: Path) -> None:
-    before, after = str(built / "lake"), str(built / "retained")
-    shutil.copytree(before, after)
-    lake, whole = Warehouse(spark, after), Warehouse(spark, before)
-    ends = [row[0] for row in lake.read("connections").select("last_request_at").collect()]
-    middle = sorted(ends)[len(ends) // 2]
-    deleted = retain(lake, 1, middle.astimezone() + DAY)
-    assert 0 < deleted["requests"] < whole.count("requests")
-    assert [check for check in verify(spark, after) if not check.ok] == []
-    other = Settings(retention_days=1, coverage_gap_ms=299_999)
-    pipeline.build(spark, after, other)
-    for name in (name for name, spec in table_specs().items() if spec.derived):
-        assert_same_rows(*(one.read(name).drop("ingested_at") for one in (lake, whole)), name)
-    assert [check for check in verify(spark, after) if not check.ok] == []
-
-
-@pytest.mark.soak
-def test_the_command_compacts_and_tells_what_it_did(
-    spark: Any, built: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    warehouse = str(built / "compacted")
-    shutil.copytree(built / "lake", warehouse)
-    for name in ("requests", "connections"):
-        rows = Warehouse(spark, warehouse).read(name)
-        rows.repartition(3).write.format("delta").mode("overwrite").save(f"{warehouse}/{name}")
-    assert cli.main(["maintain", "--warehouse", warehouse, "--json"], spark) == 0
-    said = json.loads(capsys.readouterr().out.splitlines()[-1])
-    tables = {table["name"]: table for table in said["tables"]}
-    assert set(tables) == {*table_specs(), JUDGED}
-    assert (tables["requests"]["files_before"], tables["requests"]["files_after"]) == (3, 1)
-    assert said["retained_from"] is None
-    assert Warehouse(spark, warehouse).count("requests") == 3032
 
 
 @pytest.mark.parametrize(
@@ -155,12 +99,6 @@ def test_the_report_is_printed(
         assert json.loads(said) == {"retained_from": "é", **nothing}
     else:
         assert said == f"{as_text(report)}\n"
-
-
-def test_the_job_explains_itself() -> None:
-    text = (ROOT / "jobs" / "maintain.py").read_text("utf-8")
-    assert len(text.splitlines()) <= 40
-    assert text.startswith('"""spark-submit')
 
 
 def test_a_table_of_another_release_is_left_as_it_is(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:

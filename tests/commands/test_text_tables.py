@@ -13,12 +13,6 @@ import pytest
 from kafka_clientinfo.commands import text_tables
 from kafka_clientinfo.errors import ClientInfoError
 
-
-def test_columns_align_numbers_to_the_right() -> None:
-    text = text_tables.columns(("n", "name"), [(1234, "a"), (5, "long name")])
-    assert text == "      n  name\n  1,234  a\n      5  long name"
-
-
 WIDE, ACCENT = "日本", "e\u0301"
 
 

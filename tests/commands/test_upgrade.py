@@ -125,17 +125,6 @@ def test_an_unknown_release_names_the_known_ones(warehouse: str, capsys: pytest.
     )
 
 
-def test_a_warehouse_without_the_table_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert upgrade(str(tmp_path), "--target", "4.0.1") == 1
-    assert "holds no run that ended; fill it with `kafka-clientinfo run`" in capsys.readouterr().err
-
-
-def test_an_unknown_cluster_names_the_known_ones(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(warehouse, "--target", "4.0.1", "--cluster", "nonesuch")
-    known = "it has those of 'empty', 'info', 'new', 'old'"
-    assert f"--cluster is 'nonesuch', of which {warehouse} has no logs; {known}" in capsys.readouterr().err
-
-
 def test_who_has_no_requests_is_not_fine(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     upgrade(warehouse, "--target", "4.0.1", "--cluster", "empty")
     assert "holds no requests, so that nobody can be judged" in capsys.readouterr().err

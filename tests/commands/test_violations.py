@@ -159,11 +159,6 @@ def test_nothing_found_is_said(warehouse: str, capsys: pytest.CaptureFixture[str
     ]
 
 
-def test_a_warehouse_without_the_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["violations", "--warehouse", str(tmp_path)]) == 1
-    assert "holds no run that ended; fill it with `kafka-clientinfo run`" in capsys.readouterr().err
-
-
 def test_a_table_that_is_gone_is_named_also_if_its_rows_are_not_known(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -297,28 +297,6 @@ def it_refuses_versions_that_no_release_has() -> None:
     with pytest.raises(DecodeError, match=r"MetadataRequest: at byte 11 expected a version of 0-13, found 99"):
         protocol.decode_request(frame)
     assert protocol.decode_request_header(frame) == (header(3, 99, clientId=""), 2, 11)
-    with pytest.raises(EncodeError, match="MetadataRequest: version 99 is none of 0-13"):
-        protocol.encode_request(Request(header(3, 99), {}))
-
-
-def it_writes_bytes_in_place_of_any_body() -> None:
-    frame = protocol.encode_request(Request(header(12, 0), b"raw"))
-    assert frame.endswith(b"raw")
-
-
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (Request({}, {}), "requestApiKey None and requestApiVersion None must be numbers"),
-        (Request(header(0, 3), {}), "ProduceRequest: its fields are not known; give the body as bytes"),
-        (Request(header(12, 0), {}, 4), "RequestHeader: version 4 is none of 0-3"),
-        (Request(header(12, 0, clientInstanceId=INSTANCE), {}), r"RequestHeader v1.clientInstanceId: .* cannot be"),
-        (Request(header(12, 0, correlationId=2**31), {}), "RequestHeader v1.correlationId: 2147483648 is no int32"),
-    ],
-)
-def it_says_what_it_cannot_write(request_: Request, message: str) -> None:
-    with pytest.raises(EncodeError, match=message):
-        protocol.encode_request(request_)
 
 
 def it_lets_the_caller_choose_the_header() -> None:
