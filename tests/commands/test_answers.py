@@ -74,7 +74,7 @@ def test_spark_and_duckdb_answer_alike(
         assert answer(capsys, sample_warehouse, spark, *command, "--json") == found, command
 
 
-@pytest.mark.parametrize(("question", "form"), one_in(5, product(BY_NAME, ("--json", "--csv", "--markdown", ""))))
+@pytest.mark.parametrize(("question", "form"), one_in(11, product(BY_NAME, ("--json", "--csv", "--markdown", ""))))
 def test_every_form_is_printed_without_spark(
     sample_warehouse: Path, capsys: pytest.CaptureFixture[str], question: str, form: str
 ) -> None:

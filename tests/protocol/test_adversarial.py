@@ -5,7 +5,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from hypothesis import given, settings
@@ -36,7 +36,11 @@ PATTERNS = {
 }
 # Here every length is true up to the last one, so that a machine slower than ours may need longer to find that one.
 SMALL = [pattern for name, pattern in PATTERNS.items() if name.startswith("small")]
-CODECS = [codec for _, _, codec in codecs(released())]
+
+
+@cache
+def every() -> list[Codec]:
+    return [codec for _, _, codec in codecs(released())]
 
 
 def fastest(call: Callable[[], object]) -> float:
@@ -68,7 +72,7 @@ def refused(call: Callable[[], object]) -> None:
 def it_costs_little_to_refuse_lies(pattern: bytes) -> None:
     data = (pattern * (SIZE // len(pattern) + 1))[:SIZE]
     sample = data[: SIZE // 4] if pattern in SMALL else data  # tracing memory takes its time
-    for codec in CODECS:
+    for codec in every():
         refuse = partial(refused, partial(codec.decode_all, data))
         assert peak(partial(refused, partial(codec.decode_all, sample))) < 10 * len(sample), codec.name
         if sys.gettrace() is None:  # measuring coverage makes everything slow
@@ -124,7 +128,7 @@ def it_pairs_frames_in_time_in_proportion_to_the_stream() -> None:
     assert len(frames) == 10_000
 
 
-@given(st.sampled_from(CODECS), st.data())
+@given(st.deferred(lambda: st.sampled_from(every())), st.data())
 @settings(max_examples=examples(600))
 def it_walks_as_it_reads(codec: Codec, data: st.DataObject) -> None:
     """The walk that large frames take first tells the same as reading: the end, or what is wrong and where."""

@@ -141,10 +141,8 @@ def test_a_topic_that_no_log_names_is_answered_with_the_nearest(scope: Scope) ->
         topics.clients_of(scope, "nothing like it at all")
 
 
-def test_a_topic_is_found_by_its_id(tmp_path: Path) -> None:
-    found = Scope(tables(tmp_path, b1=[fetch(0, ID)]))
-    statement, parameters = topics.clients_of(found, ID)
-    assert [row["requests"] for row in found.query(statement, parameters).dicts()] == [1]
+def test_a_topic_is_found_by_its_id(small: Scope) -> None:
+    assert [row["requests"] for row in small.query(*topics.clients_of(small, ID)).dicts()] == [1]
 
 
 def test_filters_choose_clients(scope: Scope) -> None:
@@ -186,21 +184,20 @@ def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
     assert "the logs of 1 broker hold every request from" in sentence
 
 
-@pytest.mark.parametrize("filters", [Filters(since=datetime(2100, 1, 1, tzinfo=UTC)), Filters(client="nobody")])
-def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(tmp_path: Path, filters: Filters) -> None:
+def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(tmp_path: Path) -> None:
     found = tables(tmp_path, b1=[*BUSY, metadata(7200, ("used", ID), ("t", OTHER))])
-    assert [row["topic"] for row in Scope(found, filters).query(topics.UNUSED).dicts()] == ["t"]
-    assert Scope(found, filters).query(topics.ALL).dicts() == []
-    assert topics.coverage(Scope(found, filters)) == topics.coverage(Scope(found))
+    for filters in (Filters(since=datetime(2100, 1, 1, tzinfo=UTC)), Filters(client="nobody")):
+        assert [row["topic"] for row in Scope(found, filters).query(topics.UNUSED).dicts()] == ["t"]
+        assert Scope(found, filters).query(topics.ALL).dicts() == []
+        assert topics.coverage(Scope(found, filters)) == topics.coverage(Scope(found))
 
 
-def test_unresolved_fetches_are_counted_in_a_sentence(tmp_path: Path) -> None:
+def test_unresolved_fetches_are_counted_in_a_sentence(tmp_path: Path, small: Scope) -> None:
     request = {"sessionId": 7, "sessionEpoch": 5, "topics": [], "forgottenTopicsData": []}
     response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 7, "responses": []}
     found = Scope(tables(tmp_path, b1=[json_record(api="FETCH", version=11, request=request, response=response)]))
     assert str(topics.unresolved(found)).startswith("1 fetch of 1 client id belongs to fetch sessions")
-    (tmp_path / "b1" / "kafka-request.log").unlink()
-    assert topics.unresolved(Scope(tables(tmp_path, b1=BUSY))) is None
+    assert topics.unresolved(small) is None
 
 
 def test_the_command_answers_the_same(scope: Scope, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,12 +52,21 @@ class Attributes(HTMLParser):
         return parser.found
 
 
-def test_the_details_of_a_client_name_its_owners(hostile_warehouse: Path) -> None:
+def test_owners_stand_with_a_client_and_in_a_table(hostile_warehouse: Path, data: dict[str, Any]) -> None:
     scope = scope_of(hostile_warehouse)
     (client,) = scope.query(f"SELECT {', '.join(CLIENT)} FROM {{who_connects}} ORDER BY ALL LIMIT 1")
     owners = {client: ("Orders", "orders@example.com")}
-    details = data_of(contents.report(scope, impact(scope, TARGET, True), owners))["details"]
-    assert [one["facts"]["owners"] for one in details if "owners" in one["facts"]] == [list(owners[client])]
+    rows = [["no owner", None, 3, 0, 1, 2, 40], ["Orders", "orders@example.com", 0, 0, 0, 1, 0]]
+    shown = data_of(contents.report(scope, impact(scope, TARGET, True), owners, by_owner=rows))
+    assert [one["facts"]["owners"] for one in shown["details"] if "owners" in one["facts"]] == [list(owners[client])]
+    assert shown["tables"]["by_owner"]["rows"] == rows
+    assert "by_owner" not in data["tables"]
+
+
+NOTES = (
+    "The span chooses the clients that were seen in it; their numbers of requests per version are of all time.",
+    "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span.",
+)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +95,9 @@ def test_the_details_of_a_client_name_its_owners(hostile_warehouse: Path) -> Non
 def test_a_scope_chooses_clients_and_the_span_of_the_plot(
     hostile_warehouse: Path, given: dict[str, Any], expected: set[str], first: int, count_and_width: tuple[int, int]
 ) -> None:
-    shown = data_of(report_of(hostile_warehouse, **given))
+    page = report_of(hostile_warehouse, **given)
+    shown = data_of(page)
+    assert [page.count(f"<li>{note}</li>") for note in NOTES] == [int("cluster" not in given)] * 2
     assert len(shown["tables"]["clients"]["rows"]) == len(expected)
     assert sum(sum(row[1:]) for row in shown["tables"]["releases"]["rows"] if row[0] == TARGET) == len(expected)
     times = [row[0] for row in shown["tables"]["open_connections"]["rows"]]
@@ -315,26 +326,6 @@ def test_the_plot_over_time_counts_like_client_connections(hostile_warehouse: Pa
             and r["opened_at"] < at(50)
         ]
         assert sum(numbers) == len(within)
-
-
-@pytest.mark.parametrize(
-    ("given", "notes"), [({"since": at(4)}, 1), ({"until": at(50)}, 1), ({"cluster": "orders"}, 0), ({}, 0)]
-)
-def test_what_a_span_does_not_choose_is_noted(hostile_warehouse: Path, given: dict[str, Any], notes: int) -> None:
-    shown = report_of(hostile_warehouse, **given)
-    for note in (
-        "The span chooses the clients that were seen in it; their numbers of requests per version are of all time.",
-        "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span.",
-    ):
-        assert shown.count(f"<li>{note}</li>") == notes
-
-
-def test_who_breaks_is_summed_up_by_owner(hostile_warehouse: Path) -> None:
-    scope = scope_of(hostile_warehouse)
-    rows = [["no owner", None, 3, 0, 1, 2, 40], ["Orders", "orders@example.com", 0, 0, 0, 1, 0]]
-    found = data_of(contents.report(scope, impact(scope, TARGET, True), by_owner=rows))["tables"]["by_owner"]
-    assert found["rows"] == rows
-    assert "by_owner" not in data_of(contents.report(scope, impact(scope, TARGET, True)))["tables"]
 
 
 def test_each_log_has_its_time(data: dict[str, Any], hostile_warehouse: Path) -> None:
