@@ -12,16 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.protocol import (
-    Request,
-    Response,
     api_key,
-    decode_request,
-    decode_response,
-    drafts,
-    encode_request,
-    encode_response,
-    request_header_version,
-    to_log_json,
 )
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -158,44 +149,6 @@ def name_text_record(**fields: Any) -> bytes:
         f"Name: {record.api}; Version: {record.version}; CorrelationId: {record.correlation_id}{client}"
         f"{record.request}{record.text_tail()}"
     )
-
-
-def header_json(
-    api: str, version: int, correlation_id: int, client_id: str | None, instance_id: str | None = None
-) -> dict[str, Any]:
-    """A request header as the broker would print it: v3 where an instance id is given."""
-    key = api_key(api)
-    known = request_header_version(key, version) if key is not None else None
-    fields = {
-        "requestApiKey": key,
-        "requestApiVersion": version,
-        "correlationId": correlation_id,
-        "clientId": client_id,
-    }
-    if instance_id is None:
-        return fields if known else {name: value for name, value in fields.items() if name != "clientId"}
-    registry = drafts("KIP-1313")
-    request = Request(fields | {"clientInstanceId": instance_id}, b"", 3)
-    header, _ = registry.named("RequestHeader", 3).decode(encode_request(request, registry=registry))
-    return header
-
-
-def request_json(header: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    """The body after a round trip through its schema, as the broker prints it."""
-    registry = drafts("KIP-1313")
-    key, version = header["requestApiKey"], header["requestApiVersion"]
-    fields = {"requestApiKey": key, "requestApiVersion": version, "correlationId": 0, "clientId": None}
-    if registry.request_header_version(key, version) == 3:
-        fields |= {"clientInstanceId": header["clientInstanceId"]}
-    frame = encode_request(Request(fields, body), registry=registry)
-    return to_log_json(decode_request(frame, registry=registry), registry=registry)
-
-
-def response_json(key: int, version: int, body: dict[str, Any]) -> dict[str, Any]:
-    """The same for a response."""
-    registry = drafts("KIP-1313")
-    frame = encode_response(Response({"correlationId": 0}, body, key, version), registry=registry)
-    return to_log_json(decode_response(frame, key, version, registry=registry), registry=registry)
 
 
 TEXT_RECORDS: dict[str, Callable[..., bytes]] = {

@@ -1,34 +1,24 @@
-"""The KIP-1313 sample: what is committed is what the builder makes, and its headers are the protocol's own."""
+"""The KIP-1313 sample: a log as KIP-1313 brokers will write it."""
 
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 from kafka_clientinfo.logs import RequestEvent
-from tests.builders import ZERO_UUID, header_json
-from tests.kip_1313_log import KIP_1313_SAMPLE, kip_1313_log
+from tests.builders import ZERO_UUID
 from tests.logs.excerpts import parse, requests
+
+SAMPLE = Path(__file__).resolve().parents[2] / "sample_logs" / "kip-1313-made" / "kafka-request.log"
 
 
 @pytest.fixture(scope="module")
 def sessions() -> dict[str, list[RequestEvent]]:
     """Requests by the connection's client id, which its first request always carries."""
     by_connection: dict[str, list[RequestEvent]] = defaultdict(list)
-    for event in requests(parse(b"".join(kip_1313_log()))):
+    for event in requests(parse(SAMPLE.read_bytes())):
         by_connection[event.connection_id].append(event)
     return {events[0].client_id or "": events for events in by_connection.values()}
-
-
-def test_it_is_the_committed_sample() -> None:
-    # `python -m tests.kip_1313_log` writes it again.
-    assert KIP_1313_SAMPLE.read_bytes() == b"".join(kip_1313_log())
-
-
-def test_it_prints_header_v3_as_the_schema_says() -> None:
-    header = header_json("OFFSET_DELETE", 1, 5, None, ZERO_UUID)
-    expected = {"requestApiKey": 47, "requestApiVersion": 1, "correlationId": 5, "clientId": None}
-    assert header == expected | {"clientInstanceId": ZERO_UUID}
-    assert list(header)[-1] == "clientInstanceId"
 
 
 @pytest.mark.kip("KIP-1313", 53)
