@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from chispa import assert_df_equality
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
@@ -75,19 +74,6 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _ordered(value[key]) for key in sorted(value, key=str)}
     return [_ordered(item) for item in value] if isinstance(value, list) else value
-
-
-def assert_same_rows(found: Any, expected: Any, name: str) -> None:
-    """Raise where two relations in a table's columns differ; rows are compared in the order of its key."""
-    key = [column for column in relation_specs()[name].key if column not in NOT_COMPARED]
-    order = key or expected.columns  # by all columns where the key is not compared
-    assert_df_equality(
-        _with_lists(found, name),
-        _with_lists(expected, name),
-        ignore_nullable=True,
-        ignore_metadata=True,
-        transforms=[lambda rows: rows.orderBy(*order)],
-    )
 
 
 def _with_lists(rows: Any, name: str) -> Any:
