@@ -1,6 +1,5 @@
 """The rules without a warehouse: tables and views derived of any relation of requests, such as one's own bronze table."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from uuid import uuid4
@@ -15,7 +14,7 @@ from ..spark.arrow_rows import collect, relation_of
 from ..spark.features import checkpointed
 from ..spark.session_conf import REQUEST_BYTES, set_for, sized
 from ..tables.spec import RUN, table_spec
-from ..tables.views import SPARK, ViewSettings, definition, definitions, is_view, stored_tables, words
+from ..tables.views import SPARK, ViewSettings, definition, is_view, stored_tables
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
@@ -42,8 +41,8 @@ def derive(
 ) -> dict[str, DataFrame]:
     """Derive tables and views of requests, as `run` does; nothing is stored.
 
-    What several of them need is computed at once, and cached until nothing refers to it. Meanwhile the session's conf is
-    that of a run: its rows are the caller's, so it cannot be another session.
+    Tables that several of them need are computed at once, and cached until nothing refers to them. Meanwhile the session's
+    conf is that of a run: its rows are the caller's, so it cannot be another session.
 
     Args:
         requests: rows of the table `requests`, as the data source `kafka_request_log` gives them; all of each connection
@@ -107,29 +106,20 @@ def _cached(rows: DataFrame) -> DataFrame:
 
 
 def _answers(names: Iterable[str], tables: Mapping[str, DataFrame], settings: Settings) -> dict[str, DataFrame]:
-    """Return tables in their declared columns, and views; a view or a part of one that several read is cached, too."""
-    spark = tables["requests"].sparkSession
-    found: dict[str, DataFrame] = {}
+    """Return tables in their declared columns, and views."""
+    spark, view_settings = tables["requests"].sparkSession, ViewSettings.of(settings)
     named: dict[str, str] = {}
-    parts = [name for name in definitions() if name in _read_by(names)]
-    readers = Counter(other for part in parts for other in words(definitions()[part]))
 
     def relation(name: str) -> str:
+        if is_view(name):
+            return f"(\n{definition(name, SPARK, view_settings, relation)}\n)"
         if name not in named:
             named[name] = f"kafka_clientinfo_{uuid4().hex}"
-            (found[name] if name in found else tables[name]).createOrReplaceTempView(named[name])
+            tables[name].createOrReplaceTempView(named[name])
         return named[name]
 
-    for name in parts:  # each after those that it reads
-        rows = spark.sql(definition(name, SPARK, ViewSettings.of(settings), relation))
-        found[name] = _cached(rows) if readers[name] > 1 else rows
+    views = {name: spark.sql(f"SELECT * FROM {relation(name)}") for name in names if is_view(name)}
     if isinstance(spark, SparkSession):  # a plan of Spark Connect is analysed later, and needs the names then
         for view in named.values():
             spark.catalog.dropTempView(view)
-    return {name: found[name] if is_view(name) else shaped(tables[name], table_spec(name), RUN) for name in names}
-
-
-def _read_by(names: Iterable[str]) -> set[str]:
-    """Return the views among these names, and all views and parts of views that they read."""
-    views = {name for name in names if is_view(name)}
-    return views.union(*(_read_by(words(definitions()[name])) for name in views))
+    return {name: views[name] if name in views else shaped(tables[name], table_spec(name), RUN) for name in names}
