@@ -18,13 +18,13 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import InputError
 from ..logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_LOG, Framing
@@ -41,8 +41,8 @@ _ROTATED = re.compile(r"\.log[._-].*\d")
 _QUIET = timedelta(minutes=1)
 _ONLY_A_SCHEME = ("file:", "file://", "dbfs:")
 _MAGIC = ("*", "?", "[")
-_AT_ONCE = 8
-"""The number of files that are opened at a time: an object store takes long for each."""
+_MOST_AT_ONCE = 8
+_Result = TypeVar("_Result")
 _SHOWN = 5
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 
@@ -144,20 +144,20 @@ def delivered_logs(logs: Logs) -> Delivered:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
             if identity not in files_by_identity or file.inner == identity[1]:
                 files_by_identity[identity] = file
-    return Delivered(_with_mixed(list(files_by_identity.values())), empty)
+    return Delivered(_with_mixed(files_by_identity.values()), empty)
 
 
-def _with_mixed(files: list[StoredFile]) -> list[StoredFile]:
+def _with_mixed(files: Iterable[StoredFile]) -> list[StoredFile]:
     """Mark each server.log: it is a request log only if its content is that of one, and no request log is beside it."""
     beside = {file.folder for file in files if _is_log(file)}
-    alone = [file for file in files if is_server_log(file) and file.folder not in beside]
-    contents = dict(zip(alone, _contents(alone), strict=True))
-    return [
-        replace(file, holds_requests=file.folder not in beside and contents.get(file, "requests") == "requests")
-        if fnmatchcase(file.name, SERVER_LOG_NAMES)
-        else file
-        for file in files
-    ]
+
+    def marked(file: StoredFile) -> StoredFile:
+        if not fnmatchcase(file.name, SERVER_LOG_NAMES):
+            return file
+        is_alone = file.folder not in beside
+        return replace(file, holds_requests=is_alone and (file.holds_requests or _content(file) == "requests"))
+
+    return _at_once(marked, files)
 
 
 def _logs_of(item: str) -> list[StoredFile]:
@@ -188,14 +188,15 @@ def _recognised(files: Sequence[StoredFile]) -> tuple[list[StoredFile], dict[Sto
     beside = {file.folder for file in known}
     others = [file for file in files if not (file.inner.endswith("/") or _is_log(file))]
     others = [file for file in others if not (is_server_log(file) and file.folder in beside)]
-    contents = dict(zip(others, _contents(others), strict=True))
+    contents = dict(zip(others, _at_once(_content, others), strict=True))
     known += [replace(file, holds_requests=True) for file in others if contents[file] == "requests"]
     return known, contents
 
 
-def _contents(files: Sequence[StoredFile]) -> list[LogContent]:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(_content, files))
+def _at_once(look: Callable[[StoredFile], _Result], files: Iterable[StoredFile]) -> list[_Result]:
+    """Call `look` for each file; an object store takes long for each."""
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+        return list(pool.map(look, files))
 
 
 def _content(file: StoredFile) -> LogContent:
