@@ -17,12 +17,11 @@ _MOST_CORES = 10_000
 _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
-def conf_value(spark: "SparkSession", key: str, default: str | None = None) -> str | None:
-    """Return an entry of the session's conf; the default if there is none, or if the session refuses to show it."""
-    try:
-        return spark.conf.get(key, default)
-    except Exception:
-        return default
+def conf_value(spark: "SparkSession", key: str) -> str | None:
+    """Return an entry of the session's conf; None if there is none, or if the session refuses to show it."""
+    with suppress(Exception):
+        return spark.conf.get(key, None)
+    return None
 
 
 def is_one_process(master: str | None) -> bool:

@@ -20,11 +20,12 @@ Measured on two cores, in CPU seconds of a first run, interpreted and compiled: 
 and 60.
 """
 SMALL_BYTES = 64 << 20
-"""Bytes up to which a run is small: it has one partition, and writes each table as one file."""
+"""Bytes up to which a run is small: it has one partition, and writes each table as one file.
+
+So many are planned per partition of a larger run: a task may hold it in memory whole, as twice these bytes of a heap of 2 GB.
+"""
 REQUEST_BYTES = 600
 """Bytes per request in steps on stored requests; their windows and counts do not need all columns."""
-_PARTITION_BYTES = 64 << 20
-"""Planned bytes of one partition: a task may hold it in memory whole, as twice these bytes of a heap of 2 GB."""
 _MOST_PARTITIONS = 200
 _BROADCAST_BYTES = str(10 << 20)
 _HASHED_GROUPS = 4096
@@ -34,7 +35,7 @@ _HASHED_GROUPS = 4096
 def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
     """Return entries for the session's conf, by the bytes of log to read or that stored requests came from."""
     is_small = planned_bytes <= SMALL_BYTES
-    partitions = 1 if is_small else min(max(2, cores, -(-planned_bytes // _PARTITION_BYTES)), _MOST_PARTITIONS)
+    partitions = 1 if is_small else min(max(2, cores, -(-planned_bytes // SMALL_BYTES)), _MOST_PARTITIONS)
     is_large = str(not is_small).lower()
     return {
         "spark.sql.codegen.wholeStage": is_large,
