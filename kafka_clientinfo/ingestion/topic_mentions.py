@@ -100,7 +100,7 @@ class _Topics:
 
     def _shorten(self) -> None:
         """Keep the first topics in the order of their names: of parts of a log, and of the whole, these are the same."""
-        for topic in sorted(self.counts, key=_name_order)[MOST_TOPICS:]:
+        for topic in sorted(self.counts, key=lambda topic: (topic[0] or "", topic[1] or ""))[MOST_TOPICS:]:
             count = self.counts.pop(topic)
             if self.rest is None:
                 self.rest = _Count(count.first_at)
@@ -117,10 +117,6 @@ class _Topics:
             yield topic, count, None
         if self.rest is not None:
             yield NO_TOPIC, self.rest, len(self.others)
-
-
-def _name_order(topic: Topic) -> tuple[str, str]:
-    return topic[0] or "", topic[1] or ""
 
 
 class TopicCounts:

@@ -68,7 +68,19 @@ class Derivation:
         with stage("increment"):
             self.increment = self._increment()
         with self._sized():
-            self._derive_tables(stage)
+            relation = partial(relation_of, self.lake.spark)
+            self.relations |= given(self.increment.requests, self.periods, self.settings, relation) | {
+                "new_requests": self._newer_than(self.until),
+                "judged_before": self.increment.before,
+                # Null if all connections are recomputed, which show all hosts themselves.
+                "stored_broker_hosts": None if self.is_whole else increments.broker_hosts_of(self.stored_connections),
+            }
+
+            def derive(step: Step) -> None:
+                with stage(step.name):
+                    self._derive(step)
+
+            _derive_all(derive)
 
     def _sized(self) -> AbstractContextManager[None]:
         """Set up the session for the increment, if it is more work than its new requests."""
@@ -78,21 +90,6 @@ class Derivation:
         rows = self.lake.count("requests") if judged is None else judged + self.increment.new_requests
         self.lake.one_file &= rows * REQUEST_BYTES <= SMALL_BYTES
         return sized(self.lake.spark, rows * REQUEST_BYTES)
-
-    def _derive_tables(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
-        relation = partial(relation_of, self.lake.spark)
-        self.relations |= given(self.increment.requests, self.periods, self.settings, relation) | {
-            "new_requests": self._newer_than(self.until),
-            "judged_before": self.increment.before,
-            # Null if all connections are recomputed, which show all hosts themselves.
-            "stored_broker_hosts": None if self.is_whole else increments.broker_hosts_of(self.stored_connections),
-        }
-
-        def derive(step: Step) -> None:
-            with stage(step.name):
-                self._derive(step)
-
-        _derive_all(derive)
 
     def _increment(self) -> increments.Increment:
         """Choose what this run recomputes: everything, all that retention has left, or what new requests change."""
