@@ -87,13 +87,11 @@ class Ingested:
 
     def new_requests(self, until: datetime | None) -> int:
         """Return the number of requests, or somewhat more, that were ingested after a time; None counts all of them."""
-        number = 0
-        for name, row in self.files.items():
-            stored = self.before.get(name)
-            is_built = until is not None and stored is not None and stored["ingested_at"] <= until
-            if until is None or row["ingested_at"] > until:
-                number += int(row["requests"]) - (int(stored["requests"]) if stored is not None and is_built else 0)
-        return number
+        if until is None:
+            return sum(row["requests"] for row in self.files.values())
+        built = {name: row["requests"] for name, row in self.before.items() if row["ingested_at"] <= until}
+        new = {name: row["requests"] for name, row in self.files.items() if row["ingested_at"] > until}
+        return sum(number - built.get(name, 0) for name, number in new.items())
 
     def requests_since(self, until: datetime | None) -> DataFrame | None:
         """Return the requests that were ingested after a time, or all if it is None; None if some are not in memory."""
@@ -247,17 +245,12 @@ def shows_more(before: Mapping[str, Any] | None, row: Mapping[str, Any], gap: ti
     These facts are: whether the file begins with its broker's start; that a restart was none; that silences are left
     out, as there are too many; and that some of these may be gaps of the log.
     """
-    if before is None:
-        return False
-    hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(before.get("debug_runs"))
-    was_blind, is_now = (is_blind(runs, gap) for runs in (before.get("debug_runs"), row["debug_runs"]))
-    was_none = bool(restart_times(before) - restart_times(row))
-    return (
-        hides
-        or was_blind != is_now
-        or was_none
-        or bool(row["covers_broker_start"]) != bool(before["covers_broker_start"])
-    )
+
+    def facts(file: Mapping[str, Any]) -> tuple[bool, ...]:
+        runs = file.get("debug_runs")
+        return may_hide_silences(runs), is_blind(runs, gap), bool(file["covers_broker_start"])
+
+    return before is not None and (facts(before) != facts(row) or bool(restart_times(before) - restart_times(row)))
 
 
 def refuse_other_source(files: Iterable[Mapping[str, Any]], is_table: bool) -> None:
