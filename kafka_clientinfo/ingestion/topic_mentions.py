@@ -37,15 +37,8 @@ _MOST_OTHERS = 100_000
 _DAY = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
 _NOBODY, _NO_SESSION = (None,) * 5, (None,) * 8
-_COLUMNS = (
-    "is_forwarded",
-    "is_duplicate",
-    "logged_at",
-    "principal",
-    "client_id",
-    "client_software_name",
-    "client_software_version",
-)
+_COLUMNS = ("is_forwarded", "is_duplicate", "logged_at", "principal", "client_id", "client_software_name",
+            "client_software_version")  # fmt: skip
 
 
 class _Count:
@@ -158,18 +151,12 @@ class TopicCounts:
             return
         operation = "replicate" if said.operation == "fetch" and replica_id is not None else said.operation
         principal, client_id, name, version, connection_id = who
-        software = name or UNKNOWN, version or UNKNOWN
-        key = (
-            normal_principal(principal, self._principal_patterns),
-            client_id,
-            connection_id,
-            *software,
-            operation,
-            at // _DAY,
-        )
+        principal, day = normal_principal(principal, self._principal_patterns), at // _DAY
+        client = (principal, client_id, connection_id, name or UNKNOWN, version or UNKNOWN)
+        key = (*client, operation, day)
         by_session = False
         if said.session is not None and not said.session.is_fetch:
-            self._add(self._sessions.acknowledge((*key[:-2], "fetch", key[-1]), at, said.session))
+            self._add(self._sessions.acknowledge((*client, "fetch", day), at, said.session))
         elif said.session is not None:
             ended, by_session = self._sessions.fetch(key, at, said.session, said.uses)
             self._add(ended)
@@ -232,10 +219,10 @@ def _session_rows(parts: Iterable[SessionPart]) -> Iterator[tuple[Any, ...]]:
     for number, session in enumerate(parts):
         principal, client_id, connection_id, *rest, day = session.key
         who = principal, client_id, *rest
-        head = (session.session, number)
-        epochs = (session.first_epoch, session.last_epoch, session.is_start, session.is_cut)
+        epochs = (session.first_epoch, session.last_epoch)
+        place = (session.session, number, *epochs, session.is_start, session.is_cut, session.is_over)
         counts = (session.fetches, None, None, None, None, session.first_at, session.last_at)
-        yield "session", *who, None, None, _date(day), *counts, *head, *epochs, session.is_over, None, connection_id
+        yield "session", *who, None, None, _date(day), *counts, *place, None, connection_id
         for topic, known in session.topics.items():
             partitions = [
                 (of, named.is_held, None if session.is_start else named.uncounted, named.uncounted_at)
@@ -244,15 +231,4 @@ def _session_rows(parts: Iterable[SessionPart]) -> Iterator[tuple[Any, ...]]:
             ]
             if partitions:
                 counted = (known.counted_in(session.fetches), *counts[1:])
-                yield (
-                    "session_topic",
-                    *who,
-                    *topic,
-                    _date(day),
-                    *counted,
-                    *head,
-                    *epochs,
-                    session.is_over,
-                    partitions,
-                    connection_id,
-                )
+                yield "session_topic", *who, *topic, _date(day), *counted, *place, partitions, connection_id

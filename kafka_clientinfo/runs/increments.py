@@ -24,10 +24,10 @@ cannot be computed again, so they stay, and what is recomputed comes after them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -91,8 +91,7 @@ class Increment:
     new_requests: int = 0
 
 
-@dataclass
-class _News:
+class _News(NamedTuple):
     """What is new.
 
     Attributes:
@@ -102,10 +101,10 @@ class _News:
         judged_before: the number of judged requests of the connections that go on.
     """
 
-    requests: dict[str, int] = field(default_factory=dict)
-    debug_since: dict[Broker, datetime] = field(default_factory=dict)
-    shows_a_broker: bool = False
-    judged_before: int = 0
+    requests: Mapping[str, int]
+    debug_since: Mapping[Broker, datetime]
+    shows_a_broker: bool
+    judged_before: int
 
 
 def everything(requests: DataFrame) -> Increment:
@@ -167,18 +166,14 @@ def _news(new: DataFrame, keys: DataFrame) -> _News:
         F.bool_or("show_a_broker").alias("show_a_broker"),
     )
     going_on = keys.agg(F.coalesce(F.sum("judged"), F.lit(0)).alias("requests"))
-    news = _News()
-    for cluster, broker, file_id, since, requests, shows_a_broker in collect(
-        of_file.unionByName(going_on, allowMissingColumns=True)
-    ):
-        if file_id is None:
-            news.judged_before = requests
-            continue
-        news.requests[file_id] = requests
-        news.shows_a_broker |= bool(shows_a_broker)
+    rows = collect(of_file.unionByName(going_on, allowMissingColumns=True))
+    debug_since: dict[Broker, datetime] = {}
+    for cluster, broker, _, since, *_ in rows:
         if since is not None:
-            _note(news.debug_since, (cluster, broker), since)
-    return news
+            _note(debug_since, (cluster, broker), since)
+    requests = {file_id: number for _, _, file_id, _, number, _ in rows}
+    judged_before = requests.pop(None)  # of the row that is of no file
+    return _News(requests, debug_since, any(shows_a_broker for *_, shows_a_broker in rows), judged_before)
 
 
 def _note(earliest: dict[Broker, datetime], broker: Broker, at: datetime) -> None:
