@@ -34,9 +34,10 @@ from ..errors import InputError
 from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events
 from ..logs.compression import CorruptFile
 from ..logs.content import opened
-from ..logs.framing import PlainSplitter, RawRecord
-from ..logs.line_records import Splitter, receive_all
+from ..logs.framing import RawRecord
+from ..logs.line_records import receive_all
 from ..logs.parser import Parser, ServerLogParser, guarded
+from ..logs.plain_splitter import PlainSplitter, Splitter
 from ..logs.principals import normal_principal
 from ..logs.reader import RESUME_WINDOW, hash_bytes, head
 from ..logs.record_marks import PREFIX

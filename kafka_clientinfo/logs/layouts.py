@@ -89,22 +89,16 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
         latest: time at which the file was last written; None if it is not known, which counts as now.
     """
     lines = _lines(sample, latest)
-    first = next((at for at, line in enumerate(lines) if _begins_record(line)), len(lines))
-    is_wrapped = any(line.stream for line in lines[: first + 1])
-    is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
-    lines = lines[first:] or lines
-    ends = {
-        wrapper: _ends([line for line in lines if line.wrapper == wrapper])
-        for wrapper in {line.wrapper for line in lines}
-    }
+    begun = lines[next((at for at, line in enumerate(lines) if _begins_record(line)), 0) :]
+    ends = {wrapper: _ends(begun, wrapper) for wrapper in {line.wrapper for line in begun}}
     logger_ends = frozenset(wrapper for wrapper, (kafkas, others, bare) in ends.items() if kafkas + others >= bare)
-    is_json = _requests_are_json(lines)
-    if not (is_wrapped or is_coloured) and _begins_in_kafkas_pattern(lines):
-        kafkas, others, _ = ends.get(b"", (0, 0, 0))
-        if kafkas >= others and (b"" in logger_ends or not lines):
-            return Layout(json_requests=is_json)
-    is_stamped = not (is_wrapped and lines and OWN_WORDS.match(lines[0].text))
-    return Layout(False, logger_ends, is_stamped, latest, is_json)
+    is_json = _requests_are_json(begun)
+    kafkas, others, bare = ends.get(b"", (0, 0, 0))
+    is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
+    if _begins_in_kafkas_pattern(lines) and not is_coloured and kafkas >= others and kafkas + others >= bare:
+        return Layout(json_requests=is_json)
+    wrapped = next((line.text for line in begun if line.stream), b"")
+    return Layout(False, logger_ends, OWN_WORDS.match(wrapped) is None, latest, is_json)
 
 
 def is_enough(sample: bytes) -> bool:
@@ -152,6 +146,8 @@ def _lines(sample: bytes, latest: datetime | None) -> list[Line]:
 def _begins_in_kafkas_pattern(lines: list[Line]) -> bool:
     """Return whether the first line with a time is in Kafka's own pattern, as lines are if nothing shows another one."""
     for line in lines:
+        if line.stream:
+            return False
         if STAMP.match(line.text):
             prefix = PREFIX.match(line.text)
             return prefix is not None and words_after(line.text, prefix) in (0, prefix.end())
@@ -161,16 +157,17 @@ def _begins_in_kafkas_pattern(lines: list[Line]) -> bool:
     return not (len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text))
 
 
-def _ends(lines: list[Line]) -> tuple[int, int, int]:
-    """Count the lines that end with a logger as Kafka writes it, with another end of a pattern, and as requests without one.
+def _ends(lines: list[Line], wrapper: bytes) -> tuple[int, int, int]:
+    """Count a wrapper's lines that end with a logger as Kafka writes it, with one in another pattern, and as requests
+    without one.
 
     Numbers decide because one line may be a client's text. What a container prints when it starts does not count, as
     `uid=1000(appuser)` ends as with a logger; nor do lines that begin no request in JSON, where a record is one line.
     """
-    if _requests_are_json(lines):
-        lines = [line for line in lines if _begins_record(line)]
+    lines = [line for line in lines if line.wrapper == wrapper]
+    is_json = _requests_are_json(lines)
     kafkas = others = bare = 0
-    for text in (line.text for line in lines):
+    for text in (line.text for line in lines if not is_json or _begins_record(line)):
         tail = text[-END_WINDOW:].rstrip(b'"')
         if split_logger(text)[1] is None:
             bare += _BARE_END.search(tail) is not None or (_JSON in text and b"}}" in tail)

@@ -5,11 +5,11 @@ A line or record above `framing.MAX_RECORD` bytes keeps only its head and tail; 
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Protocol
 
 from . import framing
 from .compression import CorruptFile
 from .framing import CLOSING, FAILED_LOGIN, HANDLING_END, RawRecord
+from .plain_splitter import Splitter
 from .record_marks import COMPLETED, HANDLING
 from .starts import REQUEST_LOGGER, Start, split_logger
 from .torn import JsonRun
@@ -21,19 +21,6 @@ _RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeade
 _HEADER_END = re.compile(
     rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
 )
-
-
-class Splitter(Protocol):
-    """Splitter of a stream of byte blocks into records, in any layout; its caller takes all records after each call."""
-
-    def receive(self, block: bytes) -> None:
-        """Add the next bytes of the file."""
-
-    def end(self) -> None:
-        """Note that no bytes follow."""
-
-    def next_record(self) -> RawRecord | None:
-        """Return the next record; None if it needs more bytes, or if there is none."""
 
 
 def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:

@@ -23,7 +23,7 @@ from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
-from .heads import words_after
+from .heads import prefix_of, words_after
 from .record_marks import (
     COMPLETED,
     HANDLING,
@@ -32,7 +32,6 @@ from .record_marks import (
     LOGGER_WINDOW,
     PREFIX,
     TOTAL_TIME,
-    prefix_of,
     strip_logger,
 )
 from .request_event import (
@@ -109,12 +108,14 @@ class Parser:
 
     def _read(self, record: RawRecord) -> Event:
         data = record.kafka_text
-        prefix = PREFIX.match(data) or prefix_of(data)
+        prefix = prefix_of(data)
         if prefix is None:
             return self._without_prefix(record, data)
         if record.torn:
             return _torn(record)
         words = prefix.end() if data.startswith(COMPLETED, prefix.end()) else _words_after(data, prefix)
+        if words > prefix.end():  # after a torn prefix, the time before the words counts
+            prefix = PREFIX.match(data, data.rfind(b"[", prefix.end(), words)) or prefix
         if not data.startswith(COMPLETED, words or len(data)):
             return self._of_another_kind(record, data, prefix)
         if len(record.data) < record.length or len(data) > MAX_RECORD:

@@ -38,12 +38,6 @@ LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + FILLER.pattern + rb"(?=" + PREFIX.
 """The filler at the beginning of a line with a prefix; the match ends where the prefix begins."""
 
 
-def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
-    """Return the prefix of the record that begins at `start`, after filler if there is any; None if it has no prefix."""
-    prefix = PREFIX.match(data, start)
-    return prefix or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
-
-
 def ends_with_logger(data: bytes, start: int, end: int) -> bool:
     """Return whether data[start:end] ends with ` (logger)` and line ends."""
     usual = data.endswith(_USUAL_LOGGERS, start, end)

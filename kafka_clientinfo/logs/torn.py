@@ -18,24 +18,13 @@ can be, no client wrote the next one (`JsonRun`). Inside a list of strings that 
 import re
 from collections.abc import Callable
 
-from .record_marks import COMPLETED, FILLER, JSON_START, PREFIX, PREFIX_LENGTH, TOTAL_TIME, ends_with_logger
+from .record_marks import COMPLETED, JSON_START, PREFIX, PREFIX_LENGTH, TOTAL_TIME, ends_with_logger
 
 LONGEST_TEXT = 3 * 32_767
 """Bytes of the longest string of the protocol in a log, which shows an invalid byte as the three bytes of U+FFFD."""
 TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
 _TAIL_LINE = 8 << 10
 """Bytes; longer than principal, listener and software, which follow the times of a request in text."""
-_BEGUN_WORDS = b""
-for _byte in reversed(COMPLETED):
-    _BEGUN_WORDS = b"(?:%c%b)?" % (_byte, _BEGUN_WORDS)
-_TORN = rb"\[[\d :,.TZ+-]{0,40}(?:\] {0,4}[A-Z]{0,5} {0,4})?"
-TORN_PREFIXES = re.compile(rb"(?:" + _TORN + rb"\x00*){1,8}")
-TORN_PREFIX = re.compile(TORN_PREFIXES.pattern + rb"(?=\[\d{4}-\d\d-\d\d)")
-"""The beginning of a line with torn prefixes, if another prefix follows."""
-JSON_LINE = re.compile(
-    FILLER.pattern + rb"(?:" + _TORN + _BEGUN_WORDS + rb"\x00*){0,8}" + PREFIX.pattern + COMPLETED + rb'\{"'
-)
-"""The beginning of a line with a request in JSON, perhaps after records that are torn before a client's text."""
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
 """The beginning of a tail; a client's text that ends before this is not a tail."""
 _HEADER_ENDS = (
@@ -57,13 +46,12 @@ _STRINGLESS = tuple(before + name for name in _NO_LISTS for before in (b",", b"{
 _CLIENT_ID = b"ClientId:"
 
 
-def inner_request(line: bytes) -> int:
-    """Return where the last request begins in a line that `JSON_LINE` matches; 0 if it has only one."""
-    words = line.rfind(JSON_START)
-    bracket = line.rfind(b"[", max(0, words - PREFIX_LENGTH), words) if words > 0 else -1
+def inner_request(line: bytes, start: int) -> int:
+    """Return where the last request in JSON begins on a line, if that is after `start`; else 0."""
+    words = line.rfind(JSON_START, start)
+    bracket = line.rfind(b"[", max(start, words - PREFIX_LENGTH), words)
     prefix = PREFIX.match(line, bracket) if bracket > 0 else None
-    is_inner = prefix is not None and prefix.end() == words and FILLER.fullmatch(line, 0, bracket) is None
-    return bracket if is_inner else 0
+    return bracket if prefix is not None and prefix.end() == words else 0
 
 
 def text_end(data: bytes, start: int, end: int, lines: int = 8) -> int:

@@ -33,12 +33,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, PlainSplitter, RawRecord
+from .framing import FAILED_LOGIN, IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, RawRecord
 from .generations.text import read_tail
 from .heads import uncoloured
 from .json_bodies import json_object
 from .layouts import KAFKA, Layout
-from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, Splitter, all_records, in_kafkas_pattern, is_failure
+from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, all_records, in_kafkas_pattern, is_failure
+from .plain_splitter import PlainSplitter, Splitter
 from .record_marks import COMPLETED
 from .request_event import MalformedRecord
 from .starts import Start, split_logger, start_of
@@ -68,6 +69,10 @@ class LineSplitter:
 
     def receive(self, block: bytes) -> None:
         self._received = self._lines.feed(block)
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._parts or self._lines.rest) and all(record.finished for record in self._open.values())
 
     def next_record(self) -> RawRecord | None:
         while not self._records:
@@ -101,14 +106,18 @@ class LineSplitter:
         """Close all records of a file to which nothing is added; those that lack their end are torn."""
         if rest := self._lines.rest:
             self._take(rest, len(rest) + self._lines.truncated)
-        for record in list(self._open.values()):
-            record.torn = not record.finished
-            self._close(record)
-        for record, _ in self._parts.values():
-            record.torn = True
-        self._parts.clear()
+        self._end_open(b"")
         for record in self._queue:
             record.done = True
+
+    def _end_open(self, *wrappers: bytes) -> None:
+        """Close the open records in these wrappers (empty: all), and the lines that lack their last part, as torn records."""
+        for stream in [stream for stream in self._parts if stream.startswith(wrappers)]:
+            record, _ = self._parts.pop(stream)
+            record.torn = record.done = True
+        for record in [record for stream, record in self._open.items() if stream.startswith(wrappers)]:
+            record.torn = not record.finished
+            self._close(record)
 
     def _take(self, data: bytes, length: int) -> None:
         """Take one physical line, with its true length."""
@@ -119,6 +128,8 @@ class LineSplitter:
             record = self._open.get(stream)
             if record is not None and line.stream != stream and not (record.finished and line.stream):
                 line = Line(text, stream)
+        if not line.stream and (self._parts or self._open) and b"" not in self._open and self._start(line) is None:
+            self._end_open(b"cri", b"log")  # a runtime wraps every line, so bytes are missing here
         self._line(begin, data, length, line)
 
     def _start(self, line: Line) -> Start | None:
@@ -320,14 +331,12 @@ def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_ove
     whole record counts, and an incomplete one is torn.
     """
     if layout.splittable:
-        others = None if kind is not REQUEST_LOG else _records_of_others
-        return PlainSplitter(offset, kind, is_over, others)
+        return PlainSplitter(offset, kind, is_over, _splitter_of_others if kind is REQUEST_LOG else None)
     return LineSplitter(offset, layout, kind is not IDENTITY, is_over)
 
 
-def _records_of_others(offset: int, data: bytes, is_over: bool) -> Iterator[RawRecord]:
-    """Yield the records of lines in any other layout."""
-    return all_records(LineSplitter(offset, Layout(False, frozenset()), True, is_over), [data])
+def _splitter_of_others(offset: int, is_over: bool) -> Splitter:
+    return LineSplitter(offset, Layout(False, frozenset()), True, is_over)
 
 
 def layout_records(

@@ -36,7 +36,7 @@ _RFC_3164 = re.compile(
     _PRIORITY
     + rb"?(?P<time>(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?[A-Z][a-z]{2} [ \d]\d(?: \d{4})? \d\d:\d\d:\d\d(?:\.\d{1,9})?"
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-][01]\d:?\d\d))"
-    rb" (?!\[?\d{4}[-/.]\d\d[-/.]\d\d|\d{10}(?:\d{3}|\.\d))[^\s\"{}]{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
+    rb" (?!std(?:out|err) |\[?\d{4}[-/.]\d\d[-/.]\d\d|\d{10}(?:\d{3}|\.\d))[^\s\"{}]{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
 )
 _LINE_FEED_OF_RSYSLOG = b"#012"
 _SEVERITIES = (b"FATAL", b"FATAL", b"FATAL", b"ERROR", b"WARN", b"INFO", b"INFO", b"DEBUG")

@@ -19,7 +19,7 @@ from .test_unreadable import Tables
 LIVE, ROTATED = "kafka-request.log", "kafka-request.log.2026-11-21-12"
 PARTS = {
     "cri": b"2026-11-21T12:00:00.000Z stderr P " + b"x" * 300 + b"\n",
-    "docker": b'{"log":"' + b"x" * 300 + b'","stream":"stderr","time":"2026-11-21T12:00:00.000Z"}\n',
+    "docker": b'{"log":"' + b"x" * (16 << 10) + b'","stream":"stderr","time":"2026-11-21T12:00:00.000Z"}\n',
 }
 Build = Callable[..., bytes]
 
@@ -36,7 +36,8 @@ def save(path: Path, data: bytes, seconds_ago: float = 3600) -> None:
 
 def wrapped_in_parts(wrapper: str) -> bytes:
     """Four requests in text, of which the last one's last part is in the next file."""
-    data = wrap(records(request_header_struct_record, 0, 4), "kafka", wrapper, 200)
+    long = request_header_struct_record(client_id="c3", request=f"{{topics=[{'t,' * 9000}]}}")
+    data = wrap(records(request_header_struct_record, 0, 3) + long, "kafka", wrapper, 200)
     return data[: data.rindex(b"\n", 0, -1) + 1]
 
 
@@ -59,7 +60,7 @@ CASES: dict[str, tuple[bytes, int, list[str]]] = {
         ["no_record_start"],
     ),
     "a request after a banner and zeros": (b"===> User\n" + bytes(40) + records(json_record, 0, 1), 1, []),
-    "half a request in JSON": (records(json_record, 0, 3)[:-40], 2, ["unfinished"]),
+    "half a request in JSON": (records(json_record, 0, 3)[:-40], 2, ["malformed_json"]),
     "half a request in text": (records(request_header_struct_record, 0, 3)[:-60], 2, ["unfinished"]),
     "a request without its line end": (records(json_record, 0, 3)[:-1], 3, []),
     "a request in text without its line end": (records(request_header_struct_record, 0, 3)[:-1], 3, []),

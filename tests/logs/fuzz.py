@@ -21,6 +21,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
+from kafka_clientinfo.logs.heads import prefix_of
 from kafka_clientinfo.logs.layouts import KAFKA
 from kafka_clientinfo.logs.record_marks import PREFIX
 from kafka_clientinfo.logs.unwrapping import layout_records
@@ -124,8 +125,10 @@ def _hides(before: bytes) -> bool:
     """Whether a record hides the start of an intact one after it: in no line of its own, or as text of a client's."""
     if not before.endswith(b"\n"):
         return True
-    prefix = PREFIX.match(before)
-    if prefix is None or before.startswith(b'Completed request:{"', prefix.end()):
+    prefix = prefix_of(before)
+    if prefix is None:
+        return b"Completed request:" in before
+    if before.startswith(b'Completed request:{"', prefix.end()):
         return False
     last_line = before[before.rfind(b"\n", 0, -1) + 1 :]
     is_request = before.startswith(b"Completed request:", prefix.end())

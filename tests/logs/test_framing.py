@@ -12,10 +12,10 @@ from kafka_clientinfo.logs.broker_records import LONGEST_TEXT, has_ended, has_wh
 from kafka_clientinfo.logs.framing import (
     ENDED_SERVER_LOG,
     SERVER_LOG,
-    PlainSplitter,
     RawRecord,
 )
 from kafka_clientinfo.logs.line_records import receive_all
+from kafka_clientinfo.logs.plain_splitter import PlainSplitter
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import examples, one_in
 from tests.builders import json_record, request_header_struct_record

@@ -41,6 +41,7 @@ def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year:
         (b"2026-11-21T02:45:09.935123456Z stdout F a b", Line(b"a b", b"cri stdout", True, b"2026-11-21T02:45:09.935123456Z")),
         (b"2026-11-21T02:45:09+01:00 stderr P:x ", Line(b"", b"cri stderr", False, b"2026-11-21T02:45:09+01:00")),
         (b"2026-11-21T02:45:09Z stdout F", Line(b"", b"cri stdout", True, b"2026-11-21T02:45:09Z")),
+        (b"2026-11-21T02:45:09Z stdout X a", None),
         (b'{"log":"a\\n","stream":"stdout","time":"2026-11-21T02:45:09.1Z"}', Line(b"a", b"log stdout", True, b"2026-11-21T02:45:09.1Z")),
         (b'{"log":"\\ud800","stream":"stdout","time":7}', Line("\N{REPLACEMENT CHARACTER}".encode(), b"log stdout", True, b"1970-01-01T00:00:07.000000Z")),
         (b'{"log":"a\\n"}', None),

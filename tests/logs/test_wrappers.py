@@ -176,11 +176,11 @@ def test_a_request_that_seems_to_have_ended_waits_for_the_rest_of_a_line() -> No
     assert (waiting.data, waiting.finished) == (first + part, False)
 
 
-@pytest.mark.parametrize("wrapper", ["cri", "docker", "journal"])
-def test_a_line_without_the_wrapper_belongs_to_no_wrapped_record(wrapper: str) -> None:
+@pytest.mark.parametrize(("wrapper", "goes_on"), [("cri", False), ("docker", False), ("journal", True)])
+def test_a_line_without_the_wrapper_ends_a_record_where_it_is_damage(wrapper: str, goes_on: bool) -> None:
     first, rest = wrap(request_header_struct_record(client_id="x\ny"), "kafka", wrapper).splitlines(keepends=True)
     data = first + b"text\n" + rest + wrap(json_record(client_id="b"), "kafka", wrapper)
-    assert client_ids(data) == ["x\ny", "b"]
+    assert client_ids(data) == ["x\ny"] * goes_on + ["b"]
 
 
 @pytest.mark.parametrize("tag", ["F", "P"])
