@@ -102,25 +102,15 @@ def brokers_without_logs(scope: Scope) -> str | None:
     A broker fetches from all others but itself, with its number in the client id. So one that fetches from every log's broker
     is none of these. A log that holds those of several brokers has them fetch at several addresses, and shows nothing.
     """
-    logs = grouped(
-        scope.query(
-            "SELECT DISTINCT f.cluster, f.broker, node, address FROM {ingested_files} AS f LEFT JOIN (SELECT cluster, broker, "
-            "regexp_extract(client_id, '^broker-([0-9]+)-fetcher-[0-9]+$', 1) AS node, "
-            "regexp_extract(connection_id, '^([0-9a-fA-F.:]+:[0-9]+)-', 1) AS address FROM {connections} AS c WHERE role = 'broker'"
-            ") AS c ON f.cluster = c.cluster AND f.broker = c.broker AND node <> ''"
-        ).dicts(),
-        ("cluster", "broker"),
-    )
-    nodes: dict[str, list[set[str]]] = {}
-    for (cluster, _), rows in logs.items():
-        (address, *others) = {row["address"] for row in rows}
-        nodes.setdefault(cluster, []).append({row["node"] for row in rows} if address and not others else set())
-    missing = {
-        name: sorted(set.intersection(*fetching), key=lambda node: (len(node), node))
-        for name, fetching in sorted(nodes.items())
-    }
-    names = [{"cluster": name, "broker": f"broker {node}"} for name, others in missing.items() for node in others]
-    return f"No log of these was read, so their clients are not judged: {names_of(names)}." if names else None
+    missing = scope.query(
+        "SELECT p.cluster, concat('broker ', p.node) AS broker FROM (SELECT cluster, broker, explode(nodes) AS node FROM (SELECT cluster, broker, "
+        "collect_set(node) AS nodes FROM (SELECT cluster, broker, regexp_extract(client_id, '^broker-([0-9]+)-fetcher-[0-9]+$', 1) AS node, "
+        "regexp_extract(connection_id, '^([0-9a-fA-F.:]+:[0-9]+)-', 1) AS address FROM {connections} AS c WHERE role = 'broker') AS n "
+        "WHERE node <> '' GROUP BY cluster, broker HAVING count(DISTINCT address) = 1 AND min(address) <> '') AS o) AS p JOIN "
+        "(SELECT cluster, count(DISTINCT broker) AS logs FROM {ingested_files} AS i GROUP BY cluster) AS f ON p.cluster = f.cluster "
+        "GROUP BY p.cluster, p.node HAVING count(*) = max(f.logs) ORDER BY p.cluster, length(p.node), p.node"
+    ).dicts()
+    return f"No log of these was read, so their clients are not judged: {names_of(missing)}." if missing else None
 
 
 def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:

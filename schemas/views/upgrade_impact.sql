@@ -65,11 +65,7 @@ clients AS (
 ),
 named AS (
   SELECT c.*, s.library,
-         CASE
-           WHEN regexp_like(c.client_software_version, '^v?[0-9]')
-             THEN regexp_extract(c.client_software_version, '^v?([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})', 1)
-           ELSE ''
-         END AS own_release
+         regexp_extract(c.client_software_version, '^v?([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})', 1) AS own_release
   FROM clients AS c
   LEFT JOIN {client_libraries} AS s ON c.client_software_name = s.software_name
 ),

@@ -5,7 +5,7 @@ from . import connection_groups, group_member_parts, group_memberships, group_me
 
 CONCERN = Concern(
     name="group_protocols",
-    reads=Reads(only_looked_back_at=("stated_member", "stated_protocol", "joined"), made=rules.reads),
+    reads=Reads(only_looked_back_at=("member", "protocol"), made=rules.reads),
     earlier=rules.earlier,
     predicates=rules.predicates,
     request_rules=rules.REQUEST_RULES,

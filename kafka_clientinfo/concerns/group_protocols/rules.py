@@ -16,32 +16,30 @@ from .group_messages import FIRST_SYNC_WITH_PROTOCOL
 
 
 def reads() -> Columns:
-    """Read the protocols in JoinGroup and SyncGroup, and the member and generation of a SyncGroup or Heartbeat."""
-    of_member = F.col("api_key").isin(int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP))
-    may_go_on = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
-    group, is_sync = body_text("request", "groupId"), F.col("api_key") == int(ApiKey.SYNC_GROUP)
+    """Read the protocols in JoinGroup and SyncGroup, and the member that a SyncGroup or Heartbeat states, or JoinGroup is answered."""
+    is_join, is_sync, is_beat = _is_of(ApiKey.JOIN_GROUP), _is_of(ApiKey.SYNC_GROUP), _is_of(ApiKey.HEARTBEAT)
     kind, answered_kind = body_text("request", "protocolType"), body_text("response", "protocolType")
 
-    def member_of(body: str) -> Column:
-        member, generation = body_text(body, "memberId"), F.coalesce(body_text(body, "generationId"), F.lit(""))
-        known = F.struct(group.alias("group_id"), member.alias("member_id"), generation.alias("generation"))
-        return F.when(group.isNotNull() & member.isNotNull(), known)
+    def said(name: str) -> Column:
+        return F.when(is_join, body_text("response", name)).otherwise(body_text("request", name))
 
-    def protocol(kind: Column, body: str) -> Column:
-        return F.struct(kind.alias("type"), body_text(body, "protocolName").alias("name"))
-
-    joined = F.struct(
-        member_of("response").alias("member"), protocol(F.coalesce(answered_kind, kind), "response").alias("protocol")
+    group, member = body_text("request", "groupId"), said("memberId")
+    generation = F.coalesce(said("generationId"), F.lit(""))
+    states_both = is_sync & (F.col("api_version") >= FIRST_SYNC_WITH_PROTOCOL)
+    known = F.struct(group.alias("group_id"), member.alias("member_id"), generation.alias("generation"))
+    protocol = F.struct(
+        F.coalesce(said("protocolType"), F.when(is_join, kind)).alias("type"), said("protocolName").alias("name")
     )
     return {
-        "stated_protocol_type": F.when(of_member, kind),
-        "answered_protocol_type": F.when(of_member, answered_kind),
-        "stated_member": F.when(may_go_on, member_of("request")),
-        "stated_protocol": F.when(
-            is_sync & (F.col("api_version") >= FIRST_SYNC_WITH_PROTOCOL), protocol(kind, "request")
-        ),
-        "joined": F.when(F.col("api_key") == int(ApiKey.JOIN_GROUP), joined),
+        "stated_protocol_type": F.when(is_join | is_sync, kind),
+        "answered_protocol_type": F.when(is_join | is_sync, answered_kind),
+        "member": F.when((is_join | is_sync | is_beat) & group.isNotNull() & member.isNotNull(), known),
+        "protocol": F.when(is_join | states_both, protocol),
     }
+
+
+def _is_of(api: ApiKey) -> Column:
+    return F.col("api_key") == int(api)
 
 
 def earlier() -> Mapping[str, LookBack]:
@@ -50,22 +48,20 @@ def earlier() -> Mapping[str, LookBack]:
     A JoinGroup in between is a new attempt, also one that the log leaves out: then the generation is another. A proxy may
     send the requests of several members on one connection.
     """
-    is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
+    is_join, is_sync = _is_of(ApiKey.JOIN_GROUP), _is_of(ApiKey.SYNC_GROUP)
     error = F.when(is_sync, F.col("error_code"))
-    answer = F.struct(error.alias("error"), "logged_at", "stated_member", "stated_protocol")
+    message = F.struct(error.alias("error"), "logged_at", "member", "protocol")
+
+    def of_same_member(last: Column) -> Column:
+        return F.when(~is_join & (last["member"] == F.col("member")), last["protocol"])
 
     def gone_on_with(last: Column) -> Column:
-        is_same = last["stated_member"] == F.col("stated_member")  # null for other requests
-        is_later = came_after(last["logged_at"])
         is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        return F.when(is_failed & is_later & is_same, last["stated_protocol"])
-
-    def of_group(last: Column) -> Column:
-        return F.when(last["member"] == F.col("stated_member"), last["protocol"])
+        return F.when(is_failed & came_after(last["logged_at"]), of_same_member(last))
 
     return {
-        "gone_on_with": last_before(answer, is_join | (is_sync & error.isNotNull()), gone_on_with),
-        "protocol_of_group": last_before(F.col("joined"), is_join, of_group),
+        "gone_on_with": last_before(message, is_join | (is_sync & error.isNotNull()), gone_on_with),
+        "protocol_of_group": last_before(message, is_join, of_same_member),
     }
 
 
@@ -74,13 +70,13 @@ def predicates() -> Columns:
 
     If that stated what JoinGroup had been answered with, the coordinator is wrong and the member is not.
     """
-    differs = ~F.col("gone_on_with").eqNullSafe(F.col("protocol_of_group"))
+    gone_on_with, of_group = F.col("gone_on_with"), F.col("protocol_of_group")
     return {
         "group_type_mismatch": (F.col("answered_protocol_type") != F.col("stated_protocol_type"))
         & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(True)),
-        "went_on_after_inconsistent": F.col("gone_on_with").isNotNull()
-        & F.col("protocol_of_group").isNotNull()
-        & differs,
+        "went_on_after_inconsistent": gone_on_with.isNotNull()
+        & of_group.isNotNull()
+        & ~gone_on_with.eqNullSafe(of_group),
     }
 
 
