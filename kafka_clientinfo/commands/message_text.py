@@ -277,7 +277,8 @@ def _any_library(target: str) -> str:
         + (f"; if it is as new already, raise {_text(setting)}." if setting else ".")
         for name, first, newest, setting in ways_of_libraries(target)
     ]
-    return f"### {_UNKNOWN_LIBRARY}\n\n" + "\n".join(ways)
+    remark = f"These work with Kafka {target}. See that a release works with today's brokers too."
+    return f"### {_UNKNOWN_LIBRARY}\n\n{remark}\n\n" + "\n".join(ways)
 
 
 def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str, remark: str = "") -> str:

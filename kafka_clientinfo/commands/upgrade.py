@@ -55,8 +55,8 @@ _REST = "--limit 0 and --json"
 _WHOLE = frozenset({"request", "last seen", "why"})
 """Columns that are never shortened: the legend explains whole reasons."""
 _BASELINE = (
-    "  A client that does less than a library can do may work with an older release, as named above. From Kafka 4.0 on, Apache "
-    "Kafka itself supports Java clients of 2.1 or later only (KIP-896)."
+    "  A client that does less than a library can do may work with an older release, as named above. See that a release works with "
+    "today's brokers too. From Kafka 4.0 on, Apache Kafka itself supports Java clients of 2.1 or later only (KIP-896)."
 )
 
 

@@ -120,7 +120,7 @@ def _of_client_id(client_id: str) -> str:
             and len(client_id) <= LONGEST_TEXT
             and re.fullmatch(library.client_ids, client_id)
         ):
-            return f"its client id is a default of {library.name}, which other programs may use too"
+            return f"its client id is one that {library.name} picks by default, but other programs may use it too"
     return ""
 
 

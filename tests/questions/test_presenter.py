@@ -103,7 +103,10 @@ def test_java_clients_need_a_release_that_kafka_supports(
         ),
         (use("sarama", None, None, raise_setting="Config.Version"), "raise Config.Version; sarama is new enough"),
         (use("sarama", None, None), ""),
-        (by_id("kafka-python-1.3.5"), "its client id is a default of kafka-python, which other programs may use too"),
+        (
+            by_id("kafka-python-1.3.5"),
+            "its client id is one that kafka-python picks by default, but other programs may use it too",
+        ),
         (by_id("sarama\n"), ""),
         (by_id(f"consumer-{'9' * 247}"), ""),
         (by_id(None), ""),

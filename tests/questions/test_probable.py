@@ -45,7 +45,7 @@ class Case:
 NOTHING = (None, None, None)
 OLD_RDKAFKA = ("librdkafka", "0.11.0", "1.0.1")
 TO_BINDING = f"probably librdkafka 0.11.0 to 1.0.1: upgrade to {BINDING} 2.0.2 or later; newest: 2.16.1"
-ITS_ID = f"its client id is a default of {BINDING}, which other programs may use too"
+ITS_ID = f"its client id is one that {BINDING} picks by default, but other programs may use it too"
 CASES: dict[str, Case] = {
     "no connection shows a library": Case([unnamed(), unnamed()], NOTHING),
     "one connection": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
