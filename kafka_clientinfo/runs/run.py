@@ -6,6 +6,7 @@ Each step can be run alone and again: what it writes counts once its row is in `
 import os
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from pyspark.sql import SparkSession
@@ -147,7 +148,7 @@ def _keep_what_was_read(lake: Warehouse, state: State, settings: Settings, repor
         if lake.has_written:
             lake.claims.check()
             take_back(lake, [name for name, spec in lake.specs.items() if spec.derived] + [JUDGED])
-            lake.go_back_to(state)
+            lake.go_back_to(replace(state, declared=None))  # those of an earlier release are as they were
             lake.commit(report, settings.fingerprint(), failure_message(error, lake.root))
 
 

@@ -57,20 +57,14 @@ _CONFLICT = re.compile(r"\(?(?:\[DELTA_CONCURRENT|[\w.]*Concurrent\w*Exception)"
 """The beginning of Delta's error for a commit that another writer got ahead of; later in it may be texts of clients."""
 
 
-def run_of(user_metadata: str | None) -> int | None:
-    """Return the number of the run that made a commit; None if no run made it, or only to claim its number."""
-    named = _RUN.fullmatch(user_metadata or "")
-    return None if named is None else int(named[1])
-
-
 def first_unended(commits: "Iterable[Row | Mapping[str, Any]]", last: int) -> int | None:
     """Return the first version, among commits as `ddl.commits` yields them, of a run after the `last` one that ended, if any."""
     first = None
     for commit in commits:
-        run = run_of(commit["userMetadata"])
-        if run is not None and run <= last:
+        named = _RUN.fullmatch(commit["userMetadata"] or "")  # else no run made it, or only to claim its number
+        if named is not None and int(named[1]) <= last:
             break
-        first = first if run is None else int(commit["version"])
+        first = first if named is None else int(commit["version"])
     return first
 
 

@@ -17,9 +17,8 @@ from .progress import say
 LOCK_NAME = ".kafka_clientinfo.lock"
 AT_WORK_NAME = ".kafka_clientinfo.at_work"
 """A file that a run makes when it has the lock, and removes when it ends."""
-_POLL_SECONDS = 0.5
-_LOOK_SECONDS = 0.1
-"""The least time to wait for the lock: `is_at_work` holds it for an instant."""
+_POLL_SECONDS = 0.1
+"""Also the least time to wait for the lock: `is_at_work` holds it for an instant."""
 
 
 @contextmanager
@@ -55,13 +54,13 @@ def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
 
 
 def _wait_for(file: IO[str], root: str, seconds: float) -> None:
-    deadline = time.monotonic() + max(seconds, _LOOK_SECONDS)
+    deadline = time.monotonic() + max(seconds, _POLL_SECONDS)
     while _is_held(file, fcntl.LOCK_EX):
         if time.monotonic() >= deadline:
             waited = f" and did not end in {seconds:g} s" if seconds else ""
             raise WarehouseError(f"another run is at work on {root}{waited}; wait for it or stop it")
         say("waiting for another run on this warehouse")
-        time.sleep(_POLL_SECONDS if seconds else _LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def is_at_work(root: str) -> bool:

@@ -54,8 +54,13 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     if tables.claims.has_unended:
         tables.claim()
     every = [name for name in (*tables.specs, JUDGED) if name != RUNS] if names is None else names
-    first = dict(zip(every, at_once(lambda name: _first_unended(tables, name), every), strict=True))
-    unended = {name: version for name, version in first.items() if version is not None}
+
+    def first(name: str) -> int | None:
+        commits, run = ddl.commits(tables.spark, tables.address, name), tables.state.run
+        return ddl.unless_missing(tables.address, name, lambda: first_unended(commits, run))
+
+    versions = zip(every, at_once(first, every), strict=True)
+    unended = {name: version for name, version in versions if version is not None}
     if not unended:
         return
     tables.claim()
@@ -63,12 +68,6 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     stored = {**tables.state.rows, JUDGED: tables.state.run}
     if any(stored.get(name) for name, version in unended.items() if not version):
         tables.note(built_until=None)  # a derived table that the run had made anew
-
-
-def _first_unended(tables: "Warehouse", name: str) -> int | None:
-    return ddl.unless_missing(
-        tables.address, name, lambda: first_unended(ddl.commits(tables.spark, tables.address, name), tables.state.run)
-    )
 
 
 def _bring_back(tables: "Warehouse", name: str, version: int) -> None:
@@ -114,7 +113,8 @@ def migrate(tables: "Warehouse") -> None:
             with suppress(Exception):  # nobody reads what is left
                 remove_folder(address.location(name))
     rows = {name: number for name, number in state.rows.items() if name in specs and name not in anew}
-    tables.note(format=FORMAT, declared=declared, rows=rows, built_until=None)
+    until = None if unlike or gone or state.format < FORMAT else state.built_until
+    tables.note(format=FORMAT, declared=declared, rows=rows, built_until=until)
 
 
 def _alterations(spec: TableSpec, layout: TableLayout, table: str) -> Iterator[str]:

@@ -20,7 +20,6 @@ from .staging import cache
 from .state import LEDGER, time_text
 from .warehouse import Warehouse
 
-_ROW = ("file_id", "byte_offset")
 _OF_CONNECTIONS = ("connection_violations", "connection_groups", "api_usage")
 """The tables with rows of connections."""
 
@@ -40,12 +39,12 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     instant = now.astimezone(UTC) - timedelta(days=days)
     instant = max(instant, tables.state.retained_from or instant)
     tables.claim()  # from here on other runs commit nothing
-    requests = cache(_old_requests(tables, instant).select(*_ROW), tables.staging)
-    rejected = cache(_old_rejected(tables, instant).select(*_ROW), tables.staging)
-    before = f"t.logged_at < timestamp '{time_text(instant)}'"
+    requests = cache(_old_requests(tables, instant).select("file_id", "byte_offset"), tables.staging)
+    before = f"timestamp '{time_text(instant)}'"
+    ended = tables.read(LEDGER).where(f"coalesce(last_logged_at, ingested_at) < {before}").select("file_id")
     deleted = {
-        "requests": tables.delete_rows("requests", requests, before),
-        "rejected_records": tables.delete_rows("rejected_records", rejected, "true"),
+        "requests": tables.delete_rows("requests", requests, f"t.logged_at < {before}"),
+        "rejected_records": tables.delete_rows("rejected_records", ended),
     }
     if any(deleted.values()):
         state = tables.state
@@ -55,8 +54,8 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
             rows={name: number - deleted.get(name, 0) for name, number in state.rows.items()},
         )
     if tables.state.retained_from is not None:
-        ended = f"{LAST_REQUEST} < timestamp '{time_text(tables.state.retained_from)}'"
-        tables.judged.delete(ended)  # a run does not read these
+        until = f"timestamp '{time_text(tables.state.retained_from)}'"
+        tables.judged.delete(f"{LAST_REQUEST} < {until}")  # a run does not read these
     return deleted
 
 
@@ -88,13 +87,6 @@ def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str,
     deleted["topic_mentions"] = used + tables.delete_rows("topic_mentions", over)
     tables.note(rows=tables.rows())
     return deleted
-
-
-def _old_rejected(tables: Warehouse, instant: datetime) -> DataFrame:
-    """Return rejected records of files that ended before the instant."""
-    ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant)
-    files = tables.read(LEDGER).where(ended).select("file_id")
-    return tables.read("rejected_records").join(files, on="file_id", how="left_semi")
 
 
 def _old_requests(tables: Warehouse, instant: datetime) -> DataFrame:

@@ -152,7 +152,8 @@ class Warehouse(Reader):
 
     def make_anew(self, name: str) -> None:
         """Make a table as declared, without rows, in the place of one that an earlier release declared otherwise."""
-        self._make(name, self.spark.sql(ddl.no_rows(self.spec(name))), replace=True)
+        with self.claims.command(name):
+            self._make(name, self.spark.sql(ddl.no_rows(self.spec(name))), replace=True)
 
     def append(self, name: str, rows: DataFrame, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; raise WarehouseError if fewer or more than expected were written."""

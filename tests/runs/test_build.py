@@ -215,7 +215,8 @@ def test_what_a_run_has_read_is_kept_if_it_cannot_build(
     done: list[Any] = []
     monkeypatch.setattr(pipeline, "take_back", lambda lake, names: done.append(set(names)))
     lake, settings = lake_that_read(done, has_written, is_overtaken), Settings(max_idle_ms=7)
-    pipeline._keep_what_was_read(lake, State(run=3), settings, RunReport(), ValueError("no space"))
+    read = State(run=3, declared="of tables that are taken back")
+    pipeline._keep_what_was_read(lake, read, settings, RunReport(), ValueError("no space"))
     derived = {name for name, spec in table_specs().items() if spec.derived}
     kept = [{*derived, "judged_requests"}, State(run=3), (settings.fingerprint(), "ValueError: no space")]
     assert done == (kept if is_kept else [])

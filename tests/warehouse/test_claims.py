@@ -15,7 +15,7 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.features import conf_value
 from kafka_clientinfo.warehouse import claims, ddl
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.claims import Claims, first_unended, run_of
+from kafka_clientinfo.warehouse.claims import Claims, first_unended
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import SPECS, committed, event, events, run
@@ -114,11 +114,6 @@ def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> Non
     assert len(ddl.history(spark, runs)) == before
 
 
-def test_commits_are_told_by_their_names() -> None:
-    names = ["run 12", "run 12 ", "end of run 12", "claim of run 12 by ab", "batch", "", None]
-    assert [run_of(name) for name in names] == [12, None, None, None, None, None, None]
-
-
 HISTORIES: dict[str, tuple[list[str | None], int | None]] = {
     "none": ([], None),
     "of the last run": (["run 3"], None),
@@ -128,6 +123,7 @@ HISTORIES: dict[str, tuple[list[str | None], int | None]] = {
     "of a release without runs": (["batch", "other"], None),
     "of it, before any other": (["run 4", "run 4"], 0),
     "a claim, which changes nothing": (["claim of run 4 by ab", "run 3"], None),
+    "names that are like its own": (["end of run 4", "run 4 ", "run x", "", "run 3"], None),
 }
 
 

@@ -17,6 +17,8 @@ from kafka_clientinfo.warehouse.retention import retain, retain_connections
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import NOON, json_record
 
+from .tiny import committed
+
 NOW = NOON + timedelta(days=100)
 
 
@@ -52,9 +54,11 @@ def test_connections_leave_with_what_was_counted_of_them(spark: Any, tmp_path: P
     assert clients(lake, *names) == {name: {"old", "kept", "new"} for name in names}
 
     tables = Warehouse(spark, lake)
+    tables.open()
     assert retain_connections(tables, 5, NOW) == {}, "no request is deleted yet"
     retain(tables, 50, NOW)
     retain_connections(tables, 80, NOW)
+    committed(tables)
     left = {"kept", "new"}
     assert clients(lake, *names) == {**dict.fromkeys(names, left), "requests": {"new"}}
     assert tables.state.connections_from == datetime(2026, 12, 11, tzinfo=UTC)
