@@ -29,7 +29,7 @@ from ..warehouse.address import address_in, root_of
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.repair import take_back
-from ..warehouse.state import State, read_state
+from ..warehouse.state import OLDEST, State, read_state
 from ..warehouse.warehouse import Warehouse, opened
 from .bronze import take_requests
 from .derivation import Derivation
@@ -95,7 +95,8 @@ def _read(
     """Ingest log files and, for `run`, build; if there are neither logs nor tables yet, nothing is made."""
     found, root, report = log_files(logs, settings), root_of(warehouse), RunReport()
     report.command, report.problems = command, nothing_yet(found)
-    if not found.files and read_state(spark, address_in(spark, root)) is None:
+    address = address_in(spark, root)
+    if not found.files and read_state(spark, address, address.folder, OLDEST) is None:
         return report
     with opened(spark, root, settings, report) as lake:
         ingested = ingest_logs(found.files, lake, settings, report)
