@@ -30,10 +30,11 @@ from .record_marks import (
     HANDLING,
     OWN_WORDS,
     PREFIX,
+    TEXT_STARTS,
     TOTAL_TIME,
     ends_with_logger,
 )
-from .torn import TEXT_STARTS, text_end
+from .torn import text_end
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20

@@ -52,7 +52,7 @@ _DOTS = re.compile(rb"(?<!\d)(\d\d)\.(\d\d)\.(\d{4})[ T]" + _CLOCK + _ZONE)
 _BASIC = re.compile(rb"(?<!\d)(\d{4})(\d\d)(\d\d)[ T]?(\d\d):?(\d\d):?(\d\d)[,.]?(\d{3,9})?" + _ZONE + rb"(?!\d)")
 _DAY_FIRST = re.compile(rb"(?<!\d)(\d\d?)[/ .-]" + _MONTH + rb"[/ .-](\d{4})[ :T]" + _CLOCK + _ZONE)
 _MONTH_FIRST = re.compile(rb"(?<!\w)" + _MONTH + rb" ([ \d]\d)(?:,? (\d{4})(?: @)?)? " + _CLOCK + _ZONE)
-_EPOCH = re.compile(rb"(?<![\d.:-])(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?(?![\d:-])")
+_EPOCH = re.compile(rb"(?<![\d.-])(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?(?![\d:-])")
 
 
 def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | None] | None:

@@ -41,6 +41,7 @@ class Layout(NamedTuple):
         stamped: whether lines state their time; if not, the wrapper does, and a time on a line is somebody's text.
         latest: no line is more than a day newer than this (None: now); it gives times of RFC 3164 their year.
         json_requests: whether the first request is in JSON (2.8+), where clients' line breaks are escaped.
+        wrapped: whether most requests have a wrapper, so that a line without one is damaged.
     """
 
     splittable: bool = True
@@ -48,6 +49,7 @@ class Layout(NamedTuple):
     stamped: bool = True
     latest: datetime | None = None
     json_requests: bool = False
+    wrapped: bool = False
 
 
 KAFKA = Layout()
@@ -92,13 +94,15 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
     begun = lines[next((at for at, line in enumerate(lines) if _begins_record(line)), 0) :]
     ends = {wrapper: _ends(begun, wrapper) for wrapper in {line.wrapper for line in begun}}
     logger_ends = frozenset(wrapper for wrapper, (kafkas, others, bare) in ends.items() if kafkas + others >= bare)
-    is_json = _requests_are_json(begun)
+    is_json = _requests_are_json(lines)
     kafkas, others, bare = ends.get(b"", (0, 0, 0))
     is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
     if _begins_in_kafkas_pattern(lines) and not is_coloured and kafkas >= others and kafkas + others >= bare:
         return Layout(json_requests=is_json)
     wrapped = next((line.text for line in begun if line.stream), b"")
-    return Layout(False, logger_ends, OWN_WORDS.match(wrapped) is None, latest, is_json)
+    is_wrapped = [line.stream != b"" for line in lines if COMPLETED in line.text]
+    is_mostly = 2 * sum(is_wrapped) > len(is_wrapped)
+    return Layout(False, logger_ends, OWN_WORDS.match(wrapped) is None, latest, is_json, is_mostly)
 
 
 def is_enough(sample: bytes) -> bool:

@@ -16,13 +16,14 @@ from .record_marks import (
     JSON_START,
     PREFIX,
     PREFIX_LENGTH,
+    TEXT_STARTS,
     TIME_LENGTH,
     USUAL_WORDS,
     ends_with_logger,
     strip_logger,
 )
-from .starts import start_of
-from .torn import TEXT_STARTS, JsonRun, inner_request, text_end
+from .starts import start_of, unreadable_start
+from .torn import JsonRun, inner_request, text_end
 from .wrappers import unwrapped
 
 _BRACKET = ord("[")
@@ -153,7 +154,7 @@ class PlainSplitter:
         if end < 0 and self._shortest_rest:
             return False
         line = unwrapped(uncoloured(self.buffer[at : end if end >= 0 else None].lstrip(b"\0")), None)
-        return line.stream != b"" or start_of(line) is not None
+        return line.stream != b"" or (start_of(line) or unreadable_start(line)) is not None
 
     def _take_otherwise(self) -> bool:
         """Pass the next line on, as the current record is in another layout; return whether that was possible.

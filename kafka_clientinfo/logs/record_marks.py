@@ -17,6 +17,8 @@ _USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)
 REQUEST_LOGGERS = rb"(?:kafka\.request\.logger|kafka\.network\.RequestChannel\$|org\.apache\.kafka\.network\.Request)"
 """The loggers of the request log's own words, in all releases."""
 COMPLETED = b"Completed request:"
+TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
+"""The beginnings of a request in text, before 2.8."""
 OWN_WORDS = re.compile(
     rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
 )

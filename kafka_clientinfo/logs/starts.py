@@ -20,7 +20,7 @@ from json import JSONDecoder
 from typing import NamedTuple
 
 from .heads import LONGEST, head_of, is_one_request, may_follow, time_in
-from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP
+from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP, TEXT_STARTS
 from .wrappers import Line, event
 
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
@@ -36,6 +36,8 @@ _BARE_END = re.compile(
 )
 """A logger between pipes, as `| kafka.request.logger (Logging.scala:62)`, or that of requests after a dash or a tab."""
 _NAMED = re.compile(REQUEST_LOGGERS + rb"|\brequest\.logger|RequestChannel")
+_ESCAPED = re.compile(rb'[=:\[] ?\\*"[^"]*\Z')
+"""The beginning of a value in JSON or logfmt."""
 _LABELS_AT_END = re.compile(rb" \{[^{}\"]{0,300}\}\Z")
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"
@@ -46,7 +48,7 @@ class Start(NamedTuple):
     """The start of a record.
 
     Attributes:
-        stamp: time and level in Kafka's own pattern, followed by a blank.
+        stamp: time and level in Kafka's own pattern, followed by a blank; empty if they cannot be read.
         message: the first line of the message; if `logger` is None, with everything after it on the line.
         logger: the logger, if it does not follow the message; else None.
         whole: whether no further line can belong to the record.
@@ -155,6 +157,16 @@ def json_start(line: Line) -> Start | None:
     if time is None:
         return None
     return Start(stamp(time, logged.level or b"DEBUG"), logged.text, logged.logger or REQUEST_LOGGER, True, True)
+
+
+def unreadable_start(line: Line) -> Start | None:
+    """Return the start of a request in text after a head that cannot be read, without a stamp: what follows may be its text.
+
+    In CSV a field may hold line breaks; in JSON and logfmt they are escaped, so the next line is no text of such a line.
+    """
+    words = line.text.find(COMPLETED)
+    is_one = words >= 0 and line.text.startswith(TEXT_STARTS, words) and _ESCAPED.search(line.text, 0, words) is None
+    return Start(b"", line.text[words:], REQUEST_LOGGER, False) if is_one else None
 
 
 def start_of(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:

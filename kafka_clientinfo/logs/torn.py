@@ -18,11 +18,10 @@ can be, no client wrote the next one (`JsonRun`). Inside a list of strings that 
 import re
 from collections.abc import Callable
 
-from .record_marks import COMPLETED, JSON_START, PREFIX, PREFIX_LENGTH, TOTAL_TIME, ends_with_logger
+from .record_marks import COMPLETED, JSON_START, PREFIX, PREFIX_LENGTH, TEXT_STARTS, TOTAL_TIME, ends_with_logger
 
 LONGEST_TEXT = 3 * 32_767
 """Bytes of the longest string of the protocol in a log, which shows an invalid byte as the three bytes of U+FFFD."""
-TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
 _TAIL_LINE = 8 << 10
 """Bytes; longer than principal, listener and software, which follow the times of a request in text."""
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")

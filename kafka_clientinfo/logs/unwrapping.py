@@ -31,6 +31,7 @@ number of records that wait, and `MAX_RECORD` the size of one.
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, RawRecord
@@ -40,9 +41,9 @@ from .json_bodies import json_object
 from .layouts import KAFKA, Layout
 from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, all_records, in_kafkas_pattern, is_failure
 from .plain_splitter import PlainSplitter, Splitter
-from .record_marks import COMPLETED
+from .record_marks import COMPLETED, TOTAL_TIME
 from .request_event import MalformedRecord
-from .starts import Start, split_logger, start_of
+from .starts import Start, split_logger, start_of, unreadable_start
 from .wrappers import SYSLOG, Line, unwrapped
 
 _MAX_HELD = 1000
@@ -133,7 +134,9 @@ class LineSplitter:
         self._line(begin, data, length, line)
 
     def _start(self, line: Line) -> Start | None:
-        return start_of(line, line.wrapper in self._layout.logger_ends, self._layout.stamped)
+        start = start_of(line, line.wrapper in self._layout.logger_ends, self._layout.stamped)
+        may_go_on = not self._layout.json_requests and (line.stream or not self._layout.wrapped)
+        return start or (unreadable_start(line) if may_go_on else None)
 
     def _new(self, begin: int, line: Line) -> LineRecord:
         record = LineRecord(begin, line.stream, line.wrapper in self._layout.logger_ends)
@@ -271,6 +274,9 @@ class LineSplitter:
 
     def _is_end(self, text: bytes, record: LineRecord) -> bool:
         """Return whether a text's last bytes are the end of a record of this kind."""
+        if record.start is not None and not record.start.stamp:  # it may stand in quotes, as in CSV
+            quote = text.find(b'"', max(0, text.rfind(TOTAL_TIME)))
+            text = text if quote < 0 else text[:quote]
         message, logger = split_logger(text)
         if logger is None and self._ends_with_logger(record):
             return False
@@ -331,12 +337,13 @@ def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_ove
     whole record counts, and an incomplete one is torn.
     """
     if layout.splittable:
-        return PlainSplitter(offset, kind, is_over, _splitter_of_others if kind is REQUEST_LOG else None)
+        others = partial(_splitter_of_others, layout.json_requests)
+        return PlainSplitter(offset, kind, is_over, others if kind is REQUEST_LOG else None)
     return LineSplitter(offset, layout, kind is not IDENTITY, is_over)
 
 
-def _splitter_of_others(offset: int, is_over: bool) -> Splitter:
-    return LineSplitter(offset, Layout(False, frozenset()), True, is_over)
+def _splitter_of_others(json_requests: bool, offset: int, is_over: bool) -> Splitter:
+    return LineSplitter(offset, Layout(False, frozenset(), json_requests=json_requests), True, is_over)
 
 
 def layout_records(

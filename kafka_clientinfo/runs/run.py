@@ -95,8 +95,7 @@ def _read(
     """Ingest log files and, for `run`, build; if there are neither logs nor tables yet, nothing is made."""
     found, root, report = log_files(logs, settings), root_of(warehouse), RunReport()
     report.command, report.problems = command, nothing_yet(found)
-    address = address_in(spark, root)
-    if not found.files and read_state(spark, address, address.folder, OLDEST) is None:
+    if not found.files and read_state(spark, address_in(spark, root), OLDEST) is None:
         return report
     with opened(spark, root, settings, report) as lake:
         ingested = ingest_logs(found.files, lake, settings, report)

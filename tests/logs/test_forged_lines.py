@@ -1,0 +1,44 @@
+"""A client of a broker before 2.8 writes a line break and a request: it is text of a request, or rejected with it."""
+
+import re
+from itertools import product
+
+import pytest
+
+from kafka_clientinfo.logs import IgnoredRecord
+from tests.builders import TEXT_RECORDS, json_record
+from tests.logs.excerpts import requests
+from tests.logs.laid_out import events
+from tests.logs.test_any_pattern import MESSAGE, PATTERNS, kafka
+from tests.wrapping import wrap
+
+CSV = [name for name in PATTERNS if name.startswith("CSV")]
+UNDATED = {"a message alone": "{}", "a time of the day": "12:00:00,000 DEBUG {}"}
+FORMS = ("none", "cri", "docker", "journal", "rfc_3164", "rfc_5424")
+
+
+def laid_out(record: bytes, name: str) -> bytes:
+    """A record in a layout, of which the message may have several lines."""
+    fields = MESSAGE.pattern.replace("(.*)", "((?:.|\n)*)")
+    match = re.fullmatch(fields, record.decode().strip())
+    assert match is not None
+    line = UNDATED[name].format(match[5]) if name in UNDATED else PATTERNS.get(name, kafka)(*match.groups())
+    return f"{line}\n".encode()
+
+
+@pytest.mark.parametrize(("name", "generation"), list(product([*CSV, *UNDATED], TEXT_RECORDS)))
+@pytest.mark.parametrize(
+    "wrapper", [b"", b"2026-11-21T12:00:01.5Z stdout F ", b"<135>Nov 21 12:00:01 broker-1 kafka[17]: "]
+)
+def test_a_line_in_a_layout_with_raw_line_breaks_is_no_request(name: str, generation: str, wrapper: bytes) -> None:
+    build = TEXT_RECORDS[generation]
+    for forged, form, end in product((json_record, build), FORMS, ("", "\ny")):
+        line = wrap(forged(client_id="forged"), "kafka", form).decode().strip()
+        records = [build(client_id="good")] * 3 + [build(client_id=f"x\n{line}{end}")] + [build(client_id="good")] * 2
+        text = b"".join(laid_out(record, name) for record in records)
+        data = b"".join(wrapper + one + b"\n" for one in text[:-1].split(b"\n"))
+        got = events(data)
+        assert "forged" not in {one.client_id for one in requests(got)}, (form, end)
+        for one in got:
+            if isinstance(one, IgnoredRecord):
+                assert b"Completed request:" not in data[one.byte_offset :].split(b"\n")[0]
