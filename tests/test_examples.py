@@ -140,29 +140,14 @@ def test_systemd_takes_a_unit(unit: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_service_calls_the_command_with_arguments_that_it_takes() -> None:
-    (line,) = re.findall(
-        r"^ExecStart=(.*)$", (EXAMPLES / "systemd" / "kafka-clientinfo.service").read_text("utf-8"), re.M
-    )
-    parsed = takes(line.split()[1:])
-    assert (parsed.command, parsed.warehouse) == ("run", "/var/lib/kafka-clientinfo")
-
-
-def test_what_a_run_brought_is_said_after_it() -> None:
-    folder = EXAMPLES / "systemd"
-    unit = folder / "kafka-clientinfo-watch.service"
-    assert f"OnSuccess={unit.name}\n" in (folder / "kafka-clientinfo.service").read_text("utf-8")
-    (line,) = re.findall(r"^ExecStart=(.*)$", unit.read_text("utf-8"), re.M)
+@pytest.mark.parametrize(("unit", "command"), [("", "run"), ("-watch", "watch"), ("-maintain", "maintain")])
+def test_a_service_calls_the_command_with_arguments_that_it_takes(unit: str, command: str) -> None:
+    text = (EXAMPLES / "systemd" / f"kafka-clientinfo{unit}.service").read_text("utf-8")
+    (line,) = re.findall(r"^ExecStart=(.*)$", text, re.M)
     parsed = takes(line.replace("${TARGET}", "4.1").split()[1:])
-    assert (parsed.command, parsed.warehouse) == ("watch", "/var/lib/kafka-clientinfo")
-    assert "SuccessExitStatus=3\n" in unit.read_text("utf-8")
-
-
-def test_the_maintenance_is_that_of_the_services_tables() -> None:
-    path = EXAMPLES / "systemd" / "kafka-clientinfo-maintain.service"
-    (line,) = re.findall(r"^ExecStart=(.*)$", path.read_text("utf-8"), re.M)
-    parsed = takes(line.split()[1:])
-    assert (parsed.command, parsed.warehouse) == ("maintain", "/var/lib/kafka-clientinfo")
+    assert (parsed.command, parsed.warehouse) == (command, "/var/lib/kafka-clientinfo")
+    assert ("OnSuccess=kafka-clientinfo-watch.service\n" in text) == (command == "run")
+    assert ("SuccessExitStatus=3\n" in text) == (command == "watch")
 
 
 def cron_job(path: Path) -> Any:
