@@ -78,8 +78,7 @@ def make_views(
 ) -> dict[str, str]:
     """Make the views of a schema but for those that are stored, or replace those with another definition.
 
-    Returns:
-        Per view that could not be made, the reason.
+    Returns per view that could not be made, the reason.
     """
 
     def relation(name: str) -> str:

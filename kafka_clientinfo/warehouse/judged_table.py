@@ -8,12 +8,12 @@ derives everything makes the table, and others replace rows of it. Another relea
 from pyspark.sql import DataFrame, SparkSession
 
 from ..connections.boundaries import STATE
-from ..connections.texts import of_other_keys, of_same_keys
+from ..connections.texts import of_other_keys
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from . import ddl
 from .address import Address
 from .claims import Claims
-from .replacement import REPLACE, merge, with_tombstones
+from .replacement import REPLACE, changes, merge
 from .table_log import clear, is_made
 
 JUDGED = "judged_requests"
@@ -60,8 +60,8 @@ class JudgedTable:
         if ddl.is_small(self.spark, self.address, JUDGED):
             self.overwrite(of_other_keys(stored, ids, CONNECTION_ID_KEY).unionByName(rows).coalesce(1))
             return
-        gone = of_other_keys(of_same_keys(stored, ids, CONNECTION_ID_KEY), rows, _KEY)
-        with ddl.named_view(self.spark, with_tombstones(rows, gone)) as view, self._claims.command(JUDGED):
+        changed = changes(stored, rows, ids, CONNECTION_ID_KEY, _KEY)
+        with ddl.named_view(self.spark, changed) as view, self._claims.command(JUDGED):
             self.spark.sql(merge(self._table, view, rows.columns, _KEY, REPLACE))
 
     def delete(self, condition: str) -> None:

@@ -75,8 +75,7 @@ class Reader:
     def relation(self, name: str) -> str:
         """Return SQL for the rows of a table or view as they are now.
 
-        Raises:
-            WarehouseError: there is none of that name, or an existing table is not one of this release.
+        Raises WarehouseError if there is none of that name, or an existing table is not one of this release.
         """
         if is_view(name):
             of_ended_runs = partial(ended_runs_only, relation=self.relation)

@@ -3,14 +3,13 @@
 Rows of replaced connections that the new rows do not have are deleted by tombstones.
 """
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.texts import of_other_keys, of_same_keys
-from ..tables.spec import CONNECTION_KEY, TableSpec
+from ..tables.spec import TableSpec
 
 _TOMBSTONE = "__gone"
 REPLACE = (
@@ -35,17 +34,9 @@ def commented(rows: DataFrame, spec: TableSpec) -> DataFrame:
     )
 
 
-def changes(
-    stored: DataFrame, new: DataFrame, replaced: DataFrame, since: datetime | None, spec: TableSpec
-) -> DataFrame:
-    """Return the new rows, and the stored rows to delete, marked as tombstones; no replaced row opened before `since`."""
-    recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
-    old = of_same_keys(stored.where(recent), replaced, CONNECTION_KEY)
-    return with_tombstones(new, of_other_keys(old, new, spec.key))
-
-
-def with_tombstones(new: DataFrame, gone: DataFrame) -> DataFrame:
-    """Return new rows, and rows to delete, marked as tombstones."""
+def changes(stored: DataFrame, new: DataFrame, replaced: DataFrame, by: Sequence[str], key: Sequence[str]) -> DataFrame:
+    """Return the new rows, and as tombstones those stored rows that have values `by` of a replaced row, and no new row's key."""
+    gone = of_other_keys(of_same_keys(stored, replaced, by), new, key)
     return new.withColumn(_TOMBSTONE, F.lit(False)).unionByName(gone.withColumn(_TOMBSTONE, F.lit(True)))
 
 

@@ -84,8 +84,7 @@ def declared_by(specs: Mapping[str, TableSpec]) -> str:
 def read_state(spark: "SparkSession", address: Address, oldest: int = FORMAT) -> State | None:
     """Return the state of a warehouse, on this machine mostly without Spark; None if no run of it has ended.
 
-    Raises:
-        WarehouseError: its format is newer than this release's or before `oldest`.
+    Raises WarehouseError if its format is newer than this release's or before `oldest`.
     """
     folder = ddl.log_folder(spark, address, RUNS)
     rows: list[Any] | None = None if folder is None else newest_rows(folder, OF_STATE)
@@ -94,9 +93,8 @@ def read_state(spark: "SparkSession", address: Address, oldest: int = FORMAT) ->
         rows = ddl.unless_missing(address, RUNS, lambda: spark.sql(newest).collect())
     if rows:
         return state_of(rows, address, oldest)
-    if folder is not None and not is_made(folder.parent / LEDGER):
-        return None
-    stored = ddl.properties(spark, address, LEDGER)
+    has_ledger = folder is None or is_made(folder.parent / LEDGER)
+    stored = ddl.properties(spark, address, LEDGER) if has_ledger else None
     return None if stored is None else state_before_runs(stored, address, rows is not None, oldest)
 
 

@@ -42,11 +42,8 @@ class Warehouse(Reader):
     """Delta tables, one per declared table, in a folder or in a schema of a catalog, which a run writes.
 
     If it is `private` and on this machine, only the owner may read tables with raw bytes of logs. `after_kill` says whether the
-    run before was killed.
-
-    Attributes:
-        has_written: whether this run has written something that does not count yet.
-        one_file: whether each write makes one file; for runs of few bytes, as each task costs 50–100 ms.
+    run before was killed; `has_written`, whether this one has written what does not count yet; and `one_file`, whether each write
+    makes one file, for runs of few bytes, as each task costs 50–100 ms.
     """
 
     def __init__(
@@ -137,14 +134,11 @@ class Warehouse(Reader):
 
         That of a table to which runs append is unknown if this run has not written it, as one that could not build stores none.
         """
-        last_counts = {
-            name: rows for name, rows in self.state.rows.items() if name in self.specs and self.specs[name].derived
-        }
-        names = [name for name in self.specs if name != RUNS]
-        known = {name: rows for name, rows in {**last_counts, **self._rows}.items() if rows is not None}
-        unknown = [name for name in names if name not in known]
-        known |= dict(zip(unknown, at_once(count or self.count, unknown), strict=True))
-        return {name: known[name] for name in names}
+        last_counts = {name: self.state.rows.get(name) for name, spec in self.specs.items() if spec.derived}
+        counts = {name: {**last_counts, **self._rows}.get(name) for name in self.specs if name != RUNS}
+        unknown = [name for name, number in counts.items() if number is None]
+        counts |= dict(zip(unknown, at_once(count or self.count, unknown), strict=True))
+        return {name: number for name, number in counts.items() if number is not None}
 
     def create_missing(self, names: Iterable[str]) -> None:
         """Make tables that do not exist, empty and as declared."""
@@ -173,21 +167,12 @@ class Warehouse(Reader):
         self._rows[name] = written if where == "true" else None
 
     def replace_connections(
-        self,
-        name: str,
-        rows: DataFrame,
-        replaced: DataFrame | None,
-        earliest: Callable[[], datetime | None],
+        self, name: str, rows: DataFrame, replaced: DataFrame | None, earliest: Callable[[], datetime | None]
     ) -> None:
-        """Replace the rows of connections by the recomputed ones, in one commit.
+        """Replace the rows of connections by the recomputed ones, in one commit; `replaced` are the keys of all, None means all rows.
 
-        A small table is written whole, which costs a fraction of a merge.
-
-        Args:
-            name: the table.
-            rows: the new rows.
-            replaced: the keys of the connections to replace; None replaces all rows.
-            earliest: returns a time before which no replaced row opened, or None; it is called for large tables only.
+        A small table is written whole, which costs a fraction of a merge. For a large one, `earliest` returns a time before
+        which no replaced connection opened, or None.
         """
         spec = self.spec(name)
         if replaced is None or self._rows.get(name) == 0 or not self.exists(name):
@@ -199,7 +184,8 @@ class Warehouse(Reader):
             return
         since = earliest()
         bound = "true" if since is None else f"t.opened_at >= timestamp '{sql_time(since)}'"
-        with ddl.named_view(self.spark, replacement.changes(stored, new, replaced, since, spec)) as view:
+        changes = replacement.changes(stored.alias("t").where(bound), new, replaced, CONNECTION_KEY, spec.key)
+        with ddl.named_view(self.spark, changes) as view:
             clauses = replacement.REPLACE
             self._command(name, replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound))
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.connections.texts import of_other_keys
 from kafka_clientinfo.spark.arrow_rows import relation_of
@@ -89,8 +90,8 @@ def test_rows_of_connections_that_are_computed_again_are_replaced(
 ) -> None:
     stored, new = relation(spark, STORED), relation(spark, NEW)
     keys = relation(spark, REPLACED).select(*CONNECTION_KEY)
-    bound = None if since is None else AT + timedelta(seconds=since)
-    changed = replacement.changes(stored, new, keys, bound, SPEC)
+    recent = stored if since is None else stored.where(F.col("opened_at") >= F.lit(AT + timedelta(seconds=since)))
+    changed = replacement.changes(recent.alias("t"), new, keys, CONNECTION_KEY, SPEC.key)
     expected = [(*row, False) for row in NEW] + [(*row, True) for row in gone]
     assert rows_of(changed) == sorted(expected, key=str)
     if since is None:
