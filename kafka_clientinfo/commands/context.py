@@ -86,6 +86,11 @@ class Context:
         """The Spark Connect server from --remote or SPARK_REMOTE, or None."""
         return getattr(self.arguments, "remote", None) or os.environ.get("SPARK_REMOTE")
 
+    @property
+    def has_session(self) -> bool:
+        """Whether a session was given or has been started."""
+        return self._spark is not None
+
     def tables(self) -> "StoredTables":
         """Open the warehouse's tables for reading, without a Spark session if they are on this machine."""
         from ..questions.opening import local_tables

@@ -75,9 +75,14 @@ def execute(context: Context) -> int:
     from ..runs import run as pipeline
 
     of_table = {"requests": table} if (table := getattr(arguments, "requests", None)) else {}
-    spark = context.session(settings)
     started = time.monotonic()
-    report = getattr(pipeline, name)(spark, *inputs, context.warehouse, settings, **of_table)
+    report = None
+    if not (context.has_session or of_table):
+        report = pipeline.nothing_new(name, inputs, context.warehouse, settings)
+    if report is None:
+        spark = context.session(settings)
+        started = time.monotonic()
+        report = getattr(pipeline, name)(spark, *inputs, context.warehouse, settings, **of_table)
     elapsed = time.monotonic() - started
     context.show_report(report, lambda: _as_text(report, elapsed, context))
     return int(is_incomplete(report.problems, report.files))

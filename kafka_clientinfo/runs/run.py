@@ -4,7 +4,7 @@ Each step can be run alone and again: what it writes counts once its row is in `
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from .. import __version__
 from ..config.settings import Settings
 from ..ingestion.discovery import Logs
+from ..ingestion.plan import make_plan
 from ..ingestion.planned import Problem
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
@@ -28,8 +29,8 @@ from ..tables.views import ViewSettings
 from ..warehouse.address import address_in, root_of
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import JUDGED
-from ..warehouse.repair import take_back
-from ..warehouse.state import OLDEST, State, read_state
+from ..warehouse.repair import has_unended, take_back
+from ..warehouse.state import LEDGER, OLDEST, EarlierReleaseError, State, read_state
 from ..warehouse.warehouse import Warehouse, opened
 from .bronze import take_requests
 from .derivation import Derivation
@@ -87,6 +88,36 @@ def build(
     with opened(spark, root_of(warehouse), settings, report) as lake:
         ingested = Ingested(files_read(lake)) if requests is None else take_requests(requests, lake, settings, report)
         return _build(lake, ingested, settings, report)
+
+
+def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:
+    """Report a step (run, ingest or build, which has no inputs) that has nothing to do, without a session.
+
+    Returns None if it has work to do, or if that can't be known without a session. Raises InputError if the logs name nothing.
+    """
+    report = RunReport()
+    try:
+        tables = local_tables(warehouse)
+        state = None if tables is None else tables.state()
+        if tables is None or state is None or has_unended(tables.folder, state.run):
+            return None
+        if not all(map(tables.exists, (*state.rows, LEDGER))):
+            return None
+        ledger = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
+        if step != "ingest":
+            if _built_until(state, settings) != max((row["ingested_at"] for row in ledger.values()), default=None):
+                return None
+            report.tables = dict(state.rows)
+        for logs in inputs:
+            with report.stage("plan"):
+                found = log_files(logs, settings)
+                plan = make_plan(found.files, ledger, settings, 1, state.retained_from)
+            if plan.files or plan.packed:
+                return None
+            report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
+    except (UnreadableTableError, EarlierReleaseError, OSError):  # damaged, to be changed first, or just being written
+        return None
+    return report
 
 
 def _read(

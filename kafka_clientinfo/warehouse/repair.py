@@ -17,13 +17,14 @@ kill the next run looks at all tables again.
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import WarehouseError
 from ..spark.failures import failure_message
 from ..spark.features import at_once
 from ..tables.dialects import spark_literal
-from ..tables.spec import RUNS, TableSpec
+from ..tables.spec import RUNS, TableSpec, table_specs
 from . import ddl, table_log
 from .claims import first_unended
 from .judged_table import JUDGED
@@ -68,6 +69,12 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     stored = {**tables.state.rows, JUDGED: tables.state.run}
     if any(stored.get(name) for name, version in unended.items() if not version):
         tables.note(built_until=None)  # a derived table that the run had made anew
+
+
+def has_unended(root: Path, last: int) -> bool:
+    """Return whether tables on this machine have commits of a run after the last one that ended."""
+    folders = (root / name for name in (*table_specs(), JUDGED) if name != RUNS)
+    return any(first_unended(table_log.commits(folder), last) is not None for folder in folders)
 
 
 def _bring_back(tables: "Warehouse", name: str, version: int) -> None:

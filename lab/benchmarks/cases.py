@@ -209,9 +209,10 @@ def _short(choice: Choice) -> Log:
 
 
 def _runs_in_turn() -> list[Way]:
-    """A first run, and one with a little more: of one warehouse, in each round."""
+    """A first run, one with nothing new, and one with a little more: of one warehouse, in each round."""
     return [
         Way("first run", _first_run, _all_tables_right),
+        Way("run with nothing new", _again, _all_tables_right),
         Way("run with 20 MB more", _more, _more_right),
     ]
 
@@ -236,6 +237,10 @@ def _without_topics(turn: Turn) -> list[str]:
 
 def _first_run(turn: Turn) -> list[str]:
     link(turn.logs, turn.scratch / "logs" / "broker-1")
+    return _run(turn, turn.scratch / "logs")
+
+
+def _again(turn: Turn) -> list[str]:
     return _run(turn, turn.scratch / "logs")
 
 

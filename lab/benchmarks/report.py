@@ -15,9 +15,9 @@ compilers are warm. CPU and memory are of the whole process with both readings. 
     "pipeline": """From log files to Delta tables, session start included, each way in a process of its own. This package writes all its tables; the others write
 one, the requests, and know nothing of connections. On `sample_logs` they find only what brokers from 2.8 on wrote.""",
     "topics": """What it costs to count who uses which topic: the same run with `topics = false` and with `topics = true`, which is the default.""",
-    "startup": """What a session costs before it has read anything, by parts, and two runs of one warehouse: the first, and one after 20 MB of
-another day's log were added.""",
-    "growth": """The same two runs for growing logs: by bytes at a fixed number of connections, and by connections at a fixed number of requests (each connection
+    "startup": """What a session costs before it has read anything, by parts, and three runs of one warehouse: the first, one with nothing new,
+and one after 20 MB of another day's log were added.""",
+    "growth": """The same three runs for growing logs: by bytes at a fixed number of connections, and by connections at a fixed number of requests (each connection
 begins with an ApiVersions record of some 4 KB, so its logs grow too).""",
     "increments": """A log of which all connections stay open grows by 20 MB: what a run over the new bytes takes after one over all before,
 beside a first run over the same 20 MB alone.""",
