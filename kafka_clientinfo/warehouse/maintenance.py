@@ -77,6 +77,8 @@ def maintain(
     _check_hours(spark, settings.vacuum_hours)
     with opened(spark, _existing(spark, warehouse), settings, report) as tables:
         with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
+            for name in tables.specs:
+                tables.relation(name)  # refuses one that somebody altered
             names = [name for name in tables.specs if tables.exists(name)] + [JUDGED] * tables.judged.exists()
             before = {name: _detail(tables, name) for name in names}
             if settings.retention_days:

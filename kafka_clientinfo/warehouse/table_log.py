@@ -20,16 +20,24 @@ _OF_TABLE = re.compile(r"\d{20}\.(?:json|checkpoint\..*|\d{20}\.compacted\.json)
 
 
 def is_made(folder: Path) -> bool:
-    """Return whether a folder on this machine is a Delta table."""
+    """Return whether a folder on this machine is a Delta table; False if it may not be read."""
+    with suppress(OSError):
+        return _has_commit(folder)
+    return False
+
+
+def _has_commit(folder: Path) -> bool:
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder / _LOG) as files:
         return any(_OF_TABLE.fullmatch(file.name) and file.stat().st_size for file in files)
     return False
 
 
-def clear(folder: Path) -> None:
-    """Remove the log of a folder that is no table, with which Delta could not make one there; files of rows stay."""
-    if not is_made(folder):
-        rmtree(folder / _LOG, ignore_errors=True)
+def clear(folder: Path) -> bool:
+    """Return whether a folder holds something and is no table; its log, with which Delta could not make one, is removed then."""
+    if not folder.is_dir() or not any(folder.iterdir()) or _has_commit(folder):
+        return False
+    rmtree(folder / _LOG, ignore_errors=True)
+    return True
 
 
 def newest_first(folder: Path) -> list[Path]:

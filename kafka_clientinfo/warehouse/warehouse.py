@@ -217,8 +217,7 @@ class Warehouse(Reader):
             if self.exists(name) and not replace:
                 return False
             folder = self.folder(name)  # on this machine; no other run makes it
-            if folder is not None and folder.is_dir() and any(folder.iterdir()):  # a killed run left it half made
-                clear(folder)
+            if folder is not None and clear(folder):  # a killed run left it half made
                 replace = True
             if rows is None and not replace:
                 make_table(self.spark, self.address, spec)

@@ -139,6 +139,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         specs={"facts": None, "sums": None},
         state=State(rows=rows, retained_from=AT),
         address=Address(root),
+        relation=lambda name: done.append(("looked at", name)),
         exists=lambda name: True,
         judged=SimpleNamespace(exists=lambda: is_judged),
         claims=SimpleNamespace(number=7),
@@ -163,7 +164,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     kept = [*([("kept", days)] if days else []), ("maintain", chosen.fingerprint())]
     names = ["facts", "sums", *[JUDGED] * is_judged]
     tidied = [(name, 200) for name in names]
-    assert done == [planned, *kept, *tidied]
+    assert done == [planned, ("looked at", "facts"), ("looked at", "sums"), *kept, *tidied]
     assert list(report.seconds) == stages
     assert report.retained_from == time_text(AT)
     assert report.deleted == ({"facts": 4} if days else {})

@@ -1,5 +1,6 @@
 """Logs of tables as files: which make a table, which hold rows, and which are damaged."""
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,32 @@ def test_damage_is_named_with_what_to_do(tmp_path: Path, files: dict[str, bytes]
     assert table_log.damage(folder) == table_log.first_damage(tmp_path) == (None if damaged is None else said)
     assert table_log.damage(tmp_path / "nothing") is None
     assert table_log.first_damage(tmp_path / "nothing") is None
+
+
+def test_only_a_log_without_a_table_is_removed(tmp_path: Path) -> None:
+    made = save(tmp_path / "made", {named(0): commit(*TABLE)})
+    half = save(tmp_path / "half", {named(0): b"", CRC: b"x"})
+    (half / "part-0.parquet").write_bytes(b"PAR1")
+    (tmp_path / "empty").mkdir()
+    assert [table_log.clear(tmp_path / name) for name in ("made", "half", "empty", "none")] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert (made / "_delta_log" / named(0)).exists()
+    assert [path.name for path in half.iterdir()] == ["part-0.parquet"]
+
+
+def test_a_folder_that_cannot_be_read_is_not_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save(tmp_path / "t", {named(0): commit(*TABLE)})
+
+    def refuse(path: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("os.scandir", refuse)
+    assert not table_log.is_made(folder)
+    with pytest.raises(OSError, match="Input/output"):
+        table_log.clear(folder)
+    monkeypatch.undo()
+    assert table_log.is_made(folder)
