@@ -48,8 +48,7 @@ lint: setup ## Style, layers and types: ruff, import-linter, mypy --strict
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# Two processes, in the order of conftest.py: one of them has the Spark session, or each has one.
-ONE_SESSION := -n 2 --dist loadgroup --no-loadscope-reorder
+# Two processes with a Spark session each, in the order of conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
@@ -58,7 +57,7 @@ test: ## Run all that must pass at every commit: lint and, beside it, the tests
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
 tests: setup
-	$(BIN)/python -m pytest $(ONE_SESSION) tests
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) tests
 
 long: setup ## Run all tests, also those that build whole warehouses; check the coverage of parser and protocol by branch
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
@@ -125,7 +124,7 @@ pythons: setup
 		if test -z "$$found"; then echo "make: SKIPPED: no Python $$version is found here" >&2; continue; fi; \
 		"$$found" -m venv --clear build/python$$version \
 		&& build/python$$version/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev]' \
-		&& build/python$$version/bin/python -m pytest $(ONE_SESSION) tests || exit 1; \
+		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) tests || exit 1; \
 	done
 
 processes: setup

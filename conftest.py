@@ -1,15 +1,13 @@
-"""One Spark session, and one warehouse built from sample_logs that many tests read.
+"""One Spark session per process of tests, and one warehouse built from sample_logs that many tests read.
 
-`make test` runs tests in two processes (`-n 2 --dist loadgroup`): all that ask for the session in one of them, as a second JVM
-would have to start and to grow warm too; the others module by module in the one that is free. Modules come in this order, so
-that nobody waits long for the one who builds the samples:
+`make test` runs tests in two processes (`-n 2 --dist loadfile`), each with a session of its own; a module goes to one of
+them as a whole. Modules come in this order, so that nobody waits long for the one who builds the samples:
 
-    1 one that asks for the session and reads the warehouse of the samples, and so builds it
-    2 the others that ask for the session
-    3 those without either
-    4 those that read that warehouse without a session
+    1 one that reads the warehouse of the samples, and so builds it
+    2 those that ask for the session, and not for that warehouse
+    3 the others that read it
+    4 those without a session
 
-`make long` runs them in two processes with a session each (`--dist loadfile`), as most of its tests need one.
 `--spark=connect` runs the tests that ask for a session, and no others, on a server of Spark Connect; `--spark=serverless`
 under the rules of serverless compute besides (tests/serverless.py). Tests that need a classic session are skipped then.
 `--long=also` runs the tests that are marked long too, and all examples of every law (`amounts`); `--long=only` no others.
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent
 SLOW = 10
 """Seconds of a test of `make test` above which it is named at the end."""
-GROUP = "@spark"
 _MARKS = {"oracle", "soak", "process", "cluster", "browser", "benchmark"}
 
 
@@ -59,7 +56,6 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("no test asserts a time")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the modules by what they ask for; a fixture counts wherever it is asked for, also by another one."""
     if (long := config.getoption("--long")) != "also":
@@ -74,37 +70,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     asked: dict[str, set[str]] = {}
     for item in items:
         asked.setdefault(_module(item), set()).update(getattr(item, "fixturenames", ()))
-    both = {"spark", "sample_warehouse"}
-    first = next((module for module, fixtures in asked.items() if both <= fixtures), None)
+    first = next((module for module, fixtures in asked.items() if "sample_warehouse" in fixtures), None)
 
     def place(item: pytest.Item) -> int:
         fixtures = asked[_module(item)]
-        if "spark" in fixtures:
-            return 1 if _module(item) == first else 2
-        return 4 if "sample_warehouse" in fixtures else 3
+        if "sample_warehouse" in fixtures:
+            return 1 if _module(item) == first else 3
+        return 2 if "spark" in fixtures else 4
 
     items.sort(key=place)
-    for item in items:
-        if place(item) <= 2:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Give one process all tests that ask for the session, which xdist names `TEST@spark`."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class OneSession(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.endswith(GROUP) else nodeid.partition("::")[0]
-
-    return OneSession(config, log) if config.getoption("dist") == "loadgroup" else None
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Show the name by which a test can be run again."""
-    report.nodeid = report.nodeid.removesuffix(GROUP)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
