@@ -19,10 +19,10 @@ from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.connections.reports import reports
 from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.connections.texts import of_other_keys
 from kafka_clientinfo.runs import increments
-from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
+from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.replacement import with_replaced
 from kafka_clientinfo.warehouse.staging import Staging
 from tests.amounts import examples
 from tests.equality import NOT_COMPARED
@@ -113,7 +113,7 @@ def built(
     new = judged_connections(increment.requests, files, settings, held.connections, increment.before).localCheckpoint()
     if (since := increment.earliest_recomputed_at()) is not None:
         assert new.where(F.col("opened_at") < F.lit(since)).take(1) == [], "a bound hides connections"
-    return as_shown(with_replaced(held.connections, new, increment.replaced))
+    return as_shown(of_other_keys(held.connections, increment.replaced, CONNECTION_KEY).unionByName(new))
 
 
 def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any) -> increments.Stored:
