@@ -41,11 +41,15 @@ def texts(folder: Traversable, suffix: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=1)
 def rules_digest() -> str:
-    """Return a digest of the code that makes rows of requests: between two releases, the version does not show that it changed."""
-    package = files("kafka_clientinfo")
-    folders = [package / "connections", *_folders(package / "concerns")]
-    code = "".join(text for folder in folders for _, text in texts(folder, ".py"))
-    return sha256(code.encode()).hexdigest()[:12]
+    """Return a digest of the code and data that make rows of requests: between two releases, the version does not show a change."""
+    package, data = files("kafka_clientinfo"), [schemas(), schemas() / "broker_api_ranges"]
+    code = [package / "connections", package / "releases", *_folders(package / "concerns")]
+    parts = [
+        *((folder, ".py") for folder in code),
+        *((folder, suffix) for folder in data for suffix in (".toml", ".json")),
+    ]
+    all_text = "".join(text for folder, suffix in parts for _, text in texts(folder, suffix))
+    return sha256(all_text.encode()).hexdigest()[:12]
 
 
 def _folders(folder: Traversable) -> list[Traversable]:

@@ -158,7 +158,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         derivation = Derivation(lake, settings, until, newest, files, ingested.requests_since(until))
         derivation.run(report.stage)
         with report.stage("reference tables"):
-            _write_reference_tables(lake)
+            _write_reference_tables(lake, until is None)
         lake.create_missing(lake.specs)
         tables = None if lake.address.folder is None else local_tables(lake.root)
         # On this machine Delta's log has the numbers of rows; Spark takes a job for each.
@@ -183,12 +183,11 @@ def _keep_what_was_read(lake: Warehouse, state: State, settings: Settings, repor
             lake.commit(report, settings.fingerprint(), failure_message(error, lake.root))
 
 
-def _write_reference_tables(lake: Warehouse) -> None:
-    """Write the tables that are missing, or were written by another release of the package."""
-    built_with = (lake.state.built_with or "").partition(" ")[0]
+def _write_reference_tables(lake: Warehouse, anew: bool) -> None:
+    """Write the tables that are missing; if everything is derived anew, as the package's data may have changed, all."""
 
     def write(name: str) -> None:
-        if built_with != __version__ or not lake.exists(name):
+        if anew or not lake.exists(name):
             lake.overwrite(name, relation_of(lake.spark, ROWS[name](), table_spec(name).ddl))
 
     at_once(write, ROWS)

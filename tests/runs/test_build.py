@@ -24,14 +24,23 @@ OF_THIS = pipeline._made_with(Settings())
 FILES = {"a": {"requests": 900, "ingested_at": at(2)}, "b": {"requests": 70, "ingested_at": at(5)}}
 
 
-@pytest.mark.parametrize("changed", ["connections/judged.py", "concerns/client_id.py", "concerns/usage/rules.py"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "connections/judged.py",
+        "concerns/usage/rules.py",
+        "releases/broker_releases.py",
+        "schemas/broker_api_ranges/4.0.1.json",
+    ],
+)
 def test_rules_that_change_between_two_releases_are_other_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
     """A build that went on with rows that older rules judged would lack columns, or mix both."""
     package = tmp_path / "package"
-    for folder in ("connections", "concerns"):
+    for folder in ("connections", "concerns", "releases"):
         shutil.copytree(Path(resources.__file__).parent / folder, package / folder)
+    shutil.copytree(str(resources.schemas()), package / "schemas")
     monkeypatch.setattr(resources, "files", lambda name: package)
     before = resources.rules_digest.__wrapped__()
     (package / changed).open("a").write("# changed")
@@ -79,7 +88,7 @@ def test_a_build_goes_on_with_the_last_one_if_it_can(
     sizes: list[int] = []
     covered: list[Any] = []
     monkeypatch.setattr(pipeline, "cover_again", lambda lake, files, settings: covered.append(files))
-    monkeypatch.setattr(pipeline, "_write_reference_tables", lambda lake: None)
+    monkeypatch.setattr(pipeline, "_write_reference_tables", lambda lake, anew: None)
     monkeypatch.setattr(pipeline, "Derivation", derivation)
     monkeypatch.setattr(pipeline, "sized", lambda spark, size: sizes.append(size) or nullcontext())
     monkeypatch.setattr(pipeline, "SMALL_BYTES", 70 * REQUEST_BYTES)
@@ -122,7 +131,7 @@ def failing_views(done: list[Any]) -> dict[str, Any]:
         "cover_again": lambda lake, files, settings: None,
         "Derivation": lambda *of_build: SimpleNamespace(run=lambda stage: done.append("tables")),
         "sized": lambda spark, size: nullcontext(),
-        "_write_reference_tables": lambda lake: done.append("reference tables"),
+        "_write_reference_tables": lambda lake, anew: done.append("reference tables"),
         "make_views": make,
         "local_tables": lambda root: SimpleNamespace(write_views=write),
         "store_views": store,
