@@ -81,11 +81,11 @@ def killed_after(table: str) -> type[Warehouse]:
     """A warehouse of a run that is killed as soon as it has committed a table."""
 
     class Killed(Warehouse):
-        def _note_written(self, name: str, rows: int | None) -> int | None:
-            super()._note_written(name, rows)
+        def _write(self, name: str, rows: Any, where: str | None = None) -> int | None:
+            written = super()._write(name, rows, where)
             if name == table:
                 raise KilledError
-            return rows
+            return written
 
     return Killed
 
