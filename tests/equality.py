@@ -18,9 +18,9 @@ OF_READING = ("path", "batch_id", "ingested_at", "run")
 """Columns that say how and when logs were read, and not what they hold."""
 NOT_COMPARED = (*OF_READING, "file_id", "byte_offset", "compressed", "size_on_disk", "resume_hash")
 """Columns that differ also if the same log is read in other files."""
-_OF_PARTS = ("ingested_files", "topic_mentions", "runs")
+_OF_PARTS = ("ingested_files", "topic_mentions", "runs", "what_changed")
 COMPARED = [name for name in relation_specs() if name not in _OF_PARTS and not name.endswith("_parts")]
-"""Tables and views; a table that sums up what a run read depends on the parts in which it was read, its view does not."""
+"""Tables and views; a table that sums up what a run read, and what the newest run brought, depend on the parts in which logs were read."""
 ACCOUNT = (
     "records",
     "requests",
