@@ -12,7 +12,8 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
-from kafka_clientinfo.warehouse import maintenance, retention
+from kafka_clientinfo.warehouse import maintenance
+from kafka_clientinfo.warehouse import warehouse as module
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.maintenance import maintain
@@ -29,7 +30,7 @@ def test_it_compacts_and_tells_what_it_did(spark: Any, tmp_path: Path, monkeypat
     for batch in ("a", "b", "c"):
         lake.append("facts", facts(spark, fact(batch)))
     committed(lake)
-    monkeypatch.setattr(retention, "Warehouse", partial(Warehouse, specs=SPECS))
+    monkeypatch.setattr(module, "Warehouse", partial(Warehouse, specs=SPECS))
     report = maintain(spark, str(tmp_path))
     assert [*report.seconds] == ["prepare", *SPECS]
     assert (report.retained_from, report.deleted) == (None, {})
