@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 
 from ..config.settings import Settings
-from ..connections.boundaries import any_before, first_up_to_now, has_header_v3, is_masked
+from ..connections.boundaries import has_header_v3, is_masked
 from ..connections.concern import (
     HEARTBEATS,
     Aggregates,
@@ -22,6 +22,7 @@ from ..connections.concern import (
 )
 from ..connections.engine import Column, F
 from ..connections.judged import requests_where
+from ..connections.look_backs import any_before, first_up_to_now
 from ..connections.table import is_client, only_of_clients
 from ..connections.texts import body_text, sentence, sorted_texts
 from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode

@@ -9,7 +9,6 @@ from string import ascii_lowercase, ascii_uppercase
 from ..config.patterns import LONGEST_TEXT
 from ..config.policy import VERSION, Policy
 from ..config.settings import Settings
-from ..connections.boundaries import last_before
 from ..connections.concern import (
     Aggregates,
     Columns,
@@ -22,6 +21,7 @@ from ..connections.concern import (
 )
 from ..connections.engine import Column, F
 from ..connections.judged import requests_where
+from ..connections.look_backs import last_before
 from ..connections.table import is_exempt, only_of_clients
 from ..connections.texts import any_of, body_text, constant_map, looked_up, sentence, shown, sorted_texts
 from ..protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN, ErrorCode

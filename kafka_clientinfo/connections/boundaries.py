@@ -27,19 +27,16 @@ so there any higher correlation id shows that the connection stayed open.
 An id that does not name both ends (`logs.connection`) is never divided: its requests may take turns on several connections.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
 from ..logs.connection import MASKED_IDS
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from .concern import COMPARED, WHO_FIELDS, LookBack
-from .engine import Column, DataFrame, F, Window, WindowSpec
+from .engine import Column, DataFrame, F
+from .look_backs import ID, ID_HASH, before, of_connection_id, up_to_now
 
-LOG_POSITION = ("file_no", "byte_offset")
-"""Columns that order the requests of a broker as they were logged."""
-_ID = ("broker_no", "connection_id")
-"""Columns that identify a connection id, which other brokers may use too; numbers are compared faster than names."""
 STATED_SOFTWARE = "stated_software"
 """A field of `who`: the valid name that an ApiVersions request states. If accepted, the next record has it."""
 _COMPARED = (*COMPARED, "period", "starts_before", "who", "free_at")
@@ -50,16 +47,10 @@ their latest request."""
 IN_PERIOD = ("jumps", "repeats", "outlasts")
 """Results of comparing a request with the one before on its connection: correlation ids are missing in between although
 the log has no hole; the correlation id is the same; the silence was longer than connections.max.idle.ms."""
-_ID_HASH = "id_hash"
-"""A hash of `_ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
-ID_NUMBERS = (_ID_HASH, "broker_no")
+ID_NUMBERS = (ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
-_ON_ITS_WAY_MICROS = 500_000
-"""A request that begins so soon after an answer may have been sent before the answer came: a round trip, generously."""
 _PAUSE_MICROS = 100_000
 """A request that begins so long after the one before it was over did not wait for that one."""
-_PATIENCE_MICROS = 30_000_000
-"""How long a client waits for an answer by default."""
 STATE = "state"
 """The column with what an earlier run stored about a connection id for its later requests; see `with_connection`."""
 
@@ -97,13 +88,13 @@ def with_connection(
     look_backs = earlier or {}
     placed = numbered.select(
         *(name for name in numbered.columns if name != "is_boundary"),
-        F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
-        F.max(instant).over(_up_to_now()).alias("newest"),
+        F.last(opening, ignorenulls=True).over(up_to_now()).alias("opening"),
+        F.max(instant).over(up_to_now()).alias("newest"),
         *(
             look_back.over_requests(_state(name) if has_states else None).alias(name)
             for name, look_back in look_backs.items()
         ),
-        *([F.lead("row_no").over(_of_connection_id()).isNull().alias("is_last")] if keeps_state else []),
+        *([F.lead("row_no").over(of_connection_id()).isNull().alias("is_last")] if keeps_state else []),
     )
     is_first = F.col("row_no") == F.col("opening.row_no")
     of_first = ("coverage", "heard_until")
@@ -165,7 +156,7 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
     has_states = STATE in requests.columns
     is_part = "unchanged_connections" in requests.columns
     unchanged = F.coalesce("unchanged_connections", F.lit(0)) if is_part else F.lit(0)
-    latest_before = F.max(F.greatest("logged_at", _state("heard_until")) if has_states else "logged_at").over(_before())
+    latest_before = F.max(F.greatest("logged_at", _state("heard_until")) if has_states else "logged_at").over(before())
     heard_until = F.greatest(latest_before, F.col("unchanged_last_request_at")) if is_part else latest_before
     sessions, rows_before = unchanged, F.lit(0)
     if has_states:
@@ -175,12 +166,12 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
     if has_states:  # the last request may have left it out
         stated_id = F.coalesce(stated_id, _state("stated_id"))
     # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
-    hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
+    hashed = requests.withColumn(ID_HASH, F.xxhash64(*ID))
     followed = hashed.select(
         "*",
-        *(F.lag(name).over(_of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
-        F.last(stated_id, ignorenulls=True).over(_before()).alias("stated_id_before"),
-        (F.row_number().over(_of_connection_id()) + rows_before).alias("row_no"),
+        *(F.lag(name).over(of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
+        F.last(stated_id, ignorenulls=True).over(before()).alias("stated_id_before"),
+        (F.row_number().over(of_connection_id()) + rows_before).alias("row_no"),
         heard_until.alias("heard_until"),
         stated_id.alias("stated_id"),
     )
@@ -195,12 +186,12 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         "heard_until",
         F.coalesce("stated_id", "stated_id_before").alias("stated_id"),
         is_boundary.alias("is_boundary"),
-        F.last(woke_at, ignorenulls=True).over(_up_to_now()).alias("woke_at"),
+        F.last(woke_at, ignorenulls=True).over(up_to_now()).alias("woke_at"),
         *(column.alias(name) for name, column in _in_period().items()),
     )
     return cut.select(
         *(name for name in cut.columns if name != "unchanged_connections"),
-        (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + sessions).cast("int").alias("session_no"),
+        (F.sum(F.col("is_boundary").cast("int")).over(up_to_now()) + sessions).cast("int").alias("session_no"),
     )
 
 
@@ -218,69 +209,7 @@ def _opened_seq() -> Column:
 
 def _of_state(name: str) -> Column:
     """Return a value of the state that comes before the requests of the connection id; null if there is none."""
-    return F.last(_state(name), ignorenulls=True).over(_up_to_now())
-
-
-def any_before(condition: Column) -> LookBack:
-    """Return whether an earlier request of the connection met a condition."""
-
-    def over_requests(known: Column | None) -> Column:
-        met = condition if known is None else condition | F.coalesce(known, F.lit(False))
-        last_connection = F.max(F.when(met, F.col("session_no"))).over(_before())
-        return F.coalesce(last_connection == F.col("session_no"), F.lit(False))
-
-    return LookBack(over_requests)
-
-
-def last_before(value: Column, where: Column, then: Callable[[Column], Column] = lambda value: value) -> LookBack:
-    """Return a value of the connection's last earlier request that meets a condition; null if there is none."""
-
-    def over_requests(known: Column | None) -> Column:
-        candidate = F.when(where, F.struct("session_no", value.alias("value")))
-        if known is not None:
-            candidate = candidate.when(known.isNotNull(), F.struct("session_no", known.alias("value")))
-        last = F.last(candidate, ignorenulls=True).over(_before())
-        return F.when(last["session_no"] == F.col("session_no"), last["value"])
-
-    return LookBack(over_requests, then)
-
-
-def first_up_to_now(value: Column, then: Callable[[Column], Column] = lambda value: value) -> LookBack:
-    """Return the first value that is not null among the connection's requests up to this one."""
-
-    def over_requests(known: Column | None) -> Column:
-        first_value = value if known is None else F.coalesce(known, value)
-        # min() picks the latest connection that has a value, because session_no is negated, and its first such request.
-        candidate = F.struct((-F.col("session_no")).alias("latest"), "row_no", first_value.alias("value"))
-        first = F.min(F.when(first_value.isNotNull(), candidate)).over(_up_to_now())
-        return F.when(first["latest"] == -F.col("session_no"), first["value"])
-
-    return LookBack(over_requests, then)
-
-
-def came_after(answered_at: Column) -> Column:
-    """Return whether the sender of a request knew an earlier answer to the connection, logged at a time or null if none was.
-
-    A client may send requests before it has the answers to others. The broker takes one at a time, when it has written an
-    answer and throttles no more: at once if it is there, else when it arrives, up to a round trip later if it was sent before
-    the answer came. So neither such a request nor one that waits for it is a reaction, unless the client would have given up
-    by then.
-    """
-    started, answered = F.unix_micros("started_at"), F.unix_micros(answered_at)
-    sent = F.when(started - answered > _PATIENCE_MICROS, started).otherwise(F.col("woke_at"))
-    return F.coalesce(sent - answered > _ON_ITS_WAY_MICROS, F.lit(False))
-
-
-def _of_connection_id() -> WindowSpec:
-    return Window.partitionBy(_ID_HASH, *_ID).orderBy(*LOG_POSITION)
-
-
-def _before() -> WindowSpec:
-    return _of_connection_id().rowsBetween(Window.unboundedPreceding, -1)
-
-
-def _up_to_now() -> WindowSpec:
-    return _of_connection_id().rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return F.last(_state(name), ignorenulls=True).over(up_to_now())
 
 
 def _of_previous(name: str) -> Column:

@@ -16,20 +16,11 @@ from dataclasses import dataclass
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ErrorCode
 from ..tables.spec import CONNECTION_ID_KEY
-from .boundaries import (
-    ID_NUMBERS,
-    IN_PERIOD,
-    STATE,
-    STATED_SOFTWARE,
-    UNCHANGED,
-    as_requests,
-    came_after,
-    last_before,
-    with_connection,
-)
+from .boundaries import ID_NUMBERS, IN_PERIOD, STATE, STATED_SOFTWARE, UNCHANGED, as_requests, with_connection
 from .concern import ALONE, COMPARED, DIFFERING, WHO_FIELDS, Columns, Concern, Reads, is_api_versions, reads_of
 from .coverage import with_log_position
 from .engine import Column, DataFrame, F, Window
+from .look_backs import came_after, last_before
 
 _RANGE = ("apiKey", "minVersion", "maxVersion")
 
@@ -81,7 +72,7 @@ def judged_requests(
         - shared by the kind: the record's other columns; error_code, which is inferred for ApiVersions if no response
           is logged; api_ranges, the offer of an ApiVersions response, for `range_of`; request, response and
           group_payloads of `GROUP_APIS` and LeaveGroup; answer_seq, the seq of the last accepted ApiVersions request before
-          it, null if there is none, and knows_answer, whether its sender knew that answer (`boundaries.came_after`);
+          it, null if there is none, and knows_answer, whether its sender knew that answer (`look_backs.came_after`);
         - coverage and heard_until of the connection's first request (see `with_connection`); and
         - the concerns' columns.
     """

@@ -6,10 +6,11 @@ Severities and advice of the rules are in schemas/rules/api_versions.toml.
 from collections.abc import Mapping
 
 from ...config.settings import Settings
-from ...connections.boundaries import came_after, first_up_to_now, is_masked, last_before
+from ...connections.boundaries import is_masked
 from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions
 from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions_success, range_of, requests_where
+from ...connections.look_backs import came_after, first_up_to_now, last_before
 from ...connections.table import is_client, is_watched, only_of_clients
 from ...connections.texts import body_text
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode

@@ -5,9 +5,9 @@ Severities and advice of the rules are in schemas/rules/group_protocols.toml.
 
 from collections.abc import Mapping
 
-from ...connections.boundaries import came_after, last_before
 from ...connections.concern import Columns, LookBack, RequestRule
 from ...connections.engine import Column, DataFrame, F
+from ...connections.look_backs import came_after, last_before
 from ...connections.table import is_client
 from ...connections.texts import body_text
 from ...protocol import ApiKey, ErrorCode
