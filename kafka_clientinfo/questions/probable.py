@@ -167,34 +167,17 @@ def _way(
     def takes(one: LibraryRelease, broker: str) -> bool:
         return all(one.fits(key, releases()[broker]) for key in keys & one.speaks.keys())
 
-    def works_today(one: LibraryRelease) -> bool:
-        # If no range is logged, the version that the client uses is known to work with today's brokers.
-        spoken = ((*one.speaks[use[0]], use) for use in uses if use[0] in one.speaks)
-        return all(
-            low <= (version if most is None else most) and high >= (version if least is None else least)
-            for low, high, (_, version, least, most) in spoken
-        )
-
-    def is_unsure(one: LibraryRelease) -> bool:
-        floor = release(_FLOOR).apis
-        return any(
-            one.speaks[key][0] > (version if most is None else most)
-            and (-1 if most is None else most) < floor[key].high
-            for key, version, _, most in uses
-            if key in one.speaks and key in floor
-        )
-
     advice: dict[str, str | None] = dict.fromkeys(_ADVISED) | {"library": library.name}
 
     def fits(one: LibraryRelease) -> bool:
-        return works_today(one) and takes(one, target)
+        return _works_today(one, uses) and takes(one, target)
 
     if _all_fit(measured, first, last, fits):
         return advice | {"raise_setting": library.version_settings or UNKNOWN}
     newer = [one for one in measured if version_numbers(one.name) > version_numbers(first) and takes(one, target)]
-    fitting, over = [one for one in newer if works_today(one)], None
-    possible = [one for one in newer if works_today(one) or is_unsure(one)]
-    unsure = bool(possible) and is_unsure(possible[-1])
+    fitting, over = [one for one in newer if _works_today(one, uses)], None
+    possible = [one for one in newer if _works_today(one, uses) or _is_unsure(one, uses)]
+    unsure = bool(possible) and _is_unsure(possible[-1], uses)
     if not fitting and not unsure:
         brokers = {
             one.name: next((name for name in releases() if name not in refusing and takes(one, name)), None)
@@ -206,13 +189,35 @@ def _way(
         return advice
 
     def fits_later(one: LibraryRelease) -> bool:
-        return takes(one, target) and (works_today(one) if over is None else takes(one, over))
+        return takes(one, target) and (_works_today(one, uses) if over is None else takes(one, over))
 
     if version_numbers(fitting[0].name) >= version_numbers(last) and _all_fit(measured, last, last, fits_later):
         # It may be the release that the client has.
         return advice | {"raise_setting": library.version_settings or UNKNOWN, "upgrade_over": over}
     newest = None if unsure else fitting[-1].name
     return advice | {"upgrade_to": fitting[0].name, "upgrade_newest": newest, "upgrade_over": over}
+
+
+def _works_today(one: LibraryRelease, uses: Iterable[_Use]) -> bool:
+    """Return whether a release speaks a version that today's brokers take of every API that is used and was measured.
+
+    If no range is logged, the version that the client uses is known to work with today's brokers.
+    """
+    spoken = ((*one.speaks[use[0]], use) for use in uses if use[0] in one.speaks)
+    return all(
+        low <= (version if most is None else most) and high >= (version if least is None else least)
+        for low, high, (_, version, least, most) in spoken
+    )
+
+
+def _is_unsure(one: LibraryRelease, uses: Iterable[_Use]) -> bool:
+    """Return whether a release may work with today's brokers, which are older than those with which it was measured."""
+    floor = release(_FLOOR).apis
+    return any(
+        one.speaks[key][0] > (version if most is None else most) and (-1 if most is None else most) < floor[key].high
+        for key, version, _, most in uses
+        if key in one.speaks and key in floor
+    )
 
 
 def _all_fit(measured: Iterable[LibraryRelease], first: str, last: str, fits: Callable[[LibraryRelease], bool]) -> bool:
