@@ -19,10 +19,10 @@ from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.connections.reports import reports
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.connections.texts import of_other_keys
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.replacement import of_other_keys
 from kafka_clientinfo.warehouse.staging import Staging
 from tests.amounts import examples
 from tests.equality import NOT_COMPARED

@@ -1,8 +1,6 @@
 """Column expressions for lists of texts and entries, joins by key, and messages that quote what clients wrote."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from operator import and_
 from string import Formatter
 from typing import Any
 
@@ -68,11 +66,6 @@ def first_entries_by(key: Column, entries: Column | str, limit: int = LISTED) ->
     return F.transform(first_entries(keyed, limit), lambda pair: pair["entry"])
 
 
-def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
-    """Return the rows with a key that some of `others` have; null is a value of a key."""
-    return _by_keys(rows, others, key, "left_semi")
-
-
 def with_normal_principals(requests: DataFrame, patterns: Iterable[str] = ()) -> DataFrame:
     """Replace principals that name a connection, a session or a token by the form that their client always has.
 
@@ -83,18 +76,6 @@ def with_normal_principals(requests: DataFrame, patterns: Iterable[str] = ()) ->
         shared = F.regexp_extract("principal", pattern, 1)
         normal = F.when(principal.startswith(begin) & (shared != ""), shared).otherwise(normal)
     return requests.withColumn("principal", normal)
-
-
-def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
-    """Return the rows with a key that none of `others` has; null is a value of a key."""
-    return _by_keys(rows, others, key, "left_anti")
-
-
-def _by_keys(rows: DataFrame, others: DataFrame, key: Iterable[str], how: str) -> DataFrame:
-    # Renamed, because both relations may come from one table.
-    keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
-    same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
-    return rows.join(keys, on=same, how=how)
 
 
 def total(numbers: Column) -> Column:

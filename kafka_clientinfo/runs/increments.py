@@ -37,9 +37,9 @@ from ..connections.judged import NOTHING, JudgedBefore
 from ..connections.reports import Report
 from ..connections.starts import Broker, File
 from ..connections.table import may_be_of_a_broker, shown_as_brokers
-from ..connections.texts import of_other_keys, of_same_keys
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
+from ..warehouse.replacement import of_other_keys, of_same_keys
 from ..warehouse.staging import Staging, cache
 from .late_files import OVERLAP, brokers_at_info, late_brokers
 

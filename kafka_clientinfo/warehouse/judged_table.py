@@ -7,18 +7,14 @@ derives everything makes the table, and others replace rows of it. Another relea
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..connections.boundaries import STATE
-from ..connections.texts import of_other_keys
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from . import ddl
 from .address import Address
 from .claims import Claims
-from .replacement import REPLACE, changes, merge
+from .replacement import REPLACE, changes, merge, of_other_keys
 from .table_log import clear, is_made
 
 JUDGED = "judged_requests"
-LAST_REQUEST = f"{STATE}.heard_until"
-"""The time of a connection id's last request, in one of its rows."""
 _KEY = (*CONNECTION_KEY, "seq")
 
 
@@ -64,7 +60,7 @@ class JudgedTable:
         with ddl.named_view(self.spark, changed) as view, self._claims.command(JUDGED):
             self.spark.sql(merge(self._table, view, rows.columns, _KEY, REPLACE))
 
-    def delete(self, condition: str) -> None:
-        """Delete the rows of connection ids of which a row meets a condition in SQL."""
+    def delete(self, ids: DataFrame) -> None:
+        """Delete the rows of some connection ids."""
         if (stored := self.read()) is not None:
-            self._replace(stored.where(condition), stored.where("false"))
+            self._replace(ids, stored.where("false"))

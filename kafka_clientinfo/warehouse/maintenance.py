@@ -166,7 +166,8 @@ def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
             deleted[name] = tables.delete_rows(name, files)
         else:
             deleted[name] = tables.delete(name, of_cluster)
-    tables.judged.delete(of_cluster)
+    if (judged := tables.judged.read()) is not None:
+        tables.judged.delete(judged.where(of_cluster))
     ledger, rows, until = tables.read(LEDGER), tables.rows(), tables.state.built_until
     left = [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
     newest = max((row["ingested_at"] for row in left), default=None)

@@ -4,11 +4,12 @@ Rows of replaced connections that the new rows do not have are deleted by tombst
 """
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connections.texts import of_other_keys, of_same_keys
 from ..tables.spec import TableSpec
 
 _TOMBSTONE = "__gone"
@@ -19,6 +20,23 @@ REPLACE = (
 """What a MERGE does with the rows of `changes`."""
 DELETE = "WHEN MATCHED THEN DELETE"
 """What a MERGE does with rows to delete."""
+
+
+def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
+    """Return the rows with a key that some of `others` have; null is a value of a key."""
+    return _by_keys(rows, others, key, "left_semi")
+
+
+def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
+    """Return the rows with a key that none of `others` has; null is a value of a key."""
+    return _by_keys(rows, others, key, "left_anti")
+
+
+def _by_keys(rows: DataFrame, others: DataFrame, key: Iterable[str], how: str) -> DataFrame:
+    # Renamed, because both relations may come from one table.
+    keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
+    same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
+    return rows.join(keys, on=same, how=how)
 
 
 def shaped(rows: DataFrame, spec: TableSpec, without: str = "") -> DataFrame:

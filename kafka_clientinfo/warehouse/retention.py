@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, FILE_ORDER
-from .judged_table import LAST_REQUEST
 from .staging import cache
 from .state import LEDGER, time_text
 from .warehouse import Warehouse
@@ -54,8 +53,10 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
             rows={name: number - deleted.get(name, 0) for name, number in state.rows.items()},
         )
     if tables.state.retained_from is not None:
-        until = f"timestamp '{time_text(tables.state.retained_from)}'"
-        tables.judged.delete(f"{LAST_REQUEST} < {until}")  # a run does not read these
+        newest = tables.read("connections").groupBy(*CONNECTION_ID_KEY).agg(F.max("last_request_at").alias("last"))
+        tables.judged.delete(
+            newest.where(F.col("last") < F.lit(tables.state.retained_from))
+        )  # a run does not read these
     return deleted
 
 

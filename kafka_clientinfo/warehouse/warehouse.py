@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 
 from .. import __version__
 from ..config.settings import Settings
-from ..connections.texts import of_other_keys
 from ..errors import WarehouseError
 from ..spark.arrow_rows import relation_of
 from ..spark.features import at_once
@@ -180,7 +179,7 @@ class Warehouse(Reader):
             return
         stored, new = self.read(name), replacement.shaped(rows, spec)
         if self.is_small(name):
-            self.overwrite(name, of_other_keys(stored, replaced, CONNECTION_KEY).unionByName(new))
+            self.overwrite(name, replacement.of_other_keys(stored, replaced, CONNECTION_KEY).unionByName(new))
             return
         since = earliest()
         bound = "true" if since is None else f"t.opened_at >= timestamp '{sql_time(since)}'"

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.warehouse import ddl
-from kafka_clientinfo.warehouse.judged_table import JUDGED, LAST_REQUEST, JudgedTable
+from kafka_clientinfo.warehouse.judged_table import JUDGED, JudgedTable
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import AT, SPECS
@@ -95,21 +95,13 @@ def test_a_table_that_is_missing_on_a_store_is_no_table(spark: Any, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_connections_that_ended_before_an_instant_are_forgotten(spark: Any, lake: Warehouse, small: int) -> None:
-    table = lake.judged
-    table.delete(f"{LAST_REQUEST} < timestamp '{AT}'")
-    table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3), ("z", 1, 0, 2, 4)))
-    table.delete(f"{LAST_REQUEST} < timestamp '{at(3)}'")
-    assert held(table) == [("y", 0, 2), ("z", 0, 2)]
-
-
-def test_a_cluster_is_forgotten_and_no_other(spark: Any, lake: Warehouse) -> None:
-    table = lake.judged
-    table.delete("cluster = 'c'")  # there is no table yet
-    kept = rows(spark, ("x", 1, 0, 1, 9)).withColumn("cluster", F.lit("C"))
-    table.overwrite(rows(spark, ("x", 1, 0, 2, 9), ("y", 1, 0, 2, 9)).unionByName(kept))
-    table.delete("cluster = 'c'")
-    assert held(table) == [("x", 0, 1)]
+def test_connection_ids_are_forgotten_and_no_other(spark: Any, lake: Warehouse, small: int) -> None:
+    table, ids = lake.judged, rows(spark, ("x", 9, 0, 0, None), ("z", 1, 0, 2, None))
+    table.delete(ids)  # there is no table yet
+    kept = rows(spark, ("x", 1, 0, 7, 9)).withColumn("cluster", F.lit("C"))
+    table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3)).unionByName(kept))
+    table.delete(ids)
+    assert held(table) == [("x", 0, 7), ("y", 0, 2)]
 
 
 def test_what_a_killed_run_left_is_no_table(spark: Any, tmp_path: Path) -> None:

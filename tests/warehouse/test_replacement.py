@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.connections.texts import of_other_keys
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import CONNECTION_KEY, parse_spec
 from kafka_clientinfo.warehouse import replacement
@@ -95,7 +94,7 @@ def test_rows_of_connections_that_are_computed_again_are_replaced(
     expected = [(*row, False) for row in NEW] + [(*row, True) for row in gone]
     assert rows_of(changed) == sorted(expected, key=str)
     if since is None:
-        replaced = of_other_keys(stored, keys, CONNECTION_KEY).unionByName(new)
+        replaced = replacement.of_other_keys(stored, keys, CONNECTION_KEY).unionByName(new)
         assert rows_of(replaced) == sorted([(*row, None) for row in [*STAY, *NEW]], key=str)
 
 
