@@ -151,8 +151,11 @@ class Claims:
 
     @contextmanager
     def command(self, name: str) -> Iterator[None]:
-        """Give the MERGE or DELETE in the block name and version; only one such block runs at a time."""
+        """Give the MERGE or DELETE in the block name and version; where it needs a version, only one such block runs at a time."""
         version = self._version(name)
+        if self.is_named and not version:  # nothing to set, so that several may run at once
+            yield
+            return
         conf = {f"spark.databricks.delta.write.{key}": value for key, value in version.items()}
         with self._one_command:
             if not self.is_named or not all(may_set(self.spark, key, value) for key, value in conf.items()):
