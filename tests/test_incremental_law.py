@@ -15,9 +15,8 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import periods_of
+from kafka_clientinfo.connections.changes import changes
 from kafka_clientinfo.connections.judged import NOTHING
-from kafka_clientinfo.connections.reports import reports
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
@@ -116,28 +115,21 @@ def built(
     return as_shown(of_other_keys(held.connections, increment.replaced, CONNECTION_KEY).unionByName(new))
 
 
-def stored_in(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any) -> increments.Stored:
-    """What a warehouse holds with these requests and files, and what an earlier build kept."""
-    staging = Staging(spark, Address("/nowhere"))
+def stored_in(spark: Any, requests: Any, files: Any, before: Any, **held: Any) -> increments.Stored:
+    """What a warehouse holds with these requests and files, and what an earlier build kept of the files `before`."""
     return increments.Stored(
-        requests, files=files, reports=list(reports(periods_of(files, settings))), staging=staging, **held
+        requests,
+        changed=list(changes(before, files, SETTINGS)),
+        staging=Staging(spark, Address("/nowhere")),
+        built_until=START,
+        new_requests=None,
+        **held,
     )
 
 
-def assert_built_as(
-    expected: Counter[str],
-    spark: Any,
-    requests: Any,
-    files: Any,
-    settings: Settings = SETTINGS,
-    *,
-    judged: Any,
-    **held: Any,
-) -> None:
+def assert_built_as(expected: Counter[str], stored: increments.Stored, files: Any) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
-    stored = stored_in(spark, requests, files, settings, **held)
-    increment = increments.new_since(stored, judged, START, settings.coverage_gap_ms)
-    found = built(stored, files, increment, settings)
+    found = built(stored, files, increments.new_since(stored))
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
 
@@ -153,7 +145,9 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
         all_requests += sent[:cut] + [one | {"ingested_at": LATER} for one in sent[cut:]]
     requests, files = log(spark, all_requests, shown_by_ids)
     full = as_shown(judged_connections(requests, files))
-    assert_built_as(full, spark, requests, files, **kept(spark, *log(spark, first, shown_by_ids)), retained_from=None)
+    first_requests, before = log(spark, first, shown_by_ids)
+    held = kept(spark, first_requests, before)
+    assert_built_as(full, stored_in(spark, requests, files, before, **held, retained_from=None), files)
 
 
 @pytest.mark.long
@@ -177,7 +171,8 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
             new = {True: {}, False: {"ingested_at": LATER}}
             all_requests += [one | new[was] for one, was in zip(sent, arrived, strict=True)]
     requests, files = log(spark, all_requests)
-    before = kept(spark, *log(spark, first))
+    first_requests, files_before = log(spark, first)
+    before = kept(spark, first_requests, files_before)
     stored = before["connections"]
     live = stored.where(F.col("last_request_at") >= F.lit(instant)).groupBy(*CONNECTION_ID_KEY)
     begins = live.agg(F.min("byte_offset").alias("first_live"))
@@ -186,8 +181,5 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     with_first = requests.join(begins, on=list(CONNECTION_ID_KEY), how="left")
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
-    held = {**before, "retained_from": instant}
-    judged = held.pop("judged")
-    whole = stored_in(spark, left, files, **held)
-    expected = built(whole, files, increments.everything_retained(whole))
-    assert_built_as(expected, spark, left, files, judged=judged, **held)
+    whole = stored_in(spark, left, files, files_before, **before, retained_from=instant)
+    assert_built_as(built(whole, files, increments.everything_retained(whole)), whole, files)

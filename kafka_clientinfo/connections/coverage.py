@@ -59,7 +59,7 @@ _YEARS_MS = 10 * 365 * 86_400_000
 """Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 """The first of all times."""
-LEVELS = ("log_level", LOGGER_SET)
+_LEVELS = ("log_level", LOGGER_SET)
 """The events that set, or may set, the level of the request logger."""
 _NO_RUN: Mapping[str, Any] = dict.fromkeys(("began_at", "ended_at", "began_offset", "ended_offset", *EVIDENCE))
 
@@ -111,8 +111,9 @@ class Periods:
     def __init__(self, files: Collection[File], settings: Settings) -> None:
         self.files = files
         self.starts = certain_starts(files)
-        self.max_idle_ms = max([settings.max_idle_ms, *(idle for _, idle in stated_limits(files))])
-        self._levels = sorted(event["at"] for event in events(files, *LEVELS))
+        stated = (int(event["value"]) for event in events(files, "max_idle_ms"))
+        self.max_idle_ms = max([settings.max_idle_ms, *(idle if idle >= 0 else _YEARS_MS for idle in stated)])
+        self._levels = sorted(event["at"] for event in events(files, *_LEVELS))
         self._served = sorted(event["at"] for event in events(files, "started"))
         self.runs = list(_runs(files))
         self._divide(timedelta(milliseconds=settings.coverage_gap_ms))
@@ -184,13 +185,13 @@ class Periods:
             any(run.shown[name] for run in self.runs) for name in ("api_versions", "software_name")
         )
         of_broker = True if has_versions else False if has_names else None
-        for its in by_period(self.runs):
+        for its in _by_period(self.runs):
             omits = any(run.shown["omission"] for run in its) and not any(run.shown["continuity"] for run in its)
             for run in its:
                 run.is_complete = False if omits else of_broker
 
 
-def by_period(runs: Iterable[Run]) -> Iterator[list[Run]]:
+def _by_period(runs: Iterable[Run]) -> Iterator[list[Run]]:
     """Yield the runs of each period."""
     return (list(its) for _, its in groupby(runs, lambda run: run.period))
 
@@ -206,12 +207,6 @@ def _runs(files: Iterable[File]) -> Iterator[Run]:
 def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequence[datetime]:
     """Return those of the sorted times that are not before the first one and not after the last one."""
     return times[bisect_left(times, first) : bisect_right(times, last)]
-
-
-def stated_limits(files: Iterable[File]) -> list[tuple[datetime, int]]:
-    """Return each connections.max.idle.ms that a broker states, after the run that read it, in the order of runs."""
-    stated = ((event["ingested_at"], int(event["value"])) for event in events(files, "max_idle_ms"))
-    return sorted((read_at, idle if idle >= 0 else _YEARS_MS) for read_at, idle in stated)
 
 
 def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFrame:
@@ -317,7 +312,7 @@ def _log_coverage(of_broker: Periods) -> dict[str, Any] | None:
     newest = [run for run in runs if run.period == of_broker.runs[-1].period]
     whole = sorted(
         (min(run.shown["began_at"] for run in its), max(run.shown["ended_at"] for run in its))
-        for its in by_period(run for run in runs if run.is_complete)
+        for its in _by_period(run for run in runs if run.is_complete)
     )
     idle = of_broker.max_idle_ms
     return {

@@ -34,12 +34,10 @@ class Start(NamedTuple):
     Attributes:
         since: a time after which every request is of this process or a later one.
         is_certain: false if it is not known which connections it ends.
-        ingested_at: the run in which the start got these values.
     """
 
     since: datetime
     is_certain: bool
-    ingested_at: datetime
 
 
 def shifted(at: datetime, by: timedelta) -> datetime:
@@ -63,7 +61,7 @@ def in_order(files: Iterable[File]) -> list[File]:
 
 
 def events(files: Iterable[File], *kinds: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the events of some kinds that a broker logged: at, kind, value and ingested_at."""
+    """Yield the events of some kinds that a broker logged: at, kind and value."""
     return (event for file in files for event in file["broker_events"] or () if event["kind"] in kinds)
 
 
@@ -74,24 +72,21 @@ def reported_starts(files: Iterable[File]) -> list[Start]:
     these end.
     """
     # The same events may be read twice, if a broker logs to a file and to a console.
-    distinct: dict[tuple[datetime, str], tuple[str | None, datetime]] = {}
+    distinct: dict[tuple[datetime, str], str | None] = {}
     for event in events(files, "launched", "started", "stopped"):
-        value, read_at = distinct.get(key := (event["at"], event["kind"]), (event["value"], event["ingested_at"]))
-        distinct[key] = max(value, event["value"], key=lambda text: text or ""), min(read_at, event["ingested_at"])
+        key = (event["at"], event["kind"])
+        distinct[key] = max(distinct.get(key), event["value"], key=lambda text: text or "")
     starts, nodes = [], set()
-    begin = newest = None  # of the events up to a start; the last launch or stop among them bounds the process
-    for (at, kind), (value, read_at) in sorted(distinct.items(), key=itemgetter(0)):
-        newest = max(newest or read_at, read_at)
+    begin = None  # the last launch or stop up to a start bounds the process
+    for (at, kind), value in sorted(distinct.items(), key=itemgetter(0)):
         if kind != "started":
             begin = at
             continue
         nodes.add(value)
-        starts.append(Start(begin or at, True, newest))
-        begin = newest = None
-    if len(nodes - {None}) < 2:
-        return starts
-    last = max(start.ingested_at for start in starts)
-    return [Start(start.since, False, last) for start in starts]
+        starts.append(begin or at)
+        begin = None
+    is_certain = len(nodes - {None}) < 2
+    return [Start(since, is_certain) for since in starts]
 
 
 def shown_restarts(files: Collection[File]) -> list[Start]:
@@ -105,18 +100,14 @@ def shown_restarts(files: Collection[File]) -> list[Start]:
     begun = [file["first_logged_at"] for file in by_beginning]
     latest_ends = list(accumulate((file["last_logged_at"] for file in by_beginning), max))
     for file in files:
-        shown: dict[datetime, datetime] = {}
-        for event in events([file], RESTARTED):
-            shown[event["at"]] = max(shown.get(event["at"], event["ingested_at"]), event["ingested_at"])
-        for at, shown_at in shown.items():
-            others = []  # looked for backwards, as long as any file so far goes on after the restart
+        for at in {event["at"]: None for event in events([file], RESTARTED)}:
+            is_certain = True
             place = bisect_left(begun, at) - 1
-            while place >= 0 and latest_ends[place] > at:
-                if (other := by_beginning[place])["file_id"] != file["file_id"] and other["last_logged_at"] > at:
-                    others.append(other)
+            while is_certain and place >= 0 and latest_ends[place] > at:  # any file so far goes on after the restart
+                other = by_beginning[place]
+                is_certain = other["file_id"] == file["file_id"] or other["last_logged_at"] <= at
                 place -= 1
-            read_at = max([shown_at, *(other["ingested_at"] for other in others)])
-            restarts.append(Start(at, not others, read_at))
+            restarts.append(Start(at, is_certain))
     return restarts
 
 

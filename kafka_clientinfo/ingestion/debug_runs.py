@@ -6,7 +6,7 @@ change, and by what server.log says of the logger's level at that time. A busy b
 second; of a quiet one only the longest `MOST_SILENCES` silences are stored, as these are the ones that are judged.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -135,14 +135,3 @@ def _both(run: _Run, following: _Run) -> _Run:
     ends = {name: following[name] for name in ("ended_at", "ended_offset")}
     times = {name: [at for at in (run.get(name), following.get(name)) if at is not None] for name in EVIDENCE}
     return {**run, **ends, **{name: min(of_both, default=None) for name, of_both in times.items()}}
-
-
-def may_hide_silences(runs: Sequence[_Run] | None) -> bool:
-    """Return whether silences may have been left out."""
-    return len(runs or ()) > MOST_SILENCES
-
-
-def is_blind(runs: Sequence[_Run] | None, gap: timedelta) -> bool:
-    """Return whether a silence of more than `gap` may have been left out, because every stored one is longer."""
-    silences = [later["began_at"] - earlier["ended_at"] for earlier, later in pairwise(runs or ())]
-    return may_hide_silences(runs) and min(silences) > gap

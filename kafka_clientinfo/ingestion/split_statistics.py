@@ -194,11 +194,6 @@ def _restarts(earlier: Iterable[Statistics], new: Iterable[Statistics]) -> list[
     return list(shown.values())[:MOST_EVENTS]
 
 
-def restart_times(file: Statistics) -> set[datetime]:
-    """Return when a file shows restarts, by its row of ingested_files."""
-    return {event["at"] for event in file.get("broker_events") or () if event["kind"] == RESTARTED}
-
-
 def _step_back_ms(before: Statistics, own: Sequence[Statistics]) -> int:
     """Return the most by which a request's time lies below that of an earlier one of the file."""
     most: int = before.get("step_back_ms", 0)

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
+from ..connections.changes import Change
 from ..connections.coverage import periods_of
-from ..connections.reports import reports
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..warehouse.judged_table import JUDGED
@@ -52,7 +52,6 @@ class Derivation:
         self.lake = lake
         self.settings = settings
         self.until = until
-        self.files = files
         self.periods = periods_of(files, settings)
         self.judged: Any = None if until is None else lake.judged.read()
         self.is_whole = until is None and lake.state.retained_from is None
@@ -100,14 +99,12 @@ class Derivation:
         stored = increments.Stored(
             requests=self.committed,
             connections=self.stored_connections,
-            files=self.files,
-            reports=reports(self.periods),
+            changed=[Change(*change) for change in self.lake.state.changed],
             retained_from=self.lake.state.retained_from,
             staging=self.lake.staging,
             judged=self.judged,
             built_until=self.until,
             new_requests=self.in_memory,
-            coverage_gap_ms=self.settings.coverage_gap_ms,
         )
         return increments.everything_retained(stored) if self.until is None else increments.new_since(stored)
 

@@ -7,13 +7,10 @@ history. What is new may also change connections that are over. Then their broke
 
     what is new                                                 | brokers
     ------------------------------------------------------------|------------------------------------------------
-    a late file (`late_files`)                                  | its broker, as it may move boundaries
-    a report of a broker's start before a request that was      | its broker, as its connections end there
-    built                                                       |
-    evidence that a log leaves out requests, or that it does    | its broker
-    not                                                         |
-    requests at DEBUG, shortly after connections that began at  | its broker: both may belong to one period of
-    INFO                                                        | the log
+    bytes that show something else of requests that were read   | theirs
+    before (`connections.changes`)                              |
+    the same, but only of requests at INFO after the last one   | theirs, if a connection began with such a request
+    at DEBUG                                                    |
     a host that proves to be a broker's                         | those with connections from it that bear a
                                                                 | broker's name
 
@@ -23,9 +20,9 @@ Retention (`maintain`) has deleted requests of connections that ended before an 
 cannot be computed again, so they stay, and what is recomputed comes after them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,15 +30,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE, UNCHANGED
+from ..connections.changes import Change
 from ..connections.judged import NOTHING, JudgedBefore
-from ..connections.reports import Report
-from ..connections.starts import Broker, File
+from ..connections.starts import Broker
 from ..connections.table import may_be_of_a_broker, shown_as_brokers
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from ..warehouse.replacement import of_other_keys, of_same_keys
 from ..warehouse.staging import Staging, cache
-from .late_files import OVERLAP, brokers_at_info, late_brokers
 
 _KEY = list(CONNECTION_ID_KEY)
 
@@ -51,23 +47,20 @@ class Stored:
     """What a warehouse holds before a build: `requests` up to what the ledger has, and a snapshot of `connections`.
 
     Attributes:
-        files: the rows of `ingested_files`.
+        changed: what was read since the last build and changes what it made.
         judged: the table `judged_requests`.
         built_until: the time of ingestion up to which requests were built; None if all are built anew.
         new_requests: the requests that no build has seen, if they are in memory.
-        coverage_gap_ms: a longer silence counts as a gap of the log.
     """
 
     requests: DataFrame
     connections: DataFrame
-    files: Collection[File]
-    reports: Iterable[Report]
+    changed: Iterable[Change]
     retained_from: datetime | None
     staging: Staging
     judged: Any
     built_until: datetime | None
     new_requests: DataFrame | None
-    coverage_gap_ms: int
 
 
 @dataclass(frozen=True)
@@ -96,13 +89,11 @@ class _News(NamedTuple):
 
     Attributes:
         requests: per file_id, the number of new requests.
-        debug_since: the time of each broker's first new request at DEBUG.
         shows_a_broker: whether a new request may show that a broker sent it.
         judged_before: the number of judged requests of the connections that go on.
     """
 
     requests: Mapping[str, int]
-    debug_since: Mapping[Broker, datetime]
     shows_a_broker: bool
     judged_before: int
 
@@ -125,7 +116,6 @@ def new_since(stored: Stored) -> Increment:
     new = cache(
         requests.groupBy(*_KEY, "file_id").agg(
             F.min("logged_at").alias("since"),
-            F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since"),
             F.count("*").alias("requests"),
             F.bool_and("is_duplicate").alias("are_duplicates"),
             F.bool_or(may_be_of_a_broker()).alias("show_a_broker"),
@@ -160,32 +150,24 @@ def new_since(stored: Stored) -> Increment:
 
 def _news(new: DataFrame, keys: DataFrame) -> _News:
     """Collect what is new of a row per connection id and file, and a row per connection that goes on."""
-    of_file = new.groupBy("cluster", "broker", "file_id").agg(
-        F.min("debug_since").alias("since"),
+    of_file = new.groupBy("file_id").agg(
         F.sum("requests").alias("requests"),
         F.bool_or("show_a_broker").alias("show_a_broker"),
     )
     going_on = keys.agg(F.coalesce(F.sum("judged"), F.lit(0)).alias("requests"))
     rows = collect(of_file.unionByName(going_on, allowMissingColumns=True))
-    debug_since: dict[Broker, datetime] = {}
-    for cluster, broker, _, since, *_ in rows:
-        if since is not None:
-            _note(debug_since, (cluster, broker), since)
-    requests = {file_id: number for _, _, file_id, _, number, _ in rows}
+    requests = {file_id: number for file_id, number, _ in rows}
     judged_before = requests.pop(None)  # of the row that is of no file
-    return _News(requests, debug_since, any(shows_a_broker for *_, shows_a_broker in rows), judged_before)
-
-
-def _note(earliest: dict[Broker, datetime], broker: Broker, at: datetime) -> None:
-    earliest[broker] = min(at, earliest.get(broker, at))
+    return _News(requests, any(shows_a_broker for *_, shows_a_broker in rows), judged_before)
 
 
 def _whole_brokers(requests: DataFrame, news: _News, stored: Stored) -> set[Broker]:
     """Return the brokers that a build recomputes whole because of what is new."""
-    whole = late_brokers(stored.files, news.requests) | _reported_late(stored)
-    at_info = brokers_at_info(stored.files)
-    if unsettled := {broker: since for broker, since in news.debug_since.items() if broker in at_info}:
-        whole |= _brokers(_unsettled(unsettled, stored))
+    whole = {(one.cluster, one.broker) for one in stored.changed if one.file_id is None}
+    if at_info := [(one.file_id, one.offset) for one in stored.changed if one.file_id is not None]:
+        settled = relation_of(requests.sparkSession, at_info, "file_id string, from_offset bigint")
+        begun = stored.connections.join(F.broadcast(settled), on="file_id", how="inner")
+        whole |= _brokers(begun.where("byte_offset >= from_offset"))
     if news.shows_a_broker:
         known = broker_hosts_of(stored.connections).withColumnRenamed("host", "remote_host")
         first_shown = requests.join(F.broadcast(known), on=["cluster", "remote_host"], how="left_anti")
@@ -219,19 +201,6 @@ def _earliest(ids: DataFrame, keys: DataFrame) -> datetime | None:
     return first  # type: ignore[no-any-return]
 
 
-def _unsettled(debug_since: Mapping[Broker, datetime], stored: Stored) -> DataFrame:
-    """Return the stored connections that new requests at DEBUG may affect, of brokers that also write requests at INFO.
-
-    A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
-    at DEBUG settles which period of the log that request belongs to (`connections.coverage`). If a clock was set
-    back, the broker counts as late.
-    """
-    gap = timedelta(milliseconds=stored.coverage_gap_ms) + OVERLAP
-    recent = _of_brokers(stored.connections, debug_since).where(F.col("opened_at") >= F.col("its_time") - F.lit(gap))
-    at_debug = stored.judged.where((F.col("seq") == 0) & (F.col("log_level") != "INFO")).select(*CONNECTION_KEY)
-    return recent.join(at_debug, on=list(CONNECTION_KEY), how="left_anti")
-
-
 def _is_frozen(stored: Stored) -> Column:
     """Return whether a connection may have lost requests to retention."""
     return F.lit(False) if stored.retained_from is None else F.col("last_request_at") < F.lit(stored.retained_from)
@@ -254,23 +223,3 @@ def _after_frozen(requests: DataFrame, stored: Stored, keys: DataFrame | None = 
     if keys is not None:
         per_id = of_other_keys(per_id, keys, _KEY)
     return requests.join(per_id, on=_KEY, how="left")
-
-
-def _reported_late(stored: Stored) -> set[Broker]:
-    """Return brokers with new reports that affect requests which were built before."""
-    reported_since: dict[Broker, datetime] = {}
-    for report in stored.reports:
-        if stored.built_until is not None and report.ingested_at > stored.built_until:
-            _note(reported_since, report.broker, report.since)
-    if not reported_since:
-        return set()
-    built = stored.requests.where(F.col("ingested_at") <= F.lit(stored.built_until))
-    recent = built.where(F.col("logged_at") >= F.lit(min(reported_since.values())))  # lets Delta skip files
-    return _brokers(_of_brokers(recent, reported_since).where(F.col("logged_at") >= F.col("its_time")))
-
-
-def _of_brokers(rows: DataFrame, times: Mapping[Broker, datetime]) -> DataFrame:
-    """Return the rows of some brokers, each with its broker's time as its_time."""
-    ddl = "cluster string, broker string, its_time timestamp"
-    brokers = relation_of(rows.sparkSession, [(*broker, time) for broker, time in times.items()], ddl)
-    return rows.join(F.broadcast(brokers), on=["cluster", "broker"], how="inner")

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
+from ..connections.changes import changes
 from ..connections.coverage import with_log_coverage
 from ..connections.starts import Broker
 from ..errors import ConfigError
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
-from ..ingestion.debug_runs import is_blind, may_hide_silences
 from ..ingestion.discovery import Delivered, Logs, delivered_logs, with_server_logs
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, Problem
@@ -27,7 +27,6 @@ from ..ingestion.split_statistics import (
     file_row,
     files_cut_inside_records,
     overlaps,
-    restart_times,
     rotated,
     was_read,
 )
@@ -207,15 +206,12 @@ def _parsed(lake: Warehouse, plan: Plan, settings: Settings) -> tuple[DataFrame,
 def store_files(
     lake: Warehouse, ledger: Mapping[str, Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], settings: Settings
 ) -> dict[str, Mapping[str, Any]]:
-    """Store the rows of files that were read, with the coverage of their brokers' logs; return the rows of all files.
-
-    If the new bytes show facts about bytes that were read before, everything is built again.
-    """
-    gap = timedelta(milliseconds=settings.coverage_gap_ms)
-    if any(shows_more(ledger.get(row["file_id"]), row, gap) for row in rows):
-        lake.note(built_until=None)
+    """Store the rows of files that were read, with the coverage of their brokers' logs; return the rows of all files."""
     new = {row["file_id"]: row for row in rows}
-    by_id = with_log_coverage({**ledger, **new}.values(), settings, new)
+    after_it = {**ledger, **new}.values()
+    if lake.state.built_until is not None and (changed := list(changes(ledger.values(), after_it, settings))):
+        lake.note(changed=list({*map(tuple, lake.state.changed), *changed}))
+    by_id = with_log_coverage(after_it, settings, new)
     store(lake, by_id, new)
     return by_id
 
@@ -237,20 +233,6 @@ def ledger_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFra
     """Return the relation of rows of ingested_files; what a row lacks is null."""
     spec = table_spec(LEDGER)
     return relation_of(spark, [tuple(row.get(name) for name in spec.column_names) for row in rows], spec.ddl)
-
-
-def shows_more(before: Mapping[str, Any] | None, row: Mapping[str, Any], gap: timedelta) -> bool:
-    """Return whether new bytes show facts about bytes that were read before.
-
-    These facts are: whether the file begins with its broker's start; that a restart was none; that silences are left
-    out, as there are too many; and that some of these may be gaps of the log.
-    """
-
-    def facts(file: Mapping[str, Any]) -> tuple[bool, ...]:
-        runs = file.get("debug_runs")
-        return may_hide_silences(runs), is_blind(runs, gap), bool(file["covers_broker_start"])
-
-    return before is not None and (facts(before) != facts(row) or bool(restart_times(before) - restart_times(row)))
 
 
 def refuse_other_source(files: Iterable[Mapping[str, Any]], is_table: bool) -> None:

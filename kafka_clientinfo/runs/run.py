@@ -164,7 +164,13 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         # On this machine Delta's log has the numbers of rows; Spark takes a job for each.
         report.tables = lake.rows(None if tables is None else lambda name: tables.size(name).rows)
         views = ViewSettings.of(settings)
-        lake.note(built_until=newest, built_with=_made_with(settings), view_settings=views.as_dict, rows=report.tables)
+        lake.note(
+            built_until=newest,
+            built_with=_made_with(settings),
+            view_settings=views.as_dict,
+            rows=report.tables,
+            changed=(),
+        )
         lake.commit(report, settings.fingerprint())
         with report.stage("views"):
             failed = _make_views(lake, views, settings.stored_views)

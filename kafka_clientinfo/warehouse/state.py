@@ -53,6 +53,7 @@ class State:
         connections_from: connections that ended before this instant are deleted, too.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
+        changed: what was read since the last build and changes what it made (`connections.changes`).
     """
 
     run: int = 0
@@ -65,6 +66,7 @@ class State:
     connections_from: datetime | None = None
     deleted: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
+    changed: Sequence[Sequence[Any]] = ()
 
     @property
     def as_json(self) -> str:

@@ -14,9 +14,7 @@ from kafka_clientinfo.ingestion.debug_runs import (
     MOST_SILENCES,
     DebugRuns,
     evidence,
-    is_blind,
     joined,
-    may_hide_silences,
     read_at,
 )
 from kafka_clientinfo.ingestion.omissions import Omissions
@@ -154,32 +152,6 @@ def test_a_run_has_the_time_at_which_its_evidence_is_first_shown(name: str) -> N
 def test_evidence_is_stored_with_the_time_of_the_run_that_read_it() -> None:
     run = {"began_at": NOON, "omission": NOON, "continuity": None}
     assert read_at(run, NOON + timedelta(days=1)) == {**run, "omission": NOON + timedelta(days=1)}
-
-
-@pytest.mark.parametrize(
-    ("runs", "silence", "hides", "blind"),
-    [
-        (1, 5, False, False),
-        (MOST_SILENCES, 5, False, False),
-        (MOST_SILENCES + 1, 5, True, True),
-        (MOST_SILENCES + 1, 4, True, False),
-    ],
-)
-def test_a_file_with_all_the_silences_that_are_stored_may_have_had_more(
-    runs: int, silence: int, hides: bool, blind: bool
-) -> None:
-    """Take it to have had one above the gap only if every stored one is above it."""
-    stored = [
-        {
-            "began_at": NOON + timedelta(seconds=number * 9),
-            "ended_at": NOON + timedelta(seconds=number * 9 + 9 - silence),
-        }
-        for number in range(runs)
-    ]
-    assert may_hide_silences(stored) is hides
-    assert is_blind(stored, timedelta(seconds=4)) is blind
-    assert not may_hide_silences(None)
-    assert not is_blind(None, timedelta(0))
 
 
 KGO = {"software": ("kgo", "1")}

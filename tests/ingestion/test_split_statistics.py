@@ -12,7 +12,6 @@ from kafka_clientinfo.ingestion.split_statistics import (
     file_report,
     file_row,
     files_cut_inside_records,
-    restart_times,
     rotated,
     was_read,
 )
@@ -206,8 +205,6 @@ def test_a_restart_that_was_shown_so_far_is_judged_again() -> None:
     for new, expected in cases:
         row = row_of([split(broker_events=new)], {"broker_events": known})
         assert [(event["value"], event["ingested_at"]) for event in row["broker_events"]] == expected
-        assert restart_times(row) == {event["at"] for event in row["broker_events"]}
-    assert restart_times({"broker_events": [said("started", "1")]}) == restart_times({}) == set()
 
 
 @pytest.mark.parametrize(("kind", "value"), [("logger_set", None), ("restarted", "20")])

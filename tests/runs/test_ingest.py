@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.logs.broker_events import RESTARTED
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.warehouse.state import State
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = Settings()
-
-GAP = timedelta(minutes=5)
 
 
 def compressed(path: Path) -> str:
@@ -36,51 +33,6 @@ def test_a_later_run_has_a_later_time_of_ingestion(known: list[int], seconds: in
     rows = [{"ingested_at": NOW + timedelta(seconds=second)} for second in known]
     is_above = timedelta(microseconds=1) * (max(known, default=-1) >= 0)
     assert ingest.after(NOW, rows) == NOW + timedelta(seconds=seconds) + is_above
-
-
-@pytest.mark.parametrize(
-    ("known", "now", "expected"),
-    [(None, True, False), (False, True, True), (False, False, False), (True, True, False), (True, False, True)],
-)
-def test_a_brokers_start_that_shows_only_now_is_noticed(known: bool | None, now: bool, expected: bool) -> None:
-    """Also one that is contradicted only now."""
-    file: Any = SimpleNamespace(ledger_row=None if known is None else {"covers_broker_start": known, "debug_runs": []})
-    assert ingest.shows_more(file.ledger_row, {"covers_broker_start": now, "debug_runs": []}, GAP) == expected
-
-
-@pytest.mark.parametrize(
-    ("known", "now", "expected"), [([1], [], True), ([1], [1], False), ([1], [2], True), ([], [1], False)]
-)
-def test_a_restart_that_was_none_is_noticed(known: list[int], now: list[int], expected: bool) -> None:
-    def row(seconds: list[int]) -> dict[str, Any]:
-        events = [{"at": NOW + timedelta(seconds=second), "kind": RESTARTED} for second in seconds]
-        return {"covers_broker_start": False, "debug_runs": [], "broker_events": events}
-
-    file: Any = SimpleNamespace(ledger_row=row(known))
-    assert ingest.shows_more(file.ledger_row, row(now), GAP) == expected
-
-
-def silences(*seconds: float) -> dict[str, Any]:
-    """A file with runs of an instant, and these silences between them."""
-    times = [NOW + timedelta(seconds=sum(seconds[:number])) for number in range(len(seconds) + 1)]
-    return {"covers_broker_start": False, "debug_runs": [{"began_at": time, "ended_at": time} for time in times]}
-
-
-@pytest.mark.parametrize(
-    ("known", "now", "expected"),
-    [
-        ([2] * 63, [2] * 64, True),
-        ([2] * 64, [2] * 64, False),
-        ([2] * 2, [2] * 63, False),
-        ([400] * 60 + [2] * 4, [400] * 64, True),
-        ([400] * 60 + [2] * 4, [400] * 63 + [300], False),
-        ([400] * 60 + [2] * 4, [400] * 63 + [300.001], True),
-        ([400] * 64, [500] * 64, False),
-    ],
-    ids=["full now", "full before", "not full", "only gaps now", "not only gaps", "just only gaps", "only gaps before"],
-)
-def test_silences_that_are_left_out_only_now_are_noticed(known: list[float], now: list[float], expected: bool) -> None:
-    assert ingest.shows_more(silences(*known), silences(*now), GAP) == expected
 
 
 @pytest.mark.parametrize(("size", "one_file"), [(0, True), (5, True), (6, False)])

@@ -19,8 +19,8 @@ from .noting_lake import NotingLake, Parsed, read_without_spark
 
 SETTINGS = Settings()
 REJECTED = json_record().replace(b'{"isForwarded"', b'{"isForwarded')
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BEGUN = [("claim",)]
-UNBUILT = ("state", {"built_until": None})
 WRITTEN = ("overwrite some", LEDGER)
 
 
@@ -62,15 +62,20 @@ def test_a_run_counts_as_later_than_all_before_also_if_the_clock_was_set_back(
     assert [one["ingested_at"] > row["ingested_at"] for one in lake.files.values()] == [True]
 
 
-def test_what_new_bytes_show_of_old_ones_has_all_built_again(
+def test_what_new_bytes_change_about_old_ones_is_noted_for_the_build(
     parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, log = NotingLake(), save(tmp_path / "b" / "kafka-request.log", json_record())
+    lake, log = (
+        NotingLake(built_until=NOW, changed=[["c", "a"]]),
+        save(tmp_path / "b" / "kafka-request.log", json_record()),
+    )
     lake.read_logs(log, settings=SETTINGS)
+    assert lake.done == [*BEGUN, ("append", "requests", 1), WRITTEN]
     save(log, json_record() * 2)
-    monkeypatch.setattr(ingest, "shows_more", lambda before, row, gap: gap == timedelta(minutes=5))
-    lake.read_logs(log, settings=Settings(coverage_gap_ms=300_000))
-    assert lake.done == [*BEGUN, ("append", "requests", 1), UNBUILT, WRITTEN]
+    monkeypatch.setattr(ingest, "changes", lambda before, after, settings: [("c", "b")] * len(before))
+    lake.read_logs(log, settings=SETTINGS)
+    (_, (kind, noted), _) = lake.done[len(BEGUN) :]
+    assert (kind, sorted(noted["changed"])) == ("state", [("c", "a"), ("c", "b")])
 
 
 @pytest.mark.parametrize("flag", ["exists", "is_small"])
