@@ -20,11 +20,11 @@ Retention (`maintain`) has deleted requests of connections that ended before an 
 cannot be computed again, so they stay, and what is recomputed comes after them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -84,20 +84,6 @@ class Increment:
     new_requests: int = 0
 
 
-class _News(NamedTuple):
-    """What is new.
-
-    Attributes:
-        requests: per file_id, the number of new requests.
-        shows_a_broker: whether a new request may show that a broker sent it.
-        judged_before: the number of judged requests of the connections that go on.
-    """
-
-    requests: Mapping[str, int]
-    shows_a_broker: bool
-    judged_before: int
-
-
 def everything(requests: DataFrame) -> Increment:
     """Recompute all connections, if retention has deleted nothing: this needs no join and no shuffle."""
     return Increment(None, requests)
@@ -114,7 +100,7 @@ def new_since(stored: Stored) -> Increment:
     if requests is None:
         requests = stored.requests.where(F.col("ingested_at") > F.lit(stored.built_until))
     new = cache(
-        requests.groupBy(*_KEY, "file_id").agg(
+        requests.groupBy(*_KEY).agg(
             F.min("logged_at").alias("since"),
             F.count("*").alias("requests"),
             F.bool_and("is_duplicate").alias("are_duplicates"),
@@ -122,11 +108,13 @@ def new_since(stored: Stored) -> Increment:
         ),
         stored.staging,
     )
-    ids = new.where(~F.col("are_duplicates")).groupBy(*_KEY).agg(F.min("since").alias("since"))
+    ids = new.where(~F.col("are_duplicates")).select(*_KEY, "since")
     going_on = cache(_going_on(ids, stored), stored.staging)
-    news = _news(new, going_on)
+    counts = new.agg(F.coalesce(F.sum("requests"), F.lit(0)), F.bool_or("show_a_broker"))
+    judged = going_on.agg(F.coalesce(F.sum("judged"), F.lit(0)))
+    ((number, shows_a_broker, judged_before),) = collect(counts.crossJoin(judged).toDF("new", "shows", "judged"))
     keys = replaced = going_on.select(*CONNECTION_KEY)
-    whole = _whole_brokers(requests, news, stored)
+    whole = _changed_brokers(stored) | (_shown_brokers(requests, stored) if shows_a_broker else set())
     if whole:
         # One list, as Spark Connect refuses deeply nested expressions.
         is_whole = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in sorted(whole)])
@@ -135,7 +123,7 @@ def new_since(stored: Stored) -> Increment:
         others = requests.where(~is_whole)
         requests = stored.requests.where(is_whole).unionByName(others, allowMissingColumns=True)
     before = NOTHING
-    if news.judged_before:
+    if judged_before:
         known = cache(of_same_keys(stored.judged, keys, CONNECTION_KEY), stored.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
     return Increment(
@@ -143,36 +131,26 @@ def new_since(stored: Stored) -> Increment:
         _after_frozen(requests, stored, keys),
         before,
         lru_cache(lambda: None if whole else _earliest(ids, keys)),
-        None if whole else news.judged_before,
-        sum(news.requests.values()),
+        None if whole else judged_before,
+        number,
     )
 
 
-def _news(new: DataFrame, keys: DataFrame) -> _News:
-    """Collect what is new of a row per connection id and file, and a row per connection that goes on."""
-    of_file = new.groupBy("file_id").agg(
-        F.sum("requests").alias("requests"),
-        F.bool_or("show_a_broker").alias("show_a_broker"),
-    )
-    going_on = keys.agg(F.coalesce(F.sum("judged"), F.lit(0)).alias("requests"))
-    rows = collect(of_file.unionByName(going_on, allowMissingColumns=True))
-    requests = {file_id: number for file_id, number, _ in rows}
-    judged_before = requests.pop(None)  # of the row that is of no file
-    return _News(requests, any(shows_a_broker for *_, shows_a_broker in rows), judged_before)
-
-
-def _whole_brokers(requests: DataFrame, news: _News, stored: Stored) -> set[Broker]:
-    """Return the brokers that a build recomputes whole because of what is new."""
+def _changed_brokers(stored: Stored) -> set[Broker]:
+    """Return the brokers about which new bytes show something else than was built."""
     whole = {(one.cluster, one.broker) for one in stored.changed if one.file_id is None}
     if at_info := [(one.file_id, one.offset) for one in stored.changed if one.file_id is not None]:
-        settled = relation_of(requests.sparkSession, at_info, "file_id string, from_offset bigint")
-        begun = stored.connections.join(F.broadcast(settled), on="file_id", how="inner")
+        changed = relation_of(stored.connections.sparkSession, at_info, "file_id string, from_offset bigint")
+        begun = stored.connections.join(F.broadcast(changed), on="file_id", how="inner")
         whole |= _brokers(begun.where("byte_offset >= from_offset"))
-    if news.shows_a_broker:
-        known = broker_hosts_of(stored.connections).withColumnRenamed("host", "remote_host")
-        first_shown = requests.join(F.broadcast(known), on=["cluster", "remote_host"], how="left_anti")
-        whole |= _brokers(shown_as_brokers(stored.connections, first_shown))
     return whole
+
+
+def _shown_brokers(requests: DataFrame, stored: Stored) -> set[Broker]:
+    """Return the brokers with connections from hosts that requests show for the first time to be brokers'."""
+    known = broker_hosts_of(stored.connections).withColumnRenamed("host", "remote_host")
+    first_shown = requests.join(F.broadcast(known), on=["cluster", "remote_host"], how="left_anti")
+    return _brokers(shown_as_brokers(stored.connections, first_shown))
 
 
 def broker_hosts_of(connections: DataFrame) -> DataFrame:
