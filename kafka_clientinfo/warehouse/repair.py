@@ -5,9 +5,9 @@ to the declarations of this one:
 
     difference of a stored table                      | what is done
     --------------------------------------------------|---------------------------------------------------------------
+    any, if its rows can be derived again             | it is made anew without rows, and the build fills it
     columns that it lacks and that may be null;       | columns and checks are added, others' checks dropped; the
     checks; clustering                                | clustering is declared again, and `maintain` clusters the files
-    any other, if its rows can be derived again       | it is made anew without rows, and the build fills it
     any other                                         | the warehouse is refused, and nothing is changed
     it is no table of this release, but was derived   | it is removed; a view may have its name
 
@@ -30,7 +30,7 @@ from .claims import first_unended
 from .judged_table import JUDGED
 from .staging import remove_folder
 from .state import FORMAT, declared_by
-from .table_layout import TableLayout, differences, has_other_rows, layout_of, unlike_checks, unreadable
+from .table_layout import TableLayout, differences, layout_of, unlike_checks, unreadable
 
 if TYPE_CHECKING:
     from .warehouse import Warehouse
@@ -98,8 +98,7 @@ def migrate(tables: "Warehouse") -> None:
         return
     layouts = dict(zip(specs, at_once(lambda name: layout_of(spark, address, name), specs), strict=True))
     unlike = {name: layout for name, layout in layouts.items() if layout and differences(specs[name], layout)}
-    can_derive = [name for name in unlike if specs[name].derived and state.retained_from is None]
-    anew = [name for name in can_derive if has_other_rows(specs[name], unlike[name])]
+    anew = [name for name in unlike if specs[name].derived and state.retained_from is None]
     altered = [name for name in unlike if name not in anew]
     gone = [name for name in state.rows if name not in specs]
     for name in altered:
@@ -151,10 +150,7 @@ def _refused(tables: "Warehouse", why: str) -> WarehouseError:
 
 
 def mend(tables: "Warehouse") -> None:
-    """Replace tables that are missing, and have the build fill them again.
-
-    Raises WarehouseError if one had rows that can't be derived again.
-    """
+    """Have the build fill tables again that are missing; raise WarehouseError if one had rows that can't be derived again."""
     state = tables.state
     names = [name for name in state.rows if name in tables.specs]
     missing = [name for name, exists in zip(names, at_once(tables.exists, names), strict=True) if not exists]
@@ -167,6 +163,5 @@ def mend(tables: "Warehouse") -> None:
                 f"{', some of requests that retention has deleted' if spec.derived else ''}; restore it, "
                 "or build a new warehouse from the logs"
             )
-    if any(state.rows[name] for name in missing):
+    if missing:
         tables.note(built_until=None)
-    tables.create_missing(name for name in missing if not state.rows[name])  # the build makes those that it fills

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..spark.features import checkpointed, is_on_one_machine
 from .address import Address, local_folder
+from .ddl import write_anew
 
 STAGED = "_staged"
 _PATIENCE_SECONDS = 10
@@ -50,14 +51,10 @@ class Staging:
             if self.private and self.address.folder is not None:
                 (self.address.folder / STAGED).mkdir(mode=0o700, parents=True, exist_ok=True)
             self.remove_until(self.run)
-        writer = rows.write.format("delta")
-        if self.address.is_schema:
-            table = self.address.table(f"{STAGED}_{self.run}_{number}")
-            writer.saveAsTable(table)
-            return self.spark.read.table(table)
-        path = self.address.location(f"{STAGED}/{self.run}/{number}")
-        writer.save(path)
-        return self.spark.read.format("delta").load(path)
+        between = "_" if self.address.is_schema else "/"
+        name = between.join((STAGED, str(self.run), str(number)))
+        write_anew(rows, self.address, name, {}, {})
+        return self.spark.read.table(self.address.table(name))
 
     def remove_until(self, run: int) -> None:
         """Remove tables of runs up to a number. Best effort: leftovers only take room."""

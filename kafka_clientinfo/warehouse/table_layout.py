@@ -88,23 +88,14 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
     """Return the differences of a table from its declaration, one sentence each."""
     if layout is None:
         return ["is missing"]
-    unlike = [*_unlike_columns(spec, layout), *unlike_checks(spec, layout).values()]
+    undeclared = [f"column {name} is not declared" for name in layout.columns if name not in spec.column_names]
+    unlike = [*_unlike(spec.columns, layout.columns), *undeclared, *unlike_checks(spec, layout).values()]
     if layout.clustering not in (None, spec.cluster_by):
         stored, declared = (", ".join(columns or ()) or "nothing" for columns in (layout.clustering, spec.cluster_by))
         unlike.append(f"is clustered by {stored}, not by {declared}")
     if (vectors := layout.properties.get(ddl.DELETION_VECTORS)) != "false":
         unlike.append(f"property {ddl.DELETION_VECTORS} is {vectors}, not false")
     return unlike
-
-
-def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:
-    undeclared = [name for name in layout.columns if name not in spec.column_names]
-    return _unlike(spec.columns, layout.columns) + [f"column {name} is not declared" for name in undeclared]
-
-
-def has_other_rows(spec: TableSpec, layout: TableLayout) -> bool:
-    """Return whether a table was declared for other rows: with other columns or checks."""
-    return bool(_unlike_columns(spec, layout) or unlike_checks(spec, layout))
 
 
 def unlike_checks(spec: TableSpec, layout: TableLayout) -> dict[str, str]:
