@@ -26,7 +26,7 @@ from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.spec import table_spec
 from ..tables.views import ViewSettings
-from ..warehouse.address import address_in, root_of
+from ..warehouse.address import address_of, root_of
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.repair import has_unended, take_back
@@ -126,7 +126,7 @@ def _read(
     """Ingest log files and, for `run`, build; if there are neither logs nor tables yet, nothing is made."""
     found, root, report = log_files(logs, settings), root_of(warehouse), RunReport()
     report.command, report.problems = command, nothing_yet(found)
-    if not found.files and read_state(spark, address_in(spark, root), OLDEST) is None:
+    if not found.files and read_state(spark, address_of(root), OLDEST) is None:
         return report
     with opened(spark, root, settings, report) as lake:
         ingested = ingest_logs(found.files, lake, settings, report)

@@ -1,7 +1,6 @@
 """The address of a warehouse: a folder or URI, or a schema of a catalog. Only this module tells the two apart.
 
-CATALOG.SCHEMA, or a name in backquotes of the session's current catalog, is a schema. Any text with a slash or colon, one that begins
-with a dot, and a word without a dot is a folder or URI.
+CATALOG.SCHEMA is a schema. Any text with a slash or colon, one that begins with a dot, and a word without a dot is a folder or URI.
 """
 
 import os
@@ -9,21 +8,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..config.uris import parsed_uri
 from ..errors import ConfigError, WarehouseError
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 _SESSION_CATALOG = "spark_catalog"
 """Spark's name for the catalog that every session has."""
-_DEFAULT_CATALOG = "spark.sql.defaultCatalog"
 _METASTORE = "spark.sql.catalogImplementation"
 _TABLES_FOLDER = "spark.sql.warehouse.dir"
 _NAME = r"`([^`]+)`|([^`.]+)"
-_NAMES = re.compile(rf"(?:{_NAME})(?:\.(?:{_NAME}))?")
+_NAMES = re.compile(rf"(?:{_NAME})\.(?:{_NAME})")
 _NOT_IN_NAMES = re.compile(r"[.\\\s]|\$\{")
 """What catalogs refuse in a name, and what Spark replaces in SQL."""
 
@@ -35,7 +29,7 @@ class Address:
     root: str
     """The address in messages: the folder (absolute if it is on this machine) or URI, or catalog.schema."""
     names: tuple[str, ...] = ()
-    """The names of the schema, its catalog first if it is known; empty for a folder or URI."""
+    """The names of the catalog and the schema; empty for a folder or URI."""
 
     @property
     def is_schema(self) -> bool:
@@ -79,7 +73,9 @@ def address_of(text: str) -> Address:
         WarehouseError: SQL cannot name the path.
     """
     if not is_path(text):
-        return _schema(_names(text))
+        names = _names(text)
+        shown = (name if re.fullmatch(r"\w*[A-Za-z_]\w*", name, re.A) else f"`{name}`" for name in names)
+        return Address(".".join(shown), names)
     folder = local_folder(text)
     if folder is None and (uri := parsed_uri(text)) is not None:
         uri.check()
@@ -87,12 +83,6 @@ def address_of(text: str) -> Address:
     if "`" in root or "${" in root:  # Delta parses a path as SQL, where Spark replaces variables
         raise WarehouseError(f"the warehouse {root} has a backquote or ${{ in its path; choose another folder")
     return Address(root)
-
-
-def address_in(spark: "SparkSession", text: str) -> Address:
-    """Return the address that a text means in a session, with the schema's catalog. Raises as `address_of`."""
-    address = address_of(text)
-    return _schema((spark.catalog.currentCatalog(), *address.names)) if len(address.names) == 1 else address
 
 
 def check_before(text: str, conf: Mapping[str, str]) -> None:
@@ -103,10 +93,9 @@ def check_before(text: str, conf: Mapping[str, str]) -> None:
     address = address_of(text)
     if not address.is_schema:
         return
-    catalog = address.names[0] if len(address.names) > 1 else conf.get(_DEFAULT_CATALOG, _SESSION_CATALOG)
-    if catalog.lower() != _SESSION_CATALOG:
+    if (catalog := address.names[0]).lower() != _SESSION_CATALOG:
         if f"spark.sql.catalog.{catalog}" not in conf:
-            raise ConfigError(no_catalog(address, catalog))
+            raise ConfigError(no_catalog(address))
     elif conf.get(_METASTORE, "in-memory") == "in-memory" or _TABLES_FOLDER not in conf:
         raise ConfigError(
             f"the warehouse {address.root} is a schema, and the local session's catalog forgets its tables when the session "
@@ -115,11 +104,11 @@ def check_before(text: str, conf: Mapping[str, str]) -> None:
         )
 
 
-def no_catalog(address: Address, catalog: str) -> str:
+def no_catalog(address: Address) -> str:
     """Return the error text for an address with a catalog that the session does not have."""
     return (
-        f"the warehouse {address.root} is a schema of the catalog {catalog}, which the session does not have; give it "
-        f"one (spark.sql.catalog.{catalog}), or write {_as_folder(address.root)}"
+        f"the warehouse {address.root} is a schema of the catalog {address.names[0]}, which the session does not have; give it "
+        f"one (spark.sql.catalog.{address.names[0]}), or write {_as_folder(address.root)}"
     )
 
 
@@ -147,12 +136,6 @@ def _names(text: str) -> tuple[str, ...]:
             f"{_as_folder(text)}"
         )
     return names
-
-
-def _schema(names: tuple[str, ...]) -> Address:
-    return Address(
-        ".".join(name if re.fullmatch(r"\w*[A-Za-z_]\w*", name, re.A) else f"`{name}`" for name in names), names
-    )
 
 
 def _as_folder(text: str) -> str:

@@ -34,7 +34,7 @@ def make_schema(spark: SparkSession, address: Address) -> None:
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
     except Exception as error:
         if any(sign in str(error) for sign in _NO_CATALOG):
-            raise WarehouseError(no_catalog(address, address.names[0])) from error
+            raise WarehouseError(no_catalog(address)) from error
         raise WarehouseError(
             f"the schema {address.root} cannot be made: {failure_message(error, address.root)}"
         ) from error

@@ -19,7 +19,7 @@ from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
 from ..tables.dialects import spark_literal
 from . import ddl
-from .address import address_in, root_of
+from .address import address_of, root_of
 from .judged_table import JUDGED
 from .progress import Stages
 from .retention import retain, retain_connections
@@ -144,7 +144,7 @@ def forget(
 def _existing(spark: SparkSession, warehouse: str | PathLike[str]) -> str:
     """Return the text for a warehouse; raise WarehouseError if there is none."""
     root = root_of(warehouse)
-    require_state(read_state(spark, address_in(spark, root)), root)
+    require_state(read_state(spark, address_of(root)), root)
     return root
 
 

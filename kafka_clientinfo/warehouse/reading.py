@@ -10,7 +10,7 @@ from ..errors import WarehouseError
 from ..tables.spec import TableSpec, table_specs
 from ..tables.views import SPARK, ViewSettings, definition, ended_runs_only, is_view, not_a_table
 from . import ddl
-from .address import address_in, root_of
+from .address import address_of, root_of
 from .state import FORMAT, State, declared_by, read_state
 from .table_layout import check_readable
 from .table_log import is_made
@@ -24,7 +24,7 @@ class Reader:
 
     def __init__(self, spark: SparkSession, root: str | Path, specs: Mapping[str, TableSpec] | None = None) -> None:
         self.spark = spark
-        self.address = address_in(spark, root_of(root))
+        self.address = address_of(root_of(root))
         self.specs = table_specs() if specs is None else specs
         self._new_state = State(declared=declared_by(self.specs))
         self._state: State | None = None

@@ -85,8 +85,6 @@ def test_credentials_in_a_uri_are_refused(text: str) -> None:
         ("main.client-info", "main.`client-info`", ("main", "client-info")),
         ("main.`client-info`", "main.`client-info`", ("main", "client-info")),
         ("2026_logs.k", "2026_logs.k", ("2026_logs", "k")),
-        ("`kafka`", "kafka", ("kafka",)),
-        ("`2026`", "`2026`", ("2026",)),
     ],
 )
 def test_schemas(text: str, root: str, names: tuple[str, ...]) -> None:
@@ -100,7 +98,7 @@ def test_schemas(text: str, root: str, names: tuple[str, ...]) -> None:
 
 
 NO_NAMES = (
-    *("", "``", "`a", "a`.b", "`a`b`", "`a``b`", "`a`.`b`.`c`", "`a b`", "`a.b`"),
+    *("", "`kafka`", "``", "`a", "a`.b", "`a`b`", "`a``b`", "`a`.`b`.`c`", "`a b`", "`a.b`"),
     *("`x\n`", "`${x}`", "`a\x1b`", "a.b.c", "a. b"),
     *("./a`b", "./a${b"),
 )
@@ -118,7 +116,7 @@ def test_no_text_gets_out_of_its_quotes(text: str, before: str) -> None:
         address = address_of(before + text)
     except ClientInfoError:
         return
-    assert re.fullmatch(r"(?:`[^`]+`\.){1,2}`requests`|delta\.`[^`]+`", address.table("requests"), re.DOTALL)
+    assert re.fullmatch(r"(?:`[^`]+`\.){2}`requests`|delta\.`[^`]+`", address.table("requests"), re.DOTALL)
     assert "${" not in address.table("requests")
 
 
@@ -130,9 +128,7 @@ def test_no_text_gets_out_of_its_quotes(text: str, before: str) -> None:
             {},
             r"forgets its tables .* \./spark_catalog.kafka for .*hive.*spark.sql.warehouse.dir",
         ),
-        ("`kafka`", {"spark.sql.catalogImplementation": "hive"}, "forgets its tables"),
-        ("SPARK_CATALOG.kafka", {"spark.sql.defaultCatalog": "main", **OTHER}, "forgets its tables"),
-        ("`kafka`", {"spark.sql.defaultCatalog": "main"}, "catalog main, which the session does not have"),
+        ("SPARK_CATALOG.kafka", {"spark.sql.catalogImplementation": "hive"}, "forgets its tables"),
         ("lake.v2", HIVE, r"catalog lake, which .* does not have; .*spark.sql.catalog.lake.* \./lake.v2 for a folder"),
     ],
 )
@@ -146,7 +142,6 @@ def test_a_schema_that_the_session_to_be_started_cannot_have(text: str, conf: Ma
     [
         ("spark_catalog.kafka", HIVE),
         ("main.kafka", OTHER),
-        ("`kafka`", {"spark.sql.defaultCatalog": "main", **OTHER}),
     ],
 )
 def test_a_schema_that_it_can_have(text: str, conf: Mapping[str, str]) -> None:

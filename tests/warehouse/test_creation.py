@@ -14,7 +14,7 @@ from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.tables.spec import parse_spec, view_specs
 from kafka_clientinfo.tables.views import ViewSettings, definitions, views
 from kafka_clientinfo.warehouse import ddl as sql
-from kafka_clientinfo.warehouse.address import Address, address_in
+from kafka_clientinfo.warehouse.address import Address, address_of
 from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -50,10 +50,6 @@ def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
     assert differences(spec, layout_of(spark, lake.address, "facts")) == []
 
 
-def test_a_schema_alone_is_one_of_the_current_catalog(spark: Any, schema: str) -> None:
-    assert address_in(spark, f"`{schema.partition('.')[2]}`") == address_in(spark, schema)
-
-
 @pytest.mark.parametrize("name", ["ingested_files", pytest.param("facts", marks=pytest.mark.long)])
 def test_a_table_of_others_is_refused_and_left_alone(spark: Any, schema: str, name: str) -> None:
     spark.sql(f"CREATE SCHEMA {schema}")
@@ -80,7 +76,7 @@ def test_where_there_is_no_schema_there_is_nothing_to_read(spark: Any, schema: s
 
 def test_a_catalog_that_is_not_there_is_named(spark: Any) -> None:
     with pytest.raises(WarehouseError, match=r"catalog nowhere, which the session does not have.*\./nowhere\.kafka"):
-        make_schema(spark, address_in(spark, "nowhere.kafka"))
+        make_schema(spark, address_of("nowhere.kafka"))
 
 
 class Catalog:

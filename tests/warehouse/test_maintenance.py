@@ -147,7 +147,7 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         staging=SimpleNamespace(remove_until=done.append),
         commit=lambda report, settings: done.append((report.command, settings)),
     )
-    monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)
+    monkeypatch.setattr(maintenance, "address_of", lambda text: text)
     monkeypatch.setattr(maintenance, "read_state", lambda spark, address: lake.state)
     monkeypatch.setattr(
         maintenance,
@@ -181,7 +181,7 @@ def test_files_that_a_reader_may_need_are_kept(
 ) -> None:
     conf = {"spark.databricks.delta.retentionDurationCheck.enabled": check}
     monkeypatch.setattr(maintenance, "conf_value", lambda spark, key: conf[key])
-    monkeypatch.setattr(maintenance, "address_in", lambda spark, text: text)
+    monkeypatch.setattr(maintenance, "address_of", lambda text: text)
     monkeypatch.setattr(maintenance, "read_state", lambda spark, address: None)
     refused = pytest.raises(ConfigError, match=f"vacuum_hours is {hours}: .* give 168 or more, or, if nothing else")
     with refused if is_refused else pytest.raises(WarehouseError, match="/lake holds no run that ended"):

@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from kafka_clientinfo.warehouse import staging as module
-from kafka_clientinfo.warehouse.address import Address, address_in
+from kafka_clientinfo.warehouse.address import Address, address_of
 from kafka_clientinfo.warehouse.staging import Staging, cache, store_of
 
 from ..spark.test_caching import Rows
@@ -61,7 +61,7 @@ class TestStaging:
         def names() -> set[str]:
             return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
 
-        address = address_in(spark, schema)
+        address = address_of(schema)
         spark.sql(f"CREATE SCHEMA {schema}")
         spark.sql(f"CREATE TABLE {schema}._staged_others USING delta AS SELECT 1 AS mine")
         killed, staging = Staging(spark, address), Staging(spark, address)
