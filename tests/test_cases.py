@@ -45,8 +45,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "waits_while_throttled": ([{"api_versions_outcome": "negotiated"}], []),
     # ApiVersions with header v3 is refused, and what is offered has an older one (KIP-1313).
     "older_header_is_asked_for": ([{"instance_id_verdict": "conforming", "fallback_kind": "to_highest_offered"}], []),
-    # KIP-511's own pattern takes this name, that of brokers does not.
-    "name_of_the_kip": ([{"software_valid_by_kip": True}], [("invalid_software_name", "either")]),
+    # KIP-511's own pattern takes this name, that of brokers does not: who refuses it is wrong.
+    "name_of_the_kip": ([{"software_valid_by_kip": True}], [("invalid_software_name", "broker")]),
     # What a broker refuses that it offers is its own affair, however soon after the offer it is asked for.
     "feature_is_off": ([{"api_versions_outcome": "negotiated"}], [("advertised_version_unsupported", "nobody")]),
     # ApiVersions v3 and v0, sent together: how the client falls back is a fact, that it ignores the offer is not.

@@ -344,11 +344,11 @@ def _for_maven(version: Column) -> Column:
 
 
 REQUEST_RULES = {
-    **{  # the pattern of brokers is stricter than KIP-511's
+    **{  # KIP-511 has INVALID_REQUEST for what its own pattern does not take; released brokers refuse more
         rule: RequestRule(
             f"software_{part}_is_invalid",
             f"software {part} {{sent_software_{part}!r}}",
-            binds=lambda: ~F.col("software_valid_by_kip"),
+            of_broker=lambda: F.col("software_valid_by_kip"),
         )
         for rule, part in (("invalid_software_name", "name"), ("invalid_software_version", "version"))
     },

@@ -92,6 +92,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
         ],
         {"invalid_software_name", "went_on_after_invalid_request"},
     ),
+    "a name of the KIP": (
+        [av(0, 3, 42, request=named(".x", "1"), response='{"errorCode":42}')],
+        {"invalid_software_name"},
+    ),
     "enforced by KIP-1313": (
         [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
         {"instance_id_different"},
@@ -204,7 +208,8 @@ def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: 
         finding = where.select(F.lit("mixed_protocol_types").alias("rule"), *common)
         blaming = F.lit("group_name_mismatch").alias("rule"), F.lit("broker").alias("blames")
         other = where.select(*blaming, *common)
-    rows = [row for row in broken_rules(judged, [finding, other]) if row["connection_id"] != "shared by a proxy"]
+    others = ("shared by a proxy", "a name of the KIP")
+    rows = [row for row in broken_rules(judged, [finding, other]) if row["connection_id"] not in others]
     expected = {name: rule.blames for name, rule in rules().items()}
     expected |= {"group_name_mismatch": "broker", "client_id_changed": "nobody"}
     assert {"mixed_protocol_types", "group_name_mismatch"} < {row["rule"] for row in rows}
@@ -225,6 +230,12 @@ def test_what_two_requests_show_together_blames_either_side_if_they_name_two_cli
         ("without a client id", "invalid_software_name"): "client",
         ("without a client id", "went_on_after_invalid_request"): "client",
     }
+
+
+@pytest.mark.kip("KIP-511", 19)
+def test_what_only_brokers_refuse_is_their_error(found: dict[Any, Any]) -> None:
+    row = found["a name of the KIP", "invalid_software_name"]
+    assert (row["severity"], row["blames"]) == ("error", "broker")
 
 
 def test_a_row_counts_its_requests_and_has_the_key_of_their_connection(found: dict[tuple[str, str], Any]) -> None:
