@@ -60,6 +60,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     "sync_without_type": ([{"client_id": "app"}], [("inconsistent_group_protocol", "client")]),
     # A member is refused that has the type and the name of the only other one.
     "joins_as_its_group_does": ([{"client_id": "a"}, {"client_id": "b"}], [("inconsistent_group_protocol", "either")]),
+    # No other member is known: the log may lack those that have another protocol, or the coordinator may be wrong.
+    "joins_alone": ([{"client_id": "app"}], [("inconsistent_group_protocol", "either")]),
     # One member that states two types is no second application.
     "member_of_two_types": ([{"client_id": "app"}], [("inconsistent_group_protocol", "client")]),
     # SyncGroup is refused on another connection than JoinGroup was answered on: who is wrong is not known.

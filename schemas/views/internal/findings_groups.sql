@@ -91,19 +91,14 @@ contradictions AS (
     FROM placed AS p JOIN stays AS s ON p.cluster = s.cluster AND p.broker = s.broker AND p.group_id = s.group_id
     WHERE p.protocol_type IS NOT NULL
 ),
--- JoinGroups that are refused although all members that are known at that time have their type and one of their names.
+-- JoinGroups that are refused although no member that is known at that time has another type, or none of their names.
 unexplained AS (
-    SELECT DISTINCT cluster, group_id
-    FROM (
-        SELECT p.cluster, p.group_id,
-               transform(
-                   filter(s.stays, stay -> stay.began <= p.until AND p.began <= stay.may_last_until AND size(stay.offered) > 0),
-                   stay -> stay.protocol_type = p.protocol_type AND arrays_overlap(stay.offered, p.entry.offered)
-               ) AS agree
-        FROM placed AS p JOIN stays AS s ON p.cluster = s.cluster AND p.broker = s.broker AND p.group_id = s.group_id
-        WHERE p.state = 'refused' AND size(p.entry.offered) > 0
-    ) AS refused
-    WHERE size(agree) > 0 AND NOT array_contains(agree, false)
+    SELECT DISTINCT p.cluster, p.group_id
+    FROM placed AS p JOIN stays AS s ON p.cluster = s.cluster AND p.broker = s.broker AND p.group_id = s.group_id
+    WHERE p.state = 'refused' AND size(p.entry.offered) > 0 AND size(filter(s.stays, stay ->
+        stay.began <= p.until AND p.began <= stay.may_last_until
+        AND (stay.protocol_type <> p.protocol_type
+             OR (size(stay.offered) > 0 AND NOT arrays_overlap(stay.offered, p.entry.offered))))) = 0
 ),
 
 -- The group's own type is that of its first member.
@@ -174,7 +169,7 @@ findings AS (
                    THEN ', ' || CAST(contradicted AS STRING) || ' of ' || CAST(occurrences AS STRING) || ' for what JoinGroup had answered' ELSE '' END
            || CASE WHEN unstated > 0
                    THEN ', ' || CAST(unstated AS STRING) || ' of ' || CAST(occurrences AS STRING) || ' for a SyncGroup without protocol type or name' ELSE '' END
-           || CASE WHEN u.group_id IS NOT NULL THEN ', some of it for what its members have too' ELSE '' END AS message,
+           || CASE WHEN u.group_id IS NOT NULL THEN ', some of it though no member in the log has another protocol' ELSE '' END AS message,
            -- A coordinator that refuses what it chose itself contradicts itself. What it chose may be unknown, as may its members.
            CASE WHEN contradicted >= occurrences THEN 'broker'
                 WHEN contradicted + without_join > 0 OR u.group_id IS NOT NULL THEN 'either' END AS blames

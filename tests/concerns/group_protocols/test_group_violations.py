@@ -8,8 +8,8 @@ from tests.concerns.group_protocols.groups import NAMES, Found, plain
 MESSAGES = {
     "group_name_mismatch": NAMES["chosen otherwise"][1],
     "group_type_mismatch": "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
-    "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL, some of it for "
-    "what its members have too",
+    "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL, some of it though "
+    "no member in the log has another protocol",
     "mixed_protocol_types": "group 'members of different types' has members of type 'connect' at the same time as those of "
     "'consumer'",
 }
