@@ -42,6 +42,7 @@ from .planned import Plan, PlannedFile, Problem, Split, in_tasks, splits_of
 from .storage import StoredFile, local_file
 
 _NO_RECORD = "it holds no complete record of a request log; if it is none, leave it out of LOGS"
+_NO_RECORD_YET = "it holds no complete record yet"
 _OUT_OF_ORDER = timedelta(seconds=1)
 """The most by which neighbouring records of a log are out of order."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,7 +101,8 @@ class _Planning:
             return
         if (first := beginning.first_record) is None:
             kind = "empty" if beginning.empty else "unreadable"
-            self.problems.append(Problem(file.path, kind, beginning.error or _NO_RECORD))
+            why = _NO_RECORD_YET if beginning.empty and is_server_log(measured) else _NO_RECORD
+            self.problems.append(Problem(file.path, kind, beginning.error or why))
             return
         candidate = Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
         self._candidates.setdefault(beginning_of(first), []).append(candidate)

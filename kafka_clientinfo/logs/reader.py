@@ -24,7 +24,7 @@ from .clock import LogClock
 from .compression import CorruptFile
 from .content import BLOCK, LogFile, opened
 from .content import RawBytes as RawBytes
-from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, is_sure_end
+from .framing import IDENTITY, REQUEST_LOG, SERVER_LOG, Framing, RawRecord, is_sure_end
 from .layouts import KAFKA, Layout, check_form, detect, is_enough
 from .record_marks import COMPLETED, LINE_WITH_PREFIX, PREFIX
 from .unwrapping import layout_records
@@ -62,7 +62,8 @@ class FileHead:
         size: bytes on disk.
         compressed: whether it is compressed, so that offsets are not positions on disk.
         error: why no first record can be read: damaged compressed bytes, or none starts in `START_WINDOW`; else None.
-        empty: whether its decompressed content is empty or only the beginning of a line, as in a new log.
+        empty: whether its decompressed content is empty or only the beginning of a line, as in a new log, or of a
+            server.log that is still written only the first record, which waits for its stack trace.
         layout: how its records are laid out.
         first_offset: offset of the first record, 0 if there is none.
         opening: its first `OPENING_BYTES` from the first record on, or as many as it has.
@@ -168,7 +169,8 @@ def head(
                 beginning = sample[:FIRST_BLOCK]  # of a compressed file the sample is larger
                 layout = detect(beginning if is_enough(beginning) else sample, latest)
             has_several = sample.count(COMPLETED) > 1
-            is_begun = _BEGUN.fullmatch(sample) is not None and not has_several
+            waits = framing is SERVER_LOG and PREFIX.match(sample) is not None
+            is_begun = waits or (_BEGUN.fullmatch(sample) is not None and not has_several)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and is_begun
             first, first_offset, first_time, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
             if first is None and has_several:

@@ -67,6 +67,15 @@ def test_a_cut_changes_nothing(log: bytes, tmp_path: Path) -> None:
         assert (parts.failures, parts.counts()) == (whole.failures, whole.counts()), log[:cut][-200:]
 
 
+def test_a_log_that_ends_with_its_first_stack_trace_is_read_later(log: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(log[: log.index(b"\n[") + 1])
+    plan = make_plan([path], {}, Settings(), 1)
+    assert [(problem.kind, problem.detail) for problem in plan.problems] == [
+        ("empty", "it holds no complete record yet")
+    ]
+
+
 @pytest.mark.parametrize("place", one_in(2, range(4)))
 def test_a_cut_makes_no_forged_failure_genuine(place: int, tmp_path: Path) -> None:
     path = tmp_path / "server.log"
