@@ -86,9 +86,9 @@ def _senders() -> list[Column]:
 def columns(_: Settings) -> Columns:
     """Return the libraries with releases that behave so, and the releases that may have, in words of bits.
 
-    fitting_software has an entry for each library, with the first and the last release. `possible_…` holds the releases
-    that versions alone do not rule out: how connections begin and go on was seen in a few programs, and others of the same
-    library may do otherwise.
+    `possible_…` holds the releases that versions alone do not rule out: how connections begin and go on was seen in a few
+    programs, and others of the same release may do otherwise. So that tells libraries apart, and not their releases:
+    fitting_software has an entry for each library that fits in all, with the first and the last possible release.
     """
     generation, handshake = F.col("first.log_generation"), F.col("handshake")
     asked = F.when(F.col("start") == "observed", F.col("asked_versions"))
@@ -98,9 +98,10 @@ def columns(_: Settings) -> Columns:
     first = _found(by_beginning(), generation, F.concat(handshake, F.lit(" "), F.col("first_work")))
     second = _found(by_second(), generation, F.concat(handshake, F.lit(" "), works))
     versions = F.coalesce(_found(by_asked(), generation, asked), F.when(asked.isNotNull(), nobody))
+    possible = _words(versions)
     return {
-        "fitting_software": _libraries(_words(how, first, second)),
-        **{f"possible_{number}": word for number, word in enumerate(_words(versions))},
+        "fitting_software": _libraries(_words(how, first, second), possible),
+        **{f"possible_{number}": word for number, word in enumerate(possible)},
         "is_telling": (F.col("asks_more") | F.col("second_work").isNotNull()) & generation.isin(*GENERATIONS),
     }
 
@@ -115,8 +116,8 @@ def _words(*found: Column) -> list[Column]:
     ]
 
 
-def _libraries(words: Sequence[Column]) -> Column:
-    """Return the libraries of releases, given as bits, each with the first and the last one of them.
+def _libraries(words: Sequence[Column], possible: Sequence[Column]) -> Column:
+    """Return the libraries of releases, given as bits, each with the first and the last possible one, given in the same way.
 
     The signatures of a library follow each other, so the first and the last bit that it has stand for these releases. A
     setting may hold a newer release down to what an older one sends, so that such a library ends with its newest.
@@ -140,11 +141,12 @@ def _libraries(words: Sequence[Column]) -> Column:
         return F.struct(F.get(names, library).alias("software_name"), *versions)
 
     def entries(given: Column) -> Column:
-        fit = F.filter(numbers, lambda library: reduce(or_, (word != 0 for word in of_library(given, library))))
-        return F.transform(fit, lambda library: entry(given, library))
+        fit = F.filter(numbers, lambda library: reduce(or_, (word != 0 for word in of_library(given["fit"], library))))
+        return F.transform(fit, lambda library: entry(given["possible"], library))
 
-    # A list of one list, so that the words are computed once for all libraries.
-    return F.get(F.transform(F.array(F.array(*words)), entries), F.lit(0))
+    # A list of one struct, so that the words are computed once for all libraries.
+    both = F.struct(F.array(*words).alias("fit"), F.array(*possible).alias("possible"))
+    return F.get(F.transform(F.array(both), entries), F.lit(0))
 
 
 def _place(words: Iterable[tuple[int, Column]], with_highest_bit: Callable[[Column], Column]) -> Column:

@@ -38,6 +38,9 @@ NAMED: dict[str, tuple[list[Row], str, str]] = {
         sent(JAVA_23 + ", DESCRIBE_ACLS 1 #4"), "apache-kafka-java", "2.3.1",
     ),
     "aiokafka": (sent("API_VERSIONS 0 #1, METADATA 5 #2, PRODUCE 7 #3"), "aiokafka", "0.14.0"),
+    "aiokafka 0.7, with a first request that it was not seen to begin with": (
+        sent("API_VERSIONS 0 #1, METADATA 1 #2, PRODUCE 3 #3"), "aiokafka", "0.7.2",
+    ),
     "aiokafka 0.12 with api_version 2.0, as one of 0.9": (
         sent("API_VERSIONS 0 #1, JOIN_GROUP 2 #2, SYNC_GROUP 1 #3, HEARTBEAT 1 #4"), "aiokafka", "0.12.0",
     ),
