@@ -48,7 +48,7 @@ lint: setup ## Style, layers and types: ruff, import-linter, mypy --strict
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# Two processes with a Spark session each, in the order of conftest.py.
+# Two processes, of which one has a Spark session; conftest.py says which tests go where.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs

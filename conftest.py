@@ -1,12 +1,13 @@
-"""One Spark session per process of tests, and one warehouse built from sample_logs that many tests read.
+"""One Spark session for all tests, and one warehouse built from sample_logs that many tests read.
 
-`make test` runs tests in two processes (`-n 2 --dist loadfile`), each with a session of its own; a module goes to one of
-them as a whole. Modules come in this order, so that nobody waits long for the one who builds the samples:
+`make test` runs tests in two processes (`-n 2 --dist loadfile`). All tests that ask for the session run in one of them, as a
+second JVM would take as long to grow warm as all these tests; of the others a module goes to one process as a whole. They
+come in this order, so that nobody waits for the warehouse of the samples:
 
-    1 one that reads the warehouse of the samples, and so builds it
-    2 those that ask for the session, and not for that warehouse
-    3 the others that read it
-    4 those without a session
+    1 those that ask for the session and that warehouse, and so build it
+    2 the others that ask for the session
+    3 those that ask for neither
+    4 those that only read that warehouse
 
 `--spark=connect` runs the tests that ask for a session, and no others, on a server of Spark Connect; `--spark=serverless`
 under the rules of serverless compute besides (tests/serverless.py). Tests that need a classic session are skipped then.
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent
 SLOW = 10
 """Seconds of a test of `make test` above which it is named at the end."""
+_WITH_SPARK = "tests-with-spark"
 _MARKS = {"oracle", "soak", "process", "cluster", "browser", "benchmark"}
 
 
@@ -67,18 +69,44 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"needs a classic session: {mark.args[0]}"))
     if config.getoption("--cases") == "together":
         items[:] = together(items)
-    asked: dict[str, set[str]] = {}
+    asked: dict[tuple[str, bool], set[str]] = {}
     for item in items:
-        asked.setdefault(_module(item), set()).update(getattr(item, "fixturenames", ()))
-    first = next((module for module, fixtures in asked.items() if "sample_warehouse" in fixtures), None)
+        asked.setdefault((_module(item.nodeid), _asks_for_spark(item)), set()).update(getattr(item, "fixturenames", ()))
 
     def place(item: pytest.Item) -> int:
-        fixtures = asked[_module(item)]
-        if "sample_warehouse" in fixtures:
-            return 1 if _module(item) == first else 3
-        return 2 if "spark" in fixtures else 4
+        with_spark = _asks_for_spark(item)
+        reads_samples = "sample_warehouse" in asked[_module(item.nodeid), with_spark]
+        return (1 if reads_samples else 2) if with_spark else (4 if reads_samples else 3)
 
     items.sort(key=place)
+    if hasattr(config, "workerinput"):
+        Path(config.workerinput[_WITH_SPARK]).write_text(
+            "\n".join(item.nodeid for item in items if _asks_for_spark(item))
+        )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give each process of xdist the file in which it names the tests that ask for the session."""
+    node.workerinput[_WITH_SPARK] = _file_of_names(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give all tests that ask for the session to one process, and of the others a module to each in turn."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    with_spark: set[str] = set()
+
+    class OneSession(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            if not with_spark:
+                with_spark.update(["", *Path(_file_of_names(config)).read_text().split("\n")])
+            return "spark" if nodeid in with_spark else _module(nodeid)
+
+    return OneSession(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -101,8 +129,12 @@ def _asks_for_spark(item: pytest.Item) -> bool:
     return "spark" in getattr(item, "fixturenames", ()) or rules_run_on == "spark"
 
 
-def _module(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+def _module(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def _file_of_names(config: pytest.Config) -> str:
+    return str(config._tmp_path_factory.getbasetemp() / _WITH_SPARK)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
