@@ -66,9 +66,8 @@ CLOSED = "kafka-clientinfo: standard output cannot be written: Bad file descript
 @pytest.mark.parametrize(
     ("body", "shell", "code", "said"),
     [
-        (SHORT, "| true", 3, ""), (LONG, "| head -c 3 > /dev/null", 3, ""), (SHORT, ">&-", 1, CLOSED),
-        (SHORT, ">&- 2>&-", 1, ""), (SHORT, "2>&-", 3, ""), (LONG, "<&-", 3, ""), (SHORT, "<&- >&- 2>&-", 1, ""),
-        (SHORT, "> /dev/full", 1, FULL), (LONG, "> /dev/full", 1, FULL), (SHORT, "> /dev/full 2> /dev/full", 1, ""),
+        (LONG, "| head -c 3 > /dev/null", 3, ""), (SHORT, ">&-", 1, CLOSED), (SHORT, "2>&-", 3, ""),
+        (SHORT, "<&- >&- 2>&-", 1, ""), (SHORT, "> /dev/full", 1, FULL), (LONG, "> /dev/full 2> /dev/full", 1, ""),
     ],
 )  # fmt: skip
 def test_who_does_not_read_the_output_changes_no_verdict_and_a_full_disk_is_named(
@@ -81,7 +80,7 @@ def test_who_does_not_read_the_output_changes_no_verdict_and_a_full_disk_is_name
 
 
 @pytest.mark.parametrize(
-    ("line", "unbuffered"), [(["--help"], "1"), (["--version"], ""), (["verify", "--help"], ""), (["verify", "--help"], "1")]
+    ("line", "unbuffered"), [(["--version"], ""), (["verify", "--help"], "1")]
 )  # fmt: skip
 def test_help_that_a_full_disk_does_not_take_is_a_failure(
     line: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
@@ -94,9 +93,8 @@ def test_help_that_a_full_disk_does_not_take_is_a_failure(
     assert (done.returncode, done.stderr.startswith(FULL)) == (1, True)
 
 
-@pytest.mark.parametrize("shell", ["2>&-", "2> /dev/full"])
-def test_an_error_that_nobody_reads_keeps_its_code(shell: str) -> None:
-    assert process("raise ConfigError('found, do this')", shell).returncode == 2
+def test_an_error_that_nobody_reads_keeps_its_code() -> None:
+    assert process("raise ConfigError('found, do this')", "2> /dev/full").returncode == 2
 
 
 def test_the_readme_lists_them() -> None:

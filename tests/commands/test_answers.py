@@ -1,13 +1,10 @@
 """Commands that answer from the tables: the same from DuckDB as from Spark, and no text in a question is SQL."""
 
-import csv
-import io
 import json
 import re
 import shutil
 import subprocess
 import sys
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,38 +12,12 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS, context
-from kafka_clientinfo.questions import opening
-from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.tables.views import views
-from tests.amounts import one_in
 from tests.commands.fleet_on_disk import fleet, use
 from tests.frames import at
 from tests.report.tables_on_disk import change_state, write_warehouse
 
 HOSTILE = "'; DROP TABLE connections; --"
 TWICE = "SELECT connection_id FROM connections GROUP BY connection_id ORDER BY count(*) DESC, connection_id LIMIT 1"
-BROKEN = "SELECT connection_id FROM violations WHERE rule = 'client_id_lost' ORDER BY connection_id LIMIT 1"
-QUESTIONS: tuple[list[str], ...] = (
-    ["summary"],
-    ["summary", "--since", "2026-11-21T02:50", "--until", "2026-11-21T02:56", "--cluster", "default"],
-    ["summary", "--since", "2030-01-01"],
-    ["clients"],
-    ["clients", "--client", "java-*", "--principal", "User:*"],
-    ["clients", "--client", HOSTILE],
-    ["clients", "--principal", ""],
-    ["clients", "--limit", "3"],
-    ["clients", "--since", "2026-11-21T02:50", "--until", "2026-11-21T02:56"],
-    ["tables"],
-    ["violations", "--limit", "0"],
-    ["violations", "--rule", "log_forging", "--rule", "client_id_lost", "--since", "2026-11-21T02:57:48.3"],
-    ["upgrade", "--target", "4.0.1"],
-    ["upgrade", "--target", "3.8.1", "--all-targets", "--limit", "4", "--client", "*-adm*"],
-    ["upgrade", "--all-targets"],
-    ["upgrade", "--target", "4.0.1", "--since", "2026-11-21T02:50", "--until", "2026-11-21T02:56"],
-    ["sql", "SELECT * FROM client_instances ORDER BY instance_id"],
-    ["sql", "SELECT rule, '{x}' AS braces FROM who_misbehaves ORDER BY rule; ", "--limit", "7"],
-)
-BY_NAME = {" ".join(question): question for question in QUESTIONS}
 
 
 def answer(capsys: pytest.CaptureFixture[str], root: Path, spark: Any, *arguments: str) -> tuple[int, str]:
@@ -60,30 +31,6 @@ def asked(capsys: pytest.CaptureFixture[str], root: Path, query: str) -> list[di
     assert code == 0
     found: list[dict[str, Any]] = json.loads(text)
     return found
-
-
-@pytest.mark.long
-def test_spark_and_duckdb_answer_alike(
-    spark: Any, sample_warehouse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ids = [asked(capsys, sample_warehouse, query)[0]["connection_id"] for query in (TWICE, BROKEN)]
-    commands = [*QUESTIONS, *(["connection", name] for name in ids)]
-    here = [answer(capsys, sample_warehouse, None, *command, "--json") for command in commands]
-    monkeypatch.setattr(opening, "local_tables", lambda root: None)
-    for command, found in zip(commands, here, strict=True):
-        assert answer(capsys, sample_warehouse, spark, *command, "--json") == found, command
-
-
-@pytest.mark.parametrize(("question", "form"), one_in(11, product(BY_NAME, ("--json", "--csv", "--markdown", ""))))
-def test_every_form_is_printed_without_spark(
-    sample_warehouse: Path, capsys: pytest.CaptureFixture[str], question: str, form: str
-) -> None:
-    command = BY_NAME[question]
-    code, text = answer(capsys, sample_warehouse, None, *command, *([form] if form else []))
-    assert code in ((0, 3) if command[0] == "upgrade" else (0,))
-    assert text
-    if form != "--csv":  # which has the bytes where it does not go to a terminal
-        assert not set(text) & {"\x1b", "\r", "\u202e"}
 
 
 def test_a_connection_without_a_name_says_what_it_probably_is(
@@ -122,14 +69,6 @@ def test_an_answer_imports_no_spark(sample_warehouse: Path) -> None:
         line = [sys.executable, "-c", program, *command, "--warehouse", str(sample_warehouse)]
         done = subprocess.run(line, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (3 if command[0] == "upgrade" else 0, "")
-
-
-@pytest.mark.parametrize("name", one_in(4, [*views(), *table_specs()]))
-def test_sql_knows_every_view_and_table(sample_warehouse: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    code, text = answer(capsys, sample_warehouse, None, "sql", f"SELECT * FROM {name.upper()} -- all", "--csv")
-    assert code == 0
-    if name in table_specs():
-        assert next(csv.reader(io.StringIO(text))) == list(table_specs()[name].column_names)
 
 
 @pytest.mark.parametrize(

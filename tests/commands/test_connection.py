@@ -10,7 +10,9 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import connection, text_tables
 from tests.commands.fleet_on_disk import fleet, use
-from tests.commands.test_answers import BROKEN, HOSTILE, answer, asked
+from tests.commands.test_answers import HOSTILE, answer, asked
+
+BROKEN = "SELECT connection_id FROM violations WHERE rule = 'client_id_lost' ORDER BY connection_id LIMIT 1"
 
 
 def test_a_connection_tells_its_life(sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:

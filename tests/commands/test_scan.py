@@ -1,6 +1,5 @@
 """The command `scan`: the answers of a run's tables, without a run."""
 
-import gzip
 import io
 import json
 import os
@@ -19,31 +18,16 @@ import duckdb
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.scan import MemoryTables
 from tests.builders import json_record
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 OLD, NEW = (str(SAMPLES / name / "kafka-request.log.gz") for name in ("kafka-0.10.0.1", "kafka-4.4.0"))
-ESCAPE = json_record(correlation_id=0, client_id="a\x1b[2Jb", api="API_VERSIONS", version=3, request={}, response={})
 
 
 def scanned(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     assert cli.main(["scan", *arguments]) == code
     return capsys.readouterr().out
-
-
-def test_the_text_begins_with_what_was_read_and_ends_with_one_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    text = scanned(capsys, OLD, "--limit", "2")
-    assert text.startswith("Read 1 file, ")
-    assert " requests, 0 rejected, in " in text.splitlines()[0]
-    titles = ("Who connects", "Client connections by software", "Client connections by ApiVersions outcome")
-    assert [line for line in text.splitlines() if line in titles] == list(titles)
-    verdict = text.rstrip().splitlines()[-1]
-    newest = list(releases())[-1]
-    assert re.fullmatch(
-        rf"Kafka {newest}: of \d+ clients? [1-9]\d* would break; .* --upgrade RELEASE says who, .*", verdict
-    )
 
 
 def test_a_log_at_info_says_what_it_does_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,25 +73,6 @@ def test_what_is_asked_wrongly_is_refused(
 ) -> None:
     assert cli.main(["scan", *arguments]) == code
     assert says in capsys.readouterr().err
-
-
-@pytest.mark.long
-def test_a_log_that_cannot_be_read_whole_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cut = tmp_path / "kafka-request.log.gz"
-    cut.write_bytes(Path(OLD).read_bytes()[:9000])
-    assert "damaged: " in scanned(capsys, str(cut), code=1)
-
-
-def test_texts_of_clients_do_nothing_to_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole, unfinished = (tmp_path / name / "kafka-request.log" for name in ("b1", "b2"))
-    for log, content in ((whole, ESCAPE), (unfinished, json_record(at=60.0) + ESCAPE[:60])):
-        log.parent.mkdir()
-        log.write_bytes(content)
-    text = scanned(capsys, str(whole), str(unfinished))
-    assert text.startswith("Read 2 files, ")
-    assert "\n  60 bytes of records that are not finished\n" in text
-    assert "a\ufffd[2Jb" in text
-    assert "\x1b" not in text
 
 
 @pytest.mark.long
@@ -190,19 +155,6 @@ def piped(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.mark.long
-def test_standard_input_gives_the_answers_of_the_file(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    of_file = json.loads(scanned(capsys, OLD, "--json"))
-    with piped(monkeypatch) as pipe:
-        writer = threading.Thread(target=lambda: (pipe.write(Path(OLD).read_bytes()), pipe.close()))
-        writer.start()
-        of_stdin = json.loads(scanned(capsys, "-", "--json"))
-        writer.join()
-    assert {**of_stdin, "files": []} == {**of_file, "files": []}
-
-
-@pytest.mark.long
 def test_following_answers_again_and_ends_at_ctrl_c(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -257,43 +209,6 @@ def test_a_time_between_answers_is_one(seconds: str, capsys: pytest.CaptureFixtu
     assert "give seconds from 0.1 to 86,400" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("data", "kind", "code"),
-    [
-        pytest.param(b"kafka-1  | " + json_record(), "unreadable", 1, marks=pytest.mark.long),
-        pytest.param(json_record().decode().encode("utf-16-le"), "unreadable", 1, marks=pytest.mark.long),
-        pytest.param(b"# Notes\n\nHello\n", "unreadable", 1, marks=pytest.mark.long),
-        (json_record()[:100], "empty", 1),
-        pytest.param(b"", "empty", 1, marks=pytest.mark.long),
-        (b"uid=0\n" + json_record(), None, 0),
-        pytest.param(
-            json_record().replace(b"Completed request", b"Processor 1 received request"),
-            None,
-            0,
-            marks=pytest.mark.long,
-        ),
-    ],
-    ids=[
-        "a prefix of another program",
-        "UTF-16",
-        "no log",
-        "the beginning of a record",
-        "nothing",
-        "a request",
-        "another record",
-    ],
-)
-def test_standard_input_without_records_is_a_problem_as_a_file_is(
-    data: bytes, kind: str | None, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with piped(monkeypatch) as pipe:
-        pipe.write(data)
-        pipe.close()
-        assert cli.main(["scan", "-", "--json"]) == code
-    problems = json.loads(capsys.readouterr().out)["problems"]
-    assert [(one["path"], one["kind"]) for one in problems] == ([("-", kind)] if kind else [])
-
-
 @pytest.mark.parametrize("stream", [None, io.StringIO()])
 def test_standard_input_that_is_closed_is_named(
     stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -311,18 +226,6 @@ def test_streams_that_are_not_there_end_in_no_trace(monkeypatch: pytest.MonkeyPa
     assert cli.main(["scan", OLD]) == 0
     monkeypatch.setattr(sys, "stdout", None)
     assert cli.main(["scan", OLD]) == 1
-
-
-def test_two_brokers_logs_in_one_folder_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = gzip.decompress((SAMPLES / "kafka-0.11.0.3" / "kafka-request.log.gz").read_bytes()).splitlines(
-        keepends=True
-    )
-    (tmp_path / "kafka-request.log.b1").write_bytes(b"".join(lines))
-    (tmp_path / "kafka-request.log.b2").write_bytes(b"".join(lines[1:]).replace(b"clientId=", b"clientId=of-b2-"))
-    assert "  overlap: " in (text := scanned(capsys, str(tmp_path)))
-    assert (
-        f": 2 files count as broker {tmp_path.name}, and their times overlap; if they are of two brokers, give" in text
-    )
 
 
 def test_a_log_without_requests_is_told_and_not_called_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

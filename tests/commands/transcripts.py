@@ -17,7 +17,6 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.report.clients import Limits
 from kafka_clientinfo.report.contents import report
 from tests.commands.fleet_on_disk import TARGET, fleet, use
 
@@ -135,10 +134,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "connection_json": ("connection", "4", "--json"),
 }  # fmt: skip
 """By the name of its golden file, a command; OWNERS and MESSAGES stand for paths."""
-REPORTS = {"report": (Limits(), {}), "report_limited": (Limits(5, 3, 1), {"cluster": "c"})}
+REPORTS = ("report",)
 SCANS: dict[str, tuple[str, ...]] = {
     "scan": ("scan", "sample_logs/kafka-2.8.2", "sample_logs/kafka-4.4.0", "--upgrade", "4.0.1"),
-    "scan_activity": ("scan", "sample_logs/kafka-2.4.1", "--activity", "client", "--top", "p99", "--limit", "3"),
     "scan_limited": ("scan", "sample_logs/kafka-2.4.1", "--upgrade", "2.4.1", "--limit", "2", "--json"),
 }
 
@@ -156,7 +154,7 @@ def warehouse(folder: Path) -> Path:
 def transcript(folder: Path, name: str) -> str:
     """Return what a command prints, with its exit code and the messages that it writes."""
     if name in REPORTS:
-        return _report(folder, name)
+        return _report(folder)
     if name == ARGUMENTS:
         return _arguments(cli.command_line())
     messages = folder / f"messages of {name}"
@@ -193,13 +191,12 @@ def _arguments(parser: argparse.ArgumentParser, name: str = "") -> str:
     return _plain("\n".join([*lines, "", *(_arguments(each, one) for one, each in commands.items())]), ROOT)
 
 
-def _report(folder: Path, name: str) -> str:
+def _report(folder: Path) -> str:
     """Return the data of the report's page, without its plots."""
-    limits, filters = REPORTS[name]
     tables = local_tables(str(folder / "w"))
     assert tables is not None
-    scope = Scope(tables, **_filters(filters))
-    page = report(scope, impact(scope, TARGET, True), limits=limits)
+    scope = Scope(tables)
+    page = report(scope, impact(scope, TARGET, True))
     (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     around = re.sub(r"<(style|script|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", around)).strip()
@@ -214,12 +211,6 @@ def _readable(text: str) -> str:
         lambda found: re.sub(r"\s*\n\s*", " ", found.group()),
         json.dumps(json.loads(text), indent=1),
     )
-
-
-def _filters(given: dict[str, str]) -> dict[str, Any]:
-    from kafka_clientinfo.questions.filters import Filters
-
-    return {"filters": Filters(**given)}
 
 
 def _plain(text: str, folder: Path) -> str:

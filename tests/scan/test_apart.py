@@ -15,6 +15,8 @@ from .golden import SETTINGS, altered, in_memory
 from .small_world import RESTART, files_of, part_of
 from .small_world import parts as parts_of_small_world
 
+pytestmark = pytest.mark.long  # at a push many tests derive their cases as clusters of one log
+
 OWN, OTHER = "own", "other"
 LATER = timedelta(seconds=45)
 EVENTS = {"max_idle_ms": "900000", "log_level": "kafka.request.logger=INFO"}

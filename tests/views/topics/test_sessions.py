@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +18,7 @@ from tests.asking import asked
 from tests.builders import json_record
 from tests.engines import collected, on
 from tests.frames import START, at, frame, ledger
-from tests.scanned import scanned
+from tests.scanned import by_cluster, scanned
 
 from .histories import Fetch, History, fetches
 
@@ -31,12 +31,12 @@ _COUNTS = "SELECT client_id, topic, sum(requests), sum(bytes) FROM {topic_usage}
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for the logs of one case after the other."""
-    return tmp_path_factory.mktemp("sessions") / "b1"
+    return tmp_path_factory.mktemp("sessions")
 
 
-def written(folder: Path, *parts: list[bytes]) -> Any:
-    """The tables of a log that was rotated between its parts."""
-    folder.mkdir(exist_ok=True)
+def written(folder: Path, *parts: list[bytes]) -> Path:
+    """The log of a broker, which was rotated between its parts."""
+    folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
     for number, part in enumerate(parts):
@@ -48,7 +48,7 @@ def written(folder: Path, *parts: list[bytes]) -> Any:
             connection=f"10.0.0.1:9092-10.0.0.9:{number + 1}-0",
         )
         (folder / f"kafka-request.log.2026-11-21-{number:02}").write_bytes(head + b"".join(part))
-    return scanned([folder], Settings(), "topic_usage")
+    return folder
 
 
 def counts(tables: Any) -> tuple[Counter[Any], Counter[Any]]:
@@ -63,34 +63,53 @@ def known(found: Counter[Any]) -> Counter[Any]:
 
 
 LAW = settings(
-    max_examples=examples(120, share=24, least=5),
+    max_examples=examples(24, share=8, least=3),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
-@LAW
-@given(fetches(), st.data())
-def test_each_topic_counts_however_the_log_is_cut(logs: Path, asked: list[Fetch], data: st.DataObject) -> None:
-    history = History(asked)
+class CutLog(NamedTuple):
+    """The history of a broker's sessions, the numbers of the records that its log holds, and where the log was rotated."""
+
+    history: History
+    left: list[int]
+    places: list[int]
+
+
+@st.composite
+def cut_logs(draw: st.DrawFn) -> CutLog:
+    history = History(draw(fetches()))
     numbers = range(len(history.records))
-    lost = data.draw(st.one_of(st.just(set()), st.sets(st.sampled_from(numbers), max_size=4)))
+    lost = draw(st.one_of(st.just(set[int]()), st.sets(st.sampled_from(numbers), max_size=4)))
     left = [number for number in numbers if number not in lost]
-    records = [history.records[number] for number in left]
-    places = sorted(data.draw(st.sets(st.integers(0, len(records)), max_size=4)))
-    tables = written(logs, records)
-    requests, sizes = counts(tables)
-    most, bytes_ = history.counts(slice(0), *(slice(number, number + 1) for number in left))
-    assert sizes == bytes_
-    assert known(requests) == most if not lost else known(requests) <= most
-    parts = [records[a:b] for a, b in zip([0, *places], [*places, len(records)], strict=True)]
-    assert written(logs, *parts).query(_USES).rows == tables.query(_USES).rows
+    return CutLog(history, left, sorted(draw(st.sets(st.integers(0, len(left)), max_size=4))))
+
+
+@LAW
+@given(st.lists(cut_logs(), min_size=8, max_size=8))
+def test_each_topic_counts_however_the_log_is_cut(logs: Path, cases: list[CutLog]) -> None:
+    """Each case is two clusters of one log, as their derivation costs as much as one."""
+    folders: dict[str, object] = {}
+    for number, (history, left, places) in enumerate(cases):
+        records = [history.records[one] for one in left]
+        parts = [records[a:b] for a, b in pairwise([0, *places, len(records)])]
+        folders[f"{number} whole"] = written(logs / f"{number} whole" / "b1", records)
+        folders[f"{number} cut"] = written(logs / f"{number} cut" / "b1", *parts)
+    tables = by_cluster(folders, Settings(), "topic_usage")
+    for number, (history, left, _) in enumerate(cases):
+        whole = tables[f"{number} whole"]
+        requests, sizes = counts(whole)
+        most, bytes_ = history.counts(slice(0), *(slice(one, one + 1) for one in left))
+        assert sizes == bytes_
+        assert known(requests) == most if len(left) == len(history.records) else known(requests) <= most
+        assert tables[f"{number} cut"].query(_USES).rows == whole.query(_USES).rows
 
 
 def test_fetches_of_a_session_from_before_the_log_are_unresolved(logs: Path) -> None:
     quiet = Fetch("x", "incremental", (), (), (), 1.0)
     history = History([Fetch("x", "full", (("a", 0),), (), (), 0.0), quiet, quiet, quiet])
-    requests, _ = counts(written(logs, history.records[1:]))
+    requests, _ = counts(scanned([written(logs / "begun" / "b1", history.records[1:])], Settings(), "topic_usage"))
     assert requests == {("x", None): 3}
 
 
