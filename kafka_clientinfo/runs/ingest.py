@@ -12,6 +12,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from .. import __version__
 from ..config.settings import Settings
 from ..connections.changes import changes
 from ..connections.coverage import with_log_coverage
@@ -33,6 +34,7 @@ from ..ingestion.split_statistics import (
 from ..ingestion.storage import StoredFile
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
+from ..resources import rules_digest
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.features import cores, is_on_one_machine
 from ..spark.session_conf import SMALL_BYTES, sized
@@ -209,8 +211,11 @@ def store_files(
     """Store the rows of files that were read, with the coverage of their brokers' logs; return the rows of all files."""
     new = {row["file_id"]: row for row in rows}
     after_it = {**ledger, **new}.values()
-    if lake.state.built_until is not None and (changed := list(changes(ledger.values(), after_it, settings))):
-        lake.note(changed=list({*map(tuple, lake.state.changed), *changed}))
+    if lake.state.built_until is not None:
+        if lake.state.built_with != made_with(settings):
+            lake.note(built_until=None)  # the build may have other settings than this reading, by which to compare
+        elif changed := list(changes(ledger.values(), after_it, settings)):
+            lake.note(changed=list({*map(tuple, lake.state.changed), *changed}))
     by_id = with_log_coverage(after_it, settings, new)
     store(lake, by_id, new)
     return by_id
@@ -233,6 +238,11 @@ def ledger_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFra
     """Return the relation of rows of ingested_files; what a row lacks is null."""
     spec = table_spec(LEDGER)
     return relation_of(spark, [tuple(row.get(name) for name in spec.column_names) for row in rows], spec.ddl)
+
+
+def made_with(settings: Settings) -> str:
+    """Return what the derived tables depend on besides requests: release, settings and rules."""
+    return f"{__version__} {settings.fingerprint()} {rules_digest()}"
 
 
 def refuse_other_source(files: Iterable[Mapping[str, Any]], is_table: bool) -> None:

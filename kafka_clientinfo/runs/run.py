@@ -11,7 +11,6 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from .. import __version__
 from ..config.settings import Settings
 from ..ingestion.discovery import Logs
 from ..ingestion.plan import make_plan
@@ -19,7 +18,6 @@ from ..ingestion.planned import Problem
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..questions.spark_tables import store_views
-from ..resources import rules_digest
 from ..spark.arrow_rows import relation_of
 from ..spark.failures import failure_message
 from ..spark.features import at_once
@@ -34,7 +32,7 @@ from ..warehouse.state import LEDGER, OLDEST, EarlierReleaseError, State, read_s
 from ..warehouse.warehouse import Warehouse, opened
 from .bronze import take_requests
 from .derivation import Derivation
-from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, nothing_yet
+from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, made_with, nothing_yet
 from .steps import ROWS
 
 
@@ -166,7 +164,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         views = ViewSettings.of(settings)
         lake.note(
             built_until=newest,
-            built_with=_made_with(settings),
+            built_with=made_with(settings),
             view_settings=views.as_dict,
             rows=report.tables,
             changed=(),
@@ -211,10 +209,6 @@ def _make_views(lake: Warehouse, settings: ViewSettings, stored: Collection[str]
     return {}
 
 
-def _made_with(settings: Settings) -> str:
-    return f"{__version__} {settings.fingerprint()} {rules_digest()}"
-
-
 def _built_until(state: State, settings: Settings) -> datetime | None:
     """Return the time of ingestion up to which everything is built; None if other settings, releases or rules built it."""
-    return state.built_until if state.built_with == _made_with(settings) else None
+    return state.built_until if state.built_with == made_with(settings) else None

@@ -13,14 +13,14 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.runs.ingest import Ingested, RunReport
+from kafka_clientinfo.runs.ingest import Ingested, RunReport, made_with
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import ViewSettings
 from kafka_clientinfo.warehouse.state import State
 from tests.frames import at
 
-OF_THIS = pipeline._made_with(Settings())
+OF_THIS = made_with(Settings())
 FILES = {"a": {"requests": 900, "ingested_at": at(2)}, "b": {"requests": 70, "ingested_at": at(5)}}
 
 
@@ -169,7 +169,7 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
     report.problems.append(Problem("a.log", "empty", "no record"))
     pipeline._build(lake_that_notes(done, place), Ingested(FILES), settings, report)
     views = ViewSettings.of(settings).as_dict
-    built = {"built_until": at(5), "built_with": pipeline._made_with(settings), "view_settings": views}
+    built = {"built_until": at(5), "built_with": made_with(settings), "view_settings": views}
     made: dict[str, list[Any]] = {
         "schema": [("views", 7, ("client_inventory",))],
         "folder": ["views.sql"],

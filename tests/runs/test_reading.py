@@ -1,6 +1,7 @@
 """What a run does to a warehouse as it reads, and in which order."""
 
 import gzip
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -65,10 +66,8 @@ def test_a_run_counts_as_later_than_all_before_also_if_the_clock_was_set_back(
 def test_what_new_bytes_change_about_old_ones_is_noted_for_the_build(
     parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, log = (
-        NotingLake(built_until=NOW, changed=[["c", "a"]]),
-        save(tmp_path / "b" / "kafka-request.log", json_record()),
-    )
+    built = {"built_until": NOW, "built_with": ingest.made_with(SETTINGS), "changed": [["c", "a"]]}
+    lake, log = NotingLake(**built), save(tmp_path / "b" / "kafka-request.log", json_record())
     lake.read_logs(log, settings=SETTINGS)
     assert lake.done == [*BEGUN, ("append", "requests", 1), WRITTEN]
     save(log, json_record() * 2)
@@ -76,6 +75,9 @@ def test_what_new_bytes_change_about_old_ones_is_noted_for_the_build(
     lake.read_logs(log, settings=SETTINGS)
     (_, (kind, noted), _) = lake.done[len(BEGUN) :]
     assert (kind, sorted(noted["changed"])) == ("state", [("c", "a"), ("c", "b")])
+    save(log, json_record() * 3)
+    lake.read_logs(log, settings=replace(SETTINGS, coverage_gap_ms=1))
+    assert lake.done[len(BEGUN) + 1 :] == [("state", {"built_until": None}), WRITTEN], "other settings have built it"
 
 
 @pytest.mark.parametrize("flag", ["exists", "is_small"])
