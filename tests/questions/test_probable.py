@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from kafka_clientinfo.questions.impact import Impact, impact
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.presenter import advice, version_numbers
 from kafka_clientinfo.questions.probable import add_probable, without_a_name
-from kafka_clientinfo.releases.client_libraries import library_of_behaviour
+from kafka_clientinfo.releases.broker_releases import Release, release_numbers, releases
+from kafka_clientinfo.releases.client_libraries import LibraryRelease, library_of_behaviour
 from kafka_clientinfo.releases.client_signatures import client_signatures
 from kafka_clientinfo.report.contents import report
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
@@ -176,6 +178,33 @@ def test_every_library_that_behaviour_shows_has_measured_releases() -> None:
     assert {name for name in names if library_of_behaviour(name) is None} == set()
     libraries = [library_of_behaviour(name) for name in sorted(names)]
     assert len({library.name for library in libraries if library is not None}) == len(names)
+
+
+def used(client: LibraryRelease, broker: Release, highest: bool, is_logged: bool) -> frozenset[Any]:
+    """What a release uses with a broker: the highest version of each API that both know, or the lowest, as if pinned."""
+    found = set()
+    for key, (low, high) in client.speaks.items():
+        own = broker.apis.get(key)
+        both = range(0) if own is None else range(max(low, own.low), min(high, own.high) + 1)
+        if own is not None and both:
+            found.add((key, max(both) if highest else min(both), *((own.low, own.high) if is_logged else (None, None))))
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("software", sorted({one.software for one in client_signatures()}))
+def test_brokers_that_are_older_than_those_measured_with_libraries_need_no_other_release_first(software: str) -> None:
+    library = library_of_behaviour(software)
+    assert library is not None
+    old = [one for name, one in releases().items() if release_numbers(name) < (1, 1, 1)]
+    for client, broker, highest, is_logged in product(library.releases, old, (True, False), (True, False)):
+        uses = used(client, broker, highest, is_logged)
+        refusing = frozenset(
+            one.name
+            for one in releases().values()
+            if any(key in one.apis and version < one.apis[key].low for key, version, *_ in uses)
+        )
+        way = probable._way(software, client.name, client.name, uses, refusing, TARGET)
+        assert way["upgrade_over"] is None
 
 
 @pytest.mark.parametrize(
