@@ -50,8 +50,10 @@ def comparable(rows: Any) -> Any:
     ],
 )
 def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: Path, records: str) -> None:
-    stored = Warehouse(spark, str(sample_warehouse)).read(records).drop("run")
-    read = source.option("records", records).load(str(ROOT / "sample_logs")).select(stored.columns)
+    broker = "kafka-3.9.1-node3"
+    stored = Warehouse(spark, str(sample_warehouse)).read(records).drop("run").where(F.col("broker") == broker)
+    read = source.option("records", records).load(str(ROOT / "sample_logs" / broker)).select(stored.columns)
+    assert stored.count() > 0
     assert_df_equality(comparable(read), comparable(stored), ignore_nullable=True, ignore_metadata=True)
 
 
@@ -142,10 +144,9 @@ def test_a_stream_reads_every_row_once_while_logs_grow_rotate_and_are_compressed
     folder.record()
     folder.half()
     stream.run()
+    stream.forget_last_commit()
     folder.rotate()
     folder.record()
-    stream.run()
-    stream.forget_last_commit()
     folder.compress()
     folder.record()
     stream.run()  # reads the batch again
