@@ -61,6 +61,7 @@ def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
     assert events(one) == ["one"]
 
 
+@pytest.mark.long
 def test_of_two_runs_at_once_one_commits_and_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
     committed(run(spark, root, ["kept"]), built_with="one")
     slow = run(spark, root, ["taken back"])

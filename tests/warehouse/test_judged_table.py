@@ -66,6 +66,7 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     return int(request.param)
 
 
+@pytest.mark.long
 def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
     assert table.read() is None

@@ -111,7 +111,10 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
             *(with_types("facts", "string"), True, "column names has type array<string>, not string"),
             marks=pytest.mark.long,
         ),
-        ({name: spec for name, spec in SPECS.items() if name != "sums"}, True, "retention has deleted requests"),
+        pytest.param(
+            *({name: spec for name, spec in SPECS.items() if name != "sums"}, True, "retention has deleted requests"),
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
@@ -127,6 +130,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     assert [ddl.history(spark, before.table(name), 1)[0]["version"] for name in SPECS] == versions
 
 
+@pytest.mark.long
 def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root: str) -> None:
     retained(Warehouse(spark, root, SPECS))
     lake = of_release(spark, root, with_columns("facts", NOTE, at=7))
@@ -135,6 +139,7 @@ def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root:
     assert lake.state.built_until is None, "what can be derived gets the column's values"
 
 
+@pytest.mark.long
 def test_a_derived_table_that_is_none_any_more_is_removed(spark: Any, root: str) -> None:
     lake = of_release(spark, root, {name: spec for name, spec in SPECS.items() if name != "sums"})
     assert "sums" not in lake.state.rows

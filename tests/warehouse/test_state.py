@@ -100,6 +100,7 @@ def test_failed_requests_are_counted_among_what_is_ignored(ignored: dict[str, in
     assert counts == {"requests": 1, "rejected_records": 2, "failed_requests": failed}
 
 
+@pytest.mark.long
 def test_a_state_is_stored_by_the_commit_of_a_run(spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is read in the table's log, and by Spark."""
 

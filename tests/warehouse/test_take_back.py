@@ -85,6 +85,7 @@ def test_what_killed_runs_wrote_is_taken_back_and_what_ended_stays(
     assert held(begun(spark, root, named)) == after != before
 
 
+@pytest.mark.long
 def test_a_killed_first_run_leaves_a_warehouse_without_rows(spark: Any, root: str, named: ExitStack) -> None:
     killed = begun(spark, root, named)
     killed.append("events", event(spark, "lost"))
@@ -96,6 +97,7 @@ def test_a_killed_first_run_leaves_a_warehouse_without_rows(spark: Any, root: st
     assert events(begun(spark, root, named)) == ["kept"]
 
 
+@pytest.mark.long
 def test_a_derived_table_that_a_killed_run_made_anew_is_built_again(spark: Any, root: str, named: ExitStack) -> None:
     first = begun(spark, root, named)
     first.append("facts", facts(spark, fact("x")))
