@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .broker_records import LOGIN, has_ended, has_whole_trace
-from .heads import prefix_of, words_after
+from .heads import words_after
 from .record_marks import (
     COMPLETED,
     HANDLING,
@@ -35,6 +35,7 @@ from .record_marks import (
     ends_with_logger,
 )
 from .torn import text_end
+from .wrappers import prefix_of
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20

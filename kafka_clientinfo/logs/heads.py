@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from .record_marks import FILLER, OWN_WORDS, PREFIX, REQUEST_LOGGERS
+from .record_marks import OWN_WORDS, REQUEST_LOGGERS
 
 _WORDS = re.compile(OWN_WORDS.pattern.decode())
 _SAMPLE = 200
@@ -34,7 +34,7 @@ _LABELS = re.compile(rb"\{\}|[{\[](?:[\w@.-]{1,64} )?" + _VALUE + rb"(?:,? ?" + 
 _COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}[mK]")
 _LEVEL = re.compile(rb"(?<![A-Za-z0-9_.-])(TRACE|DEBUG|INFO)(?![A-Za-z0-9_.-])", re.IGNORECASE)
 _TAIL = re.compile(
-    rb"\s*(?:(?:\([^()]{1,300}\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?|(?:- )?"
+    rb"\s*(?:(?:\([^()]{1,300}(?:\([^()]{1,300}\)[^()]{0,300})?\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?|(?:- )?"
     + REQUEST_LOGGERS
     + rb")\s*){0,4}"
 )
@@ -80,19 +80,6 @@ def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | Non
         return None
     levels = _LEVEL.findall(head)
     return words.start(), time, levels[-1].upper() if levels else None
-
-
-def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
-    """Return the prefix, in Kafka's own pattern, of the record that begins at `start`; None if it has none.
-
-    Filler may stand before it; and before a request log's own words anything that may be their head, as a torn prefix.
-    """
-    prefix = PREFIX.match(data, start) or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
-    head = head_of(data[start : start + LONGEST], False) if prefix is None else None
-    if head is None:
-        return prefix
-    prefix = PREFIX.match(data, data.rfind(b"[", start, start + head[0]))
-    return prefix if prefix is not None and prefix.end() == start + head[0] else None
 
 
 def uncoloured(line: bytes) -> bytes:

@@ -23,6 +23,7 @@ end with a logger."""
 _SAMPLE_LINES = 2000
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
+_WORDS_IN_UTF_16 = tuple(COMPLETED.decode().encode(form) for form in ("utf-16-le", "utf-16-be"))
 _BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
 """The end of a request that has no logger at its end."""
 _EXPORT = b"__CURSOR=s="
@@ -69,18 +70,24 @@ def check_form(sample: bytes) -> None:
     Raises:
         UnreadableForm: it is one of these.
     """
-    if sample.startswith(UTF_16_MARKS):
+    if sample.startswith(UTF_16_MARKS) or any(words in sample for words in _WORDS_IN_UTF_16):
         raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
     lines = _lines(sample[:SAMPLE], None)
-    if all(start_of(line) is None for line in lines) and any(has_undated_head(line.text) for line in lines):
+    starts = filter(None, map(start_of, lines))
+    if not any(OWN_WORDS.match(start.message) for start in starts) and any(map(_is_undated, lines)):
         raise UnreadableForm(
-            "its requests have no date; write one with each line (`%d{ISO8601}` in log4j's pattern), or keep the wrapper "
-            "that states the time"
+            "its requests have no date, or none that is certain, as `11/12/2026`; write one with each line (`%d{ISO8601}` "
+            "in log4j's pattern), or keep the wrapper that states the time"
         )
     if sample.startswith(_EXPORT):
         raise UnreadableForm(
             "it has the form of `journalctl -o export`; export the journal with `journalctl --all -o json`"
         )
+
+
+def _is_undated(line: Line) -> bool:
+    logged = event(line.text)
+    return has_undated_head(line.text) or (logged is not None and not logged.time and has_undated_head(logged.text))
 
 
 def detect(sample: bytes, latest: datetime | None = None) -> Layout:

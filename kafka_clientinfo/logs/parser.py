@@ -23,7 +23,7 @@ from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
-from .heads import prefix_of, words_after
+from .heads import words_after
 from .record_marks import (
     COMPLETED,
     HANDLING,
@@ -48,7 +48,7 @@ from .topics.bodies import name_text_mentions, struct_mentions
 from .topics.mentions import NOTHING, Mentions
 from .topics.plain import json_record_mentions
 from .torn import holds_request, may_be_two
-from .wrappers import LEFT_OUT
+from .wrappers import LEFT_OUT, prefix_of
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 T = TypeVar("T")

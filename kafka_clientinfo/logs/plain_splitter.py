@@ -10,7 +10,7 @@ from typing import Protocol
 
 from . import framing
 from .framing import REQUEST_LOG, Framing, RawRecord
-from .heads import prefix_of, uncoloured
+from .heads import uncoloured
 from .record_marks import (
     COMPLETED,
     JSON_START,
@@ -24,7 +24,7 @@ from .record_marks import (
 )
 from .starts import start_of, unreadable_start
 from .torn import JsonRun, inner_request, text_end
-from .wrappers import unwrapped
+from .wrappers import prefix_of, unwrapped
 
 _BRACKET = ord("[")
 _LINE = re.compile(rb"\n(?=\[|\x00|\xef\xbb\xbf|[^\n]{0,1024}Completed request:)")

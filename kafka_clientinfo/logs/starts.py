@@ -26,15 +26,15 @@ from .wrappers import Line, event
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
 _PLACE = rb"(?: \([\w.$]{1,255}(?::\d{1,7})?\))?"
 _END = re.compile(
-    rb"\(([A-Za-z_][\w.$]{0,255})(?::(?<!\.java:)(?<!\.scala:)(?:\d{1,7}|\?))?\)(?: \[[^\r\n]{1,300}\])?"
-    + _PLACE
-    + rb"(?: \{[^{}\r\n\"]{0,300}\})?\Z"
+    rb"\(([A-Za-z_][\w.$]{0,255})(?::(?<!\.java:)(?<!\.scala:)(?:\d{1,7}|\?))?\)(?: \[[^\r\n]{1,300}\])?(?: \([^\r\n\"]{1,300}\))?"
+    rb"(?: \{[^{}\r\n\"]{0,300}\})?\Z"
 )
 """A logger, perhaps with the number of a line, which in a stack trace is that of a file, and what a pattern writes after it."""
 _BARE_END = re.compile(
     rb"(?: ?\| ?([A-Za-z_][\w.$]{0,255})(?: ?\|)?|(?: - |\t)(" + REQUEST_LOGGERS + rb"))" + _PLACE + rb"\Z"
 )
 """A logger between pipes, as `| kafka.request.logger (Logging.scala:62)`, or that of requests after a dash or a tab."""
+_OWN_LOGGER = re.compile(rb" ?\(" + REQUEST_LOGGERS + rb"\)\s*\Z")
 _NAMED = re.compile(REQUEST_LOGGERS + rb"|\brequest\.logger|RequestChannel")
 _ESCAPED = re.compile(rb'[=:\[] ?\\*"[^"]*\Z')
 """The beginning of a value in JSON or logfmt."""
@@ -73,7 +73,7 @@ def stamped_start(line: Line, logger_ends: bool = True) -> Start | None:
     If records end with their logger (`logger_ends`), a message may begin with words and ` - `.
     """
     head = STAMP.match(line.text)
-    if head is None:
+    if head is None or _opens_text(line.text):
         return None
     own = stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
     logger = _LOGGER_FIRST.match(line.text, head.end())
@@ -102,6 +102,7 @@ def message_start(line: Line) -> Start | None:
         logger = REQUEST_LOGGER if _NAMED.search(text, 0, words) else None
     message = text[words:]
     if message.startswith(_JSON_REQUEST):
+        message = message.rstrip(b"\r")
         if message.endswith(b"}") and not message.endswith(b"}}"):
             message = _LABELS_AT_END.sub(b"", message)
         end = message.rfind(b"}") + 1
@@ -156,7 +157,8 @@ def json_start(line: Line) -> Start | None:
         return inner._replace(whole=True)
     if time is None:
         return None
-    return Start(stamp(time, logged.level or b"DEBUG"), logged.text, logged.logger or REQUEST_LOGGER, True, True)
+    message = _OWN_LOGGER.sub(b"", logged.text)
+    return Start(stamp(time, logged.level or b"DEBUG"), message, logged.logger or REQUEST_LOGGER, True, True)
 
 
 def unreadable_start(line: Line) -> Start | None:
@@ -164,9 +166,15 @@ def unreadable_start(line: Line) -> Start | None:
 
     In CSV a field may hold line breaks; in JSON and logfmt they are escaped, so the next line is no text of such a line.
     """
-    words = line.text.find(COMPLETED)
-    is_one = words >= 0 and line.text.startswith(TEXT_STARTS, words) and _ESCAPED.search(line.text, 0, words) is None
-    return Start(b"", line.text[words:], REQUEST_LOGGER, False) if is_one else None
+    if not _opens_text(line.text):
+        return None
+    return Start(b"", line.text[line.text.find(COMPLETED) :], REQUEST_LOGGER, False)
+
+
+def _opens_text(text: bytes) -> bool:
+    """Return whether a line holds a request in text, not escaped, after any words."""
+    words = text.find(COMPLETED)
+    return words >= 0 and text.startswith(TEXT_STARTS, words) and _ESCAPED.search(text, 0, words) is None
 
 
 def start_of(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:

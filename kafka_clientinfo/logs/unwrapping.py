@@ -127,7 +127,9 @@ class LineSplitter:
         line = unwrapped(text, self._layout.latest)
         for stream in (b"", SYSLOG):  # clients' line breaks are raw there, so any line may be text of an open record
             record = self._open.get(stream)
-            if record is not None and line.stream != stream and not (record.finished and line.stream):
+            if record is None or line.stream == stream:
+                continue
+            if not (record.finished and (line.stream or self._start(line) is not None)):
                 line = Line(text, stream)
         if not line.stream and (self._parts or self._open) and b"" not in self._open and self._start(line) is None:
             self._end_open(b"cri", b"log")  # a runtime wraps every line, so bytes are missing here

@@ -11,14 +11,15 @@ JsonLayout.
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from ..printable import encodable
 from .heads import LONGEST, head_of, is_one_request, of_epoch, time_in
 from .json_bodies import json_object
-from .record_marks import COMPLETED, OWN_WORDS, STAMP, TIME
+from .record_marks import COMPLETED, FILLER, OWN_WORDS, PREFIX, STAMP, TIME
 
 _TIME = re.compile(TIME)
 _CRI = re.compile(
@@ -62,7 +63,8 @@ _OF_REQUEST = (
 )  # fmt: skip
 """The fields of a request in JSON (2.8+), in their order."""
 _MESSAGES = ("message", "full_message", "short_message", "log", "msg")
-_TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime")
+_TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime", "$date")
+_OF_TIME = re.compile("time|date", re.IGNORECASE)
 _LOGGERS = ("log.logger", "logger_name", "loggerName", "logger", "_logger")
 _NO_LOGGER = re.compile(rb"[^\w.$]")
 _LONGEST_TIME = 40
@@ -106,6 +108,21 @@ def unwrapped(line: bytes, latest: datetime | None) -> Line:
     if STAMP.match(line):
         return Line(line)
     return _cri(line) or _syslog(line, latest) or Line(line)
+
+
+def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
+    """Return the prefix, in Kafka's own pattern, of the record that begins at `start`; None if it has none.
+
+    Filler may stand before it; and before a request log's own words anything that may be their head, as a torn prefix, but
+    no wrapper.
+    """
+    prefix = PREFIX.match(data, start) or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
+    beginning = data[start : start + LONGEST] if prefix is None else b""
+    head = head_of(beginning, False)
+    if head is None or unwrapped(beginning, None).stream:
+        return prefix
+    prefix = PREFIX.match(data, data.rfind(b"[", start, start + head[0]))
+    return prefix if prefix is not None and prefix.end() == start + head[0] else None
 
 
 def _cri(line: bytes) -> Line | None:
@@ -185,7 +202,22 @@ def event(line: bytes) -> Line | None:
         fields = {"log.level": inner.get("level"), "log.logger": inner.get("logger")} | fields
     logger = next((value for name in _LOGGERS if isinstance(value := fields.get(name), str) and value), None)
     named = None if logger is None else _NO_LOGGER.sub(b"_", logger[:255].encode("ascii", "replace"))
-    return Line(_bytes(message), time=_event_time(fields), level=_level(fields), logger=named)
+    time = _event_time(fields) or next(filter(None, (_first_time(one, _TIMES) for one in _objects(fields))), None)
+    return Line(_bytes(message), time=time, level=_level(fields), logger=named)
+
+
+def _objects(fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield an event's object and those in it, each with the texts and numbers of the objects around it."""
+    waiting = [fields]
+    for one in islice(iter(waiting), _MOST_FIELDS):
+        yield one
+        around = {name: value for name, value in one.items() if isinstance(value, str | int | float)}
+        for value in one.values():
+            waiting += [around | inner for inner in _elements(value) if isinstance(inner, dict)]
+
+
+def _elements(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
@@ -193,18 +225,14 @@ def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     usual = [text for key in _MESSAGES if isinstance(text := fields.get(key), str)]
     if usual:
         return next((text for text in usual if OWN_WORDS.search(_bytes(text[:LONGEST]))), usual[0]), fields
-    waiting, messages = [fields], []
-    for one in islice(iter(waiting), _MOST_FIELDS):
+    messages = []
+    for one in _objects(fields):
         if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):
             request = {name: one[name] for name in _OF_REQUEST if name in one}
             return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
-        around = {name: value for name, value in one.items() if isinstance(value, str | int | float)}
-        for value in one.values():
-            for inner in value if isinstance(value, list) else [value]:
-                if isinstance(inner, str) and head_of(_bytes(inner[:LONGEST]), True) is not None:
-                    messages.append((inner, one))
-                elif isinstance(inner, dict):
-                    waiting.append(around | inner)
+        for inner in chain.from_iterable(map(_elements, one.values())):
+            if isinstance(inner, str) and head_of(_bytes(inner[:LONGEST]), True) is not None:
+                messages.append((inner, one))
     holds_one = is_one_request(text for text, _ in messages)  # else several events
     return messages[0] if messages and holds_one else None
 
@@ -232,8 +260,12 @@ def _event_time(fields: dict[str, Any]) -> bytes | None:
     millis = fields.get("timeMillis")
     if type(millis) is int:
         return of_epoch(millis * 1000)
-    named = (key for key in fields if "time" in key.lower() and not key.endswith("Ms"))
-    return next((time for key in (*_TIMES, *named) if (time := _time(fields.get(key))) is not None), None)
+    named = (key for key in fields if _OF_TIME.search(key) and not key.endswith("Ms"))
+    return _first_time(fields, (*_TIMES, *named))
+
+
+def _first_time(fields: dict[str, Any], names: Iterable[str]) -> bytes | None:
+    return next((time for name in names if (time := _time(fields.get(name))) is not None), None)
 
 
 def _time(value: object) -> bytes | None:

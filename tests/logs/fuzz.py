@@ -21,10 +21,10 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
-from kafka_clientinfo.logs.heads import prefix_of
 from kafka_clientinfo.logs.layouts import KAFKA
 from kafka_clientinfo.logs.record_marks import PREFIX
 from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.wrappers import prefix_of
 from tests.ingestion.splitting import read_in_splits, rows_of
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import mutated

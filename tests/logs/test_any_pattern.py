@@ -18,6 +18,7 @@ from tests.amounts import one_in, places
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, requests
 from tests.logs.laid_out import comparable, events
+from tests.wrapping import wrap
 
 MESSAGE = re.compile(r"\[([\d-]+) ([\d:]+),(\d+)\] (\w+) (.*) \(kafka\.request\.logger\)")
 Write = Callable[[str, str, str, str, str], str]
@@ -133,6 +134,14 @@ PATTERNS: dict[str, Write] = {
     ),
     "fields in lists": lambda d, t, ms, lv, m: json.dumps(
         {"fields": {"@timestamp": [f"{d}T{t}.{ms}Z"], "message": [m]}}
+    ),
+    "thread after the logger": lambda *line: f"{kafka(*line)} ({THREAD})",
+    "logger in the message of an event": lambda d, t, ms, lv, m: json.dumps(
+        {"@timestamp": f"{d}T{t}.{ms}Z", "message": f"{m} (kafka.request.logger)"}
+    ),
+    "syslog-ng": lambda d, t, ms, lv, m: json.dumps({"ISODATE": f"{d}T{t}.{ms}+00:00", "MESSAGE": m, "HOST": "h"}),
+    "a time in another object": lambda d, t, ms, lv, m: json.dumps(
+        {"events": [{"meta": {"ts": {"$date": f"{d}T{t}.{ms}Z"}}, "m": {"v": m}}]}
     ),
     "fluent-bit without marks": lambda d, t, ms, lv, m: json.dumps(
         {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "log": kafka(d, t, ms, lv, m)}
@@ -303,6 +312,42 @@ def test_a_request_that_an_event_holds_twice_is_read_once(again: str) -> None:
         assert len(requests(events(json.dumps(event).encode() + b"\n"))) == 1
 
 
+@pytest.mark.parametrize("pattern", ["bracketed_thread_last", "kafka"])
+@pytest.mark.parametrize("wrapper", ["cri", "rfc_3164", "rfc_5424"])
+@pytest.mark.parametrize("generation", ["json", "request_header_struct"])
+def test_lines_of_a_wrapper_follow_on_lines_in_kafkas_pattern(pattern: str, wrapper: str, generation: str) -> None:
+    log = written(kafka, LINES[generation][:8])
+    half = len(written(kafka, LINES[generation][:4]))
+    for size in (16 << 10, 300 if wrapper == "cri" else 16 << 10):
+        wrapped = wrap(log[half:], pattern, wrapper, size)
+        for data in (log[:half] + wrapped, wrapped + log[:half]):
+            assert len(requests(events(data))) == 8
+
+
+def test_lines_without_a_wrapper_follow_on_lines_of_syslog() -> None:
+    lines = LINES["request_header_struct"][:8]
+    log = wrap(written(kafka, lines[:4]), "kafka", "rfc_3164") + written(PATTERNS["%d{UNIX_MILLIS}"], lines[4:])
+    assert len(requests(events(log))) == 8
+
+
+@pytest.mark.parametrize("word", ["'kafka'", 'cluster="a"', "o'clock", "kafka.network.SocketServer"])
+@pytest.mark.parametrize("forged", [kafka, PATTERNS["Cloudera"], PATTERNS["CSV"]], ids=["kafka", "Cloudera", "CSV"])
+def test_a_line_inside_a_request_after_a_head_that_is_not_read_is_text(word: str, forged: Write) -> None:
+    """The head has a time and level, so that the line could be another logger's, which ends with its line."""
+    inner = written(forged, LINES["json"][:1]).decode()
+    genuine = request_header_struct_record(client_id=f"a\n{inner}b").decode().strip()
+    message = genuine.split("] DEBUG ", 1)[1].rsplit(" (", 1)[0]
+    log = f"2026-11-21 12:00:00,000 DEBUG {word} {message}\n".encode()
+    lines = written(PATTERNS["Cloudera"], LINES["request_header_struct"][:2])
+    assert len(requests(events(lines + log + lines))) == 4
+    assert requests(events(log)) == []
+
+
+def test_labels_after_a_thread_stand_before_any_line_end() -> None:
+    log = written(PATTERNS["MDC at the end"], LINES["json"][:4])
+    assert len(requests(events(log.replace(b"\n", b"\r\n")))) == 4
+
+
 def test_a_text_log_may_change_its_pattern() -> None:
     lines = LINES["request_header_struct"][:8]
     for first, second in ((kafka, PATTERNS["Cloudera"]), (PATTERNS["Cloudera"], kafka)):
@@ -333,9 +378,18 @@ def test_a_trace_of_kafka_apis_that_repeats_a_request_is_a_trace() -> None:
     assert got.kind == "handling_request"
 
 
-@pytest.mark.parametrize("line", ["12:00:00,000 DEBUG {}", "{}", "DEBUG kafka.request.logger - {}"])
-def test_a_log_without_dates_is_refused(line: str, tmp_path: Path) -> None:
-    log = "".join(line.format(one[5]) + "\n" for one in LINES["json"][:3]).encode()
+def event_of(message: str) -> str:
+    return json.dumps({"level": "DEBUG", "message": message})
+
+
+@pytest.mark.parametrize(
+    "write",
+    ["12:00:00,000 DEBUG {}".format, "{}".format, "DEBUG kafka.request.logger - {}".format, "11/12/2026 12:00:00 {}".format,
+     event_of, lambda message: event_of(f"12:00:00,000 DEBUG {message}")],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", "2026-11-21 12:00:00,000 INFO x\n"], ids=["", "after a client's line"])
+def test_a_log_without_dates_is_refused(write: Callable[[str], str], before: str, tmp_path: Path) -> None:
+    log = before.encode() + "".join(write(one[5]) + "\n" for one in LINES["json"][:3]).encode()
     with pytest.raises(UnreadableForm, match="no date"):
         check_form(log)
     path = tmp_path / "kafka-request.log"
@@ -343,6 +397,12 @@ def test_a_log_without_dates_is_refused(line: str, tmp_path: Path) -> None:
     with pytest.raises(UnreadableForm, match="no date"):
         head(path)
     check_form(log + json_record())
+
+
+@pytest.mark.parametrize("form", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_log_in_utf_16_is_refused_with_and_without_a_mark(form: str) -> None:
+    with pytest.raises(UnreadableForm, match="iconv"):
+        check_form(json_record().decode().encode(form))
 
 
 @pytest.mark.parametrize(
