@@ -117,7 +117,9 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
         if not data.startswith(TEXT_STARTS, words):
             return True
         # In text; another program's output may follow one of its lines.
-        return (ends_with_logger(data, start, end) and _holds_times(data, start, end)) or text_end(data, words, end) > 0
+        return (ends_with_logger(data, start, end) and _holds_times(data, start, end)) or text_end(
+            data, max(words, end - _TAIL_WINDOW), end
+        ) > 0
     if words:
         return ends_with_logger(data, start, end)
     if COMPLETED.startswith(data[prefix.end() : min(end, prefix.end() + 64)].rstrip(b"\r\n\0")):

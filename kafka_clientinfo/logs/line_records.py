@@ -12,7 +12,6 @@ from .framing import CLOSING, FAILED_LOGIN, HANDLING_END, RawRecord
 from .plain_splitter import Splitter
 from .record_marks import COMPLETED, HANDLING
 from .starts import REQUEST_LOGGER, Start, split_logger
-from .torn import JsonRun
 
 WINDOW = 8 << 10
 """Bytes; longer than connection, times, principal and listener of a text record."""
@@ -133,11 +132,10 @@ class LineRecord:
         done: whether no further line can belong to it.
         torn: whether it lacks its end, and nothing is added to the file.
         unsettled: lines after its end that may still turn out to belong to it.
-        run: the requests in JSON at its end, if it is a request in text.
     """
 
     __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "logger_ends",
-                 "run", "start", "stream", "text", "torn", "unsettled")  # fmt: skip
+                 "start", "stream", "text", "torn", "unsettled")  # fmt: skip
 
     def __init__(self, begin: int, stream: bytes, logger_ends: bool = False) -> None:
         self.begin = begin
@@ -153,7 +151,6 @@ class LineRecord:
         self.finished = False
         self.torn = False
         self.unsettled: list[LineRecord] = []
-        self.run = JsonRun()
 
     def open(self, start: Start | None, text: bytes, end: int) -> None:
         """Add the first line, `text`, which ends at `end` in the file; `start` is the start that it holds, or None."""

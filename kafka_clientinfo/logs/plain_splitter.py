@@ -23,7 +23,7 @@ from .record_marks import (
     strip_logger,
 )
 from .starts import start_of, unreadable_start
-from .torn import JsonRun, inner_request, text_end
+from .torn import inner_request, text_end
 from .wrappers import prefix_of, unwrapped
 
 _BRACKET = ord("[")
@@ -85,8 +85,6 @@ class PlainSplitter:
         self._truncated = 0  # number of bytes of the current record that were dropped
         self._search_from = 0
         self._forged = 0
-        self._last_prefix = 0  # counted from the record's start
-        self._run: JsonRun | None = None
 
     def receive(self, block: bytes) -> None:
         self.buffer = self.buffer + block if self.buffer else block
@@ -207,8 +205,6 @@ class PlainSplitter:
             if is_prefix or (has_requests and (prefix_of(buffer, at) or self._is_in_another_layout(at))):
                 if self._framing.starts_record(buffer, start, at):
                     return at
-                if has_requests and is_prefix and self._is_after_torn(at):
-                    return at
                 self._forged += is_prefix
 
     def _is_json_line(self, line_end: int) -> bool:
@@ -217,17 +213,6 @@ class PlainSplitter:
             return True
         prefix = prefix_of(buffer, start)
         return prefix is not None and prefix.end() < line_end and buffer.startswith(_JSON, prefix.end())
-
-    def _is_after_torn(self, at: int) -> bool:
-        """Return whether requests in JSON before a prefix show that the current request in text is torn."""
-        start, begin, self._last_prefix = self.start, self._last_prefix, at - self.start
-        prefix, own = PREFIX.match(self.buffer, start + begin), prefix_of(self.buffer, start)
-        if prefix is None or own is None or self._truncated:
-            return False
-        words = own.end() + len(COMPLETED)
-        line = self.buffer[prefix.end() : at]
-        self._run = self._run or JsonRun()
-        return self._run.is_certain(line, begin, at - start, lambda end: self.buffer[words : start + end])
 
     def _cut(self, data: bytes, finished: bool = True) -> RawRecord:
         """Return the record that framing has cut, or the first record in it."""

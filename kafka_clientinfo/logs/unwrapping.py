@@ -34,7 +34,7 @@ from contextlib import suppress
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, RawRecord
+from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, RawRecord
 from .generations.text import read_tail
 from .heads import uncoloured
 from .json_bodies import json_object
@@ -196,23 +196,11 @@ class LineSplitter:
         if record.finished and not is_traced:
             return False
         inside = start or start_of(line)
-        if record.is_text_request and self._is_after_torn(record, inside, line.text):
-            self._close(record)
-            return False
         record.forged += inside is not None
         record.go_on(line.text, self._at)
         if inside is None or not reports_failure(inside.message):  # inside a record, a failure does not end it
             self._judge(record)
         return True
-
-    @staticmethod
-    def _is_after_torn(record: LineRecord, inside: Start | None, text: bytes) -> bool:
-        """Return whether requests in JSON up to this line show that the open request in text is torn."""
-        begin = record.text.length
-        if inside is None or begin > MAX_RECORD:
-            return record.run.is_certain(b"", begin, begin, lambda _: b"")
-        end = begin + 1 + len(text)
-        return record.run.is_certain(inside.message, begin, end, lambda end: record.text.join()[len(COMPLETED) : end])
 
     def _begin(self, record: LineRecord, line: Line) -> None:
         start = self._start(line)
