@@ -42,16 +42,22 @@ _USUAL_TAILS = (b"", b" (kafka.request.logger)")
 _REQUEST = re.compile(rb'Completed request:(?:\{"|RequestHeader\(|\{api_key=|Name:)')
 _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
-_ZONE = rb"(?: ?(Z|UTC\b|GMT\b|[+-]\d\d(?::?\d\d)?))?(?! ?[AaPp]\.?[Mm])"
+_ZONE = rb"(?: ?(?P<zone>Z|UTC\b|GMT\b|[+-]\d\d(?::?\d\d)?))?(?! ?[AaPp]\.?[Mm])"
 """A zone; a clock of twelve hours is none that is read."""
-_CLOCK = rb"(\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?!\d)"
-_MONTH = rb"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
-_MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
-_YEAR_FIRST = re.compile(rb"(?<!\d)(\d{4})([-/.])(\d\d)\2(\d\d)[ T_]" + _CLOCK + _ZONE + rb"(?!\d|-\d)")
-_DOTS = re.compile(rb"(?<!\d)(\d\d)\.(\d\d)\.(\d{4})[ T]" + _CLOCK + _ZONE)
-_BASIC = re.compile(rb"(?<!\d)(\d{4})(\d\d)(\d\d)[ T]?(\d\d):?(\d\d):?(\d\d)[,.]?(\d{3,9})?" + _ZONE + rb"(?!\d)")
-_DAY_FIRST = re.compile(rb"(?<!\d)(\d\d?)[/ .-]" + _MONTH + rb"[/ .-](\d{4})[ :T]" + _CLOCK + _ZONE)
-_MONTH_FIRST = re.compile(rb"(?<!\w)" + _MONTH + rb" ([ \d]\d)(?:,? (\d{4})(?: @)?)? " + _CLOCK + _ZONE)
+_CLOCK = rb"(?P<clock>\d\d:\d\d:\d\d)(?:[,.](?P<fraction>\d{1,9}))?(?!\d)" + _ZONE
+_MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_MONTHS = {name: b"%02d" % at for at, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_FORMS = (
+    re.compile(rb"(?<!\d)(?P<year>\d{4})([-/.])(?P<month>\d\d)\2(?P<day>\d\d)[ T_]" + _CLOCK + rb"(?!\d|-\d)"),
+    re.compile(rb"(?<!\d)(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{4})[ T]" + _CLOCK),
+    re.compile(rb"(?<!\d)(?P<day>\d\d?)[/ .-]" + _MONTH + rb"[/ .-](?P<year>\d{4})[ :T]" + _CLOCK),
+    re.compile(
+        rb"(?<!\d)(?P<year>19[7-9]\d|2[01]\d\d)(?P<month>\d\d)(?P<day>\d\d)[ T]?(?P<clock>\d\d:?\d\d:?\d\d)"
+        rb"[,.]?(?P<fraction>\d{3,9})?" + _ZONE + rb"(?!\d)"
+    ),
+    re.compile(rb"(?<!\w)" + _MONTH + rb" (?P<day>[ \d]\d)(?:,? (?P<year>\d{4})(?: @)?)? " + _CLOCK),
+)
+"""Dates and times, the surest first."""
 _EPOCH = re.compile(rb"(?<![\d.-])(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?(?![\d:-])")
 
 
@@ -116,24 +122,15 @@ def time_in(head: bytes, latest: datetime | None = None) -> bytes | None:
     The last one is the message's own; one before it is that of a wrapper or a tool. A time without a year is at most a day
     after `latest` (None: now).
     """
-    if found := _last(_YEAR_FIRST, head):
-        year, mark, month, day, clock, fraction, zone = found.groups()
-        is_plain = mark == b"-" and zone not in _UTC and b"_" not in found[0]
-        return found[0] if is_plain else _joined(year, month, day, clock, fraction, zone)
-    if found := _last(_DOTS, head):
-        day, month, year, clock, fraction, zone = found.groups()
-        return _joined(year, month, day, clock, fraction, zone)
-    if found := _last(_DAY_FIRST, head):
-        day, month, year, clock, fraction, zone = found.groups()
-        return _joined(year, b"%02d" % _MONTHS[month], b"%02d" % int(day), clock, fraction, zone)
-    if (found := _last(_BASIC, head)) and b"1970" <= found[1] < b"2200":
-        year, month, day, hour, minute, second, fraction, zone = found.groups()
-        return _joined(year, month, day, b":".join((hour, minute, second)), fraction, zone)
-    if found := _last(_MONTH_FIRST, head):
-        name, day, year, clock, fraction, zone = found.groups()
-        month, day = b"%02d" % _MONTHS[name], b"%02d" % int(day)
-        year = year or _latest_year(month + b"-" + day + b" " + clock, latest or datetime.now(UTC))
-        return _joined(year, month, day, clock, fraction, zone)
+    for form in _FORMS:
+        if found := _last(form, head):
+            time = found.groupdict()
+            month, day = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2)
+            digits = time["clock"].replace(b":", b"")
+            clock = b":".join((digits[:2], digits[2:4], digits[4:]))
+            year = time["year"] or _latest_year(month + b"-" + day + b" " + clock, latest or datetime.now(UTC))
+            fraction, zone = time["fraction"], b"Z" if time["zone"] in _UTC else time["zone"] or b""
+            return b"-".join((year, month, day)) + b" " + clock + (b"." + fraction if fraction else b"") + zone
     if found := _last(_EPOCH, head):
         fraction = found[2] or found[3] or b""
         return of_epoch(int(found[1]) * 1_000_000 + int(fraction.ljust(6, b"0")[:6]))
@@ -162,8 +159,3 @@ def of_epoch(micros: int) -> bytes | None:
 def _last(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
     found = list(pattern.finditer(text))
     return found[-1] if found else None
-
-
-def _joined(year: bytes, month: bytes, day: bytes, clock: bytes, fraction: bytes | None, zone: bytes | None) -> bytes:
-    date = b"-".join((year, month, day))
-    return date + b" " + clock + (b"." + fraction if fraction else b"") + (b"Z" if zone in _UTC else zone or b"")

@@ -17,9 +17,6 @@ from .wrappers import Line, event, unwrapped
 
 SAMPLE = 1 << 20
 """Bytes of a file's beginning in which the layout is detected if they hold no record."""
-_LONG_SAMPLE = 8 << 20
-"""Bytes in which the layout is detected if they hold the beginning of a record only; it then counts as one in which records
-end with a logger."""
 _SAMPLE_LINES = 2000
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
@@ -39,18 +36,14 @@ class Layout(NamedTuple):
     Attributes:
         splittable: whether the file is in Kafka's own pattern, so that tasks can begin inside it; else one task reads it.
         logger_ends: the wrappers (empty: none) in which records end with their logger, so that a line without it ends none.
-        stamped: whether lines state their time; if not, the wrapper does, and a time on a line is somebody's text.
         latest: no line is more than a day newer than this (None: now); it gives times of RFC 3164 their year.
         json_requests: whether the first request is in JSON (2.8+), where clients' line breaks are escaped.
-        wrapped: whether most requests have a wrapper, so that a line without one is damaged.
     """
 
     splittable: bool = True
     logger_ends: frozenset[bytes] = frozenset([b""])
-    stamped: bool = True
     latest: datetime | None = None
     json_requests: bool = False
-    wrapped: bool = False
 
 
 KAFKA = Layout()
@@ -106,30 +99,22 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
     is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
     if _begins_in_kafkas_pattern(lines) and not is_coloured and kafkas >= others and kafkas + others >= bare:
         return Layout(json_requests=is_json)
-    wrapped = next((line.text for line in begun if line.stream), b"")
-    is_wrapped = [line.stream != b"" for line in lines if COMPLETED in line.text]
-    is_mostly = 2 * sum(is_wrapped) > len(is_wrapped)
-    return Layout(False, logger_ends, OWN_WORDS.match(wrapped) is None, latest, is_json, is_mostly)
+    return Layout(False, logger_ends, latest, is_json)
 
 
 def is_enough(sample: bytes) -> bool:
     """Return whether a layout can be detected in a file's first bytes: they hold a whole line that begins a record.
 
-    One long record tells nothing of how records end. Without a record, `SAMPLE` bytes are enough, and with the beginning
-    of one, `_LONG_SAMPLE` bytes.
+    Otherwise `SAMPLE` bytes are enough. A record that is longer counts as one that ends with a logger.
     """
-    begun = [line for line in _lines(sample, None) if _begins_record(line)]
-    if any(line.whole for line in begun) and b"\n" in sample.strip(b"\n"):
-        return True
-    is_cut = _begins_record(Line(sample[sample.rfind(b"\n") + 1 :]))
-    return len(sample) >= (_LONG_SAMPLE if begun or is_cut else SAMPLE)
+    has_end = b"\n" in sample.strip(b"\n")
+    return len(sample) >= SAMPLE or (
+        has_end and any(line.whole for line in _lines(sample, None) if _begins_record(line))
+    )
 
 
 def _begins_record(line: Line) -> bool:
-    text = line.text
-    if STAMP.match(text) or OWN_WORDS.match(text) or (text.startswith(b"{") and _REQUEST.search(text)):
-        return True
-    return message_start(line) is not None or quoted_start(line) is not None
+    return OWN_WORDS.match(line.text) is not None or start_of(line) is not None
 
 
 def _lines(sample: bytes, latest: datetime | None) -> list[Line]:

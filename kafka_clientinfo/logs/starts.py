@@ -23,7 +23,7 @@ from .heads import LONGEST, head_of, is_one_request, may_follow, time_in
 from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP, TEXT_STARTS
 from .wrappers import Line, event
 
-_LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
+_LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(:(?:\d{1,7}|\?))? {1,4}- ")
 _PLACE = rb"(?: \([\w.$]{1,255}(?::\d{1,7})?\))?"
 _END = re.compile(
     rb"\(([A-Za-z_][\w.$]{0,255})(?::(?<!\.java:)(?<!\.scala:)(?:\d{1,7}|\?))?\)(?: \[[^\r\n]{1,300}\])?(?: \([^\r\n\"]{1,300}\))?"
@@ -67,17 +67,17 @@ def stamp(time: bytes, level: bytes) -> bytes:
     return b"[" + time + b"] " + level + b" "
 
 
-def stamped_start(line: Line, logger_ends: bool = True) -> Start | None:
+def stamped_start(line: Line) -> Start | None:
     """Return the start of a record that begins with time and level, and perhaps a logger; None if the line has none.
 
-    If records end with their logger (`logger_ends`), a message may begin with words and ` - `.
+    A word and ` - ` belong to the message if the line ends with a logger, and the word is none in full or with a line.
     """
     head = STAMP.match(line.text)
     if head is None or _opens_text(line.text):
         return None
     own = stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
     logger = _LOGGER_FIRST.match(line.text, head.end())
-    if logger is None or (logger_ends and split_logger(line.text)[1]):
+    if logger is None or (b"." not in logger[1] and not logger[2] and split_logger(line.text)[1]):
         return Start(own, line.text[head.end() :], None, False)
     return Start(own, line.text[logger.end() :], logger[1], False)
 
@@ -177,12 +177,11 @@ def _opens_text(text: bytes) -> bool:
     return words >= 0 and text.startswith(TEXT_STARTS, words) and _ESCAPED.search(text, 0, words) is None
 
 
-def start_of(line: Line, logger_ends: bool = True, stamped: bool = True) -> Start | None:
-    """Return the start of a record on a line; None if it has none. `logger_ends` and `stamped` are those of `layouts.Layout`."""
+def start_of(line: Line) -> Start | None:
+    """Return the start of a record on a line; None if it has none."""
     if line.text.startswith(b"{") and (start := json_start(line)) is not None:
         return start
-    start = message_start(line) or quoted_start(line)
-    return start or (stamped_start(line, logger_ends) if stamped or line.time is None else None)
+    return message_start(line) or quoted_start(line) or stamped_start(line)
 
 
 def split_logger(text: bytes) -> tuple[bytes, bytes | None]:

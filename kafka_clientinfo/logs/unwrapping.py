@@ -85,31 +85,27 @@ class LineSplitter:
         return self._records.popleft()
 
     def end(self) -> None:
-        """Close all records; the last one is unfinished if bytes of it may be missing."""
+        """Close all records; the last one is unfinished if bytes of it may be missing, or torn if nothing is added to the file."""
         for record in list(self._open.values()):
             if record.stream not in self._parts and record.finished:
                 self._close(record)
-        if self._is_over:
-            self._settle()
-        elif self._lines.rest:
-            self._new(self._at, Line(b"")).text.add(self._lines.rest)
-            length = len(self._lines.rest) + self._lines.truncated
-            self._own(self._lines.rest, length)
+        rest, length = self._lines.rest, len(self._lines.rest) + self._lines.truncated
+        if rest and self._is_over:
+            self._take(rest, length)
+        elif rest:
+            self._new(self._at, Line(rest)).text.add(rest)
+            self._own(rest, length)
             self._at += length
+        if self._is_over:
+            self._end_open(b"")
+            for record in self._queue:
+                record.done = True
         self._records.extend(self._ready(is_end=True))
         if self._queue:
-            first = self._queue[0]
-            for record in self._queue[1:]:
+            first, *others = self._queue
+            for record in others:
                 first.data.add(record.data.join(), record.data.length)
             self._records.append(self._raw(first, self._at, False))
-
-    def _settle(self) -> None:
-        """Close all records of a file to which nothing is added; those that lack their end are torn."""
-        if rest := self._lines.rest:
-            self._take(rest, len(rest) + self._lines.truncated)
-        self._end_open(b"")
-        for record in self._queue:
-            record.done = True
 
     def _end_open(self, *wrappers: bytes) -> None:
         """Close the open records in these wrappers (empty: all), and the lines that lack their last part, as torn records."""
@@ -136,9 +132,8 @@ class LineSplitter:
         self._line(begin, data, length, line)
 
     def _start(self, line: Line) -> Start | None:
-        start = start_of(line, line.wrapper in self._layout.logger_ends, self._layout.stamped)
-        may_go_on = not self._layout.json_requests and (line.stream or not self._layout.wrapped)
-        return start or (unreadable_start(line) if may_go_on else None)
+        start = start_of(line)
+        return unreadable_start(line) if start is None and not self._layout.json_requests else start
 
     def _new(self, begin: int, line: Line) -> LineRecord:
         record = LineRecord(begin, line.stream, line.wrapper in self._layout.logger_ends)
@@ -190,15 +185,14 @@ class LineSplitter:
             return False
         start = self._start(line)
         is_traced = self._is_traced(record)
-        if start is not None and (is_traced or record.finished or not self._stays_open(record)):
+        if start is not None and (is_traced or record.finished):
             self._close(record)
             return False
         if record.finished and not is_traced:
             return False
-        inside = start or start_of(line)
-        record.forged += inside is not None
+        record.forged += start is not None
         record.go_on(line.text, self._at)
-        if inside is None or not reports_failure(inside.message):  # inside a record, a failure does not end it
+        if start is None or not reports_failure(start.message):  # inside a record, a failure does not end it
             self._judge(record)
         return True
 

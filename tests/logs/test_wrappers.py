@@ -75,13 +75,12 @@ def test_it_takes_no_words_of_an_end_for_one(words: str) -> None:
     assert client_ids(wrap(plain, "kafka", "cri")) == [client_id, "b"]
 
 
-def test_it_counts_the_starts_after_a_forged_end() -> None:
-    # A stamp is no start where the pattern has none, but somebody's attempt at one.
+def test_a_line_after_a_forged_end_rejects_the_request() -> None:
     client_id = f"x{TAIL}\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
     plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
     data = wrap(plain, "message", "cri")
-    assert client_ids(data) == [client_id, "b"]
-    assert [record.forged_prefixes for record in found(data)] == [2, 0]
+    assert client_ids(data) == ["b"]
+    assert isinstance(events(data)[0], RejectedRecord)
 
 
 @pytest.mark.parametrize(("lines", "whole"), [(1, True), (2, True), (64, True), (65, False)])
