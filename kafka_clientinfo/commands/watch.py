@@ -1,7 +1,8 @@
 """The command `watch`: says after a run what it brought that somebody should know, and writes metrics for Prometheus."""
 
 import argparse
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ..releases.broker_releases import releases
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .messages import TOKEN, Webhook
-from .output import Table, add_formats, limit_of, show, write_private
+from .output import Table, add_formats, instant, limit_of, show, write_private
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "say what the newest run brought that is new (exit code 3)"
@@ -30,9 +31,9 @@ _LINE = 300
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--target", metavar="RELEASE", help="release of Kafka that clients should work with; the newest"
+        "--target", metavar="RELEASE", help="release of Kafka that clients should work with (default: the newest)"
     )
-    add_warehouse(parser)
+    add_warehouse(parser, "only this cluster")
     parser.add_argument(
         "--since", metavar="T", help=f"what is new since then, in place of the end of the run before: {TIME_FORMS}"
     )
@@ -54,51 +55,58 @@ def execute(context: Context) -> int:
         raise ConfigError(f"--metrics is {arguments.metrics!r}; name a file")
     owners = given_owners(context)
     scope, notes = context.scope("upgrade_impact")
-    scope = replace(scope, filters=Filters())  # --since is about what is new, and figures are of all
+    scope = replace(scope, filters=Filters(cluster=arguments.cluster))  # the figures are not those since --since
     target = arguments.target or list(releases())[-1]
-    if asked is None:
-        since = known_before(scope)
-    else:
-        since = {name: asked for (name,) in scope.tables.query("SELECT DISTINCT cluster FROM {ingested_files} AS f")}
-    owned = Ownership(owners, scope).of_clients() if owners.rules else None
+    names = scope.tables.query("SELECT DISTINCT cluster FROM {ingested_files} AS f ORDER BY cluster")
+    clusters = [name for (name,) in names if arguments.cluster in (None, name)]
+    known = known_before(scope) if asked is None else dict.fromkeys(clusters, asked)
+    since = {name: at for name, at in known.items() if name in clusters}
+    owned = Ownership(owners, scope).names_of_clients() if owners.rules else None
     new = alarms(scope, since, target, owned, asked is not None)
     if arguments.metrics is not None:
-        lines = "".join(f"{line}\n" for line in _metrics(scope, target, owned))
+        lines = "".join(f"{line}\n" for line in _metrics(scope, clusters, target, owned))
         write_private(Path(arguments.metrics), lines.encode(), "--metrics", 0o644)
     if webhook is not None and new:
         posted = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
-        webhook.post({"text": "\n".join(posted), "alarms": [one._asdict() | {"at": str(one.at)} for one in new]})
+        webhook.post({"text": "\n".join(posted), "alarms": [one._asdict() | {"at": instant(one.at)} for one in new]})
     if not since:
         notes.insert(0, "There is one run only: nothing to compare it with.")
     elif not new:
         notes.insert(0, f"Nothing new since {max(since.values()):%Y-%m-%d %H:%M:%S} UTC.")
     table = Table("", ("kind", "cluster", "first seen", "what"), new, name="alarms").first(limit_of(arguments))
-    since_when = {name: str(at) for name, at in since.items()}
+    since_when = {name: instant(at) for name, at in since.items()}
     show(arguments, [table], notes, {"target": target, "since": since_when, "alarms": table.dicts()})
     return WOULD_BREAK if new else 0
 
 
-def _metrics(scope: Scope, target: str, owned: Collection[tuple[Any, ...]] | None) -> Iterator[str]:
+def _metrics(
+    scope: Scope, clusters: Sequence[str], target: str, owned: Collection[tuple[Any, ...]] | None
+) -> Iterator[str]:
     """Yield the lines of the metrics; `owned` are the clients with an owner, None without rules on owners."""
-    by_verdict = clients_by_verdict(scope, target)
+    by_verdict = {name: clients_by_verdict(replace(scope, filters=Filters(cluster=name)), target) for name in clusters}
     yield from _gauge(
         "clients", "Clients by their worst verdict at the target.",
-        [({"target": target, "verdict": verdict}, number) for verdict, number in by_verdict.items()],
+        [
+            ({"cluster": name, "target": target, "verdict": verdict}, number)
+            for name, verdicts in by_verdict.items() for verdict, number in verdicts.items()
+        ],
     )  # fmt: skip
     if owned is not None:
-        clients = scope.tables.query(f"SELECT {', '.join(CLIENT)} FROM {{client_inventory}} AS i")
-        unowned = sum(tuple(client) not in owned for client in clients)
-        yield from _gauge("unowned_clients", "Clients without an owner.", [({}, unowned)])
-    refused = sum(row["requests"] for row in refused_already(scope))
-    yield from _gauge(
-        "refused_requests", "Requests that brokers refused within the last day of their logs.", [({}, refused)]
+        clients = [tuple(row) for row in scope.query(f"SELECT {', '.join(CLIENT)} FROM {{client_inventory}} AS i")]
+        unowned = Counter(cluster for cluster, *rest in clients if (cluster, *rest) not in owned)
+        yield from _of_clusters("unowned_clients", "Clients without an owner.", clusters, unowned)
+    refused: Counter[str] = Counter()
+    for row in refused_already(scope):
+        refused[row["cluster"]] += row["requests"]
+    yield from _of_clusters(
+        "refused_requests", "Requests that brokers refused within the last day of their logs.", clusters, refused
     )
-    logs = logs_of_brokers(scope)
+    logs = [row for row in logs_of_brokers(scope) if row["cluster"] in clusters]
     labels = [{"cluster": row["cluster"], "broker": row["broker"]} for row in logs]
     of_logs = list(zip(labels, logs, strict=True))
     yield from _gauge(
         "log_covered",
-        "Whether a broker's log holds every request.",
+        "Whether a broker's log holds every request at its end.",
         [(own, int(row["covered_until"] is not None)) for own, row in of_logs],
     )
     yield from _gauge(
@@ -108,6 +116,10 @@ def _metrics(scope: Scope, target: str, owned: Collection[tuple[Any, ...]] | Non
     ((ended,),) = scope.tables.query("SELECT max(ended) FROM {runs}")
     if ended is not None:
         yield from _gauge("last_run_seconds", "Time of the end of the last run.", [({}, ended.timestamp())])
+
+
+def _of_clusters(name: str, text: str, clusters: Iterable[str], numbers: Mapping[str, int]) -> Iterator[str]:
+    return _gauge(name, text, [({"cluster": cluster}, numbers.get(cluster, 0)) for cluster in clusters])
 
 
 def _gauge(name: str, text: str, values: Iterable[tuple[Mapping[str, str], float]]) -> Iterator[str]:

@@ -43,7 +43,7 @@ class Alarm(NamedTuple):
 
 
 def known_before(scope: Scope) -> Since:
-    """Return up to when the run before the newest one had read the logs of each cluster; nothing if there was no such run.
+    """Return up to when the run before a cluster's newest one had read its logs; nothing of a cluster with one run.
 
     Logs of a cluster come late by different times: an alarm may ring twice, rather than never.
     """
@@ -54,7 +54,7 @@ def known_before(scope: Scope) -> Since:
 
 
 def alarms(
-    scope: Scope, since: Since, target: str, owned: Iterable[tuple[Any, ...]] | None, is_asked: bool
+    scope: Scope, since: Since, target: str, owned: Mapping[tuple[Any, ...], Iterable[str]] | None, is_asked: bool
 ) -> list[Alarm]:
     """Return what is new, in the order of the module's table.
 
@@ -62,7 +62,7 @@ def alarms(
         scope: the warehouse.
         since: what is known; nothing rings of clusters that are not among it.
         target: a measured release of Kafka.
-        owned: clients with an owner, by the columns of `CLIENT`; None if there are no rules on owners.
+        owned: the owners of clients that have any, by the columns of `CLIENT`; None if there are no rules on owners.
         is_asked: whether the time is not that of the run before: then nobody knows which log should have gone on.
     """
     rows = scope.tables.query(
@@ -70,16 +70,20 @@ def alarms(
         "WHERE release IS NULL OR release = {target}",
         {"target": target},
     ).dicts()
-    programs = {(cluster, principal, without_numbers(own_id)) for cluster, principal, own_id, *_ in owned or ()}
+    owners: dict[tuple[Any, ...], set[str]] = {}
+    for (cluster, principal, own_id, *_), names in (owned or {}).items():
+        owners.setdefault((cluster, principal, without_numbers(own_id)), set()).update(names)
     found = []
     for row in rows:
         known, begin = since.get(row["cluster"]), row["news_from"]
         program = (row["cluster"], row["principal"], without_numbers(row["client_id"]))
-        is_left_out = {"unowned": owned is None or program in programs, "stopped": is_asked}
+        is_left_out = {"unowned": owned is None or program in owners, "stopped": is_asked}
         if known is None or known >= row["news_until"] or is_left_out.get(row["kind"]):
             continue
         if begin is None or begin <= known:
-            found.append(Alarm(row["kind"], row["cluster"], row["first_seen"], row["what"]))
+            of_owners = sorted(owners.get(program, ())) if row["kind"] in ("breaks", "unknown") else []
+            whose = f"; owner: {', '.join(of_owners)}" if of_owners else ""
+            found.append(Alarm(row["kind"], row["cluster"], row["first_seen"], row["what"] + whose))
     return sorted(found, key=lambda alarm: (KINDS.index(alarm.kind), *alarm[1:]))
 
 

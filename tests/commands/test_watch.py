@@ -50,10 +50,16 @@ def test_one_run_is_compared_with_nothing(warehouse: Path, capsys: pytest.Captur
     assert "There is one run only: nothing to compare it with." in capsys.readouterr().out
 
 
+def test_of_one_cluster_only_its_news_is_said(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert watched(warehouse, "--since", "2026-11-22", "--cluster", "c") == 3
+    assert watched(warehouse, "--since", "2026-11-22", "--cluster", "d") == 2
+    assert "d" in capsys.readouterr().err
+
+
 def test_json_says_what_was_compared(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert watched(warehouse, "--since", "2026-11-22", "--json") == 3
     document = json.loads(capsys.readouterr().out)
-    assert (document["target"], document["since"]) == (TARGET, {"c": "2026-11-22 00:00:00+00:00"})
+    assert (document["target"], document["since"]) == (TARGET, {"c": "2026-11-22T00:00:00.000Z"})
     assert {alarm["kind"] for alarm in document["alarms"]} == {"breaks"}
     assert len(document["alarms"]) == 2
 
@@ -75,9 +81,9 @@ def test_metrics_are_those_of_the_whole_warehouse(warehouse: Path, tmp_path: Pat
     owners.write_text(OWNERS)
     assert watched(warehouse, "--since", "2026-11-23", "--owners", str(owners), "--metrics", str(file)) == 0
     lines = file.read_text("utf-8").splitlines()
-    assert 'kafka_clientinfo_clients{target="4.0.1",verdict="refused"} 3' in lines
-    assert "kafka_clientinfo_unowned_clients 2" in lines
-    assert "kafka_clientinfo_refused_requests 0" in lines
+    assert 'kafka_clientinfo_clients{cluster="c",target="4.0.1",verdict="refused"} 3' in lines
+    assert 'kafka_clientinfo_unowned_clients{cluster="c"} 2' in lines
+    assert 'kafka_clientinfo_refused_requests{cluster="c"} 0' in lines
     assert file.stat().st_mode & 0o777 == 0o644
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("o.toml", "m.prom")] == []
     assert watched(warehouse, "--since", "2026-11-23", "--metrics", str(file)) == 0

@@ -80,6 +80,13 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
         {"upgrade_impact": [breaking("a", AFTER), breaking("a", AFTER, 3)]},
         [f"breaks: a (User:p) would break at Kafka {TARGET}: FETCH v2, FETCH v3, from 10.0.0.1"],
     ),
+    "ids of one program, and who owns it": (
+        {"upgrade_impact": [breaking("app-1", AFTER), breaking("app-2", AFTER, 3), breaking("owned", AFTER)]},
+        [
+            f"breaks: app-1 and an id like it (User:p) would break at Kafka {TARGET}: FETCH v2, FETCH v3, from 10.0.0.1",
+            f"breaks: owned (User:p) would break at Kafka {TARGET}: FETCH v2, from 10.0.0.1; owner: All, Payments",
+        ],
+    ),
     "one that broke before": ({"upgrade_impact": [breaking("a", BEFORE), breaking("a", AFTER, 3)]}, []),
     "the next start of a job that breaks": ({"upgrade_impact": [breaking("cron-17", BEFORE), breaking("cron-18", AFTER)]}, []),
     "a new client that does not break": ({"upgrade_impact": [breaking("a", AFTER, reason=None)]}, []),
@@ -135,18 +142,25 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
 }  # fmt: skip
 
 
+def runs_that_read(*reads: tuple[int, str, str, datetime]) -> Rows:
+    """Runs that read a request each of a cluster's broker at a time, with what sums them up."""
+    numbers = sorted({run for run, *_ in reads})
+    return {
+        "runs": [{"run": run, "requests": 1, "state": STATE} for run in numbers],
+        "requests": [
+            {"run": run, "cluster": cluster, "broker": broker, "logged_at": at, "file_id": "f", "byte_offset": number}
+            for number, (run, cluster, broker, at) in enumerate(reads)
+        ],
+        "client_activity_parts": [{"run": run, "cluster": cluster, "requests": 1} for run, cluster, *_ in reads],
+    }
+
+
 STATE = State(built_until=NOON, rows={"requests": 1}).as_json
-RUNS: Rows = {
-    "runs": [{"run": 1, "requests": 5, "state": STATE}, {"run": 2, "requests": 4, "state": STATE}],
-    "requests": [
-        {"run": run, "cluster": cluster, "broker": broker, "logged_at": at, "file_id": "f", "byte_offset": number}
-        for number, (run, cluster, broker, at) in enumerate(
-            [(1, "c", "b1", NOON), (1, "c", "b2", NOON + HOUR / 2), (2, "c", "b1", AFTER), (2, "new", "x", AFTER)]
-        )
-    ],
-}  # fmt: skip
+RUNS = runs_that_read(
+    (1, "c", "b1", NOON), (1, "c", "b2", NOON + HOUR / 2), (2, "c", "b1", AFTER), (2, "new", "x", AFTER)
+)  # fmt: skip
 """Two runs that read, of which the second brought nothing of b2."""
-OWNED = [("c", "User:p", "owned", "kgo", "1")]
+OWNED = {("c", "User:p", "owned", "kgo", "1"): ["All", "Payments"]}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -161,7 +175,7 @@ def test_what_is_new_rings(name: str, tmp_path: Path) -> None:
         f"SELECT kind, cluster, first_seen, what FROM {{what_changed}} AS w WHERE coalesce(release, '{TARGET}') = '{TARGET}'"
     )
     assert sorted(map(tuple, in_view), key=lambda row: (KINDS.index(row[0]), *row[1:])) == [
-        tuple(alarm) for alarm in rung if alarm.kind != "unowned"
+        (*alarm[:3], alarm.text.partition("; owner: ")[0]) for alarm in rung if alarm.kind != "unowned"
     ]
 
 
@@ -172,7 +186,7 @@ def test_nothing_rings_of_a_cluster_that_is_new(tmp_path: Path) -> None:
     }
     asked = scope(tmp_path / "w", every)
     assert alarms(asked, {"other": NOON}, TARGET, OWNED, True) == []
-    assert {alarm.kind for alarm in alarms(asked, {"c": NOON}, TARGET, OWNED, True)} == {"refused"}
+    assert {alarm.kind for alarm in alarms(asked, {"c": NOON}, TARGET, OWNED, True)} == {"breaks", "refused"}
 
 
 def test_a_time_of_ones_own_says_nothing_of_logs_that_should_go_on(tmp_path: Path) -> None:
@@ -185,24 +199,15 @@ def test_without_rules_on_owners_nobody_lacks_one(tmp_path: Path) -> None:
     assert alarms(scope(tmp_path / "w", rows), {"c": NOON}, TARGET, None, False) == []
 
 
-def test_only_the_two_newest_runs_with_requests_are_compared(tmp_path: Path) -> None:
-    runs = [{"run": run, "requests": requests} for run, requests in ((1, 5), (2, 4), (3, 0), (4, 3), (5, 0))]
-    reads = {
-        1: [("c", "b1", AFTER)],
-        2: [("c", "b1", NOON), ("c", "b2", BEFORE), ("d", "x", BEFORE)],
-        4: [("c", "b1", AFTER)],
-    }
-    requests = [
-        {"run": run, "cluster": cluster, "broker": broker, "logged_at": at, "file_id": "f", "byte_offset": number}
-        for run, its in reads.items()
-        for number, (cluster, broker, at) in enumerate(its)
-    ]
-    rows = {"runs": [{**run, "state": STATE} for run in runs], "requests": requests}
+def test_the_two_newest_runs_of_each_cluster_are_compared(tmp_path: Path) -> None:
+    reads = runs_that_read(
+        (1, "c", "b1", AFTER), (2, "c", "b1", NOON), (2, "c", "b2", BEFORE), (3, "d", "x", BEFORE), (4, "c", "b1", AFTER),
+        (5, "d", "x", NOON), (6, "e", "x", NOON),
+    )  # fmt: skip
     expected: Since = {"c": BEFORE, "d": BEFORE}
-    assert known_before(scope(tmp_path / "w", rows)) == expected
+    assert known_before(scope(tmp_path / "w", reads)) == expected
 
 
 def test_after_one_run_nothing_is_known(tmp_path: Path) -> None:
-    one = {"runs": RUNS["runs"][:1], "requests": RUNS["requests"][:2]}
-    assert known_before(scope(tmp_path / "w", one)) == {}
+    assert known_before(scope(tmp_path / "w", runs_that_read((1, "c", "b1", NOON)))) == {}
     assert known_before(scope(tmp_path / "v", {})) == {}

@@ -1,7 +1,12 @@
--- Until when the newest run that read requests, and the one before it, have read the log of each broker; null where a run read none.
-SELECT cluster, broker, max(CASE WHEN r.run = n.run THEN logged_at END) AS read_until,
-       max(CASE WHEN r.run < n.run THEN logged_at END) AS read_before
-FROM (SELECT max(run) AS run FROM {runs} WHERE requests > 0) AS n
-JOIN {requests} AS r ON r.run <= n.run
-WHERE r.run IN (SELECT run FROM {runs} WHERE requests > 0 ORDER BY run DESC LIMIT 2)
-GROUP BY cluster, broker
+-- Until when the newest run that read requests of a cluster, and the one before it, have read the log of each of its brokers;
+-- null where a run read none. Clusters may have runs of their own, as one warehouse may hold several.
+WITH runs_of_clusters AS (
+    SELECT cluster, run, row_number() OVER (PARTITION BY cluster ORDER BY run DESC) AS place
+    FROM (SELECT DISTINCT cluster, run FROM {client_activity_parts}) AS p
+)
+SELECT r.cluster, r.broker, max(CASE WHEN n.place = 1 THEN r.logged_at END) AS read_until,
+       max(CASE WHEN n.place = 2 THEN r.logged_at END) AS read_before
+FROM runs_of_clusters AS n
+JOIN {requests} AS r ON r.cluster = n.cluster AND r.run = n.run
+WHERE n.place <= 2
+GROUP BY r.cluster, r.broker
