@@ -7,6 +7,7 @@ import argparse
 import io
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -130,16 +131,19 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         arguments, unknown = command_line().parse_known_args(argv)
         if unknown:
             arguments.own_parser.error(_unknown(unknown, arguments.own_parser))
+        following = _following(arguments)
     except SystemExit as stop:
         return int(stop.code or DONE)
     except ClientInfoError as error:
-        return _fail(error, FAILURE)
+        return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
     context = Context(arguments, spark)
     try:
         _check(arguments)
         with context.showing_progress():
             code: int = COMMANDS[arguments.command].execute(context) or DONE
         context.forget_spark_log()
+        if following and context.has_news:
+            code = main(following, context.session() if context.has_session else None) or code
         return code
     except (Exception, KeyboardInterrupt) as error:
         if isinstance(error, KeyboardInterrupt) or context.interrupted.is_set():
@@ -157,6 +161,28 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         return _fail(
             f"{failures.failure_message(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE
         )
+
+
+def _following(arguments: argparse.Namespace) -> list[str]:
+    """Return the command line of --then, with the warehouse and the session of the call; empty without --then.
+
+    Raises:
+        ConfigError: it cannot be read.
+        SystemExit: it is no command line of this program.
+    """
+    if getattr(arguments, "then", None) is None:
+        return []
+    try:
+        words = shlex.split(arguments.then)
+    except ValueError as error:
+        raise ConfigError(f"--then {arguments.then!r} cannot be read: {error}") from None
+    for option in ("warehouse", "conf", "remote"):
+        if (given := getattr(arguments, option)) is not None:
+            words += [f"--{option}", given]
+    following, unknown = command_line().parse_known_args(words)
+    if unknown:
+        following.own_parser.error(_unknown(unknown, following.own_parser))
+    return words
 
 
 def _damage(arguments: argparse.Namespace) -> str | None:

@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -140,14 +141,15 @@ def test_systemd_takes_a_unit(unit: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(("unit", "command"), [("", "run"), ("-watch", "watch"), ("-maintain", "maintain")])
+@pytest.mark.parametrize(("unit", "command"), [("", "run"), ("-maintain", "maintain")])
 def test_a_service_calls_the_command_with_arguments_that_it_takes(unit: str, command: str) -> None:
     text = (EXAMPLES / "systemd" / f"kafka-clientinfo{unit}.service").read_text("utf-8")
     (line,) = re.findall(r"^ExecStart=(.*)$", text, re.M)
-    parsed = takes(line.replace("${TARGET}", "4.1").split()[1:])
+    parsed = takes(shlex.split(line.replace("${TARGET}", "4.1"))[1:])
     assert (parsed.command, parsed.warehouse) == (command, "/var/lib/kafka-clientinfo")
-    assert ("OnSuccess=kafka-clientinfo-watch.service\n" in text) == (command == "run")
-    assert ("SuccessExitStatus=3\n" in text) == (command == "watch")
+    if command == "run":
+        assert takes([*shlex.split(parsed.then), "--warehouse", parsed.warehouse]).command == "watch"
+        assert "SuccessExitStatus=130 3\n" in text
 
 
 def cron_job(path: Path) -> Any:

@@ -51,12 +51,14 @@ class Context:
     Attributes:
         interrupted: set after Ctrl-C ended the session that this call started; later errors are then caused by Ctrl-C.
         spark_log: the log file of the session that this call started; None if it started none.
+        has_news: whether a run read something.
     """
 
     def __init__(self, arguments: argparse.Namespace, spark: "SparkSession | None" = None) -> None:
         """Start nothing yet; `session` starts a local session if a command needs one and `spark` is None."""
         self.arguments, self.interrupted = arguments, Event()
         self.spark_log: Path | None = None
+        self.has_news = False
         self.progress = None if getattr(arguments, "json", False) else text_tables.progress()
         self._spark = spark
 

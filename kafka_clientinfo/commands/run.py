@@ -38,6 +38,7 @@ _MOST_ASKED = 100_000
 EXAMPLES = (
     "run /var/log/kafka --warehouse /data/clientinfo --cluster orders",
     "run '/logs/*/kafka-request.log*' s3://archive/kafka --warehouse /data/clientinfo --conf local.toml",
+    "run /var/log/kafka --warehouse /data/clientinfo --then 'watch --target 4.1 --owners owners.toml'",
 )
 
 
@@ -45,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_logs(parser)
     add_common(parser, "name of the cluster that wrote the logs")
     add_verbose(parser)
+    parser.add_argument(
+        "--then", metavar="COMMAND", help="a command on this warehouse to go on with, unless there was nothing new"
+    )
 
 
 def add_verbose(parser: argparse.ArgumentParser) -> None:
@@ -85,6 +89,7 @@ def execute(context: Context) -> int:
         report = getattr(pipeline, name)(spark, *inputs, context.warehouse, settings, **of_table)
     elapsed = time.monotonic() - started
     context.show_report(report, lambda: _as_text(report, elapsed, context))
+    context.has_news = bool(report.files)
     return int(is_incomplete(report.problems, report.files))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo import cli
 from kafka_clientinfo.commands import run
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.run import _as_text, totals
@@ -99,6 +100,32 @@ def test_the_first_line_counts_files(context: Context, read: int, unchanged: int
     first, *_ = _as_text(report, 0, context).splitlines()
     assert first.startswith(begins)
     assert first.endswith(ends)
+
+
+@pytest.mark.parametrize(("files", "code"), [([file("/l/a")], 3), ([], 0)])
+def test_a_run_goes_on_with_a_command_if_it_read_something(
+    files: list[dict[str, Any]],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    breaks: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
+    root = str(fleet(tmp_path / "w", [use("app", "10.1.0.1", **breaks)]))
+    monkeypatch.setattr("kafka_clientinfo.runs.run.nothing_new", lambda *_: RunReport(files=files))
+    then = "watch --target 4.0.1 --since 2026-11-20"
+    assert cli.main(["run", "/l", "--warehouse", root, "--then", then]) == code
+    assert ("app (User:ANONYMOUS) would break" in capsys.readouterr().out) == (code == 3)
+
+
+@pytest.mark.parametrize(
+    ("then", "says"), [("watch --targte 4", "--targte"), ("'", "cannot be read"), ("wtch", "invalid choice: 'wtch'")]
+)
+def test_a_wrong_command_stops_the_run_before_it_begins(
+    then: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", "/l", "--warehouse", "/nowhere", "--then", then]) == cli.USAGE
+    assert says in capsys.readouterr().err
 
 
 def test_totals_are_of_all_files() -> None:
