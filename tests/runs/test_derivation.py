@@ -1,6 +1,7 @@
 """Each step makes one relation of others that exist, and what a part counts is counted once."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.changes import Change
 from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
@@ -150,8 +152,7 @@ def derivation_of(
         judged_before=judged,
     )
     derived.relations, derived.in_memory, derived.settings = {}, None, "settings"
-    derived.committed, derived.files, derived.judged = Noted("requests"), ["file"], "judged"
-    derived.periods = "periods"
+    derived.committed, derived.judged = Noted("requests"), "judged"
     derived.lake = SimpleNamespace(
         spark="session",
         address=Address("/lake"),
@@ -216,36 +217,23 @@ def test_a_part_is_written_whole_if_all_that_it_counts_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("until", "retained_from", "expected"),
-    [
-        (None, None, ("everything", Noted("requests"))),
-        (None, 1, ("all that is left", at(1), Noted("snapshot of connections"), ["file"], Noted("requests"))),
-        (
-            2,
-            None,
-            ("new_since", None, Noted("snapshot of connections"), ["file"], Noted("requests"), "judged", at(2), 7),
-        ),
-        (2, 1, ("new_since", at(1), Noted("snapshot of connections"), ["file"], Noted("requests"), "judged", at(2), 7)),
-    ],
+    ("until", "retained_from", "chosen"),
+    [(None, None, "everything"), (None, 1, "everything_retained"), (2, None, "new_since"), (2, 1, "new_since")],
 )
 def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
-    until: int | None, retained_from: int | None, expected: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+    until: int | None, retained_from: int | None, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def seen(stored: Any) -> tuple[Any, ...]:
-        assert stored.reports == ("reports of", "periods")
-        return stored.retained_from, stored.connections, stored.files, stored.requests
-
     derived, _ = derivation_of(until, retained_from)
-    derived.settings = SimpleNamespace(coverage_gap_ms=7)
-    monkeypatch.setattr(derivation, "reports", lambda periods: ("reports of", periods))
-    chosen = {
-        "everything": lambda requests: ("everything", requests),
-        "everything_retained": lambda stored: ("all that is left", *seen(stored)),
-        "new_since": lambda stored: (
-            *("new_since", *seen(stored)),
-            *(stored.judged, stored.built_until, stored.coverage_gap_ms),
-        ),
-    }
-    for name, increment in chosen.items():
-        monkeypatch.setattr(derivation.increments, name, increment)
-    assert derived._increment() == expected
+    derived.lake.state = replace(derived.lake.state, changed=[["c", "b", None, None]])
+    for name in ("everything", "everything_retained", "new_since"):
+        monkeypatch.setattr(derivation.increments, name, lambda given, name=name: (name, given))
+    name, given = derived._increment()
+    assert name == chosen
+    if name == "everything":
+        assert given == Noted("requests")
+        return
+    assert (given.requests, given.connections) == (Noted("requests"), Noted("snapshot of connections"))
+    assert (given.retained_from, given.judged, given.built_until) == (
+        derived.lake.state.retained_from, "judged", derived.until
+    )  # fmt: skip
+    assert given.changed == [Change("c", "b")]
