@@ -2,9 +2,9 @@
 
     evidence                                     | function
     ---------------------------------------------|-------------------
-    the broker's own log reports that it started | `reported_starts`
+    the broker's own log reports that it started | `_reported`
     the first requests of a log file             | `_shown_by_files`
-    requests inside a log file                   | `shown_restarts`
+    requests inside a log file                   | `_shown_inside`
 
 A broker's own log reports first that the process was launched, and then, when it serves its listeners, that it has
 started. All connections are newer than the launch. A process that is launched and never starts ends no connections:
@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..logs.broker_events import RESTARTED
 from ..tables.spec import FILE_ORDER
@@ -26,18 +26,6 @@ File = Mapping[str, Any]
 """A row of `ingested_files`."""
 Broker = tuple[str, str]
 """A cluster and a broker."""
-
-
-class Start(NamedTuple):
-    """A start of a broker.
-
-    Attributes:
-        since: a time after which every request is of this process or a later one.
-        is_certain: false if it is not known which connections it ends.
-    """
-
-    since: datetime
-    is_certain: bool
 
 
 def shifted(at: datetime, by: timedelta) -> datetime:
@@ -65,11 +53,10 @@ def events(files: Iterable[File], *kinds: str) -> Iterator[Mapping[str, Any]]:
     return (event for file in files for event in file["broker_events"] or () if event["kind"] in kinds)
 
 
-def reported_starts(files: Iterable[File]) -> list[Start]:
-    """Return the starts that a broker reports in its own logs, in order.
+def _reported(files: Iterable[File]) -> list[datetime]:
+    """Return the starts that a broker reports in its own logs.
 
-    They are not certain if several nodes log under the broker's name: their logs show starts, but not which connections
-    these end.
+    There are none if several nodes log under the broker's name: their logs show starts, but not which connections these end.
     """
     # The same events may be read twice, if a broker logs to a file and to a console.
     distinct: dict[tuple[datetime, str], str | None] = {}
@@ -85,17 +72,15 @@ def reported_starts(files: Iterable[File]) -> list[Start]:
         nodes.add(value)
         starts.append(begin or at)
         begin = None
-    is_certain = len(nodes - {None}) < 2
-    return [Start(since, is_certain) for since in starts]
+    return starts if len(nodes - {None}) < 2 else []
 
 
-def shown_restarts(files: Collection[File]) -> list[Start]:
-    """Return the restarts of a broker that requests inside a file show, without a report of the broker.
+def _shown_inside(files: Collection[File]) -> Iterator[datetime]:
+    """Yield the restarts of a broker that requests inside a file show, without a report of the broker.
 
-    A restart is not certain if another file of that broker name has requests before and after it: that file may be
-    another broker's, which kept running.
+    None counts if another file of that broker name has requests before and after it: that file may be another broker's,
+    which kept running.
     """
-    restarts = []
     by_beginning = in_order(files)
     begun = [file["first_logged_at"] for file in by_beginning]
     latest_ends = list(accumulate((file["last_logged_at"] for file in by_beginning), max))
@@ -107,17 +92,13 @@ def shown_restarts(files: Collection[File]) -> list[Start]:
                 other = by_beginning[place]
                 is_certain = other["file_id"] == file["file_id"] or other["last_logged_at"] <= at
                 place -= 1
-            restarts.append(Start(at, is_certain))
-    return restarts
+            if is_certain:
+                yield at
 
 
 def certain_starts(files: Collection[File]) -> list[datetime]:
-    """Return the certain starts of a broker, in order.
-
-    They come from the broker's own log, from the first requests of files, and from requests inside files.
-    """
-    found = [start.since for start in (*reported_starts(files), *shown_restarts(files)) if start.is_certain]
-    return sorted([*found, *_shown_by_files(in_order(files))])
+    """Return the starts of a broker that certainly end its connections, in order."""
+    return sorted([*_reported(files), *_shown_inside(files), *_shown_by_files(in_order(files))])
 
 
 def _shown_by_files(files: Sequence[File]) -> Iterator[datetime]:

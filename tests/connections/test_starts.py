@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.connections.starts import certain_starts, reported_starts, shown_restarts
+from kafka_clientinfo.connections.starts import certain_starts
 from tests.frames import START, at, files_of
 
 Event = tuple[float, str, str | None]
@@ -45,15 +45,7 @@ def logs_of(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_start_begins_with_the_last_process_that_was_launched_before_it(name: str) -> None:
-    _, seconds, is_certain = CASES[name]
-    assert [(start.since, start.is_certain) for start in reported_starts(logs_of(name))] == [
-        (at(second), is_certain) for second in seconds
-    ]
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_only_starts_of_one_node_are_taken(name: str) -> None:
+def test_a_start_of_one_node_begins_with_the_last_process_that_was_launched_before_it(name: str) -> None:
     _, seconds, is_certain = CASES[name]
     assert certain_starts(logs_of(name)) == ([at(second) for second in seconds] if is_certain else [])
 
@@ -83,4 +75,4 @@ def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(name: 
         }
         for number, (first, last) in enumerate([(0, 100), *others])
     ]
-    assert shown_restarts(files_of(rows)) == [(at(50), is_certain)]
+    assert certain_starts(files_of(rows)) == ([at(50)] if is_certain else [])
