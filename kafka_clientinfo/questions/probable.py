@@ -1,8 +1,9 @@
 """What clients without a software name probably are, and what to upgrade them to.
 
-`probable_connections` has a probable library with a range of releases for each connection that shows one. A client counts
-as that library's if all its connections with a probable library agree, and its range is the span of theirs. The advice is
-that of `upgrade_impact` for a client with a known release, made for all releases of the range:
+`probable_connections` has a probable library with a range of releases for each connection that shows one. Programs may share
+a client id, so that only connections that sent a request say what its client is: all of them with a probable library must
+agree, each of their hosts must have one, and the range is the span of theirs. The advice is that of `upgrade_impact` for a
+client with a known release, made for all releases of the range:
 
     releases of the range | advice
     ----------------------|----------------------------------------------------------------------------------------------
@@ -22,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import REFUSED, TOO_OLD, release, releases
 from ..releases.client_libraries import LibraryRelease, library_of_behaviour
-from ..tables.spec import ADVICE, CLIENT
+from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
 from .presenter import version_numbers
-from .queries import grouped
+from .queries import grouped, same
 
 if TYPE_CHECKING:
     from .filters import Scope
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 PROBABLE = ("probable_software_name", "probable_versions_from", "probable_versions_to")
 """Columns of `probable_connections` that say what a client without a name probably is."""
 _ADVISED = ("library", *ADVICE)
+_REQUEST = (*CLIENT, "api_name", "api_version")
 _MOST_IDS = 500
 """With more client ids than these, a query reads all clients without a name, and not those of the ids."""
 _FLOOR = "2.8.2"
@@ -48,25 +50,33 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
 
     Args:
         tables: of the warehouse.
-        rows: the columns of `CLIENT`, `verdict` and `reason` at the target. They get the columns `PROBABLE` and, by names
+        rows: the columns of `CLIENT`, api_name, api_version, `verdict` and `reason` at the target. They get the columns `PROBABLE` and, by names
             with `probable_` in front, library and `ADVICE`; null if they are not known or not needed.
         target: the name of a measured release.
     """
     for row in rows:
         row.update(dict.fromkeys((*PROBABLE, *(f"probable_{name}" for name in _ADVISED))))
-    unnamed = grouped((row for row in rows if row["client_software_name"] == UNKNOWN), CLIENT)
+    unnamed = grouped((row for row in rows if row["client_software_name"] == UNKNOWN), _REQUEST)
     if not unnamed:
         return
-    condition, parameters = _of_ids({client[CLIENT.index("client_id")] for client in unnamed})
-    probable = _probable(tables, condition, parameters)
-    for client in unnamed.keys() & probable.keys():
-        for row in unnamed[client]:
-            row.update(zip(PROBABLE, probable[client], strict=True))
-    refused = {client for client in probable if any(row["verdict"] == REFUSED for row in unnamed.get(client, ()))}
-    for client, (uses, refusing) in (_used(tables, condition, parameters, refused) if refused else {}).items():
-        way = _way(*probable[client], uses, refusing, target)
-        for row in unnamed[client]:
-            row.update({f"probable_{column}": text for column, text in _of_row(way, row).items()})
+    condition, parameters = _of_ids({request[CLIENT.index("client_id")] for request in unnamed})
+    probable = {
+        request: spoken
+        for request, spoken in _probable(tables, condition, parameters, {request[-1] for request in unnamed}).items()
+        if request in unnamed
+    }
+    for request, spoken in probable.items():
+        for row in unnamed[request]:
+            row.update(zip(PROBABLE, spoken, strict=True))
+    refused = {
+        request[: len(CLIENT)] for request in probable if any(row["verdict"] == REFUSED for row in unnamed[request])
+    }
+    used = _used(tables, condition, parameters, refused) if refused else {}
+    for request, spoken in probable.items():
+        if (use := used.get(request[: len(CLIENT)])) is not None:
+            way = _way(*spoken, *use, target)
+            for row in unnamed[request]:
+                row.update({f"probable_{column}": text for column, text in _of_row(way, row).items()})
 
 
 def without_a_name(scope: "Scope") -> tuple[int, int]:
@@ -86,20 +96,25 @@ def _of_ids(client_ids: Collection[str | None]) -> tuple[str, dict[str, str]]:
 
 
 def _probable(
-    tables: "Tables", condition: str, parameters: Mapping[str, str]
+    tables: "Tables", condition: str, parameters: Mapping[str, str], versions: Collection[int]
 ) -> dict[tuple[Any, ...], tuple[str, str, str]]:
-    """Return the probable library and span of releases of each client, if its judged connections agree on the library."""
-    columns = ", ".join((*CLIENT, *PROBABLE))
+    """Return the probable library and span of releases by `_REQUEST`, of each request of one of the versions.
+
+    The connections that sent it must agree on the library, and each of their hosts must have one that shows it.
+    """
+    columns = ", ".join((*(f"c.{name}" for name in (*CLIENT, "remote_host", *PROBABLE)), "u.api_name", "u.api_version"))
     rows = tables.query(
-        f"SELECT {columns} FROM {{probable_connections}} AS c WHERE probable_software_name IS NOT NULL AND {condition} "
-        f"GROUP BY {columns}",
+        f"SELECT {columns} FROM (SELECT * FROM {{probable_connections}} AS p WHERE {condition}) AS c "
+        f"JOIN {{api_usage}} AS u ON {same('c', 'u', CONNECTION_KEY)} "
+        f"WHERE u.api_version IN ({', '.join(str(int(version)) for version in sorted(versions))}) GROUP BY {columns}",
         parameters,
     ).dicts()
     probable = {}
-    for client, own in grouped(rows, CLIENT).items():
-        names, firsts, lasts = ({row[name] for row in own} for name in PROBABLE)
-        if len(names) == 1:
-            probable[client] = (*names, min(firsts, key=version_numbers), max(lasts, key=version_numbers))
+    for request, sent in grouped(rows, _REQUEST).items():
+        shown = [row for row in sent if row["probable_software_name"] is not None]
+        names, firsts, lasts = ({row[name] for row in shown} for name in PROBABLE)
+        if len(names) == 1 and {row["remote_host"] for row in shown} == {row["remote_host"] for row in sent}:
+            probable[request] = (*names, min(firsts, key=version_numbers), max(lasts, key=version_numbers))
     return probable
 
 

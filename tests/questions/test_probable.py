@@ -52,6 +52,14 @@ CASES: dict[str, Case] = {
     "no connection shows a library": Case([unnamed(), unnamed()], NOTHING),
     "one connection": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
     "one of two shows a library": Case([unnamed(), unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
+    "another program has the client id, and sends other requests": Case(
+        [
+            unnamed(*OLD_RDKAFKA),
+            unnamed("librdkafka", "1.0.0", "2.16.1", api="METADATA", version=4, advice={"refused_by": {}}),
+        ],
+        OLD_RDKAFKA,
+        {TO_BINDING},
+    ),
     "both agree on the library": Case(
         [unnamed("librdkafka", "0.11.4", "1.0.1"), unnamed("librdkafka", "0.11.0", "0.11.5")], OLD_RDKAFKA, {TO_BINDING}
     ),
@@ -150,6 +158,13 @@ def test_a_limit_and_a_filter_change_no_row(scope: Scope, result: Impact) -> Non
     assert row["probable_software_name"] is not None
 
 
+def test_a_host_that_sends_the_request_and_shows_no_library_may_be_another_program(tmp_path: Path) -> None:
+    uses = [use("app", host, **unnamed(*shown)) for host, shown in (("h1", OLD_RDKAFKA), ("h2", ()))]
+    tables = local_tables(str(fleet(tmp_path / "w", uses)))
+    assert tables is not None
+    assert [row["probable_software_name"] for row in impact(Scope(tables), TARGET).rows] == [None]
+
+
 def test_one_client_id_with_and_without_a_name_is_two_clients(tmp_path: Path) -> None:
     stated = {"client_software_name": "kgo", "client_software_version": "v1.0"}
     uses = [use("app", "h", **unnamed(*OLD_RDKAFKA)), use("app", "h", **PRODUCE, **stated)]
@@ -162,7 +177,7 @@ def test_one_client_id_with_and_without_a_name_is_two_clients(tmp_path: Path) ->
 
 def test_a_client_without_connections_is_nothing(scope: Scope) -> None:
     row = {"cluster": "c", "principal": "User:p", "client_id": "expired", "verdict": "refused", "reason": "below_range"}
-    rows = [row | UNNAMED]
+    rows = [row | UNNAMED | {"api_name": "FETCH", "api_version": 3}]
     add_probable(scope.tables, rows, TARGET)
     assert {name: value for name, value in rows[0].items() if name.startswith("probable_")} == {
         f"probable_{name}": None

@@ -293,14 +293,16 @@ KNOWN = [name for name, case in CASES.items() if case.library and re.fullmatch(r
 def without_names(rows: dict[str, list[Any]], tmp_path_factory: pytest.TempPathFactory) -> StoredTables:
     """The same clients, if they state no name and their behaviour shows the release that they have."""
     unnamed = dict.fromkeys(("client_software_name", "client_software_version"), "unknown")
-    connections, impact, offers = [], [], []
+    connections, sent, impact, offers = [], [], [], []
     for name in KNOWN:
         software, release = CASES[name].software
         shown = {"probable_software_name": software, "probable_versions_from": release, "probable_versions_to": release}
         connections.append(connection("?", cluster=name, client_id=CASES[name].client_id, **shown))
+        of_connection = {"cluster": name, "broker": "b", "connection_id": "?"}
+        sent += [usage((row["api_key"], row["api_name"]), row["api_version"], **of_connection) for row in rows[name]]
         impact += [row.asDict(recursive=True) | unnamed for row in rows[name]]
         offers += offers_of(name, CASES[name])
-    tables = {"connections": connections, "upgrade_impact": impact, "broker_api_versions": offers}
+    tables = {"connections": connections, "api_usage": sent, "upgrade_impact": impact, "broker_api_versions": offers}
     stored = local_tables(str(write_warehouse(tmp_path_factory.mktemp("unnamed") / "w", tables)))
     assert stored is not None
     return stored
