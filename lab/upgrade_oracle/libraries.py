@@ -100,7 +100,7 @@ LIBRARIES = (
             "1.8.2": "3.8",
             "1.9.2": "3.8",
         },
-        "api.version.request, broker.version.fallback",
+        "broker.version.fallback, or remove api.version.request=false",
     ),
     Library(
         "kafka-python",
