@@ -4,15 +4,14 @@ The clients are those of the sample's 2.8.2 log. Needs what `test_real_upgrade` 
 """
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.questions.impact import impact
-from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.releases.client_libraries import client_libraries
-from kafka_clientinfo.runs import run as pipeline
+from tests.scanned import scanned
 
 from . import fleet, libraries, library_releases, real_broker
 
@@ -23,11 +22,9 @@ TARGET = "4.0.1"
 
 
 @pytest.fixture(scope="module")
-def advised(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str, str]]:
+def advised() -> set[tuple[str, str, str]]:
     """Libraries with the first and the newest release that clients of unknown software are advised to take."""
-    warehouse = tmp_path_factory.mktemp("advice") / "warehouse"
-    pipeline.run(spark, [str(SAMPLE)], str(warehouse))
-    rows = impact(Scope(SparkTables(spark, str(warehouse))), TARGET).rows
+    rows = impact(Scope(scanned([SAMPLE], Settings())), TARGET).rows
     names = ("probable_library", "probable_upgrade_to", "probable_upgrade_newest")
     return {tuple(row[name] for name in names) for row in rows if row["probable_upgrade_newest"] is not None}
 
