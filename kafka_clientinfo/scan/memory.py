@@ -1,7 +1,6 @@
 """The tables of a build in memory: requests as they are read, and the tables that the rules derive from them on DuckDB."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import duckdb
@@ -17,7 +16,7 @@ from ..tables.dialects import duckdb_macros
 from ..tables.spec import table_spec
 from ..tables.types import quoted_name, quoted_text
 from ..tables.views import DUCKDB as DUCKDB_SQL
-from ..tables.views import ViewSettings, definition, definitions, stored_tables
+from ..tables.views import ViewSettings, definition, is_view, stored_tables
 from . import functions
 from .column import Window
 from .dataframe import SparkSession
@@ -39,6 +38,7 @@ class MemoryTables:
         self._settings = settings
         self._database = duckdb.connect()
         self._session = SparkSession(self._database)
+        self._views: set[str] = set()
         own = (f"temp_directory = {quoted_text(scratch)}", "preserve_insertion_order = false")
         for setting in (*DUCKDB_SETTINGS, *own):
             self._database.execute(f"SET {setting}")
@@ -64,20 +64,25 @@ class MemoryTables:
         self._session.create(spec.name, [[row[name] for name in spec.column_names] for row in self._files], spec.ddl)
 
     def derive(self, wanted: Iterable[str] | None = None) -> None:
-        """Create the derived tables of the requests that were added, and all views over tables that are there.
+        """Create the derived tables of the requests that were added.
 
-        `wanted` are the names of the tables and views to make, besides what they need; None for all.
+        `wanted` are the names of the tables and views to make, besides what they need; None for all. A view is made when a
+        query names it: DuckDB plans each that is made.
         """
         session: Any = self._session  # its relations are `dataframe.DataFrame`
         with running_on(DUCKDB):
             tables = steps() if wanted is None else {table for name in wanted for table in stored_tables(name)}
             requests, periods = session.table("requests"), periods_of(self._files, self._settings)
             make_all(steps().keys() & tables, given(requests, periods, self._settings, session.relation), self._stored)
-        view_settings = ViewSettings.of(self._settings)
-        for name in definitions():
-            with suppress(duckdb.CatalogException):
-                query = definition(name, DUCKDB_SQL, view_settings, quoted_name)
-                self._database.execute(f"CREATE OR REPLACE TEMP VIEW {quoted_name(name)} AS {query}")
+        self._views.clear()
+
+    def named(self, name: str) -> str:
+        """Return the name of a table or view in DuckDB, where a view is made first."""
+        if is_view(name) and name not in self._views:
+            query = definition(name, DUCKDB_SQL, ViewSettings.of(self._settings), self.named)
+            self._database.execute(f"CREATE OR REPLACE TEMP VIEW {quoted_name(name)} AS {query}")
+            self._views.add(name)
+        return quoted_name(name)
 
     def _stored(self, name: str, relation: Any) -> Any:
         self._database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")
@@ -88,7 +93,7 @@ class MemoryTables:
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Run SQL with tables and parameters in braces, as `queries.Tables` does."""
-        text, given = bind(statement, parameters, lambda name: name)
+        text, given = bind(statement, parameters, self.named)
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])

@@ -45,12 +45,12 @@ def plain(value: Any) -> Any:
 def in_arrow(tables: MemoryTables, name: str) -> pa.Table:
     """Take a table, in the declared columns; in memory, no run has appended its rows."""
     columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns if column.name != RUN)
-    return tables._database.sql(f"SELECT {columns} FROM {name}").to_arrow_table()
+    return tables._database.sql(f"SELECT {columns} FROM {tables.named(name)}").to_arrow_table()
 
 
 def save(tables: MemoryTables, name: str, path: Path) -> None:
     """Write all columns of a table to a Parquet file, with times in UTC."""
-    rows = tables._database.sql(f"SELECT * FROM {name}").to_arrow_table()
+    rows = tables._database.sql(f"SELECT * FROM {tables.named(name)}").to_arrow_table()
     kinds = [pa.field(f.name, TIMESTAMP if pa.types.is_timestamp(f.type) else f.type) for f in rows.schema]
     pq.write_table(rows.cast(pa.schema(kinds)), path)
 
