@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parent
 SLOW = 10
 """Seconds of a test of `make test` above which it is named at the end."""
 _WITH_SPARK = "tests-with-spark"
-_MARKS = {"oracle", "soak", "process", "cluster", "browser", "benchmark"}
+_MARKS = {"oracle", "soak", "process", "cluster", "browser"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
