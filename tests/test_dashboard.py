@@ -1,7 +1,6 @@
 """The dashboard and the alerts of the bundle for Databricks: every query runs on the sample."""
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,40 +21,7 @@ FILTERS = {name: item for name, item in ITEMS.items() if item["widget"]["spec"][
 WIDGETS = {name: item for name, item in ITEMS.items() if name not in FILTERS}
 EMPTY = {"unused_topics"}
 """Datasets of which the sample has no row: somebody uses each of its topics."""
-COLUMNS = 12
-"""The width of a page in the grid GRID_V1."""
 CATALOG, SCHEMA = "spark_catalog", "clientinfo_sample"
-
-
-def test_the_dashboard_is_the_file_that_the_bundle_names() -> None:
-    (dashboard,) = BUNDLE["resources"]["dashboards"].values()
-    assert (DATABRICKS / "resources" / dashboard["file_path"]).resolve() == DATABRICKS / "clients.lvdash.json"
-
-
-@pytest.mark.parametrize("name", WIDGETS)
-def test_a_widget_shows_fields_of_its_own_query(name: str) -> None:
-    widget = WIDGETS[name]["widget"]
-    (query,) = widget["queries"]
-    assert query["query"]["datasetName"] in DATASETS
-    fields = {one["name"] for one in query["query"]["fields"]}
-    shown = re.findall(r'"fieldName": "([^"]+)"', json.dumps(widget["spec"]))
-    assert set(shown) == fields
-
-
-def test_every_dataset_is_shown_and_no_widgets_overlap() -> None:
-    assert {item["widget"]["queries"][0]["query"]["datasetName"] for item in WIDGETS.values()} == set(DATASETS)
-    for page in DASHBOARD["pages"]:
-        assert page["layoutVersion"] == "GRID_V1"
-        places = [item["position"] for item in page["layout"]]
-        taken = [
-            (x, y)
-            for place in places
-            for x in range(place["x"], place["x"] + place["width"])
-            for y in range(place["y"], place["y"] + place["height"])
-        ]
-        assert len(taken) == len(set(taken))
-        is_canvas = page["pageType"] == "PAGE_TYPE_CANVAS"
-        assert {x for x, _ in taken} == set(range(COLUMNS if is_canvas else 2))
 
 
 def filter_of(field: str) -> dict[str, Any]:
@@ -75,13 +41,6 @@ def test_the_filter_on_the_cluster_is_one_for_all_pages_and_all_datasets() -> No
     (page,) = (page for page in DASHBOARD["pages"] if page["pageType"] == "PAGE_TYPE_GLOBAL_FILTERS")
     assert [item["widget"] for item in page["layout"]] == [chosen]
     assert not any("LIMIT" in sql for sql in DATASETS.values())  # it would be applied before the filter
-
-
-def test_the_filter_on_the_target_begins_with_the_release_of_the_alert() -> None:
-    chosen = filter_of("release")
-    assert [query["query"]["datasetName"] for query in chosen["queries"]] == ["who_breaks"]
-    values = chosen["spec"]["selection"]["defaultSelection"]["values"]["values"]
-    assert values == [{"value": BUNDLE["variables"]["target_release"]["default"]}]
 
 
 @pytest.fixture(scope="module")

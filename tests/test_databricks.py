@@ -65,20 +65,6 @@ NOTEBOOK_TASKS = {
 }
 
 
-def test_every_variable_that_the_bundle_uses_is_declared_and_every_declared_one_is_used() -> None:
-    used = {name for text in texts(BUNDLE) for name in re.findall(r"\$\{var\.(\w+)\}", text)}
-    assert used == set(BUNDLE["variables"])
-    assert set(BUNDLE["targets"]) == {"dev", "prod"}
-
-
-def test_no_variable_must_be_given_to_commands_that_do_not_need_it() -> None:
-    """The CLI asks for each that has neither, whatever the command is."""
-    assert [name for name, one in BUNDLE["variables"].items() if not {"default", "lookup"} & set(one)] == []
-    assert BUNDLE["variables"]["warehouse_id"]["lookup"] == {"warehouse": "Serverless Starter Warehouse"}
-    prod = BUNDLE["targets"]["prod"]["variables"]
-    assert prod == {"service_principal": {"lookup": {"service_principal": "kafka_clientinfo"}}}
-
-
 @pytest.mark.parametrize(
     ("target", "schema"), [("dev", "main.kafka_clientinfo_dev"), ("prod", "main.kafka_clientinfo")]
 )
@@ -114,11 +100,6 @@ def test_a_job_of_the_bundle_calls_a_command_with_arguments_that_it_takes(job: s
         assert parsed.warehouse == "main.kafka_clientinfo"
 
 
-def test_every_notebook_is_a_task_of_a_job() -> None:
-    files = [(DATABRICKS / "resources" / task["notebook_path"]).resolve() for task in NOTEBOOK_TASKS.values()]
-    assert sorted(files) == sorted((ROOT / "jobs" / "notebooks").glob("*.py"))
-
-
 @pytest.mark.parametrize("name", NOTEBOOK_TASKS)
 def test_a_task_gives_a_notebook_inputs_that_it_has(name: str) -> None:
     """Those that it does not give have a default that means all, none or the settings."""
@@ -132,33 +113,6 @@ def test_a_task_gives_a_notebook_inputs_that_it_has(name: str) -> None:
     for widget, default in widgets.items():
         if widget in given and default:
             assert filled(given[widget]) == default
-
-
-def test_clusters_are_one_list() -> None:
-    """A run per cluster, one after another: of two that overlap on one schema one fails."""
-    (task,) = JOBS["clientinfo_hourly"]["tasks"]
-    each = task["for_each_task"]
-    assert each["concurrency"] == 1
-    assert each["inputs"] == NOTEBOOK_TASKS["set_up"]["base_parameters"]["clusters"] == "${var.clusters}"
-    assert json.loads(filled(each["inputs"])) == ["default"]
-    parameters = each["task"]["spark_python_task"]["parameters"]
-    assert parameters[0] == "${var.logs}{{input}}"
-    assert parameters[-2:] == ["--cluster", "{{input}}"]
-
-
-def test_prod_is_apart_and_reports_failures() -> None:
-    prod = BUNDLE["targets"]["prod"]
-    assert prod["run_as"] == {"service_principal_name": "${var.service_principal}"}
-    assert prod["workspace"]["root_path"].startswith("/Workspace/Users/${var.service_principal}/")
-    assert {(one["level"], *one.values()) for one in prod["permissions"]} == {
-        ("CAN_MANAGE", "CAN_MANAGE", "${var.service_principal}"),
-        ("CAN_MANAGE", "CAN_MANAGE", "admins"),
-        ("CAN_VIEW", "CAN_VIEW", "users"),
-    }
-    scheduled = {name for name, job in JOBS.items() if "schedule" in job or "trigger" in job}
-    assert set(prod["resources"]["jobs"]) == scheduled
-    for job in prod["resources"]["jobs"].values():
-        assert job == {"email_notifications": {"on_failure": ["${var.notify}"]}}
 
 
 def commands(text: str) -> list[list[str]]:

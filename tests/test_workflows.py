@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 import kafka_clientinfo
@@ -13,7 +12,6 @@ import kafka_clientinfo
 from .supported import IN_THE_TESTS, PYTHONS, SPARKS
 
 ROOT = Path(__file__).resolve().parent.parent
-MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 WORKFLOWS: dict[str, Any] = {
     path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted((ROOT / ".github" / "workflows").iterdir())
 }
@@ -22,12 +20,6 @@ WEEKLY = WORKFLOWS["weekly"]["jobs"]
 
 def text(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
-
-
-@pytest.mark.parametrize("page", [".github/PULL_REQUEST_TEMPLATE.md", "CONTRIBUTING.md", "lab/README.md", ".ci/run"])
-def test_pages_for_contributors_name_targets_that_exist(page: str) -> None:
-    named = {"sparks", "test", *re.findall(r"`make (\w+)", text(page))}
-    assert {target for target in named if not re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)} == set()
 
 
 def test_the_pythons_are_those_of_the_package_and_of_the_week() -> None:
