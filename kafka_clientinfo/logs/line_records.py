@@ -52,35 +52,6 @@ def all_records(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[RawReco
             yield record
 
 
-class PhysicalLines:
-    """Splitter of blocks into physical lines, with their line ends.
-
-    Attributes:
-        rest: the bytes after the last line end.
-        truncated: number of bytes dropped from the middle of `rest`.
-    """
-
-    def __init__(self) -> None:
-        self.rest = b""
-        self.truncated = 0
-        self._searched = 0
-
-    def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield the lines that end in the block, with their true lengths; the caller must take all of them."""
-        buffer = self.rest + block if self.rest else block
-        start, at = 0, self._searched
-        while (end := buffer.find(b"\n", at) + 1) > 0:
-            yield buffer[start:end], end - start + self.truncated
-            self.truncated = 0
-            start = at = end
-        self.rest = buffer[start:]
-        self._searched = len(self.rest)
-        if len(self.rest) > framing.MAX_RECORD:
-            head_and_tail = shortened(self.rest)
-            self.truncated += len(self.rest) - len(head_and_tail)
-            self.rest, self._searched = head_and_tail, len(head_and_tail)
-
-
 def shortened(data: bytes) -> bytes:
     """Return head and tail of bytes that are too many."""
     return data[: framing.KEPT_HEAD] + data[len(data) - framing.KEPT_TAIL :]
@@ -114,6 +85,22 @@ class Kept:
     def join(self) -> bytes:
         """Return the bytes that are kept."""
         return bytes(self._bytes)
+
+
+class PhysicalLines:
+    """Splitter of blocks into physical lines, with their line ends; `rest` are the bytes after the last one."""
+
+    def __init__(self) -> None:
+        self.rest = Kept()
+
+    def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+        """Yield the lines that end in the block, with their true lengths; the caller must take all of them."""
+        *ended, rest = block.split(b"\n")
+        for line in ended:
+            self.rest.add(line + b"\n")
+            yield self.rest.join(), self.rest.length
+            self.rest = Kept()
+        self.rest.add(rest)
 
 
 class LineRecord:

@@ -73,7 +73,7 @@ class LineSplitter:
 
     @property
     def is_idle(self) -> bool:
-        return not (self._parts or self._lines.rest) and all(record.finished for record in self._open.values())
+        return not (self._parts or self._lines.rest.length) and all(record.finished for record in self._open.values())
 
     def next_record(self) -> RawRecord | None:
         while not self._records:
@@ -89,7 +89,7 @@ class LineSplitter:
         for record in list(self._open.values()):
             if record.stream not in self._parts and record.finished:
                 self._close(record)
-        rest, length = self._lines.rest, len(self._lines.rest) + self._lines.truncated
+        rest, length = self._lines.rest.join(), self._lines.rest.length
         if rest and self._is_over:
             self._take(rest, length)
         elif rest:
