@@ -30,6 +30,7 @@ from .record_marks import (
     JSON_START,
     LOGGER_END,
     LOGGER_WINDOW,
+    OWN_WORDS,
     PREFIX,
     TOTAL_TIME,
     strip_logger,
@@ -113,7 +114,7 @@ class Parser:
             return self._without_prefix(record, data)
         if record.torn:
             return _torn(record)
-        words = prefix.end() if data.startswith(COMPLETED, prefix.end()) else _words_after(data, prefix)
+        words = prefix.end() if OWN_WORDS.match(data, prefix.end()) else _words_after(data, prefix)
         if words > prefix.end():  # after a torn prefix, the time before the words counts
             prefix = PREFIX.match(data, data.rfind(b"[", prefix.end(), words)) or prefix
         if not data.startswith(COMPLETED, words or len(data)):

@@ -117,10 +117,12 @@ def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
     no wrapper.
     """
     prefix = PREFIX.match(data, start) or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
-    beginning = data[start : start + LONGEST] if prefix is None else b""
+    if prefix is not None:
+        return prefix
+    beginning = data[start : start + LONGEST]
     head = head_of(beginning, False)
     if head is None or unwrapped(beginning, None).stream:
-        return prefix
+        return None
     prefix = PREFIX.match(data, data.rfind(b"[", start, start + head[0]))
     return prefix if prefix is not None and prefix.end() == start + head[0] else None
 
