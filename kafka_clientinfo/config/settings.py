@@ -134,11 +134,12 @@ class Settings:
 
 
 _PLATFORM_BROKERS = (
-    r"/AWSLogs/\d{12}/KafkaBrokerLogs/[^/]+/[^/]+/\d{4}-\d\d-\d\d-\d\d/(?P<broker>Broker-\d+)_\d\d-\d\d_[^/]*\Z",
+    r"/(?P<broker>Broker-\d{1,9})_[0-2]\d-[0-5]\d_[A-Za-z0-9]{1,64}\.log(?:\.gz)?\Z",
     r"/[a-z0-9-]{1,63}_(?P<broker>[a-z0-9.-]{1,253})_(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
     r"/[a-z0-9-]{1,63}/\d+\.log(?:\.[^/]*)?\Z",
 )
-"""Paths of logs on platforms: Amazon MSK in a bucket, and the kubelet, by namespace, pod, uid and container."""
+"""Paths of logs on platforms: Amazon MSK by the file's name alone, as its folders are a day or an hour and copies keep them or
+not; and the kubelet, by namespace, pod, uid and container."""
 _RANGES = {one.name: one.metadata["range"] for one in fields(Settings) if one.metadata}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 _NAMES = sorted(item.name for item in fields(Settings) if item.name != "policy")
