@@ -6,7 +6,7 @@ deadline, a sender or a link. Texts of clients and brokers are shortened, and th
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
@@ -21,14 +21,11 @@ from ..questions.presenter import (
     advised,
     counted,
     explained,
-    held_down_by,
     hosts,
+    identity,
     is_known_by_behaviour,
-    least_release,
-    may_be_held_down_by,
     probably,
     requested,
-    ways_of_libraries,
     who,
     why,
     without_numbers,
@@ -36,6 +33,7 @@ from ..questions.presenter import (
 from ..questions.queries import grouped
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED, release
 from ..tables.spec import CLIENT
+from .message_steps import has_no_library, of_any_library, steps, what_stops
 from .output import Table, as_markdown, markdown_text
 from .ownership import OwnerImpact
 
@@ -48,11 +46,15 @@ _HOSTS = 20
 _NAMES = 10
 """The largest number of topics, groups or client ids that a line names."""
 _TRY = "The logs do not show whether these work with Kafka {}: try them with it before the upgrade."
-_UNKNOWN_LIBRARY = "If the library is not known"
+_REASONS = {
+    "refused_although_advertised": "the target closes the connection on such a request, though it lists the version as supported"
+}
+"""Reasons in words for people who don't know Kafka's protocol, where those of `explained` are not."""
 _SECTIONS = frozenset(
     [
         "title",
         "addressee",
+        "greeting",
         "summary",
         "refused",
         "changes",
@@ -74,13 +76,15 @@ class Facts:
 
     Attributes:
         target: the release of Kafka.
-        cannot_tell: sentences about what the logs do not show.
+        limits: sentences about the time and the brokers of which logs were read, and about whom they may miss.
+        brokers: which release the brokers have, as ` (Kafka 3.9)`; "" if that is not known.
         refused: rows of `Impact.refused_already`.
         topics, groups: names by client (the columns of `CLIENT`).
     """
 
     target: str
-    cannot_tell: Sequence[str] = ()
+    limits: Sequence[str] = ()
+    brokers: str = ""
     refused: Sequence[dict[str, Any]] = ()
     topics: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
     groups: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
@@ -128,12 +132,13 @@ def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: Me
         "title": _title(owner, impact, facts.target)
         + ("; some of their hosts' requests are refused already" if refused else ""),
         "addressee": f"For {_text(owner.name)}{contact}" if owner else "",
+        "greeting": f"Hello {_text(owner.name)}," if owner else "",
         "summary": _summary(impact.clients, facts.target),
         "refused": _refused(refused),
         "changes": _changes(impact.uses, facts),
-        "later": _others(impact.uses, DEPRECATED, "Works now, and not with a later release"),
-        "undecided": _others(impact.uses, UNDECIDED, "Cannot be judged", _TRY.format(facts.target)),
-        "evidence": _section("How this is known", "\n".join(f"- {markdown_text(text)}" for text in facts.cannot_tell)),
+        "later": _others(impact.uses, DEPRECATED, "Works now, and not with a later release", facts.target),
+        "undecided": _others(impact.uses, UNDECIDED, "Cannot be judged", facts.target, _TRY.format(facts.target)),
+        "evidence": _section("How this is known", "\n".join(f"- {markdown_text(text)}" for text in facts.limits)),
         "appendix": _appendix(impact.uses, facts.target),
     }
     return template.filled(sections)
@@ -145,8 +150,13 @@ def _section(title: str, *parts: str) -> str:
 
 def _title(owner: Owner | None, impact: OwnerImpact, target: str) -> str:
     breaking, total = impact.clients[REFUSED], sum(impact.clients.values())
+    if owner and total == breaking == 1:
+        (client_id,) = {use["client_id"] for use in impact.uses if use["verdict"] == REFUSED}
+        return f"Kafka {target}: your client {_text(identity(client_id))} would stop working"
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
-    return f"Kafka {target}: {f'{breaking:,}' if breaking else 'none'} of {counted(total, 'client')} {of_owner} would stop working"
+    if not breaking:
+        return f"Kafka {target}: no client {of_owner} would stop working"
+    return f"Kafka {target}: {breaking:,} of {counted(total, 'client')} {of_owner} would stop working"
 
 
 def _summary(clients: Mapping[str, int], target: str) -> str:
@@ -160,8 +170,8 @@ def _summary(clients: Mapping[str, int], target: str) -> str:
     (first, its), *others = counts or [(0, fates[REFUSED])]
     by_verdict = [f"{counted(first, 'client')} {its}", *(f"{number:,} {fate}" for number, fate in others)]
     return (
-        f"With Kafka {target} on the brokers, {'; '.join(by_verdict)}. A client is a principal, a client id and a library, on the "
-        "hosts that are named; behind a proxy or NAT a host may be that of others too. All times are UTC."
+        f"With Kafka {target} on the brokers, {'; '.join(by_verdict)}. Behind a proxy or NAT, a host may be that of others too. "
+        "All times are UTC."
     )
 
 
@@ -187,20 +197,20 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
     for client, own in grouped(_uses(uses, REFUSED), CLIENT).items():
         cluster, principal, client_id, *of_software = client
-        steps = tuple(_steps(own, facts.target))
-        programs.setdefault((cluster, principal, without_numbers(client_id), *of_software, steps), []).append(own)
-    blocks = [_program(clients, steps, facts) for (*_, steps), clients in list(programs.items())[:_MOST]]
+        its_steps = tuple(steps(own, facts.target))
+        programs.setdefault((cluster, principal, without_numbers(client_id), *of_software, its_steps), []).append(own)
+    blocks = [_program(clients, its_steps, facts) for (*_, its_steps), clients in list(programs.items())[:_MOST]]
     more = len(programs) - len(blocks)
-    has_unknown = any(map(_has_no_library, (map(advised, own) for clients in programs.values() for own in clients)))
+    has_unknown = any(map(has_no_library, (map(advised, own) for clients in programs.values() for own in clients)))
     return _section(
         "What to change",
         *blocks,
         f"… and {counted(more, 'program')} more, which `kafka-clientinfo upgrade` lists." if more > 0 else "",
-        _any_library(facts.target) if has_unknown else "",
+        of_any_library(facts.target, facts.brokers) if has_unknown else "",
     )
 
 
-def _program(clients: Sequence[Sequence[Mapping[str, Any]]], steps: Sequence[str], facts: Facts) -> str:
+def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence[str], facts: Facts) -> str:
     """Return what to change in one program, and where it runs: clients with ids that differ by numbers only."""
     uses = [use for own in clients for use in own]
     cluster, principal, _, named = map(_text, who(uses[0]))
@@ -212,7 +222,8 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], steps: Sequence[str
     library = {text: None for use in uses if (text := probably(use))}
     lines = [
         f"### {_listed([who(own[0])[2] for own in clients])}",
-        f"- **Change:** {'; '.join(steps)}.",
+        f"- **Change:** {'; '.join(its_steps)}.",
+        f"- **What stops:** {what_stops({use['api_name'] for use in uses})}",
         f"- **Library:** {_library(uses[0], list(library), named)}",
         f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; principal {principal}, cluster {cluster}",
         f"- **Topics:** {_listed(topics)}" if topics else "",
@@ -230,69 +241,23 @@ def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str
     return "it states none" if use["client_software_name"] == UNKNOWN else f"{named}, as it states itself"
 
 
-def _steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
-    uses = [advised(use) for use in own_uses]
-    held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
-    for library, use in held.items():
-        yield (
-            f"keep its release of {_text(library)}, which works with Kafka {target}, and raise {_text(held_down_by(use))}"
-            f"{_brokers_first(use)}: it sends older requests than it could"
-        )
-    ways = {
-        tuple(use[name] for name in ("library", "upgrade_to", "upgrade_newest", "upgrade_over")): use
-        for use in uses
-        if use["library"] and use["upgrade_to"]
-    }
-    for (library, first_one, newest, _), use in ways.items():
-        least, remark = least_release(use, target)
-        in_parentheses = "; ".join(
-            filter(None, [remark, f"newest: {newest}" if newest not in (first_one, None) else ""])
-        )
-        more = f" ({_text(in_parentheses)})" if in_parentheses else ""
-        first = _brokers_first(use)
-        setting = may_be_held_down_by(use)
-        pinned = f", or raise {_text(setting)}, if that holds its requests down" if setting else ""
-        yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}{pinned}"
-    if not held and not ways:
-        yield (
-            f"find out which library it uses, and see “{_UNKNOWN_LIBRARY}” below"
-            if _has_no_library(uses)
-            else "its library must send newer requests, which the appendix names: take a newer release of it, or raise the setting "
-            "that holds it to older ones"
-        )
-
-
-def _brokers_first(use: Mapping[str, Any]) -> str:
-    over = use["upgrade_over"]
-    return f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
-
-
-def _has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:
-    return all(use["client_software_name"] == UNKNOWN and use["library"] is None for use in uses)
-
-
-def _any_library(target: str) -> str:
-    ways = [
-        f"- {_text(name)}: upgrade to {first} or later (newest: {newest})"
-        + (f"; if it is as new already, raise {_text(setting)}." if setting else ".")
-        for name, first, newest, setting in ways_of_libraries(target)
-    ]
-    remark = f"These work with Kafka {target}. See that a release works with today's brokers too."
-    return f"### {_UNKNOWN_LIBRARY}\n\n{remark}\n\n" + "\n".join(ways)
-
-
-def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str, remark: str = "") -> str:
+def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str, target: str, remark: str = "") -> str:
     """Return a line for each client with that verdict, with the reasons, and a remark below them."""
     lines = []
     for own in grouped(_uses(uses, verdict), CLIENT).values():
         cluster, principal, client_id, named = map(_text, who(own[0]))
-        reasons = dict.fromkeys(why(explained(use["reason"]), use["refused_from"]) for use in own)
+        reasons = dict.fromkeys(_why(use, target) for use in own)
         where = _text(_hosts(set().union(*(use["all_hosts"] for use in own))))
         lines.append(
             f"- {client_id} ({named}, principal {principal}, cluster {cluster}, hosts {where}): {_text('; '.join(reasons))}."
         )
     more = f"- … and {counted(len(lines) - _MOST, 'client')} more." if len(lines) > _MOST else ""
     return _section(title, "\n".join([*lines[:_MOST], *filter(None, [more])]), remark) if lines else ""
+
+
+def _why(use: Mapping[str, Any], target: str) -> str:
+    reason = _REASONS.get(use["reason"]) or explained(use["reason"])
+    return why(reason.replace("the target", f"Kafka {target}"), use["refused_from"])
 
 
 def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
@@ -304,7 +269,7 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
         (
             *(safe(text, _TEXT) for text in who(use)), requested(use), f"{use['requests']:,}",
             f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", _accepted(target, use["api_name"]),
-            why(explained(use["reason"]), use["refused_from"]),
+            _why(use, target),
         )
         for use in uses[:_MOST]
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from ..questions.impact import (
     clients_by_verdict,
     fine_beside_refused,
     impact,
+    limits_of_messages,
     refused_already,
 )
 from ..questions.presenter import (
@@ -30,7 +31,7 @@ from ..questions.presenter import (
     why,
 )
 from ..questions.topics import losses, topics_of_clients
-from ..questions.trust import releases_of_brokers
+from ..questions.trust import releases_of_brokers, todays_release
 from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
@@ -55,8 +56,8 @@ _REST = "--limit 0 and --json"
 _WHOLE = frozenset({"request", "last seen", "why"})
 """Columns that are never shortened: the legend explains whole reasons."""
 _BASELINE = (
-    "  A client that does less than a library can do may work with an older release, as named above. See that a release works with "
-    "today's brokers too. From Kafka 4.0 on, Apache Kafka itself supports Java clients of 2.1 or later only (KIP-896)."
+    "  A client that does less than a library can do may work with an older release, as named above. Check that a release works with "
+    "today's brokers too{}. From Kafka 4.0 on, Apache Kafka itself supports Java clients of 2.1 or later only (KIP-896)."
 )
 
 
@@ -111,7 +112,12 @@ def execute(context: Context) -> int:
         if arguments.by == "owner":
             by = owners_table(impacts, arguments.target, limit_of(arguments))
             if arguments.messages is not None or webhook is not None:
-                done = send(messages(impacts, _facts(result, scope), template), arguments.messages, webhook)
+                made = messages(impacts, _facts(result, scope), template)
+                done = send(made, arguments.messages, webhook)
+                if made and arguments.template is None:
+                    done.append(
+                        "They have [DATE], [CONTACT] and [SENDER] to fill in; give your own words with --template."
+                    )
     if arguments.by == "topic":
         lost = losses(scope, str(result.target))
         title = f"Topics that lose a producer or a consumer, Kafka {result.target}"
@@ -131,7 +137,14 @@ def _facts(result: Impact, scope: Scope) -> Facts:
     of_clients: dict[tuple[Any, ...], list[str]] = {}
     for *client, group_id in groups:
         of_clients.setdefault(tuple(client), []).append(group_id)
-    return Facts(str(result.target), result.cannot_tell, result.refused_already, topics, of_clients)
+    return Facts(
+        str(result.target),
+        limits_of_messages(scope),
+        todays_release(result.brokers),
+        result.refused_already,
+        topics,
+        of_clients,
+    )
 
 
 def as_tables(result: Impact) -> list[Table]:
@@ -168,7 +181,7 @@ def as_text(result: Impact, by: Table | None = None) -> str:
             reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
             parts.append(folded("\n".join(["Why", *reasons])))
         if result.clients.get(REFUSED):
-            parts.append(_first_releases(result.target))
+            parts.append(_first_releases(result.target, todays_release(result.brokers)))
     if result.by_release:
         parts.append(table_text(_matrix(result), rest=_REST))
     cannot_tell = (f"  - {sentence}" for sentence in result.cannot_tell)
@@ -250,10 +263,12 @@ def _title(result: Impact, verdict: str) -> str:
     return f"{IN_WORDS[verdict].capitalize()}: {of_clients}"
 
 
-def _first_releases(target: str) -> str:
+def _first_releases(target: str, brokers: str) -> str:
     header = ("if it is", "upgrade to, or later", "newest", "or, if it is as new already, raise")
     title = f"If a client's library is not known: what works with Kafka {target}, of the releases that were tried"
-    return "\n".join([table_text([Table(title, header, ways_of_libraries(target))]), folded(_BASELINE, hanging="")])
+    return "\n".join(
+        [table_text([Table(title, header, ways_of_libraries(target))]), folded(_BASELINE.format(brokers), hanging="")]
+    )
 
 
 def _matrix(result: Impact) -> list[Table]:

@@ -218,21 +218,39 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     result.matrix_clients = len(not_fine)
 
 
-def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
-    tables, whole = scope.tables, of_cluster(scope)
-    brokers = whole.query(
+def limits_of_messages(scope: Scope) -> list[str]:
+    """Return over which time and of which brokers the logs are, and whom they may miss: what owners of clients need."""
+    whole = of_cluster(scope)
+    brokers = _judged_brokers(whole)
+    if not brokers:
+        return []
+    sentences = (brokers_without_logs(whole), info_logs(whole), partly_logged(whole))
+    return [_time_of_logs(brokers), *filter(None, sentences)]
+
+
+def _judged_brokers(scope: Scope) -> list[dict[str, Any]]:
+    return scope.query(
         "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at "
         "FROM {api_usage} AS u GROUP BY cluster, broker ORDER BY cluster, broker"
     ).dicts()
+
+
+def _time_of_logs(brokers: Sequence[dict[str, Any]]) -> str:
+    begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
+    return (
+        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, of {counted(len(brokers), 'broker')}: "
+        f"{names_of(brokers)}. Clients that did not connect to these in that time are not judged."
+    )
+
+
+def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
+    tables, whole = scope.tables, of_cluster(scope)
+    brokers = _judged_brokers(whole)
     if not brokers and not result.refused_already:
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
     if not brokers:
         return ["The logs hold no request that a broker took: nobody can be judged but those that are refused already."]
-    begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
-    sentences = [
-        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, of {counted(len(brokers), 'broker')}: "
-        f"{names_of(brokers)}. Clients that did not connect to these in that time are not judged."
-    ]
+    sentences = [_time_of_logs(brokers)]
     if (sentence := brokers_without_logs(whole)) is not None:
         sentences.append(sentence)
     if waits:

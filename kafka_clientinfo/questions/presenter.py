@@ -10,7 +10,7 @@ from typing import Any
 from ..config.patterns import LONGEST_TEXT
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, TOO_OLD, UNDECIDED, release
-from ..releases.client_libraries import client_libraries
+from ..releases.client_libraries import Library, client_libraries
 from ..tables.dialects import NUMBERS
 from ..tables.spec import ADVICE, CLIENT
 
@@ -114,14 +114,18 @@ def is_known_by_behaviour(use: Mapping[str, Any]) -> bool:
 
 
 def _of_client_id(client_id: str) -> str:
-    for library in client_libraries():
-        if (
-            library.client_ids is not None
-            and len(client_id) <= LONGEST_TEXT
-            and re.fullmatch(library.client_ids, client_id)
-        ):
-            return f"its client id is one that {library.name} picks by default, but other programs may use it too"
-    return ""
+    library = library_of_default_id(client_id)
+    if library is None:
+        return ""
+    return f"its client id is one that {library.name} picks by default, but other programs may use it too"
+
+
+def library_of_default_id(client_id: str | None) -> Library | None:
+    """Return the library that chooses a client id by default; None if none does. Other programs may use the id too."""
+    if client_id is None or len(client_id) > LONGEST_TEXT:
+        return None
+    matches = (one for one in client_libraries() if one.client_ids and re.fullmatch(one.client_ids, client_id))
+    return next(matches, None)
 
 
 def advised(use: Mapping[str, Any]) -> Mapping[str, Any]:

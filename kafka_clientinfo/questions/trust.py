@@ -143,6 +143,12 @@ def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
     return " ".join(texts[:_NAMED]) + rest
 
 
+def todays_release(brokers: Sequence[Mapping[str, Any]]) -> str:
+    """Return the releases that brokers run, as ` (Kafka 3.9, 4.0.1)`, by rows of the view `broker_releases`; "" if not known."""
+    names = sorted({row["release"] for row in brokers if row["release"] is not None})
+    return f" (Kafka {', '.join(map(safe, names[:_NAMES]))}{', …' if len(names) > _NAMES else ''})" if names else ""
+
+
 def deleted_connections(scope: Scope) -> str | None:
     """Return a sentence on the connections that `maintain` has deleted; None if it has kept all."""
     state = scope.tables.state()

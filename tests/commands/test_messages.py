@@ -43,7 +43,7 @@ ADVICE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {TARGET: "2.1
 ADVICE["upgrade_newest"] = {TARGET: "3.0.12"}
 SET: dict[str, Any] = {"library": "sarama", "upgrade_to": {}, "upgrade_over": {}, "raise_setting": {TARGET: "Config.*"}}
 JAVA = ADVICE | {"library": "Apache Kafka's Java client", "upgrade_to": {TARGET: "0.11.0.3"}}
-HELD: dict[str, Any] = SET | {"raise_setting": {TARGET: "unknown"}}
+HELD: dict[str, Any] = SET | {"library": "kafkajs", "raise_setting": {TARGET: "unknown"}}
 OVER: dict[str, Any] = ADVICE | {
     "library": "sarama|",
     "upgrade_to": {TARGET: "1.46"},
@@ -176,12 +176,26 @@ def test_what_brokers_refuse_from_its_hosts_already_comes_first() -> None:
     assert message.owner == Owner("refused")
     title, refused = message.markdown.split("\n## ")[:2]
     assert title.startswith(
-        f"# Kafka {TARGET}: none of 0 clients of refused would stop working; some of their hosts' requests are refused already\n"
+        f"# Kafka {TARGET}: no client of refused would stop working; some of their hosts' requests are refused already\n"
     )
     assert refused.startswith(
         "Refused already\n\n- Broker broker-3 of cluster c has refused 215 requests from h since 2026-11-21 18:55, the last one at "
         "2026-11-21 18:55.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("clients", "title"),
+    [
+        ({"refused": 1}, "your client app\\* would stop working"),
+        ({"refused": 1, "accepted": 1}, "1 of 2 clients of Search would stop working"),
+        ({"accepted": 1}, "no client of Search would stop working"),
+    ],
+)
+def test_the_title_names_the_only_client(clients: dict[str, int], title: str) -> None:
+    impact = OwnerImpact(uses=[{"client_id": "app*", "verdict": "refused"}])
+    impact.clients |= clients
+    assert message_text._title(Owner("Search"), impact, "4.0.1") == f"Kafka 4.0.1: {title}"
 
 
 def test_a_template_adds_the_operators_words(warehouse: Path, owners: str, tmp_path: Path) -> None:
@@ -236,12 +250,11 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("- **Change:** ")]
     assert [line.partition(":** ")[2] for line in lines] == [
         "upgrade kafka-python to 2.1.5 or later (newest: 3.0.12).",
-        "upgrade Apache Kafka's Java client to 2.1 or later (0.11.0.3 works as measured, but Kafka 4.0 supports 2.1 and later only, "
-        "KIP-896; newest: 3.0.12).",
+        "upgrade Apache Kafka's Java client to 2.1 or later (newest: 3.0.12).",
         "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
-        "keep its release of sarama, which works with Kafka 4.0.1, and raise Config.\\*: it sends older requests than it could.",
-        "keep its release of sarama, which works with Kafka 4.0.1, and raise what holds its versions down: it sends older requests "
-        "than it could.",
+        "keep its release of sarama, which works with Kafka 4.0.1, and have it send newer requests: if your program sets "
+        "Config.Version, which many programs call version, set the release of today's brokers, or the newest that its sarama knows.",
+        "keep its release of kafkajs, which works with Kafka 4.0.1, and have it send newer requests: raise what holds its versions down.",
     ]
 
 

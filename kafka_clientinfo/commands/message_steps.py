@@ -1,0 +1,166 @@
+"""What a message says to do about a program: which release to take, or which setting to change, and what stops without it.
+
+A client id never names a library. If it is one that a library chooses by default, the step begins with "if".
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..logs.apis import SASL_APIS
+from ..printable import safe
+from ..protocol import UNKNOWN
+from ..questions.presenter import (
+    advised,
+    held_down_by,
+    least_release,
+    library_of_default_id,
+    may_be_held_down_by,
+    ways_of_libraries,
+)
+from ..releases.broker_releases import TOO_OLD
+from .output import markdown_text
+
+_TEXT = 240
+_UNKNOWN_LIBRARY = "If the library is not known"
+_SETTINGS: Mapping[str, tuple[str, str]] = {
+    "confluent-kafka for Python (librdkafka)": (
+        "api.version.request or broker.version.fallback",
+        "set api.version.request=true and delete broker.version.fallback",
+    ),
+    "kafka-python": ("api_version", "delete the line"),
+    "aiokafka": ("api_version", "delete the line"),
+    "sarama": (
+        "Config.Version, which many programs call version",
+        "set the release of today's brokers, or the newest that its sarama knows",
+    ),
+    "franz-go": ("MaxVersions", "delete the line"),
+}
+"""By library, the settings that hold versions down, and what to do if a program sets them.
+
+Releases were measured without these settings, but for those of sarama, which were measured with the brokers' release.
+"""
+_WRITING = frozenset(
+    ["PRODUCE", "INIT_PRODUCER_ID", "ADD_PARTITIONS_TO_TXN", "ADD_OFFSETS_TO_TXN", "END_TXN", "TXN_OFFSET_COMMIT"]
+)
+_READING = frozenset(
+    [
+        "FETCH", "JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_FOR_LEADER_EPOCH", "CONSUMER_GROUP_HEARTBEAT",
+        "SHARE_FETCH", "SHARE_ACKNOWLEDGE", "SHARE_GROUP_HEARTBEAT", "STREAMS_GROUP_HEARTBEAT",
+    ]
+)  # fmt: skip
+_POSITIONS = frozenset(["LIST_OFFSETS", "OFFSET_COMMIT", "OFFSET_FETCH"])
+_EVERYTHING = frozenset(["API_VERSIONS", "METADATA", *SASL_APIS])
+_ADMINISTRATION = frozenset(
+    [
+        "ALTER_CLIENT_QUOTAS", "ALTER_CONFIGS", "ALTER_PARTITION_REASSIGNMENTS", "ALTER_REPLICA_LOG_DIRS",
+        "ALTER_SHARE_GROUP_OFFSETS", "ALTER_USER_SCRAM_CREDENTIALS", "CONSUMER_GROUP_DESCRIBE", "CREATE_ACLS",
+        "CREATE_DELEGATION_TOKEN", "CREATE_PARTITIONS", "CREATE_TOPICS", "DELETE_ACLS", "DELETE_GROUPS", "DELETE_RECORDS",
+        "DELETE_SHARE_GROUP_OFFSETS", "DELETE_TOPICS", "DESCRIBE_ACLS", "DESCRIBE_CLIENT_QUOTAS", "DESCRIBE_CLUSTER",
+        "DESCRIBE_CONFIGS", "DESCRIBE_DELEGATION_TOKEN", "DESCRIBE_GROUPS", "DESCRIBE_LOG_DIRS", "DESCRIBE_PRODUCERS",
+        "DESCRIBE_QUORUM", "DESCRIBE_SHARE_GROUP_OFFSETS", "DESCRIBE_TRANSACTIONS", "DESCRIBE_USER_SCRAM_CREDENTIALS",
+        "ELECT_LEADERS", "EXPIRE_DELEGATION_TOKEN", "INCREMENTAL_ALTER_CONFIGS", "LIST_CONFIG_RESOURCES", "LIST_GROUPS",
+        "LIST_PARTITION_REASSIGNMENTS", "LIST_TRANSACTIONS", "OFFSET_DELETE", "RENEW_DELEGATION_TOKEN", "SHARE_GROUP_DESCRIBE",
+        "STREAMS_GROUP_DESCRIBE", "UPDATE_FEATURES",
+    ]
+)  # fmt: skip
+
+
+def what_stops(api_names: Collection[str | None]) -> str:
+    """Return what a program can no longer do if requests of these APIs are refused, as far as their names say."""
+    apis = set(api_names)
+    if apis & _EVERYTHING:
+        return "everything"
+    parts = [
+        ("reading", apis & _READING),
+        ("finding or saving the position from which it reads", apis & _POSITIONS and not apis & _READING),
+        ("writing", apis & _WRITING),
+        ("finding its consumer group or its transactions", "FIND_COORDINATOR" in apis),
+        ("administration, such as of topics or groups", apis & _ADMINISTRATION),
+        (
+            "what it does with the other requests in the appendix",
+            apis - _READING - _POSITIONS - _WRITING - _ADMINISTRATION - {"FIND_COORDINATOR"},
+        ),
+    ]
+    return "; ".join(text for text, stops in parts if stops)
+
+
+def steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
+    """Return what to do about the refused uses of one client, in Markdown."""
+    uses = [advised(use) for use in own_uses]
+    held = {use["library"]: use for use in uses if use["raise_setting"] is not None}
+    for library, use in held.items():
+        setting = _if_it_sets(library) or f"raise {_text(held_down_by(use))}"
+        yield (
+            f"keep its release of {_text(library)}, which works with Kafka {target}, and have it send newer "
+            f"requests{_brokers_first(use)}: {setting}"
+        )
+    ways = {
+        tuple(use[name] for name in ("library", "upgrade_to", "upgrade_newest", "upgrade_over")): use
+        for use in uses
+        if use["library"] and use["upgrade_to"]
+    }
+    for (library, first_one, newest, _), use in ways.items():
+        least, _ = least_release(use, target)
+        more, first = f" (newest: {_text(newest)})" if newest not in (first_one, None) else "", _brokers_first(use)
+        if may_be_held_down_by(use) and (setting := _if_it_sets(library)):
+            yield (
+                f"look first which release of {_text(library)} it has: if one before {_text(least)}, upgrade to {_text(least)} or "
+                f"later{more}{first}; {setting}"
+            )
+        else:
+            yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}"
+    if not held and not ways:
+        yield _without_advice(uses, target)
+
+
+def _without_advice(uses: Sequence[Mapping[str, Any]], target: str) -> str:
+    if not has_no_library(uses):
+        return (
+            "its library must send newer requests, which the appendix names: take a newer release of it, or raise the setting "
+            "that holds it to older ones"
+        )
+    library = library_of_default_id(uses[0]["client_id"])
+    ways = {name: (least, newest) for name, least, newest, _ in ways_of_libraries(target)}
+    if library is None or library.name not in ways or any(use["reason"] not in TOO_OLD for use in uses):
+        return f"find out which library it uses, and see “{_UNKNOWN_LIBRARY}” below"
+    least, newest = ways[library.name]
+    setting = _if_it_sets(library.name)
+    return (
+        f"if this is {_text(library.name)}, as its client id suggests: upgrade to {least} or later (newest: {newest})"
+        f"{f', and {setting}' if setting else ''}. If it is not, see “{_UNKNOWN_LIBRARY}” below"
+    )
+
+
+def _if_it_sets(library: str | None) -> str:
+    """Return what to do about the settings of a library that hold versions down; "" if it is not known to have any."""
+    if library is None or library not in _SETTINGS:
+        return ""
+    settings, step = _SETTINGS[library]
+    return f"if your program sets {_text(settings)}, {_text(step)}"
+
+
+def _brokers_first(use: Mapping[str, Any]) -> str:
+    over = use["upgrade_over"]
+    return f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
+
+
+def has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether neither the clients nor how they behave say which library they use."""
+    return all(use["client_software_name"] == UNKNOWN and use["library"] is None for use in uses)
+
+
+def of_any_library(target: str, brokers: str) -> str:
+    """Return what to do for each measured library, in Markdown; `brokers` is their release in words."""
+    ways = [
+        f"- {_text(name)}: upgrade to {least} or later (newest: {newest})"
+        + (f"; {setting}." if (setting := _if_it_sets(name)) else ".")
+        for name, least, newest, _ in ways_of_libraries(target)
+    ]
+    remark = (
+        f"These releases work with Kafka {target}. Check that the one you take works with today's brokers too{brokers}."
+    )
+    return f"### {_UNKNOWN_LIBRARY}\n\n{remark}\n\n" + "\n".join(ways)
+
+
+def _text(value: str | None) -> str:
+    return markdown_text(safe(value or "", _TEXT))

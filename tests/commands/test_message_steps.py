@@ -1,0 +1,89 @@
+"""What a message says to do: by what the client states, else by how it behaves, else by its client id, with an "if"."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.commands.message_steps import _SETTINGS, of_any_library, steps, what_stops
+from kafka_clientinfo.releases.client_libraries import client_libraries
+from kafka_clientinfo.tables.spec import ADVICE
+
+OTHERWISE = "If it is not, see “If the library is not known” below"
+FIND_OUT = "find out which library it uses, and see “If the library is not known” below"
+
+
+def unnamed(client_id: str | None, **given: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {"client_id": client_id, "client_software_name": "unknown", "library": None}
+    return row | {"verdict": "refused", "reason": "below_range"} | dict.fromkeys(ADVICE) | given
+
+
+def behaving(last: str, **given: Any) -> dict[str, Any]:
+    probable = {"probable_software_name": "aiokafka", "probable_versions_from": "0.0.1", "probable_versions_to": last}
+    advice: dict[str, Any] = dict.fromkeys(f"probable_{name}" for name in ADVICE)
+    advice |= {"probable_upgrade_to": "0.10.0", "probable_upgrade_newest": "0.14.0"}
+    return unnamed("app", **probable, **advice) | {"probable_library": "aiokafka"} | given
+
+
+@pytest.mark.parametrize(
+    ("use", "step"),
+    [
+        (
+            unnamed("kafka-python-1.3.5"),
+            "if this is kafka-python, as its client id suggests: upgrade to 2.1.5 or later (newest: 3.0.12), and if your program sets "
+            f"api\\_version, delete the line. {OTHERWISE}",
+        ),
+        (
+            unnamed("rdkafka"),
+            "if this is confluent-kafka for Python (librdkafka), as its client id suggests: upgrade to 2.0.2 or later (newest: 2.16.1), "
+            "and if your program sets api.version.request or broker.version.fallback, set api.version.request=true and delete "
+            f"broker.version.fallback. {OTHERWISE}",
+        ),
+        (
+            unnamed("producer-1"),
+            "if this is Apache Kafka's Java client, as its client id suggests: upgrade to 2.1 or later (newest: 4.4.0). "
+            + OTHERWISE,
+        ),
+        (unnamed("my-kafka-python-1.3.5"), FIND_OUT),
+        (unnamed(None), FIND_OUT),
+        (unnamed("sarama\n"), FIND_OUT),
+        (unnamed("sarama", reason="above_range"), FIND_OUT),
+        (unnamed("sarama", reason="api_absent"), FIND_OUT),
+        (
+            behaving("0.14.0"),
+            "look first which release of aiokafka it has: if one before 0.10.0, upgrade to 0.10.0 or later (newest: 0.14.0); if your "
+            "program sets api\\_version, delete the line",
+        ),
+        (behaving("0.9.0"), "upgrade aiokafka to 0.10.0 or later (newest: 0.14.0)"),
+    ],
+)
+def test_the_step_of_a_client_without_a_name(use: dict[str, Any], step: str) -> None:
+    assert list(steps([use], "4.0.1")) == [step]
+
+
+@pytest.mark.parametrize(
+    ("apis", "stops"),
+    [
+        ({"FETCH"}, "reading"),
+        ({"JOIN_GROUP", "OFFSET_COMMIT", "LIST_OFFSETS"}, "reading"),
+        ({"OFFSET_COMMIT"}, "finding or saving the position from which it reads"),
+        ({"PRODUCE"}, "writing"),
+        ({"PRODUCE", "FETCH"}, "reading; writing"),
+        ({"PRODUCE", "LIST_OFFSETS"}, "finding or saving the position from which it reads; writing"),
+        ({"FIND_COORDINATOR"}, "finding its consumer group or its transactions"),
+        ({"CREATE_TOPICS"}, "administration, such as of topics or groups"),
+        ({"METADATA", "FETCH"}, "everything"),
+        ({"SASL_HANDSHAKE"}, "everything"),
+        ({"VOTE", "PRODUCE"}, "writing; what it does with the other requests in the appendix"),
+        ({None}, "what it does with the other requests in the appendix"),
+    ],
+)
+def test_what_stops_is_what_is_refused(apis: set[str | None], stops: str) -> None:
+    assert what_stops(apis) == stops
+
+
+def test_each_library_with_settings_says_what_to_do_about_them() -> None:
+    assert _SETTINGS.keys() == {library.name for library in client_libraries() if library.version_settings}
+
+
+def test_the_brokers_release_is_named() -> None:
+    assert "works with today's brokers too (Kafka 3.9).\n" in of_any_library("4.0.1", " (Kafka 3.9)")
