@@ -11,8 +11,9 @@ from ..questions.topics import topics_of_clients
 from ..questions.trust import nobody
 from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
+from .first_owners import first_owners
 from .output import add_formats, ask, is_text, limit_of, limits, show, write_private
-from .ownership import Ownership, add_owners, first_owners, given_owners
+from .ownership import Ownership, add_owners, given_owners
 from .text_tables import output
 
 HELP = "list who connects: software, hosts, APIs, groups, topics, owners"

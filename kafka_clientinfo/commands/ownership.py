@@ -13,8 +13,6 @@ software (as on listeners without authentication). Python applies the rules to a
 """
 
 import argparse
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -26,7 +24,6 @@ from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import judged
-from ..questions.presenter import counted
 from ..questions.probable import add_probable
 from ..questions.queries import grouped, same
 from ..questions.topics import topics_of_clients
@@ -43,13 +40,6 @@ GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
 _KEY = ", ".join(ENDPOINT)
 _RULE = ("severity", "blames", "rule")
 _API = ("api_key", "api_version")
-_ANONYMOUS = "User:ANONYMOUS"
-_LONGEST_NAME = 200
-_FIRST_LINES = """# Who owns which clients, for --owners and the setting `owners`: made from the clients that were seen, to be corrected.
-#
-# The first rule that fits gives the owner. Owners are guessed by name: set them, join rules of one owner, and add contact = "...".
-# A pattern is a regular expression for a whole text; conf/owners.toml in the repository shows all kinds of rules.
-"""
 USE = (*CLIENT, "api_name", "api_version")
 """The columns that identify a client's use of a version."""
 
@@ -132,7 +122,7 @@ class Ownership:
     def of_clients(self) -> dict[tuple[Any, ...], list[Owner]]:
         """Return the owners of each client that has any, sorted by name; filters do not apply."""
         by_client = {}
-        for client, endpoints in grouped(_endpoints(Scope(self._scope.tables)), CLIENT).items():
+        for client, endpoints in grouped(seen_endpoints(Scope(self._scope.tables)), CLIENT).items():
             if owners := {owner for row in endpoints if (owner := self.of(row))}:
                 by_client[client] = sorted(owners, key=lambda owner: owner.name)
         return by_client
@@ -161,7 +151,7 @@ class Ownership:
         """
         columns = ("owner", "contact", "clients", "connections", "requests", "hosts", "first_seen", "last_seen")
         lines: list[tuple[Any, ...]] = []
-        endpoints = [row | {"owner": self.of(row)} for row in _endpoints(self._scope)]
+        endpoints = [row | {"owner": self.of(row)} for row in seen_endpoints(self._scope)]
         for (owner,), rows in grouped(endpoints, ("owner",)).items():
             counts = (_sum(rows, "connections"), _sum(rows, "requests"), len({row["remote_host"] for row in rows}))
             clients = len(grouped(rows, CLIENT))
@@ -225,42 +215,8 @@ class Ownership:
         return impacts
 
 
-def first_owners(scope: Scope, ownership: Ownership) -> str:
-    """Write a file of owners to begin with: a rule for each principal or, if nobody logs in, for each kind of client id.
-
-    Numbers in client ids may vary. Who has an owner gets no rule, nor what has characters that none should hold. "" if nobody gets one.
-    """
-    by_rule: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in (one for one in _endpoints(scope) if ownership.of(one) is None):
-        kind, text = "principals", row["principal"] or ""
-        if text in ("", _ANONYMOUS):
-            kind, text = "client_ids", row["client_id"] or ""
-        if text and safe(text) == text and len(text) <= _LONGEST_NAME:
-            pattern = re.escape(text)
-            by_rule.setdefault(
-                (kind, re.sub(r"\d+", r"\\d+", pattern) if kind == "client_ids" else pattern), []
-            ).append(row)
-    parts = [_FIRST_LINES] if by_rule else []
-    for (kind, pattern), rows in sorted(by_rule.items(), key=lambda item: (-_sum(item[1], "connections"), item[0])):
-        hosts = sorted({row["remote_host"] or UNKNOWN for row in rows})
-        text = str(rows[0][kind.removesuffix("s")])
-        owner = (
-            text.removeprefix("User:")
-            if kind == "principals"
-            else re.split(r"[^a-zA-Z]+", text.strip("-_."))[0] or text
-        )
-        parts.append(
-            f"\n# {counted(_sum(rows, 'connections'), 'connection')} from {counted(len(hosts), 'host')}, such as {safe(hosts[0])}\n"
-            f"[[owners]]\nowner = {_toml(owner)}\n{kind} = [{_toml(pattern)}]\n"
-        )
-    return "".join(parts)
-
-
-def _toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _endpoints(scope: Scope) -> list[dict[str, Any]]:
+def seen_endpoints(scope: Scope) -> list[dict[str, Any]]:
+    """Return the endpoints of the clients in scope, with their connections, requests and times."""
     return scope.query(
         f"SELECT {_KEY}, count(*) AS connections, CAST(sum(requests) AS BIGINT) AS requests, "
         "min(opened_at) AS first_seen, max(last_request_at) AS last_seen FROM {connections} AS c "

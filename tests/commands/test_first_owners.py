@@ -2,10 +2,12 @@
 
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands import first_owners
 from kafka_clientinfo.config.owners import load_owners
 from tests.commands.fleet_on_disk import HOSTILE, fleet, use
 
@@ -35,12 +37,70 @@ def test_it_begins_with_a_rule_for_each_principal_or_kind_of_client_id(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     owners = load_owners(str(path))
     assert [(rule.owner.name, {kind: texts for kind, texts in rule.patterns.items() if texts}) for rule in owners.rules] == [
-        ("search", {"client_ids": (r"search\-\d+",)}),
+        ("search", {"client_ids": (r"search-\d+",)}),
         ("pay.ments", {"principals": (r"User:pay\.ments",)}),
     ]  # fmt: skip
     assert "# 3 connections from 3 hosts, such as 10.2.0.1\n" in path.read_text("utf-8")
     assert cli.main(["clients", "--warehouse", warehouse, "--init-owners", str(path)]) == 2
     assert "is there already; name a new file" in capsys.readouterr().err
+
+
+ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
+
+
+@pytest.mark.parametrize(
+    ("uses", "lines"),
+    [
+        (
+            [use("app", "10.1.0.1", principal=f"{ROLE}{end}]") for end in "ab"],
+            ["# 2 connections from 1 host, such as 10.1.0.1", f"# {ROLE}a], {ROLE}b]", "[[owners]]", "owner = 'orders'",
+             "principals = ['.*assumed-role/orders/.*']"],
+        ),
+        (
+            [use("app-1", None, topics=["a"]), use("app-2", None, topics=["b"])],
+            ["# 1 connection, hosts masked or not logged", "[[owners]]", "owner = 'app-1'", "client_ids = ['app-1']",
+             "# 1 connection, hosts masked or not logged", "[[owners]]", "owner = 'app-2'", "client_ids = ['app-2']"],
+        ),
+        (
+            [use("app-1", "10.1.0.1", topics=["a"]), use("app-2", "10.1.0.2", topics=["a"])],
+            ["# 2 connections from 2 hosts, such as 10.1.0.1", "# app-1, app-2", "[[owners]]", "owner = 'app'",
+             r"client_ids = ['app-\d+']"],
+        ),
+        (
+            [use("consumer-pay.all-1", "10.1.0.1")],
+            ["# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", "owner = 'pay.all'",
+             r"client_ids = ['consumer-pay\.all-\d+']"],
+        ),
+        (
+            [use("it's", "10.1.0.1")],
+            ["# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", 'owner = "it\'s"', 'client_ids = ["it\'s"]'],
+        ),
+        (
+            [use(name, "10.1.0.1") for name in (
+                "consumer-1", "consumer-console-consumer-77-1", "console-producer", "kgo", "producer-12", "rdkafka", "sarama",
+            )],
+            ["# These client ids are chosen by libraries or tools, and belong to nobody: give owners by hosts, groups or topics.",
+             *(f"#   {name}: 1 connection from 1 host, such as 10.1.0.1" for name in (
+                 "console-producer", "consumer-1", "consumer-console-consumer-77-1", "kgo", "producer-12", "rdkafka", "sarama",
+             ))],
+        ),
+    ],
+    ids=["one role", "two programs", "one program", "a group", "a quote", "of nobody"],
+)  # fmt: skip
+def test_it_guesses_one_rule_for_a_program(
+    uses: list[dict[str, Any]], lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = {
+        ("c", one.get("principal", "User:ANONYMOUS"), one["client_id"], "kgo", "v1.0"): one.get("topics", ())
+        for one in uses
+    }
+    monkeypatch.setattr(first_owners, "topics_of_clients", lambda _: topics)
+    path = tmp_path / "owners.toml"
+    assert cli.main(["clients", "--warehouse", str(fleet(tmp_path / "w", uses)), "--init-owners", str(path)]) == 0
+    _, _, rules = path.read_text("utf-8").partition("rules.\n")
+    assert list(filter(None, rules.splitlines())) == lines
+    if "[[owners]]" in lines:
+        assert len(load_owners(str(path)).rules) == lines.count("[[owners]]")
 
 
 def test_beside_owners_it_has_rules_for_the_rest_and_names_idle_ones(

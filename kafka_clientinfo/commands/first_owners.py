@@ -1,0 +1,137 @@
+"""The file of owners to begin with, of `clients --init-owners`: rules guessed from the principals and client ids that were seen.
+
+what was seen                              | rule
+-------------------------------------------|--------------------------------------------------------------------------------
+a role of AWS that instances assume (IAM)  | one for the role
+another principal                          | one for it
+nobody logs in: client ids                 | one for those that differ by numbers only, if they use the same topics; else one
+                                           | for each id, as they may be programs of several owners
+client ids that libraries or tools choose  | none: they are listed in a comment, as they say nothing of an owner
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..printable import safe
+from ..questions.filters import Scope
+from ..questions.presenter import counted, library_of_default_id
+from ..questions.topics import topics_of_clients
+from ..tables.spec import CLIENT
+from .ownership import Ownership, seen_endpoints
+
+_ANONYMOUS = "User:ANONYMOUS"
+_LONGEST_NAME = 200
+_NAMES = 3
+_FIRST_LINES = """# Who owns which clients, for --owners and the setting `owners`: made from the clients that were seen, to be corrected.
+#
+# The first rule that fits gives the owner. Owners are guessed by name: set them, join rules of one owner, and add contact = "...".
+# A pattern is a regular expression for a whole text; conf/owners.toml in the repository shows all kinds of rules.
+"""
+_NOBODYS = """
+# These client ids are chosen by libraries or tools, and belong to nobody: give owners by hosts, groups or topics.
+"""
+_ROLE = re.compile(r"\[?IAM\]?:\[?arn:aws[a-z-]*:sts::\d*:assumed-role/([^/\[\]]+)/[^\[\]]*\]?")
+_PICKED = re.compile(r"(?:producer|consumer|adminclient)-\d+|(?:consumer-|producer-)?console-.*|perf-.*client")
+"""Client ids of Apache Kafka's Java client and tools that name no program; with a group in them, an id says something."""
+_JAVA = "Apache Kafka's Java client"
+_OF_GROUP = re.compile(r"(?:producer|consumer|adminclient)-(.+)-\d+")
+_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+
+_Rule = tuple[str, str, tuple[str, ...]]
+"""The owner's name, the kind of the patterns, and the patterns."""
+
+
+def first_owners(scope: Scope, ownership: Ownership) -> str:
+    """Write a file of owners to begin with; "" if it would name nobody.
+
+    Who has an owner gets no rule, nor what has characters that none should hold.
+    """
+    topics = topics_of_clients(scope)
+    by_rule: dict[_Rule, list[dict[str, Any]]] = {}
+    by_numbers: dict[str, list[dict[str, Any]]] = {}
+    of_nobody: dict[str, list[dict[str, Any]]] = {}
+    for row in (one for one in seen_endpoints(scope) if ownership.of(one) is None):
+        principal, client_id = row["principal"] or "", row["client_id"] or ""
+        if principal not in ("", _ANONYMOUS):
+            if _is_plain(principal):
+                by_rule.setdefault(_of_principal(principal), []).append(row)
+        elif client_id and _is_plain(client_id):
+            if _is_nobodys(client_id):
+                of_nobody.setdefault(client_id, []).append(row)
+            else:
+                by_numbers.setdefault(_numbered(client_id), []).append(row)
+    for pattern, rows in by_numbers.items():
+        topics_by_id: dict[str, set[str]] = {}
+        for row in rows:
+            topics_by_id.setdefault(row["client_id"], set()).update(topics.get(tuple(row[name] for name in CLIENT), ()))
+        is_one = len(set(map(frozenset, topics_by_id.values()))) == 1
+        for row in rows:
+            by_rule.setdefault(_of_id(row["client_id"], pattern, is_one), []).append(row)
+    parts = [_FIRST_LINES] if by_rule or of_nobody else []
+    parts += (_text(*rule, rows) for rule, rows in sorted(by_rule.items(), key=_most_used))
+    if of_nobody:
+        parts.append(_NOBODYS)
+        parts += (
+            f"#   {client_id}: {_counts(rows)}\n" for client_id, rows in sorted(of_nobody.items(), key=_most_used)
+        )
+    return "".join(parts)
+
+
+def _is_plain(text: str) -> bool:
+    return safe(text) == text and len(text) <= _LONGEST_NAME
+
+
+def _is_nobodys(client_id: str) -> bool:
+    library = library_of_default_id(client_id)
+    return _PICKED.fullmatch(client_id) is not None or (library is not None and library.name != _JAVA)
+
+
+def _of_principal(principal: str) -> _Rule:
+    if (of_role := _ROLE.fullmatch(principal)) is not None:
+        return of_role[1], "principals", (f".*assumed-role/{_escaped(of_role[1])}/.*",)
+    return principal.removeprefix("User:"), "principals", (_escaped(principal),)
+
+
+def _of_id(client_id: str, pattern: str, is_one: bool) -> _Rule:
+    if not is_one:
+        return client_id, "client_ids", (_escaped(client_id),)
+    of_group = _OF_GROUP.fullmatch(client_id)
+    text = of_group[1] if of_group else client_id
+    return re.sub(r"[-_.:#]*\d[\d._-]*$", "", text) or text, "client_ids", (pattern,)
+
+
+def _numbered(client_id: str) -> str:
+    return re.sub(r"\d+", r"\\d+", _escaped(client_id))
+
+
+def _escaped(text: str) -> str:
+    """Return a regular expression for a text, without the escapes of `re.escape` that nothing needs."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _text(owner: str, kind: str, patterns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
+    names = sorted({row[kind.removesuffix("s")] for row in rows})
+    named = f"# {_few(names)}\n" if len(names) > 1 else ""
+    return f"\n# {_counts(rows)}\n{named}[[owners]]\nowner = {_toml(owner)}\n{kind} = [{', '.join(map(_toml, patterns))}]\n"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMES]) + (f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else "")
+
+
+def _counts(rows: Sequence[dict[str, Any]]) -> str:
+    hosts = sorted({row["remote_host"] for row in rows if row["remote_host"] is not None})
+    where = f"from {counted(len(hosts), 'host')}, such as {safe(hosts[0])}" if hosts else "hosts masked or not logged"
+    number = counted(sum(row["connections"] for row in rows), "connection")
+    return f"{number} {where}" if hosts else f"{number}, {where}"
+
+
+def _most_used(item: tuple[Any, list[dict[str, Any]]]) -> tuple[int, Any]:
+    return -sum(row["connections"] for row in item[1]), item[0]
+
+
+def _toml(text: str) -> str:
+    """Return a TOML string: a literal one, in which nothing is escaped, unless the text has a quote of its own."""
+    return json.dumps(text, ensure_ascii=False) if "'" in text else f"'{text}'"
