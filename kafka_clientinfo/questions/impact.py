@@ -251,8 +251,8 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     if not brokers:
         return ["The logs hold no request that a broker took: nobody can be judged but those that are refused already."]
     sentences = [_time_of_logs(brokers)]
-    if (sentence := brokers_without_logs(whole)) is not None:
-        sentences.append(sentence)
+    if (names := brokers_without_logs(whole)) is not None:
+        sentences.append(f"No log of these was read, so their clients are not judged: {names}.")
     if waits:
         sentences.append(
             "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."

@@ -17,6 +17,7 @@ from .filters import Scope
 from .impact import judged
 from .presenter import counted
 from .queries import Rows, grouped, same
+from .trust import brokers_without_logs
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
@@ -114,6 +115,10 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
                     else ""
                 )
             )
+    if (names := brokers_without_logs(scope)) is not None:
+        sentences.append(
+            f"No log of these was read, so that no topic of their clusters can be said to be unused: {names}."
+        )
     return sentences
 
 

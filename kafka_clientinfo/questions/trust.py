@@ -97,30 +97,12 @@ def partly_logged(scope: Scope) -> str | None:
 
 
 def brokers_without_logs(scope: Scope) -> str | None:
-    """Return a sentence on the brokers of which no log was read for sure; None if none is known.
-
-    A broker fetches from all others but itself, with its number in the client id. So one that fetches from every log's broker
-    is none of these. A log that holds those of several brokers has them fetch at several addresses, and shows nothing.
-    """
+    """Return the names of the brokers of which no log was read for sure; None if none is known."""
     missing = scope.query(
-        r"""
-        WITH fetching AS (
-          SELECT cluster, broker, regexp_extract(client_id, '^broker-([0-9]+)-fetcher-[0-9]+$', 1) AS node,
-                 regexp_extract(connection_id, '^([0-9a-fA-F.:]+:[0-9]+)-', 1) AS address
-          FROM {connections} AS c WHERE role = 'broker'
-        ),
-        fetched AS (
-          SELECT cluster, broker, collect_set(node) AS nodes
-          FROM fetching WHERE node <> '' GROUP BY cluster, broker
-          HAVING count(DISTINCT address) = 1 AND min(address) <> ''
-        ),
-        logs AS (SELECT cluster, count(DISTINCT broker) AS logs FROM {ingested_files} AS i GROUP BY cluster)
-        SELECT p.cluster, concat('broker ', p.node) AS broker
-        FROM (SELECT cluster, explode(nodes) AS node FROM fetched) AS p JOIN logs AS f ON p.cluster = f.cluster
-        GROUP BY p.cluster, p.node HAVING count(*) = max(f.logs) ORDER BY p.cluster, length(p.node), p.node
-        """
+        "SELECT cluster, concat('broker ', node) AS broker FROM {brokers_without_logs} AS b "
+        "ORDER BY cluster, length(node), node"
     ).dicts()
-    return f"No log of these was read, so their clients are not judged: {names_of(missing)}." if missing else None
+    return names_of(missing) or None
 
 
 def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:

@@ -10,7 +10,8 @@ used AS (
     FROM {topic_usage} WHERE operation IN ('produce', 'fetch', 'commit') AND topic IS NOT NULL
     GROUP BY cluster, topic
 ),
--- A topic's partitions may be on any broker, so silence about it is evidence only while the logs of all brokers hold every request.
+-- A topic's partitions may be on any broker, so silence about it is evidence only while the logs of all brokers hold every request,
+-- and no broker is known of which no log was read.
 logs AS (
     SELECT cluster, count(*) AS brokers_read, max(covered_from) AS covered_from, min(covered_until) AS covered_until,
            bool_and(covered_from IS NOT NULL) AND max(covered_from) < min(covered_until) AS are_covered
@@ -24,7 +25,8 @@ SELECT n.cluster, n.topic, n.topic_id, n.requests, n.first_named_at, n.last_name
        CASE WHEN l.are_covered THEN l.covered_until END AS covered_until,
        -- Nothing is said by the silence of a short time.
        coalesce(l.are_covered AND unix_micros(l.covered_until) - unix_micros(l.covered_from)
-                >= CAST({unused_topic_hours} AS BIGINT) * 3600000000, false) AS is_covered_long
+                >= CAST({unused_topic_hours} AS BIGINT) * 3600000000, false) AND m.cluster IS NULL AS is_covered_long
 FROM named AS n
 LEFT JOIN used AS u ON u.cluster = n.cluster AND u.topic = n.topic
 LEFT JOIN logs AS l ON l.cluster = n.cluster
+LEFT JOIN (SELECT DISTINCT cluster FROM {brokers_without_logs}) AS m ON m.cluster = n.cluster

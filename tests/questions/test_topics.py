@@ -14,7 +14,7 @@ from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import NOON, json_record
-from tests.views.topics.test_topic_usage import BUSY, ID, OTHER, fetch, metadata, tables
+from tests.views.topics.test_topic_usage import BUSY, FOLLOWER, ID, OTHER, fetch, metadata, tables
 
 TARGET = "4.0.1"
 
@@ -182,6 +182,8 @@ def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
     assert "no topic can be said to be unused" in sentence
     (sentence,) = topics.coverage(Scope(tables(tmp_path, b1=[*BUSY, metadata(7200, ("t", ID))])))
     assert "the logs of 1 broker hold every request from" in sentence
+    _, missing = topics.coverage(Scope(tables(tmp_path / "follower", b1=[*BUSY, FOLLOWER, metadata(7200, ("t", ID))])))
+    assert missing.endswith("no topic of their clusters can be said to be unused: default/broker 2.")
 
 
 def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(tmp_path: Path) -> None:

@@ -114,7 +114,8 @@ UNUSED: dict[str, tuple[Logs, list[str]]] = {
         ]},
         ["back", "long ago", "never"],
     ),
-    "only replicated or changed": ({"b1": [*BUSY, FOLLOWER, CHANGED, NAMED]}, ["t"]),
+    "only replicated or changed": ({"b1": [*BUSY, FOLLOWER, CHANGED, NAMED], "b2": [*BUSY[1:], NAMED]}, ["t"]),
+    "a broker that fetches has no log": ({"b1": [*BUSY, FOLLOWER, CHANGED, NAMED]}, []),
     **{f"by {api}": ({"b1": [*BUSY, use(api), metadata(7200, ("t", ID), ("u", None))]}, ["u"]) for api in USES},
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
 }  # fmt: skip
