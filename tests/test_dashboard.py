@@ -72,6 +72,7 @@ def test_the_query_of_a_widget_answers(tables: Any, name: str, is_asked: bool) -
         assert found.limit(1).count() == (0 if query["datasetName"] in EMPTY else 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FILTERS)
 def test_the_values_of_a_filter_can_be_asked_for(tables: Any, name: str) -> None:
     """Of each dataset that it filters."""

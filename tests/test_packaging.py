@@ -105,7 +105,7 @@ SPARK, ANSWERS = ["pyspark", "delta", "pandas"], ["pyspark", "duckdb", "deltalak
 
 
 @pytest.mark.parametrize(
-    ("command", "missing"), [*((one, SPARK) for one in ("run", "ingest", "build", "verify", "maintain")), ("verify", ANSWERS)]
+    ("command", "missing"), [*((one, SPARK) for one in ("run", "maintain")), ("verify", ANSWERS)]
 )  # fmt: skip
 def test_a_command_names_the_extra_that_it_lacks(command: str, missing: list[str], tmp_path: Path) -> None:
     logs = [str(ROOT / "sample_logs")] if command in ("run", "ingest") else []

@@ -1,15 +1,11 @@
 """Excerpts of a cluster run as in the field are read whole, and nothing is concluded that their logs do not show."""
 
-from pathlib import Path
-
 import pytest
 
 from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from tests.scanned import OfCluster, by_cluster
-
-EXCERPTS = Path(__file__).with_name("excerpts")
-FOLDERS = sorted(path.name for path in EXCERPTS.iterdir() if path.is_dir())
+from tests.field.conftest import EXCERPTS, FOLDERS
+from tests.scanned import OfCluster
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -21,15 +17,6 @@ def test_every_record_of_an_excerpt_is_read(name: str) -> None:
     assert sum(file["rejected"] for file in reading.files) == 0
     for file in reading.files:
         assert file["records"] == file["requests"] + file["rejected"] + sum(dict(file["ignored"]).values())
-
-
-@pytest.fixture(scope="module")
-def excerpts() -> dict[str, OfCluster]:
-    names = [*FOLDERS, "telemetry-on-three-brokers/broker-2"]
-    settings = load_settings(EXCERPTS / "settings.toml")
-    return by_cluster(
-        {name: EXCERPTS / name for name in names}, settings, "connections", "violations", "client_instances"
-    )
 
 
 # folder: roles by client id, and rules that are broken with whom they blame

@@ -9,19 +9,12 @@ import pytest
 
 from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.scan import MemoryTables
 from tests.equality import assert_same_tables
-from tests.scanned import scanned
-
-EXCERPTS = Path(__file__).with_name("excerpts")
-
-
-def tables_of(name: str, folder: Path, wanted: str) -> MemoryTables:
-    settings = load_settings(EXCERPTS / "settings.toml")
-    return scanned([EXCERPTS / name], settings, wanted, scratch=str(folder))
+from tests.field.conftest import ALONE, EXCERPTS
+from tests.scanned import OfCluster
 
 
-def rows(tables: MemoryTables, query: str) -> list[tuple[Any, ...]]:
+def rows(tables: OfCluster, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in tables.query(query).rows]
 
 
@@ -39,19 +32,16 @@ CONNECTIONS: dict[str, list[tuple[str, str, int]]] = {
 
 
 @pytest.mark.parametrize("name", CONNECTIONS)
-def test_one_id_is_two_connections(name: str, tmp_path: Path) -> None:
+def test_one_id_is_two_connections(name: str, excerpts: dict[str, OfCluster]) -> None:
     query = "SELECT connection_id, start, requests FROM {connections} ORDER BY connection_id, session_no"
-    found = rows(tables_of(name, tmp_path, "connections"), query)
+    found = rows(excerpts[name], query)
     shown = {one[0] for one in CONNECTIONS[name]}
     assert [row for row in found if row[0] in shown] == CONNECTIONS[name]
     assert {row[0] for row in found if found.count(row) > 1} <= shown
 
 
-def test_a_restart_shows_without_the_brokers_own_log(tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    shutil.copy(EXCERPTS / "killed-and-restarted" / "kafka-request.log.gz", logs)
-    tables = tables_of(str(logs), tmp_path, "connections")
+def test_a_restart_shows_without_the_brokers_own_log(excerpts: dict[str, OfCluster]) -> None:
+    tables = excerpts[ALONE]
     assert rows(tables, "SELECT count(*) FROM {ingested_files}") == [(1,)]
     query = "SELECT connection_id, start, requests FROM {connections} ORDER BY connection_id, session_no"
     expected = CONNECTIONS["killed-and-restarted"]
@@ -68,10 +58,8 @@ FINDINGS: dict[str, Counter[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", FINDINGS)
-def test_a_refusal_blames_only_who_did_it(name: str, tmp_path: Path) -> None:
-    found = rows(
-        tables_of(name, tmp_path, "violations"), "SELECT rule, blames FROM {violations} WHERE opened_at IS NULL"
-    )
+def test_a_refusal_blames_only_who_did_it(name: str, excerpts: dict[str, OfCluster]) -> None:
+    found = rows(excerpts[name], "SELECT rule, blames FROM {violations} WHERE opened_at IS NULL")
     assert Counter(found) == FINDINGS[name]
 
 

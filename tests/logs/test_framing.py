@@ -17,7 +17,7 @@ from kafka_clientinfo.logs.framing import (
 from kafka_clientinfo.logs.line_records import receive_all
 from kafka_clientinfo.logs.plain_splitter import PlainSplitter
 from kafka_clientinfo.logs.unwrapping import split_records
-from tests.amounts import examples, one_in
+from tests.amounts import examples
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import records
 
@@ -188,11 +188,11 @@ def test_a_record_is_whole_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, size
         assert [first.data, *(one.data for one in rest)] == [record, record]
 
 
-@pytest.mark.parametrize("level", one_in(2, ["DEBUG Completed request:", "TRACE Processor 0 received request: "]))
+@pytest.mark.parametrize("level", ["DEBUG Completed request:", "TRACE Processor 0 received request: "])
 def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     start = f"[2026-01-01 00:00:00,000] {level}RequestHeader(apiKey=FETCH\n".encode()
-    (record,) = records(start * 40_000)
-    assert record.length == len(start) * 40_000
+    (record,) = records(start * 4_000)
+    assert record.length == len(start) * 4_000
 
 
 @pytest.mark.parametrize("before", [b"", b"\n", b"x\n"])

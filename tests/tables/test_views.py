@@ -36,7 +36,7 @@ QUESTIONS = (
 )
 """In the README's order, the answers to its questions first."""
 
-_QUICK = ("client_latency", "what_the_log_shows", "who_connects")
+_QUICK = ("who_connects",)
 _INTRICATE = {
     "broker_releases", "client_activity", "client_instances", "client_negotiations", "client_verdicts",
     "cluster_api_versions", "group_protocols", "group_rebalances", "known_topics", "refused_requests", "topic_usage", "upgrade_impact",

@@ -113,7 +113,7 @@ def test_a_forgotten_cluster_leaves_all_tables_and_no_other_row_does(lake: Wareh
     assert_gone(lake)
 
 
-@pytest.mark.parametrize("cluster", ["", "C", "%", "it's"])
+@pytest.mark.parametrize("cluster", ["C", "it's"])
 def test_an_unknown_cluster_is_refused_with_those_that_are_known(lake: Warehouse, cluster: str) -> None:
     before = lake.state
     with pytest.raises(ConfigError) as refused:
