@@ -259,5 +259,3 @@ def test_hostile_names_of_topics_have_no_effect(tmp_path: Path, capsys: pytest.C
     text = capsys.readouterr().out
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert cli.main(["scan", str(log), "--json"]) == 0
-    assert sorted(row["topic"] for row in json.loads(capsys.readouterr().out)["topics"]) == sorted(names)
