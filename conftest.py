@@ -1,8 +1,8 @@
 """One Spark session for all tests, and one warehouse built from sample_logs that many tests read.
 
 `make test` runs tests in two processes (`-n 2 --dist loadfile`). All tests that ask for the session run in one of them, as a
-second JVM would take as long to grow warm as all these tests; of the others a module goes to one process as a whole. They
-come in this order, so that nobody waits for the warehouse of the samples:
+second JVM takes long to grow warm; of the others a module goes to one process as a whole. With the long tests each process
+has a session. They come in this order, so that nobody waits for the warehouse of the samples:
 
     1 those that ask for the session and that warehouse, and so build it
     2 the others that ask for the session
@@ -93,8 +93,11 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give all tests that ask for the session to one process, and of the others a module to each in turn."""
-    if config.getvalue("dist") != "loadfile":
+    """Give all tests that ask for the session to one process, and of the others a module to each in turn.
+
+    Where nearly all tests ask for it, as with the long ones and on other kinds of sessions, each process has its own.
+    """
+    if (config.getoption("dist"), config.getoption("long"), config.getoption("spark")) != ("loadfile", "no", "classic"):
         return None
     from xdist.scheduler import LoadFileScheduling
 
