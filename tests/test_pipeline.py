@@ -69,7 +69,7 @@ def test_every_record_of_the_samples_is_accounted_for(spark: Any, sample_warehou
     assert lake.count("rejected_records") == 0
 
 
-def test_every_concern_shows_in_the_samples(spark: Any, sample_warehouse: Path) -> None:
+def test_every_concern_shows_in_the_samples(sample_warehouse: Path) -> None:
     tables = LocalTables(sample_warehouse)
 
     def values(table: str, column: str) -> set[Any]:
@@ -85,7 +85,7 @@ def test_every_concern_shows_in_the_samples(spark: Any, sample_warehouse: Path) 
     assert values("violations", "kip") >= {"KIP-511", "KIP-1313"}
 
 
-def test_the_example_of_a_violation_can_be_found_in_the_log(spark: Any, sample_warehouse: Path) -> None:
+def test_the_example_of_a_violation_can_be_found_in_the_log(sample_warehouse: Path) -> None:
     import re
 
     rows = LocalTables(sample_warehouse).query("SELECT * FROM {violations}").dicts()
