@@ -17,11 +17,12 @@ _WHERE = ("cluster", "broker", "file_id")
 _LATER = ("ingested_at", RUN)
 """Columns that a run adds after reading."""
 _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logged_at": "timestamp", "error": "string",
-               "mentions": "bigint"}  # fmt: skip
-"""Columns of a split's statistics that no table has; `mentions` is the number of rows of topic_mentions."""
+               "mentions": "bigint", "relaid_at": "bigint"}  # fmt: skip
+"""Columns of a split's statistics that no table has; `mentions` is the number of rows of topic_mentions, and `relaid_at` the
+offset of the first request in another layout than the one before it."""
 _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored mentions
     first_logged_at earliest_logged_at last_logged_at step_back_ms info_requests debug_runs
-    covers_broker_start broker_events error"""
+    covers_broker_start broker_events relaid_at error"""
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:

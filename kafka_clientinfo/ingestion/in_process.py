@@ -23,7 +23,7 @@ from .arrow_schema import Part
 from .copies import Candidate
 from .discovery import Logs, find_logs, is_quiet, listed_logs, with_server_logs
 from .plan import make_plan, planned_file
-from .planned import Problem, Split, is_incomplete
+from .planned import Problem, Split, is_incomplete, relaid
 from .split_statistics import file_report, file_row
 from .storage import StoredFile
 from .worker import SplitReader
@@ -197,6 +197,8 @@ class Reading:
             yield from self._reader.parts()
             if self._beginning is not None and (kind := _kind_of_problem(self._beginning, self._reader)):
                 self.problems.append(Problem(NAME, kind, "no record in it has a time and a level, as in a request log"))
+            if self._reader.relaid_at is not None:
+                self.problems.append(relaid(split.file.path, self._reader.relaid_at))
             self._read.append(_row(self._reader))
             self._reader = None
 

@@ -31,11 +31,11 @@ REPLACED = "another file has taken its place since it was planned"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that is not read, a log that overlaps another one of its broker, or a view that could not be made.
+    """A file that is not read, a log that overlaps another one of its broker or changes its layout, or a view that could not be made.
 
     Attributes:
         kind: empty, unreadable, damaged (as before), rewritten, shorter, late (older than what retention has deleted),
-            other_cluster (it was read before as the log of another cluster), copy, or rotated (after planning); overlap; or view.
+            other_cluster (it was read before as the log of another cluster), copy, or rotated (after planning); overlap; layout; or view.
     """
 
     path: str
@@ -51,6 +51,11 @@ def is_incomplete(problems: Iterable[Problem], files: Iterable[Mapping[str, Any]
 def rotated(path: str) -> Problem:
     """Return the problem of a file that another one has replaced under its name."""
     return Problem(path, "rotated", f"{REPLACED}; if it was rotated, the next run reads it under its new name")
+
+
+def relaid(path: str, offset: int) -> Problem:
+    """Return the note that a file's layout changes, as if log4j was configured anew or two sources write one file."""
+    return Problem(path, "layout", f"from byte {offset} on it has another layout; each line is read as what it is")
 
 
 def reason_of(error: OSError) -> str:

@@ -27,6 +27,7 @@ from .broker_start import START_WINDOW, RequestFields, Restarts, requests_of, sh
 from .debug_runs import DebugRuns, evidence, joined, loggers_set, read_at
 from .omissions import Omissions
 from .planned import REPLACED, PlannedFile, Problem
+from .planned import relaid as relaid_file
 from .planned import rotated as rotated_file
 
 Statistics = Mapping[str, Any]
@@ -132,6 +133,15 @@ def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> l
     """Return the problems of files that were not read to their end because another file has taken their name."""
     replaced = {split["file_id"] for split in statistics if split["error"] == REPLACED}
     return [rotated_file(file.path) for file in files if file.file_id in replaced]
+
+
+def relaid(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> list[Problem]:
+    """Return a note for each file that changes its layout in a split."""
+    changes: dict[str, int] = {}
+    for split in statistics:
+        if split["relaid_at"] is not None:
+            changes[split["file_id"]] = min(split["relaid_at"], changes.get(split["file_id"], split["relaid_at"]))
+    return [relaid_file(file.path, changes[file.file_id]) for file in files if file.file_id in changes]
 
 
 def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:

@@ -52,6 +52,8 @@ from .split_statistics import RequestStatistics
 from .storage import HeldFile
 from .topic_mentions import TopicCounts
 
+_KAFKAS = b""
+_FIRST = re.sub(rb"[A-Za-z]", b"a", re.sub(rb"\d", b"0", bytes(range(256))))
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
 PLACEHOLDER: RejectReason = "unreadable"
@@ -126,6 +128,8 @@ class SplitReader:
         self.zone = zone
         self.error: str | None = None
         self.events: list[BrokerEvent] = []
+        self.relaid_at: int | None = None
+        self._form: bytes | None = None
 
     def parts(self) -> Iterator[Part]:
         """Yield the rows; after that `statistics` counts all of them.
@@ -253,6 +257,7 @@ class SplitReader:
             buffer, start = splitter.buffer, splitter.start
             end, count = self.requests.take(buffer, start, splitter.offset, self.split.end)
             if count:
+                self._note_form(_KAFKAS, splitter.offset)
                 splitter.skip(end)
                 self.end = splitter.offset
                 self.tail.add(buffer[max(start, end - RESUME_WINDOW) : end])
@@ -267,10 +272,12 @@ class SplitReader:
         self.tail.add(record.data)
         if not self.is_server_log and self.requests.take_record(record):
             self.requests_read += 1
+            self._note_form(_form_of(record), record.offset)
             return
         event = guarded(self.parser.parse, record)
         if isinstance(event, RequestEvent):
             self.requests_read += 1
+            self._note_form(_form_of(record), record.offset)
             self.requests.add(event, self.parser.mentions)
         elif isinstance(event, RejectedRecord):
             self.rejected_read += 1
@@ -286,6 +293,11 @@ class SplitReader:
                 self.events.append(event.event)
                 if len(self.events) > 2 * MOST_EVENTS:
                     self.events = distinct_events(self.events, attrgetter("kind", "value"))
+
+    def _note_form(self, form: bytes, offset: int) -> None:
+        if self.relaid_at is None and self._form not in (None, form):
+            self.relaid_at = offset
+        self._form = form
 
     def _stopped(self, why: str) -> None:
         """Add one rejected record for all that could not be read; a later run that reads it takes the record back."""
@@ -334,9 +346,15 @@ class SplitReader:
             self.topics.row_count,
             *self.shown.of_times().values(),
             [(*event, None) for event in events],
+            self.relaid_at,
             self.error,
         )
         return part("file", arrays_of([row], list(FILE_TYPE)))
+
+
+def _form_of(record: RawRecord) -> bytes:
+    """Return what a record shows of its layout: nothing in Kafka's own pattern, else the kind of its first character."""
+    return _KAFKAS if record.text is None else record.data[:1].translate(_FIRST)
 
 
 def _batch_of(requests: Sequence[RequestEvent]) -> pa.RecordBatch:

@@ -28,6 +28,7 @@ from ..ingestion.split_statistics import (
     file_row,
     files_cut_inside_records,
     overlaps,
+    relaid,
     rotated,
     was_read,
 )
@@ -179,7 +180,7 @@ def _read(
                 lake.append(name, relation, numbers[name])
     with report.stage(LEDGER):
         by_id = store_files(lake, ledger, [*rows, *plan.packed], settings)
-    report.problems += rotated(plan.files, statistics)
+    report.problems += [*rotated(plan.files, statistics), *relaid(plan.files, statistics)]
     report.problems += overlaps(by_id.values(), [file.file_id for file in files])
     report.files = [file_report(by_id[file.file_id], file.ledger_row) for file in files]
     return Ingested(by_id, ledger, tables["requests"] if is_on_one_machine(lake.spark) else None)
