@@ -224,8 +224,7 @@ def limits_of_messages(scope: Scope) -> list[str]:
     brokers = _judged_brokers(whole)
     if not brokers:
         return []
-    sentences = (brokers_without_logs(whole), info_logs(whole), partly_logged(whole))
-    return [_time_of_logs(brokers), *filter(None, sentences)]
+    return [*_of_which_logs(whole, brokers), *filter(None, (info_logs(whole), partly_logged(whole)))]
 
 
 def _judged_brokers(scope: Scope) -> list[dict[str, Any]]:
@@ -235,12 +234,15 @@ def _judged_brokers(scope: Scope) -> list[dict[str, Any]]:
     ).dicts()
 
 
-def _time_of_logs(brokers: Sequence[dict[str, Any]]) -> str:
+def _of_which_logs(scope: Scope, brokers: Sequence[dict[str, Any]]) -> list[str]:
     begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
-    return (
+    sentences = [
         f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, of {counted(len(brokers), 'broker')}: "
         f"{names_of(brokers)}. Clients that did not connect to these in that time are not judged."
-    )
+    ]
+    if (names := brokers_without_logs(scope)) is not None:
+        sentences.append(f"No log of these was read, so their clients are not judged: {names}.")
+    return sentences
 
 
 def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
@@ -250,9 +252,7 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
     if not brokers:
         return ["The logs hold no request that a broker took: nobody can be judged but those that are refused already."]
-    sentences = [_time_of_logs(brokers)]
-    if (names := brokers_without_logs(whole)) is not None:
-        sentences.append(f"No log of these was read, so their clients are not judged: {names}.")
+    sentences = _of_which_logs(whole, brokers)
     if waits:
         sentences.append(
             "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."
