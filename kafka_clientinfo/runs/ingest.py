@@ -216,7 +216,7 @@ def store_files(
         if lake.state.built_with != made_with(settings):
             lake.note(built_until=None)  # the build may have other settings than this reading, by which to compare
         elif changed := list(changes(ledger.values(), after_it, settings)):
-            lake.note(changed=list({*map(tuple, lake.state.changed), *changed}))
+            lake.note(changed=tuple({*lake.state.changed, *changed}))
     by_id = with_log_coverage(after_it, settings, new)
     store(lake, by_id, new)
     return by_id

@@ -54,9 +54,8 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
         )
     if tables.state.retained_from is not None:
         newest = tables.read("connections").groupBy(*CONNECTION_ID_KEY).agg(F.max("last_request_at").alias("last"))
-        tables.judged.delete(
-            newest.where(F.col("last") < F.lit(tables.state.retained_from))
-        )  # a run does not read these
+        until = f"timestamp '{time_text(tables.state.retained_from)}'"
+        tables.judged.delete(newest.where(f"last < {until}"))  # a run does not read these
     return deleted
 
 

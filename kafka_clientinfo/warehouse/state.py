@@ -5,7 +5,7 @@ A run appends its row last, in one commit, so that a warehouse is always in the 
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -66,7 +66,7 @@ class State:
     connections_from: datetime | None = None
     deleted: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
-    changed: Sequence[Sequence[Any]] = ()
+    changed: Collection[tuple[Any, ...]] = ()
 
     @property
     def as_json(self) -> str:
@@ -164,7 +164,8 @@ def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
         if oldest <= version <= FORMAT:
             known = {name: value for name, value in stored.items() if name in State.__dataclass_fields__}
             times = {name: _time(stored.get(name)) for name in _TIMES}
-            return State(**known | times | {"run": 0})
+            changed = tuple(map(tuple, stored.get("changed", ())))
+            return State(**known | times | {"run": 0, "changed": changed})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
             f"{location}: the state of the warehouse is unreadable ({error}); restore the table, or build it anew into "

@@ -224,7 +224,7 @@ def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
     until: int | None, retained_from: int | None, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     derived, _ = derivation_of(until, retained_from)
-    derived.lake.state = replace(derived.lake.state, changed=[["c", "b", None, None]])
+    derived.lake.state = replace(derived.lake.state, changed=(("c", "b", None, None),))
     for name in ("everything", "everything_retained", "new_since"):
         monkeypatch.setattr(derivation.increments, name, lambda given, name=name: (name, given))
     name, given = derived._increment()

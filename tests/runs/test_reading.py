@@ -66,7 +66,7 @@ def test_a_run_counts_as_later_than_all_before_also_if_the_clock_was_set_back(
 def test_what_new_bytes_change_about_old_ones_is_noted_for_the_build(
     parsed: list[Parsed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = {"built_until": NOW, "built_with": ingest.made_with(SETTINGS), "changed": [["c", "a"]]}
+    built = {"built_until": NOW, "built_with": ingest.made_with(SETTINGS), "changed": (("c", "a"),)}
     lake, log = NotingLake(**built), save(tmp_path / "b" / "kafka-request.log", json_record())
     lake.read_logs(log, settings=SETTINGS)
     assert lake.done == [*BEGUN, ("append", "requests", 1), WRITTEN]

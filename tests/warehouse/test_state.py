@@ -36,6 +36,7 @@ FULL = State(
     retained_from=datetime(2026, 1, 1, tzinfo=UTC),
     deleted={"requests": 7},
     rows={"requests": 12},
+    changed=(("c", "b", "f", 7),),
 )
 
 
