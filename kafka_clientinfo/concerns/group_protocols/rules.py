@@ -10,6 +10,7 @@ from ...connections.engine import Column, DataFrame, F
 from ...connections.look_backs import came_after, last_before
 from ...connections.table import is_client
 from ...connections.texts import body_text
+from ...connections.violations import who_in
 from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY
 from .group_messages import FIRST_SYNC_WITH_PROTOCOL
@@ -101,6 +102,7 @@ def findings_name_mismatch(connection_groups: DataFrame) -> DataFrame:
         F.lit("group_name_mismatch").alias("rule"),
         *CONNECTION_KEY,
         "group_id",
+        *who_in(connection_groups),
         F.col("protocol_name_mismatches").alias("occurrences"),
         F.col("first_mismatch.logged_at").alias("first_at"),
         F.col("last_mismatch_at").alias("last_at"),

@@ -39,10 +39,14 @@ def test_what_members_break_together_is_a_row_without_a_connection(found: Found)
     assert (row["connection_id"], row["broker"], row["opened_at"], row["opened_seq"]) == (None, None, None, None)
 
 
-def test_a_refusal_names_the_first_connection_that_was_refused(found: Found) -> None:
-    row = found.violations["inconsistent", "inconsistent_group_protocol"]
+@pytest.mark.parametrize(
+    ("name", "rule"), [("inconsistent", "inconsistent_group_protocol"), ("chosen otherwise", "group_name_mismatch")]
+)
+def test_a_row_of_a_connection_names_its_client(found: Found, name: str, rule: str) -> None:
+    """Of several that were refused, it is the first one."""
+    row = found.violations[name, rule]
     who = (row["broker"], row["connection_id"], row["principal"], row["client_id"], row["remote_host"])
-    assert who == ("b", "inconsistent", "User:ANONYMOUS", "app", "10.0.0.9")
+    assert who == ("b", name, "User:ANONYMOUS", "app", "10.0.0.9")
 
 
 def test_no_other_case_breaks_a_rule(found: Found) -> None:
