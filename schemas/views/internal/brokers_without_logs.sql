@@ -1,6 +1,6 @@
--- Brokers of which no log was read for sure. A broker fetches from all others but itself, with its number in the client id, so
--- that one that fetches from every log's broker is none of these. A log that holds those of several brokers has them fetch at
--- several addresses, and shows nothing.
+-- Brokers of which no log was read for sure: those that fetch from every broker with a log, as nobody fetches from itself.
+-- The client id has the number of the broker that fetches. A log that holds those of several brokers has them fetch at several
+-- addresses, and shows nothing.
 WITH fetching AS (
     SELECT cluster, broker, regexp_extract(client_id, '^broker-([0-9]+)-fetcher-[0-9]+$', 1) AS node,
            regexp_extract(connection_id, '^([0-9a-fA-F.:]+:[0-9]+)-', 1) AS address
