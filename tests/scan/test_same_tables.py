@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
 from kafka_clientinfo.config.settings import Settings, load_settings
 from kafka_clientinfo.connections.coverage import periods_of
@@ -16,7 +15,7 @@ from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from tests.frames import as_stored, frame
 
-from .comparing import DERIVED, assert_same, by_spark, in_arrow, save
+from .comparing import assert_same, by_spark, in_arrow, save
 from .golden import GOLDEN, SETTINGS, altered, described, in_memory, log_of, read_samples
 
 
@@ -30,12 +29,6 @@ def reading() -> tuple[list[Part], list[dict[str, Any]]]:
 @pytest.fixture(scope="module")
 def of_samples(reading: tuple[list[Part], list[dict[str, Any]]]) -> MemoryTables:
     return in_memory(*reading, load_settings())
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", DERIVED)
-def test_the_tables_of_the_samples_are_the_same(name: str, of_samples: MemoryTables, sample_warehouse: Path) -> None:
-    assert_same(in_arrow(of_samples, name), DeltaTable(str(sample_warehouse / name)).to_pyarrow_table(), name)
 
 
 @pytest.mark.parametrize("name", [pytest.param("altered", marks=pytest.mark.long), "samples", "small_world"])
