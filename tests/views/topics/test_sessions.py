@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
@@ -64,6 +64,7 @@ def known(found: Counter[Any]) -> Counter[Any]:
 
 LAW = settings(
     max_examples=examples(24, share=8, least=3),
+    phases=(Phase.explicit, Phase.generate),  # to shrink what fails would take minutes: each try derives tables
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
