@@ -1,16 +1,18 @@
 """Excerpts of a cluster run as in the field are read whole, and nothing is concluded that their logs do not show."""
 
+from pathlib import Path
+
 import pytest
 
-from kafka_clientinfo.config.settings import load_settings
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from tests.field.conftest import EXCERPTS, FOLDERS
+from tests.field.conftest import FOLDERS
 from tests.scanned import OfCluster
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_every_record_of_an_excerpt_is_read(name: str) -> None:
-    reading = Reading([str(EXCERPTS / name)], load_settings(EXCERPTS / "settings.toml"), with_servers=True)
+def test_every_record_of_an_excerpt_is_read(name: str, unpacked: Path, settings_of_the_run: Settings) -> None:
+    reading = Reading([str(unpacked / name)], settings_of_the_run, with_servers=True)
     kinds = [part.kind for part in reading.parts()]
     assert "request" in kinds
     assert not reading.problems

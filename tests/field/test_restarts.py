@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.config.settings import load_settings
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.runs import run as pipeline
 from tests.equality import assert_same_tables
-from tests.field.conftest import ALONE, EXCERPTS
+from tests.field.conftest import ALONE
 from tests.scanned import OfCluster
 
 
@@ -64,19 +64,20 @@ def test_a_refusal_blames_only_who_did_it(name: str, excerpts: dict[str, OfClust
 
 
 @pytest.mark.long
-def test_a_server_log_that_comes_later_changes_what_was_built(spark: Any, tmp_path: Path) -> None:
+def test_a_server_log_that_comes_later_changes_what_was_built(
+    spark: Any, unpacked: Path, settings_of_the_run: Settings, tmp_path: Path
+) -> None:
     """Also the refusals, which are in no request log, and what is concluded of connections by when the broker started."""
-    settings = load_settings(EXCERPTS / "settings.toml")
     for name in ("killed-and-restarted", "upgraded-under-its-client"):
         logs, late, whole = (tmp_path / name / one for one in ("broker-1", "late", "whole"))
         logs.mkdir(parents=True)
-        files = sorted((EXCERPTS / name).iterdir())
+        files = sorted((unpacked / name).iterdir())
         for file in files:
             if "server" not in file.name:
                 shutil.copy(file, logs)
-        pipeline.run(spark, [str(logs)], str(late), settings=settings)
+        pipeline.run(spark, [str(logs)], str(late), settings=settings_of_the_run)
         for file in files:
             shutil.copy(file, logs)
-        pipeline.run(spark, [str(logs)], str(late), settings=settings)
-        pipeline.run(spark, [str(logs)], str(whole), settings=settings)
+        pipeline.run(spark, [str(logs)], str(late), settings=settings_of_the_run)
+        pipeline.run(spark, [str(logs)], str(whole), settings=settings_of_the_run)
         assert_same_tables(spark, late, whole)
