@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .heads import has_undated_head, uncoloured, words_after
 from .record_marks import COMPLETED, FILLER, LOGGER_END, OWN_WORDS, PREFIX, STAMP
-from .starts import END_WINDOW, message_start, quoted_start, split_logger, start_of
+from .starts import END_WINDOW, split_logger, start_of
 from .wrappers import Line, event, unwrapped
 
 SAMPLE = 1 << 20
@@ -107,10 +107,8 @@ def is_enough(sample: bytes) -> bool:
 
     Otherwise `SAMPLE` bytes are enough. A record that is longer counts as one that ends with a logger.
     """
-    has_end = b"\n" in sample.strip(b"\n")
-    return len(sample) >= SAMPLE or (
-        has_end and any(line.whole for line in _lines(sample, None) if _begins_record(line))
-    )
+    begun = any(line.whole and _begins_record(line) for line in _lines(sample, None))
+    return len(sample) >= SAMPLE or (begun and b"\n" in sample.strip(b"\n"))
 
 
 def _begins_record(line: Line) -> bool:
@@ -147,7 +145,7 @@ def _begins_in_kafkas_pattern(lines: list[Line]) -> bool:
         if STAMP.match(line.text):
             prefix = PREFIX.match(line.text)
             return prefix is not None and words_after(line.text, prefix) in (0, prefix.end())
-        if message_start(line) or quoted_start(line) or event(line.text):
+        if start_of(line) or event(line.text):
             return False
     # The beginning of one long line of JSON is an event that the sample cuts off.
     return not (len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text))

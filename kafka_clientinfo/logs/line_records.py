@@ -5,6 +5,7 @@ A line or record above `framing.MAX_RECORD` bytes keeps only its head and tail; 
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from . import framing
 from .compression import CorruptFile
@@ -52,11 +53,6 @@ def all_records(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[RawReco
             yield record
 
 
-def shortened(data: bytes) -> bytes:
-    """Return head and tail of bytes that are too many."""
-    return data[: framing.KEPT_HEAD] + data[len(data) - framing.KEPT_TAIL :]
-
-
 class Kept:
     """A buffer to which lines are added; above `MAX_RECORD` bytes it keeps head and tail, and the true `length`."""
 
@@ -76,7 +72,7 @@ class Kept:
             self._bytes += data
         self.length += len(data) if length is None else length
         if len(self._bytes) > framing.MAX_RECORD:
-            self._bytes = bytearray(shortened(bytes(self._bytes)))
+            self._bytes = self._bytes[: framing.KEPT_HEAD] + self._bytes[len(self._bytes) - framing.KEPT_TAIL :]
 
     def tail(self) -> bytes:
         """Return the last bytes, `WINDOW` at most."""
@@ -103,6 +99,7 @@ class PhysicalLines:
         self.rest.add(rest)
 
 
+@dataclass(slots=True, eq=False)
 class LineRecord:
     """A record, or a line that is not complete yet, with the bytes of the file from its start on.
 
@@ -121,23 +118,20 @@ class LineRecord:
         unsettled: lines after its end that may still turn out to belong to it.
     """
 
-    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "logger_ends",
-                 "start", "stream", "text", "torn", "unsettled")  # fmt: skip
-
-    def __init__(self, begin: int, stream: bytes, logger_ends: bool = False) -> None:
-        self.begin = begin
-        self.end = begin
-        self.stream = stream
-        self.logger_ends = logger_ends
-        self.data = Kept()
-        self.start: Start | None = None
-        self.text = Kept()
-        self.forged = 0
-        self.done = False
-        self.header_end = _HEADER_END
-        self.finished = False
-        self.torn = False
-        self.unsettled: list[LineRecord] = []
+    begin: int
+    stream: bytes
+    logger_ends: bool = False
+    end: int = 0
+    data: Kept = field(default_factory=Kept)
+    start: Start | None = None
+    text: Kept = field(default_factory=Kept)
+    forged: int = 0
+    header_end: re.Pattern[bytes] = _HEADER_END
+    header_is_open: bool = False
+    finished: bool = False
+    done: bool = False
+    torn: bool = False
+    unsettled: list["LineRecord"] = field(default_factory=list)
 
     def open(self, start: Start | None, text: bytes, end: int) -> None:
         """Add the first line, `text`, which ends at `end` in the file; `start` is the start that it holds, or None."""

@@ -94,7 +94,7 @@ class LineSplitter:
             self._take(rest, length)
         elif rest:
             self._new(self._at, Line(rest)).text.add(rest)
-            self._own(rest, length)
+            self._queue[-1].data.add(rest, length)
             self._at += length
         if self._is_over:
             self._end_open(b"")
@@ -140,10 +140,6 @@ class LineSplitter:
         self._queue.append(record)
         return record
 
-    def _own(self, data: bytes, length: int) -> None:
-        """Add a line's bytes to the record that started last, even if its text belongs to another one."""
-        self._queue[-1].data.add(data, length)
-
     def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
         """Take a line or a part of one. A partial line waits in the queue as a record until its last part comes."""
         if not self._queue and line.whole and (start := self._start(line)) is not None and start.whole:
@@ -153,7 +149,7 @@ class LineSplitter:
             return
         begun = self._parts.get(line.stream)
         record, first = begun or (self._new(begin, line), line)
-        self._own(data, length)
+        self._queue[-1].data.add(data, length)  # of the record that started last, even if the text is another one's
         if begun or not line.whole:
             record.text.add(line.text)
         if not line.whole:
@@ -163,44 +159,25 @@ class LineSplitter:
             del self._parts[line.stream]
             line = line._replace(text=record.text.join(), time=first.time)
             record.text = Kept()
-        if self._add_to_open(line):
-            self._give_up(record)
-        else:
-            self._begin(record, line)
+        self._place(record, line)
 
-    def _give_up(self, record: LineRecord) -> None:
-        """Remove a record whose line continues an earlier one; its bytes go to the record before it in the queue."""
-        at = self._queue.index(record)
-        self._queue[at - 1].data.add(record.data.join(), record.data.length)
-        del self._queue[at]
-
-    def _add_to_open(self, line: Line) -> bool:
-        """Add the line to its stream's open record, or close that record if the line begins another.
-
-        Close the ended records of other streams first. Return whether the line was added.
-        """
+    def _place(self, record: LineRecord, line: Line) -> None:
+        """Add a whole line to its stream's open record, or begin a record with it; `record` waits in the queue for it."""
         self._close_others(line.stream)
-        record = self._open.get(line.stream)
-        if record is None:
-            return False
-        start = self._start(line)
-        is_traced = self._is_traced(record)
-        if start is not None and (is_traced or record.finished):
-            self._close(record)
-            return False
-        if record.finished and not is_traced:
-            return False
-        record.forged += start is not None
-        record.go_on(line.text, self._at)
-        if start is None or not reports_failure(start.message):  # inside a record, a failure does not end it
-            self._judge(record)
-        return True
-
-    def _begin(self, record: LineRecord, line: Line) -> None:
-        start = self._start(line)
+        start, owner = self._start(line), self._open.get(line.stream)
+        is_traced = owner is not None and self._is_traced(owner)
+        if owner is not None and start is not None and (is_traced or owner.finished):
+            self._close(owner)
+            owner = None
+        if owner is not None and (is_traced or not owner.finished):
+            owner.forged += start is not None
+            owner.go_on(line.text, self._at)
+            if start is None or not reports_failure(start.message):  # inside a record, a failure does not end it
+                self._judge(owner)
+            self._give_up(record)
+            return
         record.open(start, line.text, self._at)
         record.forged = 0 if start is None else _inner_starts(start)
-        owner = self._open.get(line.stream)
         if owner is not None:
             self._take_later(owner, record)
         elif start is None or start.whole:
@@ -209,6 +186,12 @@ class LineSplitter:
         else:
             self._open[record.stream] = record
             self._judge(record)
+
+    def _give_up(self, record: LineRecord) -> None:
+        """Remove a record whose line continues an earlier one; its bytes go to the record before it in the queue."""
+        at = self._queue.index(record)
+        self._queue[at - 1].data.add(record.data.join(), record.data.length)
+        del self._queue[at]
 
     def _judge(self, record: LineRecord) -> None:
         """Find out whether the record ends with its last line, and close it if it can have no further line."""
@@ -219,7 +202,8 @@ class LineSplitter:
         record.finished = not record.header_is_open and self._is_end(record.text.tail(), record)
         if record.is_text_request:
             return
-        if record.finished or record.start.message.startswith(COMPLETED) or not self._stays_open(record):
+        goes_on = record.header_is_open or (self._ends_with_logger(record) and not record.finished)
+        if not goes_on or record.start.message.startswith(COMPLETED):
             self._close(record)
 
     def _take_later(self, owner: LineRecord, record: LineRecord) -> None:
@@ -251,10 +235,6 @@ class LineSplitter:
 
     def _ends_with_logger(self, record: LineRecord) -> bool:
         return record.logger_ends and record.start is not None and record.start.logger is None
-
-    def _stays_open(self, record: LineRecord) -> bool:
-        """Return whether the record stays open after a line that does not end it."""
-        return record.is_text_request or record.header_is_open or self._ends_with_logger(record)
 
     def _is_end(self, text: bytes, record: LineRecord) -> bool:
         """Return whether a text's last bytes are the end of a record of this kind."""

@@ -63,7 +63,7 @@ _OF_REQUEST = (
 )  # fmt: skip
 """The fields of a request in JSON (2.8+), in their order."""
 _MESSAGES = ("message", "full_message", "short_message", "log", "msg")
-_TIMES = ("timeMillis", "@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime", "$date")
+_TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime", "$date")
 _OF_TIME = re.compile("time|date", re.IGNORECASE)
 _LOGGERS = ("log.logger", "logger_name", "loggerName", "logger", "_logger")
 _NO_LOGGER = re.compile(rb"[^\w.$]")
@@ -259,6 +259,9 @@ def _event_time(fields: dict[str, Any]) -> bytes | None:
         seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond")
         if type(seconds) is int and type(nanos) is int:
             return of_epoch(seconds * 1_000_000 + nanos // 1000)
+    millis = fields.get("timeMillis")
+    if type(millis) is int:
+        return of_epoch(millis * 1000)
     named = (key for key in fields if _OF_TIME.search(key) and not key.endswith("Ms"))
     return _first_time(fields, (*_TIMES, *named))
 

@@ -15,7 +15,6 @@ from kafka_clientinfo.logs import (
     reader,
     request_event,
     struct_text,
-    torn,
 )
 from kafka_clientinfo.logs.generations.fields import INT16, INT32, read_integer
 from kafka_clientinfo.logs.request_event import MalformedRecord
@@ -30,7 +29,6 @@ def test_what_is_kept_at_most_stays_the_same() -> None:
     assert (request_event.RAW_LIMIT, struct_text.MAX_BODY, layouts.SAMPLE) == (MIB, MIB, MIB)
     assert (group_bodies.MAX_LISTED, columnar.MEMORY) == (1000, 4096)
     assert (connection.LONGEST, broker_events.MOST_EVENTS, broker_records.LONGEST_TEXT) == (600, 1000, 256 << 10)
-    assert torn.LONGEST_TEXT == 98_301
     assert (compression.MAX_WINDOW, compression.SNIFFED) == (128 * MIB, 16)
 
 
