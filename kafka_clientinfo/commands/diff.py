@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
+from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.filters import NAMED_DAYS, Filters, Scope, add_filters, given_time
 from ..questions.presenter import software
@@ -42,6 +43,7 @@ EXAMPLES = (
     "diff --from 2026-11-21T13:00Z --to 2026-11-21T14:00Z --warehouse /data/clientinfo",
 )
 _SHOWN = 20
+_LONGEST = 60
 _WHO = ("cluster", "principal", "client_id")
 """The columns that identify a client when its software changes."""
 _DAY = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,6}}d|{'|'.join(NAMED_DAYS)}")
@@ -83,14 +85,20 @@ def execute(context: Context) -> int:
     arguments = context.arguments
     first, second = given_spans(arguments.from_day, arguments.to_day)
     scope, waiting = context.scope("connections")
-    notes = [*_check_spans(scope, (first, second)), *waiting]
-    covered = [_is_covered(scope, span) for span in (first, second)]
-    changes = _changes(_in(first, scope), _in(second, scope), arguments.target, *covered)
+    logged = [_clusters(scope, span) for span in (first, second)]
+    notes = [*_check_spans(scope, (first, second)), *_not_compared(first, second, *logged), *waiting]
+    both = logged[0] & logged[1]
+    covered = [_is_covered(scope, span, both) for span in (first, second)]
+    changes = _changes(_in(first, scope), _in(second, scope), arguments.target, both, *covered)
     document = {"from": first.name, "to": second.name, "target": arguments.target}
     shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
     if not any(table.rows for table in changes):
-        so_far = "" if all(covered) else ", as far as the logs show: they do not hold every request of both"
+        so_far = (
+            ""
+            if all(covered) and logged[0] == logged[1]
+            else ", as far as the logs show: they do not hold every request of both"
+        )
         notes.insert(0, f"Nothing changed from {first.name} to {second.name}{so_far}.")
     show(arguments, shown, notes, document)
     return WOULD_BREAK if _is_worse(changes) else 0
@@ -141,17 +149,35 @@ def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
     return notes
 
 
-def _is_covered(scope: Scope, span: Span) -> bool:
-    """Return whether the logs of all brokers hold every request of a span, but for its end: else silence says nothing.
+def _clusters(scope: Scope, span: Span) -> set[str]:
+    """Return the clusters with requests in a span."""
+    of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
+    return {cluster for (cluster,) in _in(span, of_cluster).query("SELECT DISTINCT cluster FROM {connections} AS c")}
+
+
+def _not_compared(first: Span, second: Span, before: set[str], after: set[str]) -> list[str]:
+    """Return a note for each cluster with requests on one of the two days only."""
+    return [
+        f"{safe(cluster, _LONGEST)}: no request of {span.name} in the logs, not compared."
+        for cluster in sorted(before ^ after)
+        for span in ([first] if cluster in after else [second])
+    ]
+
+
+def _is_covered(scope: Scope, span: Span, clusters: set[str]) -> bool:
+    """Return whether the logs of these clusters' brokers hold every request of a span, but for its end: else silence says nothing.
 
     The end is the last hour of a day.
     """
     cluster = Filters(cluster=scope.filters.cluster)
     rows = scope.tables.query(
-        f"SELECT covered_from, covered_until FROM {{log_coverage}} AS l WHERE {cluster.where()}", cluster.parameters
+        f"SELECT cluster, covered_from, covered_until FROM {{log_coverage}} AS l WHERE {cluster.where()}",
+        cluster.parameters,
     )
     needed = span.end - (span.end - span.begin) / 24
-    return all(first and first <= span.begin and until >= needed for first, until in rows)
+    return bool(clusters) and all(
+        first and first <= span.begin and until >= needed for cluster, first, until in rows if cluster in clusters
+    )
 
 
 def _in(span: Span, scope: Scope) -> Scope:
@@ -215,17 +241,21 @@ def _violations(scope: Scope) -> ByKey:
     return {tuple(row[name] for name in names): row for row in rows}
 
 
-def _changes(before: Scope, after: Scope, target: str | None, was_covered: bool, is_covered: bool) -> list[Table]:
+def _changes(
+    before: Scope, after: Scope, target: str | None, compared: set[str], was_covered: bool, is_covered: bool
+) -> list[Table]:
     """Return one table for each kind of change from the earlier to the later day.
 
     Clients that are not seen on the later day are gone only if the logs would have shown them (`is_covered`), and those that
-    are not seen on the earlier one are new only if these would have (`was_covered`).
+    are not seen on the earlier one are new only if these would have (`was_covered`). Those of other clusters than `compared`
+    are neither.
     """
     lacking = "; the logs do not hold all of the {} day"
     not_seen = "Clients that are gone" if is_covered else f"Clients that were not seen{lacking.format('later')}"
     not_seen_before = "New clients" if was_covered else f"Clients that were not seen before{lacking.format('earlier')}"
-    breaks = "Clients that would newly break" + ("" if was_covered else lacking.format("earlier"))
     clients_before, clients = _clients(before), _clients(after)
+    is_compared = was_covered and {who[_WHO.index("cluster")] for who in clients} <= compared
+    breaks = "Clients that would newly break" + ("" if is_compared else lacking.format("earlier"))
     changed, unknown = [], []
     for who, later in clients.items():
         if who in clients_before:
@@ -236,7 +266,10 @@ def _changes(before: Scope, after: Scope, target: str | None, was_covered: bool,
                 changed.append((who, both))
             if UNKNOWN in later["software"] and UNKNOWN not in earlier:
                 unknown.append((who, both))
-    new, gone = _without(clients, clients_before), _without(clients_before, clients)
+    new, gone = (
+        [(who, row) for who, row in rows if who[_WHO.index("cluster")] in compared]
+        for rows in (_without(clients, clients_before), _without(clients_before, clients))
+    )
     breaking = [] if target is None else _without(_breaking(after, target), _breaking(before, target))
     return [
         _client_table("new", not_seen_before, ("software",), new),

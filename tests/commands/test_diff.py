@@ -84,7 +84,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     uses = [
         earlier("plain"), later("plain", client_software_version=HOSTILE), later(HOSTILE, violations=[ERROR], **OLD),
         later("=1+1", principal="User:b", cluster="d"), earlier("=1+1 gone"), earlier("u"), later("u", **UNKNOWN),
-        later("u", **UNKNOWN),
+        later("u", **UNKNOWN), use("steady", "10.0.0.1", cluster="d", hours=26),
     ]  # fmt: skip
     return fleet(tmp_path_factory.mktemp("diff") / "w", [*STEADY, *uses])
 
@@ -113,6 +113,26 @@ def test_filters_choose_clients(
     found = asked(capsys, warehouse, "--target", TARGET, *arguments)
     assert [row["client_id"] for row in found["new"]] == new
     assert len(found["more_violations"]) == (HOSTILE in new)
+
+
+@pytest.mark.parametrize(
+    ("pays", "notes"),
+    [
+        ({"day": 0}, ["pay: no request of 2026-11-22 in the logs, not compared."]),
+        ({"day": 1}, ["pay: no request of 2026-11-21 in the logs, not compared."]),
+        ({"day": 0, "hours": 24}, []),
+    ],
+    ids=["earlier", "later", "both"],
+)
+def test_a_cluster_without_a_log_of_a_day_is_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pays: dict[str, int], notes: list[str]
+) -> None:
+    uses = [*STEADY, use("a", "10.0.0.9"), use("p", "10.0.0.7", cluster="pay", **pays)]
+    assert cli.main(["diff", *DAYS, "--warehouse", str(fleet(tmp_path / "w", uses))]) == 0
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if "not compared" in line] == notes
+    assert "Clients that are gone\n" in text
+    assert "User:ANONYMOUS  p " not in text
 
 
 def test_rows_come_by_severity_number_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +265,7 @@ def test_wrong_arguments_are_named(capsys: pytest.CaptureFixture[str], arguments
 def test_silence_on_a_day_that_the_logs_do_not_hold_says_nothing(
     warehouse: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, lacks: str, titles: list[str]
 ) -> None:
-    monkeypatch.setattr(diff, "_is_covered", lambda _, span: span.name != lacks)
+    monkeypatch.setattr(diff, "_is_covered", lambda _, span, clusters: span.name != lacks)
     assert cli.main(["diff", *DAYS, "--warehouse", str(warehouse), "--target", TARGET]) == 3
     text = capsys.readouterr().out
     assert all(title in text for title in titles)
