@@ -48,8 +48,7 @@ _WIDER = "On a wider terminal there are more columns; --json and --csv have all.
 WORDS = {"requests": "requests", "p99": "time (p99)", "throttle": "throttle time", "errors": "errors"}
 """The words for each order of `TOP`, after `the most`."""
 _OF_PERCENTILES = (
-    "p50 and p99 are upper bounds: so many percent of the requests took at most that long, and the true value is more "
-    "than 1/1.8 of it."
+    "p50 and p99: so many percent of the requests took at most that long; rounded up, at most 1.8 times too high."
 )
 
 

@@ -352,7 +352,7 @@ def _grid(table: Table) -> text_tables.Grid:
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
     header = [name.replace("_", " ") for name in table.columns]
     times = {title for c, title in enumerate(header) if any(isinstance(row[c], datetime) for row in table.rows)}
-    return text_tables.Grid(header, rows, table.whole | times, "  " if table.title else "")
+    return text_tables.Grid(header, rows, table.whole | times, "  " if table.title else "", table.more > 0)
 
 
 def _shown(value: Any, column: str) -> object:

@@ -50,7 +50,8 @@ _FINDINGS = (
     (
         "violations",
         "Violations",
-        "SELECT severity, blames, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
+        "SELECT severity, blames, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests, "
+        "count(DISTINCT client_id) AS client_ids, min(nullif(client_id, '')) AS such_as "
         "FROM {violations} AS v GROUP BY severity, blames, rule ORDER BY {severity_order}, connections DESC, rule, blames",
     ),
 )

@@ -4,7 +4,7 @@ If a table is wider than the terminal, the first of these steps that makes it fi
 
 | step | the table then has |
 |---|---|
-| 1 | no column with the same value in all rows: the value is named once above the table |
+| 1 | no column with the same value in all rows: the value is named once above the table, as that of the rows shown if a limit left some out |
 | 2 | shortened texts, which end with …, the longest first; prose and what users type into the next command stay whole |
 | 3 | a block of lines for each row, with `name  value`, all whole; a value too long for its line stands below its name, folded |
 
@@ -219,12 +219,14 @@ class Grid:
         rows: texts and numbers.
         whole: titles of columns that are never shortened, besides those that no table shortens.
         indent: the blanks before each line.
+        is_part: whether a limit left rows out, so that equal values are those of the rows shown.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
     whole: AbstractSet[str] = frozenset()
     indent: str = ""
+    is_part: bool = False
 
     def laid_out(self, width: int | None, colours: Mapping[str, str], blocks: bool = True) -> Layout:
         """Lay the cells out for a terminal with `width` columns; None is no terminal.
@@ -286,7 +288,8 @@ class Grid:
         if not differ:
             return self, ""
         equal = ((title, self.rows[0][c]) for c, title in enumerate(self.header) if c not in differ)
-        lines = [f"{self.indent}{title}: {_cell(value)}\n" for title, value in equal]
+        of_rows = " (in the rows shown)" if self.is_part else ""
+        lines = [f"{self.indent}{title}: {_cell(value)}{of_rows}\n" for title, value in equal]
         rows = [[row[c] for c in differ] for row in self.rows]
         return replace(self, header=[self.header[c] for c in differ], rows=rows), "".join(lines)
 

@@ -16,10 +16,12 @@ from ..questions.impact import (
     impact,
     limits_of_messages,
     refused_already,
+    unsupported_java,
 )
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
+    JAVA_SUPPORTED,
     advice,
     counted,
     explained,
@@ -32,7 +34,7 @@ from ..questions.presenter import (
 )
 from ..questions.topics import losses, topics_of_clients
 from ..questions.trust import releases_of_brokers, todays_release
-from ..releases.broker_releases import REFUSED, WORST_FIRST
+from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .message_text import Facts, MessageTemplate
@@ -171,7 +173,17 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
     parts += already_refused(result.refused_already, result.fine_beside_refused)
     if result.target is not None:
-        parts.append(folded(headline(result.target, result.clients, result.barely_seen, result.fine_beside_refused)))
+        parts.append(
+            folded(
+                headline(
+                    result.target,
+                    result.clients,
+                    result.barely_seen,
+                    result.fine_beside_refused,
+                    result.unsupported_java,
+                )
+            )
+        )
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
             parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
@@ -204,21 +216,31 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
     remark = "Their brokers close the connection, so that the request log has no such request (view refused_requests)."
     if fine_beside:
         remark += (
-            f" Clients below that count as fine by what else they send, and come from these hosts: {fine_beside:,}. One of them may be "
-            "who is refused."
+            f" Of the clients below, {fine_beside:,} {'counts' if fine_beside == 1 else 'count'} as fine by other requests and "
+            f"{'comes' if fine_beside == 1 else 'come'} from these hosts: what is refused may be theirs."
         )
     table = table_text([Table(title, header, lines, len(rows) - len(lines))], rest=_REST)
     return [f"{table}\n{folded(remark, hanging='')}"]
 
 
-def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside: int = 0) -> str:
+def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside: int = 0, java: int = 0) -> str:
     """Return the sentence with the number of clients per verdict at a release.
 
-    Of those that are fine, `little` are so as far as they are seen, and `beside` come from hosts that are refused already.
+    Of those that are fine, `little` are so as far as they are seen, `beside` come from hosts that are refused already, and
+    `java` are of `Impact.unsupported_java`.
     """
     text = f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}"
-    text += f", {little:,} of them as far as seen (metadata and versions only)" if little else ""
-    return text + (f", {beside:,} of them from hosts that are refused already." if beside else ".")
+    limits = (
+        (little, "as far as seen (metadata and versions only)"),
+        (beside, f"from {'a host that is' if beside == 1 else 'hosts that are'} refused already"),
+        (
+            java,
+            f"probably {'a Java client' if java == 1 else 'Java clients'} before {JAVA_SUPPORTED}, unsupported from Kafka 4.0 on",
+        ),
+    )
+    is_one = by_verdict[ACCEPTED] == 1
+    parts = (words if is_one else f"{number:,} of them {words}" for number, words in limits if number)
+    return ", ".join([text, *parts]) + "."
 
 
 def at_release(scope: Scope, release: str, beside: int | None = None, more: str = "") -> str:
@@ -230,7 +252,7 @@ def at_release(scope: Scope, release: str, beside: int | None = None, more: str 
         return "No client can be judged by these logs."
     if beside is None:
         beside = fine_beside_refused(scope, release, refused_already(scope))
-    return headline(release, clients, barely_seen(scope, release), beside) + more
+    return headline(release, clients, barely_seen(scope, release), beside, unsupported_java(scope, release)) + more
 
 
 def _section(result: Impact, verdict: str) -> Table:

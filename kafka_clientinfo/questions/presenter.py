@@ -18,7 +18,7 @@ FEW_HOSTS = 3
 """The number of hosts that a line of a table names."""
 _NULL, _EMPTY = "(none)", "(empty)"
 _JAVA_CLIENT = "Apache Kafka's Java client"
-_SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
+JAVA_SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
 """The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
 IN_WORDS: Mapping[str, str] = {
     REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
@@ -89,7 +89,8 @@ def why(reason: str, refused_from: str | None, before_release: str = "from ") ->
 def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
     """Return a sentence without its end about the clients of each verdict; `breaking` is the number of those that break."""
     later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, ACCEPTED))
-    return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {fine} are fine"
+    are = "is" if clients_by_verdict[ACCEPTED] == 1 else "are"
+    return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {fine} {are} fine"
 
 
 def probably(use: Mapping[str, Any]) -> str:
@@ -184,12 +185,17 @@ def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
     """
     measured, newest = str(use["upgrade_to"]), str(use["upgrade_newest"] or use["upgrade_to"])
     is_supported = (
-        use["library"] != _JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, _SUPPORTED)
+        use["library"] != _JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, JAVA_SUPPORTED)
     )
-    if is_supported or _is_before(newest, _SUPPORTED):
+    if is_supported or _is_before(newest, JAVA_SUPPORTED):
         return measured, ""
-    supports = f"Kafka {_ENDS_SUPPORT} supports {_SUPPORTED} and later only, KIP-896"
-    return _SUPPORTED, f"{measured} works as measured, but {supports}"
+    supports = f"Kafka {_ENDS_SUPPORT} supports {JAVA_SUPPORTED} and later only, KIP-896"
+    return JAVA_SUPPORTED, f"{measured} works as measured, but {supports}"
+
+
+def is_unsupported_java(version: str, target: str) -> bool:
+    """Return whether Kafka does not support a release of its Java client at a target (KIP-896)."""
+    return not _is_before(target, _ENDS_SUPPORT) and _is_before(version, JAVA_SUPPORTED)
 
 
 def _is_before(release: str, other: str) -> bool:

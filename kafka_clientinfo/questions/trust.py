@@ -82,9 +82,9 @@ def partly_logged(scope: Scope) -> str | None:
         if any(begin - end > _SHORT for (_, end), (begin, _) in pairwise(known)):
             texts = [f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}" for begin, end in whole[:_NAMES]]
             when = (
-                f"all of them only from {' and '.join(texts)}{' …' if len(whole) > _NAMES else ''}"
+                f"complete only from {' and from '.join(texts)}{' …' if len(whole) > _NAMES else ''}"
                 if texts
-                else "at no time all"
+                else "at no time complete"
             )
             parts.append(f"{names_of([row])} ({when})")
     if not parts:

@@ -15,12 +15,22 @@ from ..errors import WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
-from ..questions.presenter import IN_WORDS, advice, counted, explained, identity, in_bytes, software, why
+from ..questions.presenter import (
+    IN_WORDS,
+    advice,
+    counted,
+    explained,
+    identity,
+    in_bytes,
+    software,
+    ways_of_libraries,
+    why,
+)
 from ..questions.probable import without_a_name
 from ..questions.queries import grouped
 from ..questions.topics import coverage, unresolved
 from ..questions.trust import unseen_starts
-from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
+from ..releases.broker_releases import ACCEPTED, REFUSED, UNDECIDED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
 from .clients import Inventory, Limits, OwnersOfClients
@@ -158,6 +168,8 @@ class _Contents:
             )
         label = "Clients by verdict for every release; the table below has the numbers"
         drawn = plots.stacked_by_release(counts, IN_WORDS, _COLOURS, self.target, label)
+        if self.verdict.clients.get(REFUSED):
+            notes.insert(0, _if_library_is_unknown(str(self.verdict.target)))
         tables = [_who_breaks(self.verdict, self.inventory, self.owners)]
         if self.by_owner:
             tables.insert(0, declared("by_owner").with_rows(self.by_owner))
@@ -268,6 +280,10 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
             for use in uses
         ]
         to_do = sorted({f"{text[0].upper()}{text[1:]}" for use in uses if (text := advice(use, str(verdict.target)))})
+        if not to_do and worst == WORST_FIRST.index(REFUSED) and of_software[0] == UNKNOWN:
+            to_do = ["Find out which library it uses; the notes of this section say which releases work"]
+        if not to_do and worst == WORST_FIRST.index(UNDECIDED):
+            to_do = [f"Try it with Kafka {verdict.target} before the upgrade"]
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
@@ -281,6 +297,13 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
     table.choose = {"verdict": breaking} if by_word[breaking] else {}
     table.rows = [row for word, rows in by_word.items() for row in rows[: LIMIT if word == breaking else _NOT_BREAKING]]
     return table
+
+
+def _if_library_is_unknown(target: str) -> str:
+    ways = (f"{name} {least}" for name, least, _, _ in ways_of_libraries(target))
+    return (
+        f"If a client's library is not known, these releases or later ones work with Kafka {target}: {', '.join(ways)}."
+    )
 
 
 def _refused(verdict: Impact) -> Table:

@@ -29,6 +29,11 @@ def test_the_width_decides(width: int | None, lines: list[str]) -> None:
     assert cells.laid_out(width, {}).text.splitlines() == lines
 
 
+def test_equal_values_of_some_rows_are_those_of_these_rows() -> None:
+    cells = Grid(("cluster", "n", "who"), (("default", 1000, "alice"), ("default", 2, "bob")), is_part=True)
+    assert cells.laid_out(20, {}).text.splitlines()[0] == "cluster: default (in the rows shown)"
+
+
 @pytest.mark.parametrize(
     ("rows", "lines"),
     [

@@ -21,6 +21,7 @@ from kafka_clientinfo.releases.client_libraries import client_libraries
     ("numbers", "breaking", "sentence"),
     [
         ((4, 0, 0, 82), "4", "4 would break; 0 would work, but not later; 0 cannot be judged; 82 are fine"),
+        ((4, 0, 0, 1), "4", "4 would break; 0 would work, but not later; 0 cannot be judged; 1 is fine"),
         (
             (1, 1200, 3, 0),
             "1 client",

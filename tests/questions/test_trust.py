@@ -68,13 +68,13 @@ PARTLY = (
 TIMES = {
     "all of the time": ([(0, 3600)], None),
     "but for its start": ([(59, 3600)], None),
-    "DEBUG, then INFO": ([(0, 600)], "all of them only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00"),
-    "INFO, then DEBUG": ([(600, 3600)], "all of them only from 2026-11-21 02:10:00 to 2026-11-21 03:00:00"),
+    "DEBUG, then INFO": ([(0, 600)], "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00"),
+    "INFO, then DEBUG": ([(600, 3600)], "complete only from 2026-11-21 02:10:00 to 2026-11-21 03:00:00"),
     "a hole": (
         [(0, 600), (720, 3600)],
-        "all of them only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and 2026-11-21 02:12:00 to 2026-11-21 03:00:00",
+        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and from 2026-11-21 02:12:00 to 2026-11-21 03:00:00",
     ),
-    "filtered": ([], "at no time all"),
+    "filtered": ([], "at no time complete"),
 }
 
 
