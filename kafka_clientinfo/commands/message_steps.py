@@ -3,6 +3,7 @@
 A client id never names a library. If it is one that a library chooses by default, the step begins with "if".
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,11 @@ from ..questions.presenter import (
     least_release,
     library_of_default_id,
     may_be_held_down_by,
+    version_numbers,
     ways_of_libraries,
 )
 from ..releases.broker_releases import TOO_OLD
+from ..releases.client_libraries import Library
 from .output import markdown_text
 
 _TEXT = 240
@@ -104,7 +107,7 @@ def steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
         more, first = f" (newest: {_text(newest)})" if newest not in (first_one, None) else "", _brokers_first(use)
         if may_be_held_down_by(use) and (setting := _if_it_sets(library)):
             yield (
-                f"look first which release of {_text(library)} it has: if one before {_text(least)}, upgrade to {_text(least)} or "
+                f"look first which release of {_text(library)} it has: if it is older than {_text(least)}, upgrade to {_text(least)} or "
                 f"later{more}{first}; {setting}"
             )
         else:
@@ -124,11 +127,22 @@ def _without_advice(uses: Sequence[Mapping[str, Any]], target: str) -> str:
     if library is None or library.name not in ways or any(use["reason"] not in TOO_OLD for use in uses):
         return f"find out which library it uses, and see “{_UNKNOWN_LIBRARY}” below"
     least, newest = ways[library.name]
-    setting = _if_it_sets(library.name)
+    setting, release = _if_it_sets(library.name), _release_of_id(library, uses[0]["client_id"])
+    if setting and version_numbers(release) >= version_numbers(least):
+        return (
+            f"if this is {_text(library.name)} {_text(release)}, as its client id suggests, its release is new enough: {setting}. "
+            f"If it is not, see “{_UNKNOWN_LIBRARY}” below"
+        )
     return (
         f"if this is {_text(library.name)}, as its client id suggests: upgrade to {least} or later (newest: {newest})"
         f"{f', and {setting}' if setting else ''}. If it is not, see “{_UNKNOWN_LIBRARY}” below"
     )
+
+
+def _release_of_id(library: Library, client_id: str) -> str:
+    """Return the release that a default client id has in it, such as `2.1.5` of `kafka-python-2.1.5`; "" if it has none."""
+    match = re.fullmatch(library.client_ids or "", client_id)
+    return next(filter(None, match.groups()), "") if match else ""
 
 
 def _if_it_sets(library: str | None) -> str:

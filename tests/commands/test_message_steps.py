@@ -43,6 +43,11 @@ def behaving(last: str, **given: Any) -> dict[str, Any]:
             "if this is Apache Kafka's Java client, as its client id suggests: upgrade to 2.1 or later (newest: 4.4.0). "
             + OTHERWISE,
         ),
+        (
+            unnamed("kafka-python-2.1.5"),
+            "if this is kafka-python 2.1.5, as its client id suggests, its release is new enough: if your program sets api\\_version, "
+            f"delete the line. {OTHERWISE}",
+        ),
         (unnamed("my-kafka-python-1.3.5"), FIND_OUT),
         (unnamed(None), FIND_OUT),
         (unnamed("sarama\n"), FIND_OUT),
@@ -50,7 +55,7 @@ def behaving(last: str, **given: Any) -> dict[str, Any]:
         (unnamed("sarama", reason="api_absent"), FIND_OUT),
         (
             behaving("0.14.0"),
-            "look first which release of aiokafka it has: if one before 0.10.0, upgrade to 0.10.0 or later (newest: 0.14.0); if your "
+            "look first which release of aiokafka it has: if it is older than 0.10.0, upgrade to 0.10.0 or later (newest: 0.14.0); if your "
             "program sets api\\_version, delete the line",
         ),
         (behaving("0.9.0"), "upgrade aiokafka to 0.10.0 or later (newest: 0.14.0)"),
