@@ -126,11 +126,14 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     least, most, figures = next(row for row in _FIGURES if width is None or width >= row[0])
     if question.top == "throttle" and not least:
         figures = _OF_THROTTLE
+    is_narrow = figures != _FIGURES[0][2]
+    if question.top == "errors":
+        figures = (*figures, "most_frequent_error")
     keys = BY[question.by]
     shown = [table.columns.index(name) for name in (*keys, *figures) if name in table.columns]
     columns = tuple("opened" if table.columns[c] == "connections_opened" else table.columns[c] for c in shown)
     rows = [tuple(round(row[c], 1) if isinstance(row[c], float) else row[c] for c in shown) for row in table.rows]
-    sentences = [_OF_PERCENTILES, *([_WIDER] if figures != _FIGURES[0][2] else [])]
+    sentences = [_OF_PERCENTILES, *([_WIDER] if is_narrow else [])]
     if question.top == "p99":
         waiting = "" if question.by == "api" else f", and those that wait for others: {', '.join(WAITING)}"
         sentences[0] += f" They leave out requests of brokers{waiting}."

@@ -103,12 +103,14 @@ class Question:
             f"max(bucket) AS last_bucket FROM {self._source('client_activity')} GROUP BY {of_key}"
         )
         shown = ["requests", *(["connections_opened"] if opened else []), "errors"]
+        which = "e.most_frequent_error, " if self.top == "errors" else ""
+        errors = f"LEFT JOIN ({self._most_frequent_errors}) AS e ON {same('e', 's', keys)} " if which else ""
         chosen = f"WHERE s.{TOP[self.top]} > 0 " if self.top in _ONLY_SOME else ""
         return (
-            f"{self._owners}SELECT {', '.join(f's.{name}' for name in (*keys, *shown))}, p.p50_ms, p.p99_ms, "
+            f"{self._owners}SELECT {', '.join(f's.{name}' for name in (*keys, *shown))}, {which}p.p50_ms, p.p99_ms, "
             "s.max_ms, floor(CAST(s.total_us AS DOUBLE) / nullif(s.requests, 0) + 0.5) / 1000 AS mean_ms, s.throttled, "
             f"s.throttle_ms, s.first_bucket, s.last_bucket FROM ({sums}) AS s "
-            f"LEFT JOIN ({percentiles(self._latency, keys)}) AS p ON {same('p', 's', keys)} {chosen}"
+            f"LEFT JOIN ({percentiles(self._latency, keys)}) AS p ON {same('p', 's', keys)} {errors}{chosen}"
             f"ORDER BY {TOP[self.top]} DESC, requests DESC, {', '.join(f's.{name}' for name in keys)}"
         )
 
@@ -135,6 +137,17 @@ class Question:
             joined = f"SELECT a.*, o.owner FROM {{{name}}} AS a LEFT JOIN owners AS o ON o.client_key = {_HASH}"
             return f"({joined}) AS a"
         return f"{{{name}}} AS a" + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")
+
+    @property
+    def _most_frequent_errors(self) -> str:
+        """Return SQL for the name of the error code that is in most responses, by the columns of `BY`."""
+        of_key = ", ".join(BY[self.by])
+        return (
+            f"SELECT {of_key}, coalesce(k.error_name, CAST(c.code AS STRING)) AS most_frequent_error FROM (SELECT *, row_number() "
+            f"OVER (PARTITION BY {of_key} ORDER BY number DESC, code) AS place FROM (SELECT {of_key}, code, sum(errors[code]) AS number "
+            f"FROM (SELECT *, explode(map_keys(errors)) AS code FROM {self._source('client_activity')}) AS a "
+            f"GROUP BY {of_key}, code) AS n) AS c LEFT JOIN {{error_codes}} AS k ON k.error_code = c.code WHERE c.place = 1"
+        )
 
     @property
     def _latency(self) -> str:

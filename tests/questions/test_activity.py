@@ -122,6 +122,17 @@ def test_the_most_come_first(scope: Scope, top: str, first: list[str]) -> None:
         assert len(rows) == 2
 
 
+@pytest.mark.parametrize("by", ["client", "api", "owner"])
+def test_the_most_frequent_error_is_named(tables: Callable[..., Tables], by: str) -> None:
+    scope = Scope(tables(
+        sent(1.0, errors={6: 1}), sent(1.0, minute=70, errors={6: 1, 3: 3}), sent(1.0, minute=140, errors={6: 2}),
+        sent(1.0, client_id="new", api="FETCH", errors={9999: 1}), sent(1.0, client_id="none", api="PRODUCE", errors={}),
+    ))  # fmt: skip
+    (first, *others) = answer(scope, by=by, top="errors")
+    assert (first["most_frequent_error"], first["errors"]) == ("NOT_LEADER_OR_FOLLOWER", 8 if by == "owner" else 7)
+    assert [row["most_frequent_error"] for row in others] == ([] if by == "owner" else ["9999"])
+
+
 def test_who_waits_for_others_is_not_slow(tables: Callable[..., Tables]) -> None:
     waits = [sent(3000.0, client_id="member", api=api) for api in WAITING]
     scope = Scope(tables(*waits, sent(4.0, client_id="member"), sent(9.0, client_id="slow")))
