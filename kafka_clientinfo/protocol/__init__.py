@@ -26,7 +26,6 @@ from kafka_clientinfo.protocol.group_payloads import (
     decode_member_metadata,
     encode_group_payload,
 )
-from kafka_clientinfo.protocol.json_form import from_log_json, to_log_json
 from kafka_clientinfo.protocol.messages import (
     NOT_SUPPORTED,
     Request,
@@ -84,12 +83,10 @@ __all__ = [
     "encode_request",
     "encode_response",
     "fields",
-    "from_log_json",
     "header_versions",
     "released",
     "request_header_version",
     "supports",
-    "to_log_json",
     "valid_by_broker",
     "valid_by_kip",
 ]

@@ -7,6 +7,7 @@ import pytest
 from kafka_clientinfo import protocol
 from kafka_clientinfo.errors import DecodeError
 from kafka_clientinfo.protocol import Request, Response
+from tests.protocol.json_form import to_log_json
 
 from .instances import random_body
 from .test_messages import INSTANCE, header
@@ -33,7 +34,7 @@ class TestDrafts:
         answer = Response({"correlationId": 1}, {"throttleTimeMs": 0, "results": []}, 42, 3, 1)
         raw = protocol.encode_response(answer, registry=drafts)
         assert protocol.decode_response(raw, 42, 3, registry=drafts) == answer
-        assert protocol.to_log_json(answer, registry=drafts) == answer.body
+        assert to_log_json(answer, registry=drafts) == answer.body
 
     @pytest.mark.kip("KIP-1313", 5, 6, 7, 24)
     def it_has_a_version_with_header_3_of_every_api_but_sasl_handshake(self) -> None:

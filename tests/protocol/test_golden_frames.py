@@ -14,6 +14,7 @@ import pytest
 
 from kafka_clientinfo import protocol
 from tests.amounts import places
+from tests.protocol.json_form import from_log_json, to_log_json
 
 FRAMES = Path(__file__).parent.parent / "golden" / "frames"
 NEWER_THAN_ANY = 9  # an ApiVersions version that no broker knows
@@ -75,18 +76,18 @@ def it_equals_what_the_broker_logged(exchange: dict[str, Any]) -> None:
     logged = exchange["logged"]
     request = protocol.decode_request(exchange["request"])
     response = protocol.decode_response(exchange["response"], request.api_key, request.api_version)
-    assert protocol.to_log_json(response) == logged["response"]
+    assert to_log_json(response) == logged["response"]
     header = {key: value for key, value in logged["requestHeader"].items() if key in request.header}
     assert {**request.header, "clientId": request.header["clientId"] or ""} == header
     refused = response.api_version != request.api_version  # brokers log no body they could not read
-    assert logged["request"] == ({} if refused else protocol.to_log_json(request))
+    assert logged["request"] == ({} if refused else to_log_json(request))
 
 
 @each([case for case in LOGGED if case[1]["logged"]["request"]])
 def it_can_be_rebuilt_from_the_log(exchange: dict[str, Any]) -> None:
     request = protocol.decode_request(exchange["request"])
     logged = exchange["logged"]["request"]
-    body = protocol.from_log_json(logged, request.api_key, request.api_version, "request")
+    body = from_log_json(logged, request.api_key, request.api_version, "request")
     assert protocol.encode_request(protocol.Request(request.header, body)) == exchange["request"]
 
 

@@ -9,8 +9,8 @@ from kafka_clientinfo import protocol
 from kafka_clientinfo.errors import EncodeError, SchemaError
 from kafka_clientinfo.protocol import Request, Response
 from kafka_clientinfo.protocol.field_specs import StructSpec, layout
-from kafka_clientinfo.protocol.json_form import struct_from_json, struct_to_json
 from kafka_clientinfo.protocol.schema import parse_schema
+from tests.protocol.json_form import from_log_json, struct_from_json, struct_to_json, to_log_json
 
 
 def spec_of(**field: Any) -> StructSpec:
@@ -90,21 +90,21 @@ HEADER = {"requestApiKey": 12, "requestApiVersion": 0, "correlationId": 1, "clie
 
 def it_needs_a_schema() -> None:
     with pytest.raises(SchemaError, match="API key 12 version 0: the body has no schema"):
-        protocol.to_log_json(Request(HEADER, b"raw"))
+        to_log_json(Request(HEADER, b"raw"))
     with pytest.raises(SchemaError, match="API key 99 version 0: the body has no schema"):
-        protocol.to_log_json(Response({"correlationId": 1}, {}, 99, 0))
+        to_log_json(Response({"correlationId": 1}, {}, 99, 0))
     with pytest.raises(SchemaError, match="API key 99: not known"):
-        protocol.from_log_json({}, 99, 0, "response")
+        from_log_json({}, 99, 0, "response")
     with pytest.raises(SchemaError, match="only its header is known"):
-        protocol.from_log_json({}, 0, 3, "request")
+        from_log_json({}, 0, 3, "request")
 
 
 def it_turns_a_logged_body_into_a_frame() -> None:
     logged = {"groupId": "g", "generationId": 3, "memberId": "m"}
-    body = protocol.from_log_json(logged, 12, 0, "request")
+    body = from_log_json(logged, 12, 0, "request")
     request = protocol.decode_request(protocol.encode_request(Request(HEADER, body)))
-    assert protocol.to_log_json(request) == logged
-    answer = protocol.from_log_json({"errorCode": 25}, 12, 0, "response")
+    assert to_log_json(request) == logged
+    answer = from_log_json({"errorCode": 25}, 12, 0, "response")
     assert protocol.encode_response(Response({"correlationId": 1}, answer, 12, 0)).hex() == "000000010019"
 
 

@@ -12,8 +12,8 @@ from kafka_clientinfo import protocol
 from kafka_clientinfo.protocol import draft_names, drafts, released
 from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
-from kafka_clientinfo.protocol.json_form import struct_from_json, struct_to_json
 from tests.amounts import examples
+from tests.protocol.json_form import struct_from_json, struct_to_json
 
 from .instances import bodies, codecs, random_body
 

@@ -9,6 +9,7 @@ import pytest
 from kafka_clientinfo import protocol
 from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError
 from kafka_clientinfo.protocol import NOT_SUPPORTED, Request, Response
+from tests.protocol.json_form import to_log_json
 
 INSTANCE = "AAECAwQFBgcICQoLDA0ODw"
 
@@ -191,7 +192,7 @@ def it_answers_api_versions_with_header_0() -> None:
     frame = protocol.encode_response(Response({"correlationId": 7}, body, 18, 3))
     assert frame.hex() == "00000007000002001200000003000000000500"
     response = protocol.decode_response(frame, 18, 3)
-    assert protocol.to_log_json(response) == body
+    assert to_log_json(response) == body
     assert isinstance(response.body, dict)
     assert response.body["finalizedFeaturesEpoch"] == -1
 
@@ -240,7 +241,7 @@ def it_takes_kip_35s_empty_answer_as_a_value(api_key: int, api_version: int) -> 
     assert (response.header, response.body) == ({"correlationId": 7}, NOT_SUPPORTED)
     assert repr(response.body) == "NOT_SUPPORTED"
     assert protocol.encode_response(response) == b"\0\0\0\7"
-    assert protocol.to_log_json(response) == {}
+    assert to_log_json(response) == {}
 
 
 @pytest.mark.kip("KIP-511", 2)

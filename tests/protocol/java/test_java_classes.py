@@ -20,8 +20,8 @@ from kafka_clientinfo.protocol import api_name, header_versions, released
 from kafka_clientinfo.protocol.api_keys import errors
 from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
-from kafka_clientinfo.protocol.json_form import struct_to_json
 from tests.bytes_fields import bytes_fields
+from tests.protocol.json_form import struct_to_json
 
 from ..instances import codecs, random_body
 
