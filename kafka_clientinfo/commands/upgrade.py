@@ -16,12 +16,10 @@ from ..questions.impact import (
     impact,
     limits_of_messages,
     refused_already,
-    unsupported_java,
 )
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
-    JAVA_SUPPORTED,
     advice,
     counted,
     explained,
@@ -173,17 +171,7 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
     parts += already_refused(result.refused_already, result.fine_beside_refused)
     if result.target is not None:
-        parts.append(
-            folded(
-                headline(
-                    result.target,
-                    result.clients,
-                    result.barely_seen,
-                    result.fine_beside_refused,
-                    result.unsupported_java,
-                )
-            )
-        )
+        parts.append(folded(headline(result.target, result.clients, result.barely_seen, result.fine_beside_refused)))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
             parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
@@ -223,20 +211,15 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
     return [f"{table}\n{folded(remark, hanging='')}"]
 
 
-def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside: int = 0, java: int = 0) -> str:
+def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside: int = 0) -> str:
     """Return the sentence with the number of clients per verdict at a release.
 
-    Of those that are fine, `little` are so as far as they are seen, `beside` come from hosts that are refused already, and
-    `java` are of `Impact.unsupported_java`.
+    Of those that are fine, `little` are so as far as they are seen, and `beside` come from hosts that are refused already.
     """
     text = f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}"
     limits = (
         (little, "as far as seen (metadata and versions only)"),
         (beside, f"from {'a host that is' if beside == 1 else 'hosts that are'} refused already"),
-        (
-            java,
-            f"probably {'a Java client' if java == 1 else 'Java clients'} before {JAVA_SUPPORTED}, unsupported from Kafka 4.0 on",
-        ),
     )
     is_one = by_verdict[ACCEPTED] == 1
     parts = (words if is_one else f"{number:,} of them {words}" for number, words in limits if number)
@@ -252,7 +235,7 @@ def at_release(scope: Scope, release: str, beside: int | None = None, more: str 
         return "No client can be judged by these logs."
     if beside is None:
         beside = fine_beside_refused(scope, release, refused_already(scope))
-    return headline(release, clients, barely_seen(scope, release), beside, unsupported_java(scope, release)) + more
+    return headline(release, clients, barely_seen(scope, release), beside) + more
 
 
 def _section(result: Impact, verdict: str) -> Table:

@@ -10,15 +10,14 @@ from ..logs.apis import SASL_APIS
 from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
 from .filters import Filters, Scope
-from .presenter import counted, is_unsupported_java
-from .probable import add_probable, probable_releases
+from .presenter import counted
+from .probable import add_probable
 from .queries import Rows
 from .trust import brokers_without_logs, info_logs, names_of, nobody, of_cluster, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
-_JAVA = "apache-kafka-java"
 MARKS = dict(zip(WORST_FIRST, "X!?.", strict=True))
 """The mark of each verdict in `Impact.matrix`."""
 
@@ -33,7 +32,6 @@ class Impact:
         brokers: rows of the view `broker_releases`: what the brokers run today.
         refused_already: rows of the view `refused_requests`, see `refused_already`.
         fine_beside_refused: number of clients that are fine at the target, from hosts with requests that are refused already.
-        unsupported_java: number of clients that are fine at the target, see `unsupported_java`.
         clients: number of clients per worst verdict, for the target.
         barely_seen: number of clients that are fine at the target, see `barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
@@ -52,7 +50,6 @@ class Impact:
     refused_already: list[dict[str, Any]] = field(default_factory=list)
     fine_beside_refused: int = 0
     barely_seen: int = 0
-    unsupported_java: int = 0
     clients: dict[str, int] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     found: dict[str, int] = field(default_factory=dict)
@@ -160,20 +157,6 @@ def barely_seen(scope: Scope, target: str) -> int:
     return int(number)
 
 
-def unsupported_java(scope: Scope, target: str) -> int:
-    """Return how many of the clients that are fine are probably Java clients that Kafka does not support at a release.
-
-    Java clients of such releases state no name, so that only how they behave shows them.
-    """
-    if not is_unsupported_java("0.8", target):
-        return 0
-    client = ", ".join(CLIENT)
-    fine = scope.query(f"{judged(target)}SELECT {client} FROM judged GROUP BY {client} HAVING min(rank) = {FINE}")
-    probable = probable_releases(scope.tables, {row[CLIENT.index("client_id")] for row in fine})
-    spans = (probable[tuple(row)] for row in fine if tuple(row) in probable)
-    return sum(name == _JAVA and is_unsupported_java(last, target) for name, _, last in spans)
-
-
 def fine_beside_refused(scope: Scope, target: str, refused: Sequence[Mapping[str, Any]]) -> int:
     """Return how many of the clients that are fine at a release are from hosts with requests that are refused already.
 
@@ -212,7 +195,6 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
     add_probable(scope.tables, result.rows, target)
-    result.unsupported_java = unsupported_java(scope, target)
     result.fine_beside_refused = fine_beside_refused(scope, target, result.refused_already)
 
 

@@ -18,7 +18,7 @@ FEW_HOSTS = 3
 """The number of hosts that a line of a table names."""
 _NULL, _EMPTY = "(none)", "(empty)"
 _JAVA_CLIENT = "Apache Kafka's Java client"
-JAVA_SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
+_SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
 """The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
 IN_WORDS: Mapping[str, str] = {
     REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
@@ -185,17 +185,12 @@ def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
     """
     measured, newest = str(use["upgrade_to"]), str(use["upgrade_newest"] or use["upgrade_to"])
     is_supported = (
-        use["library"] != _JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, JAVA_SUPPORTED)
+        use["library"] != _JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, _SUPPORTED)
     )
-    if is_supported or _is_before(newest, JAVA_SUPPORTED):
+    if is_supported or _is_before(newest, _SUPPORTED):
         return measured, ""
-    supports = f"Kafka {_ENDS_SUPPORT} supports {JAVA_SUPPORTED} and later only, KIP-896"
-    return JAVA_SUPPORTED, f"{measured} works as measured, but {supports}"
-
-
-def is_unsupported_java(version: str, target: str) -> bool:
-    """Return whether Kafka does not support a release of its Java client at a target (KIP-896)."""
-    return not _is_before(target, _ENDS_SUPPORT) and _is_before(version, JAVA_SUPPORTED)
+    supports = f"Kafka {_ENDS_SUPPORT} supports {_SUPPORTED} and later only, KIP-896"
+    return _SUPPORTED, f"{measured} works as measured, but {supports}"
 
 
 def _is_before(release: str, other: str) -> bool:

@@ -79,13 +79,6 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
                 row.update({f"probable_{column}": text for column, text in _of_row(way, row).items()})
 
 
-def probable_releases(
-    tables: "Tables", client_ids: Collection[str | None]
-) -> dict[tuple[Any, ...], tuple[str, str, str]]:
-    """Return the probable library, its first and its last possible release by client (the columns of `CLIENT`)."""
-    return _probable(tables, *_of_ids(client_ids)) if client_ids else {}
-
-
 def without_a_name(scope: "Scope") -> tuple[int, int]:
     """Return how many connections of clients have no software name, and how many of these a probable library."""
     ((unnamed, probable),) = scope.query(

@@ -10,7 +10,6 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.questions import impact as module
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import Impact, fine_beside_refused, impact, refused_already
 from kafka_clientinfo.questions.opening import local_tables
@@ -96,25 +95,6 @@ def test_the_worst_comes_first_and_then_the_most_used(scope: Scope) -> None:
     assert result.found == {"refused": 6, "deprecated": 1, "undecided": 1}
     assert result.reasons == ["common", "rare", "refused_later", "untold"]
     assert {row["first_seen"] for row in result.rows} == {row["last_seen"] for row in result.rows} == {at(0)}
-
-
-@pytest.mark.parametrize(
-    ("library", "last", "target", "number"),
-    [
-        ("apache-kafka-java", "2.0.1", TARGET, 1),
-        ("apache-kafka-java", "2.1", TARGET, 0),
-        ("apache-kafka-java", "2.3.1", TARGET, 0),
-        ("apache-kafka-java", "2.0.1", "3.9.1", 0),
-        ("librdkafka", "1.0.1", TARGET, 0),
-    ],
-)
-def test_clients_that_are_fine_may_be_of_unsupported_java(
-    scope: Scope, monkeypatch: pytest.MonkeyPatch, library: str, last: str, target: str, number: int
-) -> None:
-    clients = [("c", "User:p", name, "unknown", "unknown") for name in ("fine", "few")]
-    probable = dict.fromkeys(clients, (library, "0.10.0.0", last))
-    monkeypatch.setattr(module, "probable_releases", lambda *_: probable)
-    assert module.unsupported_java(scope, target) == number
 
 
 def test_a_limit_leaves_rows_of_each_verdict_and_counts_all(scope: Scope) -> None:
