@@ -18,7 +18,7 @@ from ..connections.concern import (
     Reads,
     RequestRule,
     is_api_versions,
-)
+)  # fmt: skip
 from ..connections.engine import Column, F
 from ..connections.judged import requests_where
 from ..connections.look_backs import last_before
@@ -333,8 +333,7 @@ def compared_versions(version: Column, other: Column) -> Column:
     The order is Maven's, by Hadoop's VersionUtil. It recurses for each part of a version, so texts of clients are cut
     to a length that real versions don't reach.
     """
-    compare = F.reflect(F.lit(_COMPARE[0]), F.lit(_COMPARE[1]), _for_maven(version), _for_maven(other))
-    return compare.cast("int")
+    return F.reflect(F.lit(_COMPARE[0]), F.lit(_COMPARE[1]), _for_maven(version), _for_maven(other)).cast("int")
 
 
 def _for_maven(version: Column) -> Column:
@@ -343,15 +342,16 @@ def _for_maven(version: Column) -> Column:
     return F.regexp_replace(F.regexp_replace(plain, r"^v", ""), r"[-.]?(?:dev|preview|pre|ea)(?![a-z])", "-alpha-")
 
 
+def _of_text(part: str) -> RequestRule:
+    """Return the rule on names or versions that brokers refuse; KIP-511 has INVALID_REQUEST only for what its own pattern does."""
+    sent, is_invalid = f"sent_software_{part}", f"software_{part}_is_invalid"
+    message = f"software {part} {{{sent}!r}}"
+    return RequestRule(is_invalid, message, of_broker=lambda: ~_differs(sent, KIP_PATTERN_SQL))
+
+
 REQUEST_RULES = {
-    **{  # KIP-511 has INVALID_REQUEST for what its own pattern does not take; released brokers refuse more
-        rule: RequestRule(
-            f"software_{part}_is_invalid",
-            f"software {part} {{sent_software_{part}!r}}",
-            of_broker=lambda: F.col("software_valid_by_kip"),
-        )
-        for rule, part in (("invalid_software_name", "name"), ("invalid_software_version", "version"))
-    },
+    "invalid_software_name": _of_text("name"),
+    "invalid_software_version": _of_text("version"),
     "software_name_reset": RequestRule(
         "software_is_reset", "ApiVersions v{api_version} after the name {known_software.name!r}"
     ),

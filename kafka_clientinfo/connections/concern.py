@@ -105,8 +105,8 @@ class RequestRule:
             every client's connection.
         binds: returns the condition on a connection under which the rule's KIP binds; None if it always does. Elsewhere
             a finding is information and cites no KIP; it blames nobody, unless the rule's declaration says otherwise.
-        of_broker: returns the condition on a connection under which the broker is to blame instead of whom the rule names; None
-            if it never is.
+        of_broker: returns the condition on a request (a row of the judged requests) that the broker is to blame for, instead of
+            whom the rule names; None if it never is. All such requests of a connection must fulfil it.
         takes_several: whether only several requests of a connection can break the rule. If they state several client
             ids, a proxy may share the connection between clients, and the finding blames either side.
     """

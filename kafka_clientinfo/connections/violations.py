@@ -92,13 +92,14 @@ def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:
     """Find the requests that break a rule, on the connections to which the rule applies."""
     broken = {name: (F.col(rule.predicate), sentence(rule.message)) for name, rule in enabled.items()}
+    of_broker = [F.when(rule.of_broker(), F.lit(name)) for name, rule in enabled.items() if rule.of_broker is not None]
     exploded = judged.where(reduce(or_, (condition for condition, _ in broken.values()))).select(
         *CONNECTION_KEY, "requests", "seq", "earliest_at", "latest_at", source().alias("source"), is_rejected().alias("is_rejected"),
-        is_taken().alias("is_taken"), _each_broken(broken),
+        is_taken().alias("is_taken"), F.array_compact(F.array(F.lit(None).cast("string"), *of_broker)).alias("of_broker"),
+        _each_broken(broken),
     )  # fmt: skip
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
     free = [F.when(~rule.binds(), F.lit(name)) for name, rule in enabled.items() if rule.binds is not None]
-    of_broker = [F.when(rule.of_broker(), F.lit(name)) for name, rule in enabled.items() if rule.of_broker is not None]
     several = [name for name, rule in enabled.items() if rule.takes_several]
     is_of_either = F.col("is_shared") & is_one_of(F.col("violation.rule"), several)
     who = who_in(connections)
@@ -108,7 +109,6 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
         F.coalesce("has_several_client_ids", F.lit(False)).alias("is_shared"),
         F.array_compact(F.array(*applying)).alias("applying"),
         F.array_compact(F.array(F.lit(None).cast("string"), *free)).alias("free"),
-        F.array_compact(F.array(F.lit(None).cast("string"), *of_broker)).alias("of_broker"),
     )
     counted = (
         exploded.join(of_connection, on=list(CONNECTION_KEY), how="inner")
@@ -122,9 +122,9 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
             F.max("latest_at").alias("last_at"),
             F.min_by(F.struct("source", "violation.message"), "seq").alias("first"),
             F.bool_and(~F.array_contains("free", F.col("violation.rule"))).alias("binds"),
-            F.max(
-                F.when(F.array_contains("of_broker", F.col("violation.rule")), "broker").when(is_of_either, "either")
-            ).alias("blames"),
+            F.when(F.bool_and(F.array_contains("of_broker", F.col("violation.rule"))), "broker")
+            .otherwise(F.max(F.when(is_of_either, F.lit("either"))))
+            .alias("blames"),
         )
     )
     return counted.withColumns({"source": F.col("first.source"), "message": F.col("first.message")})

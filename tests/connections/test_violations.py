@@ -93,8 +93,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
         {"invalid_software_name", "went_on_after_invalid_request"},
     ),
     "a name of the KIP": (
-        [av(0, 3, 42, request=named(".x", "1"), response='{"errorCode":42}')],
-        {"invalid_software_name"},
+        [av(0, 3, 42, request=named(".x", "1 b"), response='{"errorCode":42}')],
+        {"invalid_software_name", "invalid_software_version"},
     ),
     "enforced by KIP-1313": (
         [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
@@ -234,8 +234,11 @@ def test_what_two_requests_show_together_blames_either_side_if_they_name_two_cli
 
 @pytest.mark.kip("KIP-511", 19)
 def test_what_only_brokers_refuse_is_their_error(found: dict[Any, Any]) -> None:
-    row = found["a name of the KIP", "invalid_software_name"]
-    assert (row["severity"], row["blames"]) == ("error", "broker")
+    blames = {"name": "broker", "version": "client"}
+    rows = {part: found["a name of the KIP", f"invalid_software_{part}"] for part in blames}
+    assert {part: (row["severity"], row["blames"]) for part, row in rows.items()} == {
+        part: ("error", whom) for part, whom in blames.items()
+    }
 
 
 def test_a_row_counts_its_requests_and_has_the_key_of_their_connection(found: dict[tuple[str, str], Any]) -> None:
