@@ -130,7 +130,7 @@ def time_in(head: bytes, latest: datetime | None = None) -> bytes | None:
             clock = b":".join((digits[:2], digits[2:4], digits[4:]))
             year = time["year"] or _latest_year(month + b"-" + day + b" " + clock, latest or datetime.now(UTC))
             fraction, zone = time["fraction"], b"Z" if time["zone"] in _UTC else time["zone"] or b""
-            return b"-".join((year, month, day)) + b" " + clock + (b"." + fraction if fraction else b"") + zone
+            return b"-".join((year, month, day)) + b" " + clock + (b"," + fraction if fraction else b"") + zone
     if found := _last(_EPOCH, head):
         fraction = found[2] or found[3] or b""
         return of_epoch(int(found[1]) * 1_000_000 + int(fraction.ljust(6, b"0")[:6]))

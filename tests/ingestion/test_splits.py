@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import split_statistics, worker
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.logs import torn
 from tests.amounts import examples
 from tests.builders import NOON, TEXT_RECORDS, json_record, request_header_struct_record
 from tests.frames import step_back_ms
@@ -130,11 +129,6 @@ def torn_logs(draw: st.DrawFn, client_ids: st.SearchStrategy[str] = CLIENT_IDS, 
     return log
 
 
-SHORT_TEXTS = patch.object(torn, "LONGEST_TEXT", 1500)
-"""So that a few requests in JSON show a request in text before them to be torn."""
-
-
-@SHORT_TEXTS
 @settings(max_examples=examples(150))
 @given(torn_logs(), st.integers(1, 4000), st.sampled_from([1, 1500, 1 << 22]))
 @example(
@@ -152,7 +146,6 @@ def test_splits_of_a_torn_log_make_the_rows_of_one(path: Path, log: bytes, split
 
 
 # The same examples each time: a run that stops inside a torn place of text, of which thousands find one, is an open case.
-@SHORT_TEXTS
 @settings(max_examples=examples(200), derandomize=True)
 @given(torn_logs(st.sampled_from(["a", "b c", "é"]), in_a_row=False), st.lists(st.floats(0, 1), min_size=1, max_size=4))
 @example(
@@ -169,26 +162,22 @@ def test_runs_on_a_torn_log_that_grows_make_the_rows_of_one(path: Path, log: byt
 
 
 @pytest.mark.parametrize("first", [json_record, request_header_struct_record])
-def test_the_requests_of_an_upgraded_broker_are_read_however_the_file_comes(tmp_path: Path, first: Record) -> None:
-    """In splits, compressed, and as it grows: at first they may be text of the torn request, and wait."""
+def test_the_requests_of_an_upgraded_broker_wait_however_the_file_comes(tmp_path: Path, first: Record) -> None:
+    """In splits, compressed, and as it grows: they may be text of the torn request, up to the end of one in text."""
     log = first() * 40 + request_header_struct_record(client_id="torn")[:150]
-    lines = [json_record(client_id="upgraded", correlation_id=number) for number in range(400)]
-    whole, path = log + b"".join(lines), tmp_path / "kafka-request.log"
-    same_rows(save(path, whole), 20_000)
-    rows = Runs(tmp_path / "whole.log").read(whole).rows
+    lines = b"".join(json_record(client_id="upgraded", correlation_id=number) for number in range(400))
+    whole, ended = log + lines, log + lines + request_header_struct_record() * 2
+    same_rows(save(tmp_path / "kafka-request.log", ended), 20_000)
+    rows = Runs(tmp_path / "whole.log").read(ended).rows
     (rejected,) = rows["rejected"]
-    read = [row["correlation_id"] for row in rows["request"][40:]]
-    assert read == list(range(400 - len(read), 400))
-    assert (
-        torn.LONGEST_TEXT
-        < rejected["raw_length"]
-        == 150 + len(b"".join(lines[: 400 - len(read)]))
-        < 2 * torn.LONGEST_TEXT
+    assert (len(rows["request"]), rejected["raw_length"]) == (
+        41,
+        150 + len(lines) + len(request_header_struct_record()),
     )
-    assert Runs(tmp_path / "packed.log.gz").read(gzip.compress(whole)).rows == rows
-    runs = Runs(tmp_path / "grown.log").read(log + b"".join(lines[:100]))
-    assert len(runs.rows["request"]) == 40
-    assert runs.read(whole).rows == rows
+    assert Runs(tmp_path / "packed.log.gz").read(gzip.compress(ended)).rows == rows
+    runs = Runs(tmp_path / "grown.log").read(whole)
+    assert (len(runs.rows["request"]), len(runs.rows["rejected"])) == (40, 0)
+    assert runs.read(ended).rows == rows
 
 
 def without_texts(runs: Runs) -> tuple[Any, ...]:

@@ -286,7 +286,9 @@ def test_heads_have_times_with_a_zone(zone: str, is_one: bool) -> None:
     assert (line is not None and line.wrapper == b"cri") == is_one
     for head, is_read in ((f"<14>1 {time} h a p m - x", is_one), (f"{time} h a: x", is_one or zone == "-0100")):
         line = unwrapped(head.encode(), LATEST)
-        assert (line.text, line.time) == ((b"x", time.replace("T", " ").encode()) if is_read else (head.encode(), None))
+        assert (line.text, line.time) == (
+            (b"x", time.replace("T", " ").replace(".", ",").encode()) if is_read else (head.encode(), None)
+        )
 
 
 @pytest.mark.parametrize(
