@@ -168,12 +168,14 @@ def _advice(use: Mapping[str, Any], target: str) -> str:
 def may_be_held_down_by(use: Mapping[str, Any]) -> str | None:
     """Return the setting of a client's library that may hold its versions down; None if it has none, or can't be the reason.
 
-    A client that states its release gets either an upgrade or the setting as its advice. One that is known by how it behaves,
-    up to a release that is new enough, may be held down by the setting.
+    A client that states its release gets either an upgrade or the setting as its advice. One that states a library and no
+    release, or is known by how it behaves, up to a release that is new enough, may be held down by the setting.
     """
-    if not is_known_by_behaviour(use) or use["reason"] not in TOO_OLD:
-        return None
-    if version_numbers(use["probable_versions_to"]) < version_numbers(str(use["upgrade_to"])):
+    if is_known_by_behaviour(use):
+        may_be_new = version_numbers(use["probable_versions_to"]) >= version_numbers(str(use["upgrade_to"]))
+    else:
+        may_be_new = not version_numbers(use["client_software_version"])
+    if not may_be_new or use["reason"] not in TOO_OLD:
         return None
     return next((one.version_settings for one in client_libraries() if one.name == use["library"]), None)
 

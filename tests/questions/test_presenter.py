@@ -60,6 +60,7 @@ REMARK = "0.11.0.3 works as measured, but Kafka 4.0 supports 2.1 and later only,
 def use(library: str, first: str | None, newest: str | None, **given: Any) -> dict[str, Any]:
     columns = {"library": library, "upgrade_to": first, "upgrade_newest": newest}
     row = {"verdict": "refused", "reason": "below_range", "client_software_name": "stated", "client_id": "app"}
+    row |= {"client_software_version": "1.0"}
     return row | columns | {"upgrade_over": None, "raise_setting": None} | given
 
 
@@ -101,6 +102,15 @@ def test_java_clients_need_a_release_that_kafka_supports(
         (
             use("sarama", "1.46", "1.46", upgrade_over="3.9.1"),
             "upgrade to sarama 1.46 or later; brokers to 3.9.1 first",
+        ),
+        (
+            use("sarama", "1.43.3", "1.61.1", client_software_version="dev"),
+            "upgrade to sarama 1.43.3 or later; newest: 1.61.1; or raise Config.Version, which many programs call version, if that "
+            "holds its versions down",
+        ),
+        (
+            use("sarama", "1.43.3", "1.61.1", client_software_version="dev", reason="api_absent"),
+            "upgrade to sarama 1.43.3 or later; newest: 1.61.1",
         ),
         (use("sarama", None, None, raise_setting="Config.Version"), "raise Config.Version; sarama is new enough"),
         (use("sarama", None, None), ""),
