@@ -10,17 +10,19 @@ client with a known release, made for all releases of the range:
     all fit, or the last  | `raise_setting`: the client is, or may be, configured to use an older version
     others                | `upgrade_to`, `upgrade_newest`: releases after the first one of the range that fit
 
+A row has none if its API was not measured with the release that is advised, or with those of the range.
+
 `upgrade_over` is the release that the brokers need first, if no release of the library works with today's. As in
 `upgrade_impact`, neither it nor `upgrade_newest` is known if the brokers may be older than 2.8.2.
 
 What a client states is never replaced: these are columns of their own, and only clients without a name have them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..protocol import UNKNOWN
+from ..protocol import UNKNOWN, api_key
 from ..releases.broker_releases import REFUSED, TOO_OLD, release, releases
 from ..releases.client_libraries import LibraryRelease, library_of_behaviour
 from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
@@ -74,9 +76,9 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
     used = _used(tables, condition, parameters, refused) if refused else {}
     for request, spoken in probable.items():
         if (use := used.get(request[: len(CLIENT)])) is not None:
-            way = _way(*spoken, *use, target)
+            way, keys = _way(*spoken, *use, target)
             for row in unnamed[request]:
-                row.update({f"probable_{column}": text for column, text in _of_row(way, row).items()})
+                row.update({f"probable_{column}": text for column, text in _of_row(way, keys, row).items()})
 
 
 def without_a_name(scope: "Scope") -> tuple[int, int]:
@@ -152,19 +154,22 @@ def _used(
     }
 
 
-def _of_row(way: Mapping[str, str | None], row: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the advice that helps a row: none if it is not refused, and a setting only if its version is too old."""
-    is_refused, is_too_old = row["verdict"] == REFUSED, row["reason"] in TOO_OLD
-    return {
-        name: text if is_refused and (name != "raise_setting" or is_too_old) else None for name, text in way.items()
-    }
+def _of_row(way: Mapping[str, str | None], keys: Collection[int], row: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the advice that helps a row, if its API is one of `keys`; a setting helps only if its version is too old."""
+    if row["verdict"] != REFUSED:
+        return dict.fromkeys(way)
+    is_measured, is_too_old = api_key(row["api_name"]) in keys, row["reason"] in TOO_OLD
+    helps = dict.fromkeys(way, is_measured) | {"library": True, "raise_setting": is_measured and is_too_old}
+    return {name: text if helps[name] else None for name, text in way.items()}
 
 
 @lru_cache(maxsize=1024)
 def _way(
     software: str, first: str, last: str, uses: frozenset[_Use], refusing: frozenset[str], target: str
-) -> Mapping[str, str | None]:
+) -> tuple[Mapping[str, str | None], frozenset[int]]:
     """Return the library's name and the advice at the target for clients with a release from `first` to `last`.
+
+    Beside it are the keys of the APIs for which the advice was measured.
 
     Args:
         software: the probable library; there is no advice for one that was not measured.
@@ -175,7 +180,7 @@ def _way(
         target: one of these.
     """
     if (library := library_of_behaviour(software)) is None:
-        return {}
+        return {}, frozenset()
     keys = {key for key, *_ in uses}
     measured = [one for one in library.releases if keys & one.speaks.keys()]
 
@@ -187,8 +192,9 @@ def _way(
     def fits(one: LibraryRelease) -> bool:
         return _works_today(one, uses) and takes(one, target)
 
-    if _all_fit(measured, first, last, fits):
-        return advice | {"raise_setting": library.version_settings or UNKNOWN}
+    own = _standing_for(measured, first, last)
+    if own and all(map(fits, own)):
+        return advice | {"raise_setting": library.version_settings or UNKNOWN}, _spoken_by_all(own)
     newer = [one for one in measured if version_numbers(one.name) > version_numbers(first) and takes(one, target)]
     fitting, over = [one for one in newer if _works_today(one, uses)], None
     possible = [one for one in newer if _works_today(one, uses) or _is_unsure(one, uses)]
@@ -201,16 +207,19 @@ def _way(
         over = next(filter(None, brokers.values()), None)
         fitting = [one for one in newer if over is not None and brokers[one.name] == over]
     if not fitting:
-        return advice
+        return advice, frozenset()
 
     def fits_later(one: LibraryRelease) -> bool:
         return takes(one, target) and (_works_today(one, uses) if over is None else takes(one, over))
 
-    if version_numbers(fitting[0].name) >= version_numbers(last) and _all_fit(measured, last, last, fits_later):
+    own = _standing_for(measured, last, last)
+    if version_numbers(fitting[0].name) >= version_numbers(last) and own and all(map(fits_later, own)):
         # It may be the release that the client has.
-        return advice | {"raise_setting": library.version_settings or UNKNOWN, "upgrade_over": over}
+        setting = {"raise_setting": library.version_settings or UNKNOWN, "upgrade_over": over}
+        return advice | setting, _spoken_by_all(own)
     newest = None if unsure else fitting[-1].name
-    return advice | {"upgrade_to": fitting[0].name, "upgrade_newest": newest, "upgrade_over": over}
+    upgrade = {"upgrade_to": fitting[0].name, "upgrade_newest": newest, "upgrade_over": over}
+    return advice | upgrade, _spoken_by_all(fitting[:1])
 
 
 def _works_today(one: LibraryRelease, uses: Iterable[_Use]) -> bool:
@@ -235,12 +244,17 @@ def _is_unsure(one: LibraryRelease, uses: Iterable[_Use]) -> bool:
     )
 
 
-def _all_fit(measured: Iterable[LibraryRelease], first: str, last: str, fits: Callable[[LibraryRelease], bool]) -> bool:
-    """Return whether all releases of a range fit.
+def _standing_for(measured: Iterable[LibraryRelease], first: str, last: str) -> list[LibraryRelease]:
+    """Return the measured releases that stand for a range; none if it begins before all of them.
 
-    One that was not measured fits if those that were measured before and after it do; after the newest one, that one.
+    One that was not measured is judged by those that were measured before and after it; after the newest one, by that one.
     """
     numbers = {version_numbers(one.name): one for one in measured}
     before = max((own for own in numbers if own <= version_numbers(first)), default=None)
     after = min((own for own in numbers if own >= version_numbers(last)), default=max(numbers, default=()))
-    return before is not None and all(fits(one) for own, one in numbers.items() if before <= own <= after)
+    return [] if before is None else [one for own, one in numbers.items() if before <= own <= after]
+
+
+def _spoken_by_all(measured: Iterable[LibraryRelease]) -> frozenset[int]:
+    """Return the keys of the APIs that all of these releases, at least one, were seen to use."""
+    return frozenset.intersection(*(frozenset(one.speaks) for one in measured))

@@ -10,7 +10,8 @@
 --     and no newer one fits    | upgrade_to and upgrade_over: first upgrade the brokers, to a release in between with which
 --                              | today's client still works (KIP-1124)
 --
--- A release that was not measured fits if those that were measured before and after it fit. Whether one works with brokers that
+-- A release that was not measured fits if those that were measured before and after it fit. A row has advice only if the release
+-- that is advised, or the client's own, was seen to use the row's API: else it is not known whether it helps. Whether one works with brokers that
 -- offer less of an API than 2.8.2 cannot be said if it was seen to use newer versions only: libraries were measured with 1.1.1 and
 -- with 2.8.2 and later, and some use an API with the later ones only. There is no upgrade_over then, and no upgrade_newest if a
 -- newer release may fit.
@@ -155,17 +156,17 @@ at_targets AS (
                 OR (get(newer, 0).works_today AND NOT array_contains(get(newer, 0).refused_by, target))),
            false
          ) AS own_fits,
-         filter(newer, c -> NOT array_contains(c.refused_by, target)) AS fitting
+         own.release AS own_measured, filter(newer, c -> NOT array_contains(c.refused_by, target)) AS fitting
   FROM (SELECT *, explode(refused_by) AS target FROM options) AS o
 ),
 ways AS (
-  SELECT cluster, library, own_release, uses, target, own_fits, fitting,
+  SELECT cluster, library, own_release, uses, target, own_fits, own_measured, fitting,
          filter(fitting, c -> c.works_today) AS at_once, coalesce(array_max(filter(fitting, c -> c.works_today OR c.is_unsure)).is_unsure, false) AS is_unsure,
          get(filter(fitting, c -> c.brokers IS NOT NULL), 0).brokers AS first_brokers
   FROM at_targets
 ),
 chosen AS (
-  SELECT cluster, library, own_release, uses, target, own_fits, is_unsure,
+  SELECT cluster, library, own_release, uses, target, own_fits, own_measured, is_unsure,
          CASE WHEN size(at_once) > 0 THEN at_once WHEN NOT is_unsure THEN filter(fitting, c -> c.brokers = first_brokers) END AS upgrades,
          CASE WHEN size(at_once) = 0 THEN first_brokers END AS brokers_first
   FROM ways
@@ -189,6 +190,9 @@ advice AS (
     ON r.cluster = c.cluster AND r.library = c.library AND r.own_release = c.own_release AND r.uses = c.uses
     AND r.release = c.target
   JOIN {client_libraries} AS l ON r.library = l.library
+  JOIN {client_library_versions} AS v
+    ON r.library = v.library AND r.api_key = v.api_key
+    AND v.release = CASE WHEN c.own_fits THEN c.own_measured ELSE get(c.upgrades, 0).release END
   GROUP BY r.cluster, r.library, r.own_release, r.uses, r.api_key, r.api_version
 ),
 advised AS (

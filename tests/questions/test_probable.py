@@ -218,7 +218,7 @@ def test_brokers_that_are_older_than_those_measured_with_libraries_need_no_other
             for one in releases().values()
             if any(key in one.apis and version < one.apis[key].low for key, version, *_ in uses)
         )
-        way = probable._way(software, client.name, client.name, uses, refusing, TARGET)
+        way, _ = probable._way(software, client.name, client.name, uses, refusing, TARGET)
         assert way["upgrade_over"] is None
 
 

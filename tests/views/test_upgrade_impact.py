@@ -178,6 +178,9 @@ CASES = {
     "an API that was not played": Case(
         ("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10", upgrade_newest="2.0"
     ),
+    "an API that was not played, of a release that fits by the others": Case(
+        ("lib", "2.0"), "app", [usage(FETCH, 12, 12), usage(UNPLAYED, 0, 2)], "Lib", None
+    ),
     **{
         f"{some} so little that it cannot be said which release works with them": Case(
             ("new", "4.0"), "app", OLDER, "New only", None, None, brokers, "not_sent"
@@ -263,7 +266,9 @@ def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str
     case, found = CASES[name], rows[name]
     assert len(found) == len(case.used)
     assert {row["library"] for row in found} == {case.library}
-    refused = [row for row in found if "4.0.1" in row["refused_by"]]
+    every = [row for row in found if "4.0.1" in row["refused_by"]]
+    refused = [row for row in every if row["api_key"] != UNPLAYED[0]]
+    assert not any(row[column] for row in every if row not in refused for column in ADVICE)
     assert {row["upgrade_to"].get("4.0.1") for row in refused} <= {case.upgrade_to}
     assert {row["upgrade_newest"].get("4.0.1") for row in refused} <= {case.upgrade_newest}
     assert {row["upgrade_over"].get("4.0.1") for row in refused} <= {case.upgrade_over}
