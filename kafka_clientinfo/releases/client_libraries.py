@@ -1,8 +1,8 @@
 """The API versions that releases of client libraries support, from schemas/client_libraries.toml.
 
 They were measured on real brokers. For each release of a library the data has the range of versions of each API that
-was seen in use, and the broker releases with which it could not produce and consume. A client that uses an API which
-was not measured is judged by its other APIs.
+was seen in use, and the broker releases with which it could not produce and consume. Nothing is advised on an API that
+was not measured with the release in question.
 """
 
 import tomllib
