@@ -84,7 +84,7 @@ def test_what_a_policy_asks_is_judged_but_for_minimum_versions(
         'unknown_software = "refused"\n[software.apache-kafka-java]\nminimum = "99.0"\n[software.other]\n'
     )
     conf.write_text(f'client_policy = "{policy}"\n')
-    text = scanned(capsys, NEW, "--conf", str(conf), "--limit", "0")
+    text = scanned(capsys, NEW, "--conf", str(conf), "--limit", "0", code=3)  # a broker refuses requests
     assert "policy_unknown_software" in text
     assert "policy_software " in text
     assert "policy_version " not in text
