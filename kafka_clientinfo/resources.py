@@ -43,7 +43,7 @@ def texts(folder: Traversable, suffix: str) -> Iterator[tuple[str, str]]:
 def rules_digest() -> str:
     """Return a digest of the code and data that make rows of requests: between two releases, the version does not show a change."""
     package, data = files("kafka_clientinfo"), [schemas(), schemas() / "broker_api_ranges"]
-    code = [package / "connections", package / "releases", *_folders(package / "concerns")]
+    code = [*(package / name for name in ("connections", "coverage", "releases")), *_folders(package / "concerns")]
     parts = [
         *((folder, ".py") for folder in code),
         *((folder, suffix) for folder in data for suffix in (".toml", ".json")),

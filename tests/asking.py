@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import with_log_coverage
 from kafka_clientinfo.connections.table import OF_CONNECTION, with_connection_columns
+from kafka_clientinfo.coverage.periods import with_log_coverage
 from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.scan.dataframe import SparkSession
 from kafka_clientinfo.tables.dialects import duckdb_macros

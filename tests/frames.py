@@ -10,10 +10,10 @@ from chispa import assert_df_equality
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.connections.coverage import LOG_POSITIONS, log_positions, periods_of
 from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.judged import JudgedBefore, judged_requests
-from kafka_clientinfo.ingestion.debug_runs import joined
+from kafka_clientinfo.coverage.debug_runs import joined
+from kafka_clientinfo.coverage.periods import LOG_POSITIONS, log_positions, periods_of
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import RUN, table_spec

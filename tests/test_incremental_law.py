@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.changes import changes
 from kafka_clientinfo.connections.judged import NOTHING
 from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.coverage.changes import changes
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from kafka_clientinfo.warehouse.address import Address

@@ -17,7 +17,7 @@ one id, in log order, are divided before every request that shows that a new con
     another principal                          | Authentication sets it once for a connection.
     the broker was started in between          | No connection survives that (see `starts`).
     silence of more than                       | The broker closes idle connections. This counts only inside one period
-    connections.max.idle.ms                    | of the log (see `coverage`).
+    connections.max.idle.ms                    | of the log (see `coverage.periods`).
 
 Software names are no evidence in a log that was evidently sampled or filtered: the request that changed the name may be
 missing. Silence is no evidence if the correlation id is the next one: no request is missing, so the connection stayed

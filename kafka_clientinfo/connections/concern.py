@@ -1,6 +1,6 @@
 """The declaration of a concern: what holds of a request and of a connection, and what breaks a rule.
 
-Every concern is a package in `concerns` with a `CONCERN` of the class `Concern`. Its parts are mostly functions, because
+Every concern is a module or package in `concerns` with a `CONCERN` of the class `Concern`. Its parts are mostly functions, because
 column expressions belong to one engine (see `engine`). Every part is optional; no concern imports another.
 
 A concern also declares the columns that requests carry for it from their records into the judgement.
@@ -132,7 +132,7 @@ class Concern:
     """A concern: its parts, in the order in which a build needs them.
 
     Attributes:
-        name: the name of the concern's package.
+        name: the name of the concern's module or package.
         reads: the columns that it reads from a request's record, besides those that are shared.
         earlier: returns columns computed from the requests before it on its connection; their names are unique.
         predicates: returns columns that say what holds of a request; computed once for all requests of a kind (see

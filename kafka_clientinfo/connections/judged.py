@@ -18,7 +18,6 @@ from ..protocol import BROKER_PATTERN_SQL, ErrorCode
 from ..tables.spec import CONNECTION_ID_KEY
 from .boundaries import ID_NUMBERS, IN_PERIOD, STATE, STATED_SOFTWARE, UNCHANGED, as_requests, with_connection
 from .concern import ALONE, COMPARED, DIFFERING, WHO_FIELDS, Columns, Concern, Reads, is_api_versions, reads_of
-from .coverage import with_log_position
 from .engine import Column, DataFrame, F, Window
 from .look_backs import came_after, last_before
 
@@ -55,7 +54,7 @@ def judged_requests(
     Args:
         requests: rows of the table `requests`: all of each connection id, or all after those that were judged before,
             or, with `boundaries.UNCHANGED`, all after the first connections of an id.
-        log_positions: the positions of their files, as `coverage.log_positions` returns them.
+        log_positions: the positions of their files, as `coverage.periods.log_positions` returns them.
         concerns: their columns are added.
         before: what earlier runs judged; None if no later run will add to the result. If given, the rows also have
             `STATE`, which is null except in the row of the last request of a connection id, and is_newest, whether the
@@ -107,6 +106,40 @@ def _answer(last: Column) -> Column:
     """Return how many requests before this one the last accepted ApiVersions is, and whether the sender may know its answer."""
     distance, is_known = F.col("row_no") - last["row_no"], came_after(last["logged_at"])
     return F.when(last.isNotNull(), F.struct(distance.alias("distance"), is_known.alias("is_known")))
+
+
+def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFrame:
+    """Add to requests the position of their file in their broker's log, and the coverage of the log there.
+
+    Args:
+        requests: rows of the table `requests`, with `carried`, which holds log_level.
+        log_positions: a relation of the rows of `coverage.periods.log_positions`.
+
+    Returns:
+        The requests with
+        - broker_no, a number for each cluster and broker;
+        - file_no, which orders the files of a broker;
+        - starts_before, the number of the broker's starts before the request was logged;
+        - period, the number of the broker's period; null at INFO or outside a period; and
+        - coverage, a struct of
+          - since: when the period began; null outside a period;
+          - started_at: when the broker started, if its start began the period; else null;
+          - max_idle_ms: the setting, or the broker's own limit according to its log if that is more;
+          - is_complete: false if the log was sampled or filtered; true if nothing shows that and ApiVersions is logged;
+            null if the broker's log holds neither ApiVersions nor a software name.
+    """
+    joined = requests.join(F.broadcast(log_positions), on="file_id", how="inner")
+    reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
+    part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
+    starts_during = F.filter("starts_in_file", lambda start: start < F.col("logged_at"))
+    return joined.withColumn("part", part).select(
+        *requests.columns,
+        "broker_no",
+        "file_no",
+        (F.col("starts_before_file") + F.size(starts_during)).alias("starts_before"),
+        F.when(F.col("carried.log_level") != "INFO", F.col("part.period")).alias("period"),
+        F.col("part.coverage").alias("coverage"),
+    )
 
 
 def _narrow(requests: DataFrame, reads: Reads) -> DataFrame:

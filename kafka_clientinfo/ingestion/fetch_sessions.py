@@ -8,7 +8,7 @@ known to be in the session, and `SessionPart` tells enough for another part to c
     ---------------------------------|---------------------------------------------------------------------------------
     topics that the part shows to be | here, as uses (`SessionUse`)
     in the session                   |
-    topics that it held before, and  | by `concerns.topics.fetch_sessions`, from the parts before: in `SessionPart.fetches`,
+    topics that it held before, and  | by the view `fetch_session_uses`, from the parts before: in `SessionPart.fetches`,
     the part does not name           | less what is counted here
     a topic with some partitions     | by both: for each partition that the part names, `Named.uncounted` is the number of
     named later                      | fetches before that in which the topic is not counted here

@@ -21,11 +21,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..coverage.broker_start import START_WINDOW, RequestFields, Restarts, requests_of, shows_broker_start
+from ..coverage.debug_runs import DebugRuns, evidence, joined, loggers_set, read_at
+from ..coverage.omissions import Omissions
 from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, BrokerEvent, distinct_events
 from ..printable import safe
-from .broker_start import START_WINDOW, RequestFields, Restarts, requests_of, shows_broker_start
-from .debug_runs import DebugRuns, evidence, joined, loggers_set, read_at
-from .omissions import Omissions
 from .planned import REPLACED, PlannedFile, Problem
 from .planned import relaid as relaid_file
 from .planned import rotated as rotated_file

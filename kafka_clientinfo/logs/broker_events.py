@@ -16,7 +16,7 @@ and nothing after it, because a client's text before or after it would be in the
     max_idle_ms | connections.max.idle.ms                     | the setting, as printed at a start and after changes
     logger_set  | null                                        | not reported: a request in the log has set loggers
     restarted   | number of requests; with "so far" at the    | not reported: so many requests after a silence show a
-                | end of a file                               | start (`ingestion.broker_start`)
+                | end of a file                               | start (`coverage.broker_start`)
 
 Kafka 2.4 to 3.1 log no change of a level.
 """

@@ -7,7 +7,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from ..config.settings import Settings
-from ..connections.coverage import periods_of, with_log_coverage
+from ..coverage.periods import periods_of, with_log_coverage
 from ..errors import ConfigError
 from ..ingestion.stored_requests import files_of
 from ..spark.arrow_rows import collect, relation_of

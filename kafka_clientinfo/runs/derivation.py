@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
-from ..connections.changes import Change
-from ..connections.coverage import periods_of
+from ..coverage.changes import Change
+from ..coverage.periods import periods_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..warehouse.judged_table import JUDGED

@@ -8,7 +8,7 @@ history. What is new may also change connections that are over. Then their broke
     what is new                                                 | brokers
     ------------------------------------------------------------|------------------------------------------------
     bytes that show something else of requests that were read   | theirs
-    before (`connections.changes`)                              |
+    before (`coverage.changes`)                              |
     the same, but only of requests at INFO after the last one   | theirs, if a connection began with such a request
     at DEBUG                                                    |
     a host that proves to be a broker's                         | those with connections from it that bear a
@@ -30,10 +30,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..connections.boundaries import STATE, UNCHANGED
-from ..connections.changes import Change
 from ..connections.judged import NOTHING, JudgedBefore
-from ..connections.starts import Broker
 from ..connections.table import may_be_of_a_broker, shown_as_brokers
+from ..coverage.changes import Change
+from ..coverage.starts import Broker
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from ..warehouse.replacement import of_other_keys, of_same_keys

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from .. import __version__
 from ..config.settings import Settings
-from ..connections.changes import changes
-from ..connections.coverage import with_log_coverage
-from ..connections.starts import Broker
+from ..coverage.changes import changes
+from ..coverage.periods import with_log_coverage
+from ..coverage.starts import Broker
 from ..errors import ConfigError
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.discovery import Delivered, Logs, delivered_logs, with_server_logs

@@ -14,13 +14,13 @@ from typing import Any
 
 from ..concerns import concerns
 from ..config.settings import Settings
-from ..connections.coverage import LOG_POSITIONS, Periods, log_positions
 from ..connections.engine import DataFrame
 from ..connections.judged import JudgedBefore, judged_requests
-from ..connections.starts import Broker
 from ..connections.table import connections
 from ..connections.texts import with_normal_principals
 from ..connections.violations import violations
+from ..coverage.periods import LOG_POSITIONS, Periods, log_positions
+from ..coverage.starts import Broker
 from ..releases.broker_releases import kafka_release_versions, kafka_releases
 from ..releases.client_libraries import client_library_versions
 from ..tables.spec import table_specs

@@ -7,8 +7,8 @@ import duckdb
 import pyarrow as pa
 
 from ..config.settings import Settings
-from ..connections.coverage import periods_of, with_log_coverage
 from ..connections.engine import Engine, running_on
+from ..coverage.periods import periods_of, with_log_coverage
 from ..ingestion.arrow_schema import Part
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, bind, in_utc
 from ..runs.steps import ROWS, given, make_all, steps

@@ -53,7 +53,7 @@ class State:
         connections_from: connections that ended before this instant are deleted, too.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
-        changed: what was read since the last build and changes what it made (`connections.changes`).
+        changed: what was read since the last build and changes what it made (`coverage.changes`).
     """
 
     run: int = 0

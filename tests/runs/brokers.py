@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from kafka_clientinfo.connections.changes import Change
+from kafka_clientinfo.coverage.changes import Change
 from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.warehouse.address import Address

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.changes import Change
+from kafka_clientinfo.coverage.changes import Change
 from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of

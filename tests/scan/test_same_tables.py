@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings, load_settings
-from kafka_clientinfo.connections.coverage import periods_of
+from kafka_clientinfo.coverage.periods import periods_of
 from kafka_clientinfo.ingestion.arrow_schema import Part
 from kafka_clientinfo.runs.steps import given
 from kafka_clientinfo.scan import MemoryTables

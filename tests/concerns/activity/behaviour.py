@@ -14,8 +14,8 @@ from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
 from kafka_clientinfo.concerns.activity.rules import findings_errors
 from kafka_clientinfo.config.policy import ActivityLimits, Policy
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import periods_of
 from kafka_clientinfo.connections.violations import violations
+from kafka_clientinfo.coverage.periods import periods_of
 from kafka_clientinfo.runs.steps import given, make_all
 from tests.asking import asked
 from tests.engines import collected, computed, on

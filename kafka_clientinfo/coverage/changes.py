@@ -1,6 +1,6 @@
 """Finds what newly read bytes show of requests that were read before: another order, period, start, or limit.
 
-All that a build takes from the ledger is in the rows of `coverage.log_positions`. So the ledgers before and after the reading
+All that a build takes from the ledger is in the rows of `periods.log_positions`. So the ledgers before and after the reading
 are compared in what these rows say of the requests that were read before. A file that comes late, a report of a start, and
 evidence that a log leaves out requests all show there, and whatever else may change results.
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..config.settings import Settings
-from .coverage import Periods, log_positions
+from .periods import Periods, log_positions
 from .starts import Broker, File, files_of_brokers, in_order
 
 

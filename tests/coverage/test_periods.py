@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import with_log_position
 from kafka_clientinfo.connections.engine import F
-from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
+from kafka_clientinfo.connections.judged import with_log_position
+from kafka_clientinfo.coverage.debug_runs import MOST_SILENCES
 from tests.engines import collected, on
 from tests.frames import START, at, files_of, log, positions, request
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import broker_start, worker
+from kafka_clientinfo.coverage import broker_start
+from kafka_clientinfo.ingestion import worker
 from tests.amounts import examples
 from tests.builders import NOON, api_key_struct_record, json_record, request_header_struct_record
 from tests.ingestion.splitting import Runs, read_in_splits

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.connections.starts import certain_starts
+from kafka_clientinfo.coverage.starts import certain_starts
 from tests.frames import START, at, files_of
 
 Event = tuple[float, str, str | None]

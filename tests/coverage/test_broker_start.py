@@ -1,12 +1,13 @@
 """What a log's first requests show of its broker's start; most innocent logs begin while the broker works."""
 
 import gzip
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.ingestion.broker_start import START_WINDOW, shows_broker_start
+from kafka_clientinfo.coverage.broker_start import START_WINDOW, shows_broker_start
 from kafka_clientinfo.logs.parser import Parser
 from kafka_clientinfo.logs.request_event import RequestEvent
 from kafka_clientinfo.logs.unwrapping import split_records
@@ -112,7 +113,8 @@ def test_a_login_hides_the_first_requests_of_a_connection() -> None:
 
 
 def test_an_excerpt_that_begins_with_a_switch_shows_no_start() -> None:
-    path = Path(__file__).parents[1] / "field" / "excerpts" / "begins-with-switch" / "kafka-request.log.gz"
+    with zipfile.ZipFile(Path(__file__).parents[1] / "field" / "excerpts.zip") as archive:
+        log = gzip.decompress(archive.read("begins-with-switch/kafka-request.log.gz"))
     parser = Parser("UTC")
-    first = [parser.parse(record) for record in split_records([gzip.decompress(path.read_bytes())])][:START_WINDOW]
+    first = [parser.parse(record) for record in split_records([log])][:START_WINDOW]
     assert not shows_broker_start([event for event in first if isinstance(event, RequestEvent)])

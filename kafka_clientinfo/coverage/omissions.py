@@ -25,8 +25,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .arrow_schema import EVENT_SCHEMA
-
 BLOCK = 1 << 20
 """Bytes of a file in which steps are counted together."""
 _LOOKS = (12, 20, 50, 100, 200, 500, 1000)
@@ -46,9 +44,6 @@ _PROVING_FETCHERS = 2
 _COUNTS_OVER_ALL = "apache-kafka-java"
 """The software that counts its requests over all brokers."""
 _STEP = ("connection_id", "correlation_id", "byte_offset")
-_SCHEMA = pa.schema(
-    [*map(EVENT_SCHEMA.field, _STEP), pa.field("is_fetcher", pa.bool_()), pa.field("counts_over_all", pa.bool_())]
-)
 _Flags = npt.NDArray[np.bool_]
 _Numbers = npt.NDArray[np.int64]
 
@@ -57,7 +52,7 @@ class Omissions:
     """Finds requests of a split that complete the evidence that its log leaves out requests, or that it does not."""
 
     def __init__(self) -> None:
-        self._rows = _SCHEMA.empty_table()
+        self._rows: pa.Table | None = None
 
     def note(self, events: pa.RecordBatch) -> tuple[_Flags, _Flags]:
         """Add further requests, in their order; those before the split all at once.
@@ -74,10 +69,10 @@ class Omissions:
         is_own = pc.and_(events["remote_port"].is_valid(), pc.invert(events["is_forwarded"]))
         counts = pc.and_(pc.not_equal(events["log_level"], "INFO"), is_own)
         indexes: _Numbers = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
-        rows = pa.Table.from_arrays(columns, schema=_SCHEMA)
+        rows = pa.Table.from_arrays(columns, names=[*_STEP, "is_fetcher", "counts_over_all"])
         rows = rows if len(indexes) == len(rows) else rows.filter(counts)
-        before = len(self._rows)
-        whole = pa.concat_tables([self._rows, rows])
+        before = 0 if self._rows is None else len(self._rows)
+        whole = rows if self._rows is None else pa.concat_tables([self._rows, rows])
         left_out, none = (np.zeros(len(events), dtype=np.bool_) for _ in range(2))
         if len(whole) == 0:
             return left_out, none

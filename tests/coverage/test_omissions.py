@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion import omissions
+from kafka_clientinfo.coverage import omissions
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.tables.spec import EVIDENCE
 from tests.amounts import one_in

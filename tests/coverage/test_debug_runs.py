@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA, arrays_of
-from kafka_clientinfo.ingestion.debug_runs import (
+from kafka_clientinfo.coverage.debug_runs import (
     MOST_SILENCES,
     DebugRuns,
     evidence,
     joined,
     read_at,
 )
-from kafka_clientinfo.ingestion.omissions import Omissions
+from kafka_clientinfo.coverage.omissions import Omissions
+from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA, arrays_of
 from kafka_clientinfo.tables.spec import EVIDENCE
 from tests.builders import NOON, json_record, name_text_record, request_header_struct_record
 from tests.logs.excerpts import request

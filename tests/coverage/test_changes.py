@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.changes import Change, changes
-from kafka_clientinfo.connections.coverage import log_positions, periods_of
+from kafka_clientinfo.coverage.changes import Change, changes
+from kafka_clientinfo.coverage.periods import log_positions, periods_of
 from tests.amounts import examples
 from tests.frames import START, at, files_of, levels, request, step_back_ms
 

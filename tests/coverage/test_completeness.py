@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.coverage import with_log_position
 from kafka_clientinfo.connections.engine import F
+from kafka_clientinfo.connections.judged import with_log_position
 from tests.engines import collected, on
 from tests.frames import api_versions, log, positions, request
 

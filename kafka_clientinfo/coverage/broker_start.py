@@ -46,7 +46,6 @@ import pyarrow.compute as pc
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.broker_events import RESTARTED, BrokerEvent
 from ..protocol import UNKNOWN, ApiKey
-from .arrow_schema import EVENT_SCHEMA
 from .debug_runs import SILENCE_MICROS
 
 START_WINDOW = 20
@@ -83,7 +82,7 @@ _BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
 
 
 def requests_of(rows: pa.RecordBatch | pa.Table) -> list[RequestFields]:
-    """Return requests of `EVENT_SCHEMA` as they are judged, without those of connections that are not known."""
+    """Return requests as they are judged, without those of connections that are not known."""
     known = rows.filter(rows["remote_port"].is_valid())
     columns = {name: known[name] for name in RequestFields._fields} | {"logged_at": known["logged_at"].cast(pa.int64())}
     return [RequestFields(*values) for values in zip(*(column.to_pylist() for column in columns.values()), strict=True)]
@@ -221,7 +220,7 @@ class Restarts:
     def __init__(self, start: int) -> None:
         """Begin at the offset at which the split starts."""
         self._start = start
-        self._rows = EVENT_SCHEMA.empty_table().select(_NAMES)
+        self._rows: pa.Table | None = None
         self._state = _State()
         self._events: list[BrokerEvent] = []
 
@@ -232,7 +231,7 @@ class Restarts:
         rows = rows if pc.all(shows).as_py() else rows.filter(shows)
         if len(rows) == 0:
             return
-        windows = _Windows(pa.concat_tables([self._rows, rows]))
+        windows = _Windows(rows if self._rows is None else pa.concat_tables([self._rows, rows]))
         restarts, self._state = _judge(windows, self._state, is_end=False)
         self._events += [event for event, settled_at in restarts if settled_at >= self._start]
         waiting = (begin for begin in windows.begins if windows.offsets[begin] > self._state.judged)
@@ -243,7 +242,7 @@ class Restarts:
 
     def events(self, is_end: bool) -> list[BrokerEvent]:
         """Return the restarts so far; at the end of the file also those that an incomplete window shows."""
-        if not is_end:
+        if not is_end or self._rows is None:
             return self._events
         at_end, _ = _judge(_Windows(self._rows), self._state, is_end=True)
         return self._events + [event._replace(value=f"{event.value} so far") for event, _ in at_end]

@@ -18,7 +18,7 @@ These requests belong to no period:
 - a request at INFO, unless the period continues after it;
 - all requests of a file with more silences than are stored, if every stored one is longer than coverage_gap_ms;
 - all requests of a log that was sampled or filtered, because silence in it shows nothing. Such a log has missing
-  correlation ids (see `ingestion.omissions`), or it has software names although no ApiVersions request is logged.
+  correlation ids (see `omissions`), or it has software names although no ApiVersions request is logged.
 
 The ledger has a row per file, which a run has in memory, so all this is computed in Python; requests are joined with it.
 """
@@ -33,7 +33,6 @@ from typing import Any
 from ..config.settings import Settings
 from ..logs.broker_events import LOGGER_SET
 from ..tables.spec import EVIDENCE, MOST_DEBUG_RUNS
-from .engine import DataFrame, F
 from .starts import (
     SECOND,
     Broker,
@@ -65,7 +64,7 @@ _NO_RUN: Mapping[str, Any] = dict.fromkeys(("began_at", "ended_at", "began_offse
 
 
 @dataclass(slots=True)
-class Run:
+class DebugRun:
     """A run of requests of a file, or a file without runs, in which case its times and offsets are None.
 
     Attributes:
@@ -79,7 +78,7 @@ class Run:
         since, started_at: when the period began, and when the broker started if its start began the period; None if
             no period has begun.
         ends_here: whether no later run belongs to the period.
-        is_complete: see `with_log_position`.
+        is_complete: see `connections.judged.with_log_position`.
     """
 
     file: File
@@ -119,13 +118,13 @@ class Periods:
         self._divide(timedelta(milliseconds=settings.coverage_gap_ms))
         self._judge_completeness()
 
-    def by_file(self) -> Iterator[list[Run]]:
+    def by_file(self) -> Iterator[list[DebugRun]]:
         return (list(its) for _, its in groupby(self.runs, lambda run: run.file_no))
 
     def _divide(self, gap: timedelta) -> None:
         """Divide the runs into periods; a silence of more than `gap` ends one."""
         latest_end: datetime | None = None
-        before: Run | None = None
+        before: DebugRun | None = None
         for its in self.by_file():
             silences = [run.shown["began_at"] - last.shown["ended_at"] for last, run in pairwise(its)]
             is_full = len(its) >= MOST_DEBUG_RUNS
@@ -141,7 +140,7 @@ class Periods:
             run.ends_here = next_is_new
             next_is_new = next_is_new if run.shown["began_at"] is None else run.is_new
 
-    def _begin(self, run: Run, before: Run | None, silent_since: datetime | None, gap: timedelta) -> None:
+    def _begin(self, run: DebugRun, before: DebugRun | None, silent_since: datetime | None, gap: timedelta) -> None:
         """Set a run's period, which is that of the run before unless a new one begins with it."""
         if before is not None:
             run.period, run.since, run.started_at = before.period, before.since, before.started_at
@@ -191,56 +190,22 @@ class Periods:
                 run.is_complete = False if omits else of_broker
 
 
-def _by_period(runs: Iterable[Run]) -> Iterator[list[Run]]:
+def _by_period(runs: Iterable[DebugRun]) -> Iterator[list[DebugRun]]:
     """Yield the runs of each period."""
     return (list(its) for _, its in groupby(runs, lambda run: run.period))
 
 
-def _runs(files: Iterable[File]) -> Iterator[Run]:
+def _runs(files: Iterable[File]) -> Iterator[DebugRun]:
     """Yield the runs of a broker's files, in their order; a file without runs has one of None."""
     for number, file in enumerate(in_order(files), 1):
         shown = sorted(file["debug_runs"] or (), key=lambda run: run["began_offset"]) or [_NO_RUN]
         for place, run in enumerate(shown):
-            yield Run(file, number, run, place == 0)
+            yield DebugRun(file, number, run, place == 0)
 
 
 def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequence[datetime]:
     """Return those of the sorted times that are not before the first one and not after the last one."""
     return times[bisect_left(times, first) : bisect_right(times, last)]
-
-
-def with_log_position(requests: DataFrame, log_positions: DataFrame) -> DataFrame:
-    """Add to requests the position of their file in their broker's log, and the coverage of the log there.
-
-    Args:
-        requests: rows of the table `requests`, with `carried`, which holds log_level.
-        log_positions: a relation of the rows that the function of that name returns.
-
-    Returns:
-        The requests with
-        - broker_no, a number for each cluster and broker;
-        - file_no, which orders the files of a broker;
-        - starts_before, the number of the broker's starts before the request was logged;
-        - period, the number of the broker's period; null at INFO or outside a period; and
-        - coverage, a struct of
-          - since: when the period began; null outside a period;
-          - started_at: when the broker started, if its start began the period; else null;
-          - max_idle_ms: the setting, or the broker's own limit according to its log if that is more;
-          - is_complete: false if the log was sampled or filtered; true if nothing shows that and ApiVersions is logged;
-            null if the broker's log holds neither ApiVersions nor a software name.
-    """
-    joined = requests.join(F.broadcast(log_positions), on="file_id", how="inner")
-    reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
-    part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
-    starts_during = F.filter("starts_in_file", lambda start: start < F.col("logged_at"))
-    return joined.withColumn("part", part).select(
-        *requests.columns,
-        "broker_no",
-        "file_no",
-        (F.col("starts_before_file") + F.size(starts_during)).alias("starts_before"),
-        F.when(F.col("carried.log_level") != "INFO", F.col("part.period")).alias("period"),
-        F.col("part.coverage").alias("coverage"),
-    )
 
 
 def periods_of(files: Iterable[File], settings: Settings) -> dict[Broker, Periods]:
@@ -258,7 +223,7 @@ def log_positions(periods: Mapping[Broker, Periods]) -> list[tuple[Any, ...]]:
 
     Returns:
         One row per file with requests, with the columns `LOG_POSITIONS`: file_id; broker_no and file_no (see
-        `with_log_position`); first_part, which begins at offset 0; later_parts, all parts in order of their offsets, or
+        `connections.judged.with_log_position`); first_part, which begins at offset 0; later_parts, all parts in order of their offsets, or
         None if there is only one; starts_before_file, the number of the broker's starts before the file; and
         starts_in_file, the times of its starts during the file; only these are compared with each request.
     """
@@ -270,7 +235,7 @@ def log_positions(periods: Mapping[Broker, Periods]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _position(broker_no: int, runs: Sequence[Run], periods: Periods) -> tuple[Any, ...]:
+def _position(broker_no: int, runs: Sequence[DebugRun], periods: Periods) -> tuple[Any, ...]:
     file = runs[0].file
     parts = sorted((part for run in runs for part in _parts(run, periods.max_idle_ms)), key=lambda part: part[0])
     earliest = shifted(file["first_logged_at"], -timedelta(milliseconds=file["step_back_ms"] or 0))
@@ -282,7 +247,7 @@ def _position(broker_no: int, runs: Sequence[Run], periods: Periods) -> tuple[An
     )
 
 
-def _parts(run: Run, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple[Any, ...]]]:
+def _parts(run: DebugRun, max_idle_ms: int) -> Iterator[tuple[int, int | None, tuple[Any, ...]]]:
     """Yield the parts of a file that begin or end with a run: offset, period, and coverage."""
     nothing = (None, None, max_idle_ms, None)
     began, ended = run.shown["began_offset"], run.shown["ended_offset"]
