@@ -13,7 +13,7 @@ from ..ingestion.arrow_schema import Part
 from ..questions.queries import DUCKDB_SETTINGS, Parameters, Rows, bind, in_utc
 from ..runs.steps import ROWS, given, make_all, steps
 from ..tables.dialects import duckdb_macros
-from ..tables.spec import table_spec
+from ..tables.spec import RUN, table_spec, table_specs
 from ..tables.types import quoted_name, quoted_text
 from ..tables.views import DUCKDB as DUCKDB_SQL
 from ..tables.views import ViewSettings, definition, is_view, stored_tables
@@ -85,7 +85,11 @@ class MemoryTables:
         return quoted_name(name)
 
     def _stored(self, name: str, relation: Any) -> Any:
-        self._database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")
+        spec = table_specs().get(name)
+        run = f", CAST(NULL AS BIGINT) AS {RUN}" if spec is not None and spec.by_run else ""
+        self._database.execute(
+            f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS SELECT *{run} FROM ({relation.sql()})"
+        )
         return self._session.table(name)
 
     def state(self) -> None:

@@ -17,16 +17,40 @@ logs AS (
            bool_and(covered_from IS NOT NULL) AND max(covered_from) < min(covered_until) AS are_covered
     FROM {log_coverage}
     GROUP BY cluster
+),
+topics AS (
+    SELECT cluster, topic, max(deleted_at) AS deleted_at, max(last_named_at) AS last_named_at, min(first_named_at) AS first_named_at,
+           -- A topic that was created anew has another id.
+           CASE WHEN count(topic_id) > 1 THEN max(CASE WHEN topic_id IS NOT NULL THEN first_named_at END) END AS renewed_at
+    FROM named
+    WHERE topic IS NOT NULL
+    GROUP BY cluster, topic
+),
+known AS (
+    SELECT n.cluster, n.topic, n.topic_id, n.requests, n.first_named_at, n.last_named_at, n.deleted_at, u.last_used_at,
+           -- Brokers write and read these without requests.
+           n.topic IN ('__consumer_offsets', '__transaction_state', '__share_group_state', '__cluster_metadata') AS is_internal,
+           l.brokers_read, CASE WHEN l.are_covered THEN l.covered_from END AS covered_from,
+           CASE WHEN l.are_covered THEN l.covered_until END AS covered_until,
+           -- Nothing is said by the silence of a short time.
+           coalesce(l.are_covered AND unix_micros(l.covered_until) - unix_micros(l.covered_from)
+                    >= CAST({unused_topic_hours} AS BIGINT) * 3600000000, false) AND m.cluster IS NULL AS is_covered_long,
+           -- A topic may have been created just before its first answer; one that was used before is older.
+           CASE WHEN t.topic IS NOT NULL AND coalesce(t.deleted_at < t.last_named_at, true)
+                     AND coalesce(u.last_used_at < l.covered_from, true)
+             THEN greatest(
+                 l.covered_from, coalesce(t.deleted_at, l.covered_from),
+                 coalesce(t.renewed_at, least(t.first_named_at, coalesce(u.last_used_at, t.first_named_at)))
+             )
+           END AS silent_since
+    FROM named AS n
+    LEFT JOIN topics AS t ON t.cluster = n.cluster AND t.topic = n.topic
+    LEFT JOIN used AS u ON u.cluster = n.cluster AND u.topic = n.topic
+    LEFT JOIN logs AS l ON l.cluster = n.cluster
+    LEFT JOIN (SELECT DISTINCT cluster FROM {brokers_without_logs}) AS m ON m.cluster = n.cluster
 )
-SELECT n.cluster, n.topic, n.topic_id, n.requests, n.first_named_at, n.last_named_at, n.deleted_at, u.last_used_at,
-       -- Brokers write and read these without requests.
-       n.topic IN ('__consumer_offsets', '__transaction_state', '__share_group_state', '__cluster_metadata') AS is_internal,
-       l.brokers_read, CASE WHEN l.are_covered THEN l.covered_from END AS covered_from,
-       CASE WHEN l.are_covered THEN l.covered_until END AS covered_until,
-       -- Nothing is said by the silence of a short time.
-       coalesce(l.are_covered AND unix_micros(l.covered_until) - unix_micros(l.covered_from)
-                >= CAST({unused_topic_hours} AS BIGINT) * 3600000000, false) AND m.cluster IS NULL AS is_covered_long
-FROM named AS n
-LEFT JOIN used AS u ON u.cluster = n.cluster AND u.topic = n.topic
-LEFT JOIN logs AS l ON l.cluster = n.cluster
-LEFT JOIN (SELECT DISTINCT cluster FROM {brokers_without_logs}) AS m ON m.cluster = n.cluster
+SELECT cluster, topic, topic_id, requests, first_named_at, last_named_at, deleted_at, last_used_at, is_internal, brokers_read,
+       covered_from, covered_until, is_covered_long,
+       CASE WHEN is_covered_long AND NOT is_internal AND unix_micros(covered_until) - unix_micros(silent_since)
+                 >= CAST({unused_topic_hours} AS BIGINT) * 3600000000 THEN silent_since END AS unused_since
+FROM known

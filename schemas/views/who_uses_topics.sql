@@ -1,4 +1,4 @@
--- Who uses which topic: per topic each client that produces to it, reads it, commits or changes it; and topics that nobody wrote or read while the logs cover (unused_since).
+-- Who uses which topic: per topic each client that produces to it, reads it, commits or changes it; and topics that nobody wrote or read since they were first named, while the logs cover (unused_since).
 SELECT u.cluster, u.topic, u.topic_id, u.operation, u.principal, u.client_id, u.client_software_name, u.client_software_version,
        i.host_count, u.requests, u.bytes, CAST(floor(u.bytes / d.days) AS BIGINT) AS bytes_per_day,
        u.first_at, u.last_at,
@@ -15,9 +15,7 @@ LEFT JOIN {client_inventory} AS i ON i.cluster = u.cluster AND i.principal IS NO
      AND i.client_id IS NOT DISTINCT FROM u.client_id AND i.client_software_name = u.client_software_name
      AND i.client_software_version = u.client_software_version
 UNION ALL
-SELECT cluster, topic, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, max(last_used_at), max(covered_from),
+SELECT cluster, topic, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, max(last_used_at), max(unused_since),
        max(covered_until)
-FROM {known_topics} WHERE NOT is_internal
+FROM {known_topics} WHERE unused_since IS NOT NULL
 GROUP BY cluster, topic
-HAVING (max(deleted_at) IS NULL OR max(deleted_at) < max(last_named_at))
-   AND bool_or(is_covered_long) AND (max(last_used_at) IS NULL OR max(last_used_at) < max(covered_from))

@@ -14,7 +14,7 @@ from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import NOON, json_record
-from tests.views.topics.test_topic_usage import BUSY, FOLLOWER, ID, OTHER, fetch, metadata, tables
+from tests.views.topics.test_topic_usage import BUSY, FOLLOWER, ID, OTHER, busy, fetch, metadata, tables
 
 TARGET = "4.0.1"
 
@@ -187,7 +187,7 @@ def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
 
 
 def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(tmp_path: Path) -> None:
-    found = tables(tmp_path, b1=[*BUSY, metadata(7200, ("used", ID), ("t", OTHER))])
+    found = tables(tmp_path, b1=[*busy(("used", ID), ("t", OTHER)), metadata(7200, ("used", ID))])
     for filters in (Filters(since=datetime(2100, 1, 1, tzinfo=UTC)), Filters(client="nobody")):
         assert [row["topic"] for row in Scope(found, filters).query(topics.UNUSED).dicts()] == ["t"]
         assert Scope(found, filters).query(topics.ALL).dicts() == []

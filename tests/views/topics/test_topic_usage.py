@@ -61,6 +61,13 @@ def tables(folder: Path, **logs: list[bytes]) -> Any:
 
 NAMED = metadata(7200, ("t", ID))
 BUSY = [fetch(second, topic="used", client_id="c") for second in range(0, 7200, 60)]
+
+
+def busy(*named: tuple[str, str | None]) -> list[bytes]:
+    """`BUSY`, with an answer in its second second that names topics."""
+    return [BUSY[0], metadata(1, *named), *BUSY[1:]]
+
+
 AT_INFO = [fetch(0, topic="used", level="INFO")]
 METADATA_LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
 Logs = dict[str, list[bytes]]
@@ -108,15 +115,22 @@ def use(api: str) -> bytes:
 UNUSED: dict[str, tuple[Logs, list[str]]] = {
     "nobody used them in the covered time": (
         {"b1": [
-            fetch(-9 * HOUR, topic="long ago"), *BUSY,
-            metadata(7140, ("never", ID), *((name, None) for name in ("used", *INTERNAL, "gone", "back", "long ago"))),
-            deletion(7141, "gone"), deletion(7142, "back"), metadata(7200, ("back", OTHER)),
+            fetch(-9 * HOUR, topic="long ago"),
+            *busy(("never", ID), *((name, None) for name in ("used", *INTERNAL, "gone", "back"))),
+            metadata(7140, ("long ago", None)), deletion(7141, "gone"), deletion(7142, "back"), metadata(7200, ("back", None)),
         ]},
-        ["back", "long ago", "never"],
+        ["long ago", "never"],
     ),
-    "only replicated or changed": ({"b1": [*BUSY, FOLLOWER, CHANGED, NAMED], "b2": [*BUSY[1:], NAMED]}, ["t"]),
-    "a broker that fetches has no log": ({"b1": [*BUSY, FOLLOWER, CHANGED, NAMED]}, []),
-    **{f"by {api}": ({"b1": [*BUSY, use(api), metadata(7200, ("t", ID), ("u", None))]}, ["u"]) for api in USES},
+    "too new to be unused": (
+        {"b1": [
+            *busy(("old", None), ("anew", ID), ("long back", None))[:3], deletion(90, "long back"), metadata(91, ("long back", None)),
+            *BUSY[2:60], metadata(3600.5, ("late", ID), ("anew", OTHER)), *BUSY[61:], metadata(7200, ("later", None)),
+        ]},
+        ["long back", "old"],
+    ),
+    "only replicated or changed": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED], "b2": [*BUSY[1:], NAMED]}, ["t"]),
+    "a broker that fetches has no log": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED]}, []),
+    **{f"by {api}": ({"b1": [*busy(("t", ID), ("u", None)), use(api), NAMED]}, ["u"]) for api in USES},
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
 }  # fmt: skip
 """Logs, and the topics that count as unused."""
@@ -181,6 +195,13 @@ def test_topics_that_nobody_used_in_the_covered_time_are_unused(read: dict[str, 
 def unused(scope: Scope) -> list[str]:
     found = scope.query("SELECT topic FROM {who_uses_topics} AS w WHERE operation IS NULL ORDER BY topic")
     return [topic for (topic,) in found]
+
+
+def test_a_topic_is_unused_since_its_first_mention_at_the_earliest(read: dict[str, OfCluster]) -> None:
+    rows = read["too new to be unused"].query(
+        "SELECT topic, unused_since FROM {known_topics} AS k WHERE unused_since IS NOT NULL ORDER BY topic"
+    )
+    assert since_noon([at for _, at in rows]) == [90, 1]
 
 
 def test_silence_of_less_than_a_day_makes_no_topic_unused(tmp_path: Path) -> None:
