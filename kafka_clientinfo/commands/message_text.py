@@ -50,6 +50,7 @@ _REASONS = {
     "refused_although_advertised": "the target closes the connection on such a request, though it lists the version as supported"
 }
 """Reasons in words for people who don't know Kafka's protocol, where those of `explained` are not."""
+_ALREADY = "refused_already"
 _SECTIONS = frozenset(
     [
         "title",
@@ -78,7 +79,7 @@ class Facts:
         target: the release of Kafka.
         limits: sentences about the time and the brokers of which logs were read, and about whom they may miss.
         brokers: which release the brokers have, as ` (Kafka 3.9)`; "" if that is not known.
-        refused: rows of `Impact.refused_already`.
+        refused: rows of `Refusals.senders`.
         topics, groups: names by client (the columns of `CLIENT`).
     """
 
@@ -123,18 +124,19 @@ class MessageTemplate:
 
 def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: MessageTemplate) -> str:
     """Return the message to one owner, or about clients without an owner."""
-    refused = [row for row in facts.refused if (row["cluster"], row["remote_host"]) in impact.hosts]
+    unknown = [
+        row for row in facts.refused if not row["is_known"] and (row["cluster"], row["remote_host"]) in impact.hosts
+    ]
     contact = f", {_text(owner.contact)}" if owner and owner.contact else ""
     sections = {
         "owner": _text(owner.name) if owner else "nobody",
         "contact": _text(owner.contact) if owner and owner.contact else "",
         "target": facts.target,
-        "title": _title(owner, impact, facts.target)
-        + ("; some of their hosts' requests are refused already" if refused else ""),
+        "title": _title(owner, impact, facts.target) + _title_of_refused(impact.refused_senders, unknown),
         "addressee": f"For {_text(owner.name)}{contact}" if owner else "",
         "greeting": f"Hello {_text(owner.name)}," if owner else "",
-        "summary": _summary(impact.clients, facts.target),
-        "refused": _refused(refused),
+        "summary": _summary(impact, facts.target),
+        "refused": _refused(impact.refused_senders, unknown),
         "changes": _changes(impact.uses, facts),
         "later": _others(impact.uses, DEPRECATED, "Works now, and not with a later release", facts.target),
         "undecided": _others(impact.uses, UNDECIDED, "Cannot be judged", facts.target, _TRY.format(facts.target)),
@@ -149,7 +151,7 @@ def _section(title: str, *parts: str) -> str:
 
 
 def _title(owner: Owner | None, impact: OwnerImpact, target: str) -> str:
-    breaking, total = impact.clients[REFUSED], sum(impact.clients.values())
+    breaking, total = impact.clients[REFUSED], sum(impact.clients.values()) + impact.refused_already
     if owner and total == breaking == 1:
         (client_id,) = {use["client_id"] for use in impact.uses if use["verdict"] == REFUSED}
         return f"Kafka {target}: your client {_text(identity(client_id))} would stop working"
@@ -159,14 +161,22 @@ def _title(owner: Owner | None, impact: OwnerImpact, target: str) -> str:
     return f"Kafka {target}: {breaking:,} of {counted(total, 'client')} {of_owner} would stop working"
 
 
-def _summary(clients: Mapping[str, int], target: str) -> str:
+def _title_of_refused(known: Sequence[dict[str, Any]], unknown: Sequence[dict[str, Any]]) -> str:
+    if known:
+        return f"; requests of {counted(len(grouped(known, CLIENT)), 'client')} are refused already"
+    return "; some of their hosts' requests are refused already" if unknown else ""
+
+
+def _summary(impact: OwnerImpact, target: str) -> str:
     fates = {
         REFUSED: "would stop working, as that release does not accept some of the requests that are sent today",
         DEPRECATED: "would go on working, but not with a later release",
         UNDECIDED: "cannot be judged",
+        _ALREADY: "already cannot do all that is tried, as today's brokers refuse some requests",
         ACCEPTED: "would go on working, as far as their requests are in the logs",
     }
-    counts = [(clients[verdict], fate) for verdict, fate in fates.items() if clients[verdict]]
+    numbers = impact.clients | {_ALREADY: impact.refused_already}
+    counts = [(numbers[verdict], fate) for verdict, fate in fates.items() if numbers[verdict]]
     (first, its), *others = counts or [(0, fates[REFUSED])]
     by_verdict = [f"{counted(first, 'client')} {its}", *(f"{number:,} {fate}" for number, fate in others)]
     return (
@@ -175,18 +185,42 @@ def _summary(clients: Mapping[str, int], target: str) -> str:
     )
 
 
-def _refused(rows: Sequence[dict[str, Any]]) -> str:
-    by_host = grouped(rows, ("cluster", "broker", "remote_host"))
-    lines = []
-    for (cluster, broker, host), its in by_host.items():
-        requests = counted(sum(row["requests"] for row in its), "request")
-        first, last = min(row["first_at"] for row in its), max(row["last_at"] for row in its)
-        lines.append(
-            f"- Broker {_text(broker)} of cluster {_text(cluster)} has refused {requests} from "
-            f"{_text(host or 'a host that is not logged')} since {first:%Y-%m-%d %H:%M}, the last one at {last:%Y-%m-%d %H:%M}."
-        )
-    remark = "Which client of a host that is, the logs do not say: a broker closes the connection before it logs the request."
-    return _section("Refused already", "\n".join(lines[:_MOST]), remark) if lines else ""
+def _refused(known: Sequence[dict[str, Any]], unknown: Sequence[dict[str, Any]]) -> str:
+    lines = [
+        f"{_refusal(own)}: {_sender(own[0])}." for own in grouped(known, ("broker", "remote_host", *CLIENT)).values()
+    ]
+    lines += [f"{_refusal(own)}." for own in grouped(unknown, ("cluster", "broker", "remote_host")).values()]
+    more = len(lines) - _MOST
+    remarks = [
+        "A broker closes the connection on such a request before it logs the request; the client is that of the connection's earlier "
+        "requests. A client that sends another version next may go on working."
+        if known
+        else "",
+        "Which client of a host sent the requests without a client, the logs do not say: a broker closes the connection before it "
+        "logs the request, and no earlier request of that connection is logged."
+        if unknown
+        else "",
+    ]
+    rest = [f"- … and {more:,} more." if more > 0 else ""]
+    return (
+        _section("Refused already", "\n".join([*lines[:_MOST], *filter(None, rest)]), *filter(None, remarks))
+        if lines
+        else ""
+    )
+
+
+def _refusal(rows: Sequence[dict[str, Any]]) -> str:
+    requests = counted(sum(row["requests"] for row in rows), "request")
+    first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
+    return (
+        f"- Broker {_text(rows[0]['broker'])} of cluster {_text(rows[0]['cluster'])} has refused {requests} from "
+        f"{_text(rows[0]['remote_host'] or 'a host that is not logged')} since {first:%Y-%m-%d %H:%M}, the last one at {last:%Y-%m-%d %H:%M}"
+    )
+
+
+def _sender(row: Mapping[str, Any]) -> str:
+    _, principal, client_id, named = map(_text, who(row))
+    return f"client {client_id} ({named}, principal {principal})"
 
 
 def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from .. import __version__
 from ..config.owners import Owner
 from ..errors import ClientInfoError, ConfigError
 from ..printable import safe
+from ..questions.refused import Refusals
 from .message_text import Facts, MessageTemplate, text_of
 from .output import write_private
 from .ownership import OwnerImpact, named
@@ -123,12 +124,12 @@ def messages(
     The last one is about such clients without an owner.
     """
     template = template or MessageTemplate()
-    hosts = {(row["cluster"], row["remote_host"]) for row in facts.refused}
+    hosts = Refusals(senders=list(facts.refused)).hosts
     ordered = sorted(impacts.items(), key=lambda item: (item[0] is None, item[0].name if item[0] else ""))
     return [
         Message(owner, facts.target, text_of(owner, impact, facts, template))
         for owner, impact in ordered
-        if impact.uses or hosts & impact.hosts
+        if impact.uses or impact.refused_senders or hosts & impact.hosts
     ]
 
 

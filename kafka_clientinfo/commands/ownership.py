@@ -70,16 +70,22 @@ class OwnerImpact:
     """The verdict on a release for one owner's clients.
 
     Attributes:
-        clients: the number of clients by their worst verdict; a client counts for each owner of its hosts.
+        clients: the number of clients by their worst verdict; a client counts for each owner of its hosts. Those of
+            `refused_already` are not among them.
         uses: the uses that are not accepted, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
             last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known), and what
             `add_probable` adds.
         hosts: cluster and remote host of all clients.
+        refused_already: the number of clients that the release accepts by what they sent, and of which other requests are
+            refused already.
+        refused_senders: the rows of `Refusals.senders` about clients of this owner.
     """
 
     clients: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
     uses: list[dict[str, Any]] = field(default_factory=list)
     hosts: set[tuple[str, str | None]] = field(default_factory=set)
+    refused_already: int = 0
+    refused_senders: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Ownership:
@@ -173,8 +179,10 @@ class Ownership:
         lines.sort(key=lambda pair: pair[0])
         return Table("", columns, [line for _, line in lines]).first(limit)
 
-    def impact(self, target: str) -> dict[Owner | None, OwnerImpact]:
+    def impact(self, target: str, refused: Sequence[dict[str, Any]] = ()) -> dict[Owner | None, OwnerImpact]:
         """Return the verdict on a release for each owner; the key None has the clients without one.
+
+        `refused` are `Refusals.senders`.
 
         `upgrade_impact` has one row per client, API and version. The hosts of a client may have different owners, so that
         requests and times by host come from `api_usage`, and only the verdict from `upgrade_impact`.
@@ -210,8 +218,17 @@ class Ownership:
             first, last = _span(same_use, "first_seen", "last_seen")
             sums = {"all_hosts": hosts, "requests": requests, "first_seen": first, "last_seen": last}
             impacts[owner].uses.append(same_use[0] | sums)
-        for (owner, _), rank in gravest.items():
-            impacts[owner].clients[WORST_FIRST[rank]] += 1
+        refused_clients = set()
+        for sender in refused:
+            endpoint = tuple(sender[name] for name in ENDPOINT)
+            if sender["is_known"] and endpoint in owners:
+                refused_clients.add((owners[endpoint], endpoint[: len(CLIENT)]))
+                impacts[owners[endpoint]].refused_senders.append(sender)
+        for client, rank in gravest.items():
+            if rank == FINE and client in refused_clients:
+                impacts[client[0]].refused_already += 1
+            else:
+                impacts[client[0]].clients[WORST_FIRST[rank]] += 1
         return impacts
 
 
@@ -226,12 +243,13 @@ def seen_endpoints(scope: Scope) -> list[dict[str, Any]]:
 
 def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit: int) -> Table:
     """Return clients by owner and verdict; the owner with the most clients that break comes first."""
-    columns = ("owner", "contact", *WORST_FIRST, "refused_requests", "first_seen", "last_seen")
+    columns = ("owner", "contact", *WORST_FIRST, "refused_requests", "first_seen", "last_seen", "refused_already")
     lines = []
     for owner, impact in impacts.items():
         breaking = [use for use in impact.uses if use["verdict"] == REFUSED]
         clients = (impact.clients[verdict] for verdict in WORST_FIRST)
-        lines.append((*named(owner), *clients, _sum(breaking, "requests"), *_span(breaking, "first_seen", "last_seen")))
+        seen = _span(breaking, "first_seen", "last_seen")
+        lines.append((*named(owner), *clients, _sum(breaking, "requests"), *seen, impact.refused_already))
     lines.sort(key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))
     return Table(f"Clients by owner, Kafka {target}", columns, lines).first(limit)
 

@@ -43,12 +43,17 @@ def execute(context: Context) -> None:
     verdict = impact(scope, target, True, bool(notes), _USES)
     ownership = Ownership(owners, scope)
     owners_by_client = ownership.of_clients() if owners.rules else {}
-    by_owner = owners_table(ownership.impact(str(verdict.target)), target, 0).rows if owners.rules else ()
+    by_owner = (
+        owners_table(ownership.impact(str(verdict.target), verdict.refused_senders), target, 0).rows
+        if owners.rules
+        else ()
+    )
     owner_names = {
         client: [f"{owner.name} ({owner.contact})" if owner.contact else owner.name for owner in its_owners]
         for client, its_owners in owners_by_client.items()
     }
-    rows = sorted(([name or "no owner", *row] for name, *row, _, _ in by_owner), key=lambda row: row[0] != "no owner")
+    named = ([name or "no owner", *row, already] for name, *row, _, _, already in by_owner)
+    rows = sorted(named, key=lambda row: row[0] != "no owner")
     page = report(scope, verdict, owner_names, by_owner=rows).encode()
     write_private(Path(arguments.output), page, "--output")
     context.end_progress()

@@ -25,8 +25,9 @@ from ..printable import argument, safe
 from ..questions import topics
 from ..questions.activity import BY
 from ..questions.filters import Scope
-from ..questions.impact import Impact, fine_beside_refused, impact, refused_already
+from ..questions.impact import Impact, fine_clients, impact
 from ..questions.presenter import counted
+from ..questions.refused import Refusals, refusals
 from ..questions.trust import info_logs, partly_logged, unseen_starts
 from ..releases.broker_releases import releases
 from ..warehouse.progress import log, say
@@ -148,7 +149,7 @@ class _Scan:
         self._settings = settings
         self._is_planned = False
         self._notes_on_activity: Sequence[str] = ()
-        self._refused: Sequence[dict[str, Any]] = ()
+        self._refused = Refusals()
 
     def read(self) -> None:
         """Read all logs. With --follow, the first Ctrl-C ends the reading, and a second one stops the command."""
@@ -227,18 +228,18 @@ class _Scan:
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
         target = self._arguments.asked_release
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
-        self._refused = refused_already(Scope(self._tables)) if verdict is None else verdict.refused_already
+        self._refused = refusals(Scope(self._tables)) if verdict is None else verdict.refusals
         _, *answers = of_log = self._of_log(limit)
         if self._shows:
             self._context.end_progress()
         tables = of_log if verdict is None else [*of_log, *upgrade.as_tables(verdict)]
         document: dict[str, Any] = {table.name: table for table in of_log}
         document["problems"] = [asdict(problem) for problem in self._reading.problems]
-        document["refused_already"] = self._refused
+        document["refused_already"] = self._refused.kinds
         if verdict is not None:
             document["upgrade"] = asdict(verdict)
         show(self._arguments, tables, document=document, text=lambda: self._text(answers, verdict))
-        if self._refused or (verdict is not None and verdict.breaks):
+        if self._refused.kinds or (verdict is not None and verdict.breaks):
             return WOULD_BREAK
         return int(self._reading.is_incomplete or not any(report["requests"] for report in self._reading.reports))
 
@@ -286,7 +287,11 @@ class _Scan:
         return [table]
 
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
-        if verdict is None and not self._refused and not any(report["requests"] for report in self._reading.reports):
+        if (
+            verdict is None
+            and not self._refused.kinds
+            and not any(report["requests"] for report in self._reading.reports)
+        ):
             return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(_NO_REQUESTS)}"
         in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
         notes = list(self._notes_on_activity)
@@ -299,12 +304,12 @@ class _Scan:
             texts = [self._headline(), upgrade.as_text(verdict), answered]
         else:
             scope, newest = Scope(self._tables), list(releases())[-1]
-            beside = fine_beside_refused(scope, newest, self._refused)
-            sentence = upgrade.at_release(scope, newest, beside, " --upgrade RELEASE says who, why and what to do.")
+            fine = fine_clients(scope, newest, self._refused)
+            sentence = upgrade.at_release(scope, newest, fine, " --upgrade RELEASE says who, why and what to do.")
             below = folded(
                 "\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope), partly_logged(scope)))])
             )
-            texts = [self._headline(), *upgrade.already_refused(self._refused, beside), answered, below]
+            texts = [self._headline(), *upgrade.already_refused(self._refused.kinds, fine.beside), answered, below]
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:

@@ -9,13 +9,12 @@ from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
 from ..questions.impact import (
     MARKS,
+    Fine,
     Impact,
-    barely_seen,
     clients_by_verdict,
-    fine_beside_refused,
+    fine_clients,
     impact,
     limits_of_messages,
-    refused_already,
 )
 from ..questions.presenter import (
     FEW_HOSTS,
@@ -24,12 +23,14 @@ from ..questions.presenter import (
     counted,
     explained,
     hosts,
+    identity,
     requested,
     verdicts,
     ways_of_libraries,
     who,
     why,
 )
+from ..questions.refused import refusals
 from ..questions.topics import losses, topics_of_clients
 from ..questions.trust import releases_of_brokers, todays_release
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
@@ -105,7 +106,7 @@ def execute(context: Context) -> int:
         for row in result.matrix:
             row["owners"] = owners_by_client.get(tuple(row[name] for name in CLIENT), [])
     if owners.rules and arguments.target is not None:
-        impacts = ownership.impact(arguments.target)
+        impacts = ownership.impact(arguments.target, result.refused_senders)
         owners_by_use = owners_of_uses(impacts)
         for row in result.rows:
             row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
@@ -141,7 +142,7 @@ def _facts(result: Impact, scope: Scope) -> Facts:
         str(result.target),
         limits_of_messages(scope),
         todays_release(result.brokers),
-        result.refused_already,
+        result.refused_senders,
         topics,
         of_clients,
     )
@@ -171,7 +172,8 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
     parts += already_refused(result.refused_already, result.fine_beside_refused)
     if result.target is not None:
-        parts.append(folded(headline(result.target, result.clients, result.barely_seen, result.fine_beside_refused)))
+        fine = Fine(result.clients_refused_already, result.barely_seen, result.fine_beside_refused)
+        parts.append(folded(headline(result.target, result.clients, fine)))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
             parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
@@ -190,52 +192,74 @@ def as_text(result: Impact, by: Table | None = None) -> str:
 
 
 def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, limit: int = _REFUSED) -> list[str]:
-    """Return what brokers refuse already, as a table with a remark, for a terminal; nothing if there is nothing."""
+    """Return what brokers refuse already, as a table with a remark, for a terminal; nothing if there is nothing.
+
+    Args:
+        rows: `Refusals.kinds`.
+        fine_beside: see `Fine.beside`.
+        limit: the largest number of rows.
+    """
     if not rows:
         return []
-    header = ("cluster", "broker", "host", "request", "requests", "last seen", "one of that host's clients")
+    header = (
+        "cluster",
+        "broker",
+        "host",
+        "request",
+        "requests",
+        "last seen",
+        "clients",
+        "unknown",
+        "one of that host's clients",
+    )
     lines = [
         (row["cluster"], row["broker"], row["remote_host"] or "unknown", requested(row), row["requests"],
-         f"{row['last_at']:%Y-%m-%d %H:%M}", ", ".join(name or "(empty)" for name in row["client_ids"]))
+         f"{row['last_at']:%Y-%m-%d %H:%M}", ", ".join(_named(one) for one in row["named_clients"]),
+         row["requests"] - row["named_requests"],
+         ", ".join(name or "(empty)" for name in row["client_ids"]) if row["named_requests"] < row["requests"] else "")
         for row in rows[:limit]
     ]  # fmt: skip
     total = sum(row["requests"] for row in rows)
     title = f"Refused already: {counted(total, 'request')} in the last day of the logs, of {counted(len(rows), 'kind')}"
-    remark = "Their brokers close the connection, so that the request log has no such request (view refused_requests)."
+    remark = (
+        "Their brokers close the connection, so that the request log has no such request (view refused_requests). The client is known if "
+        "the request log has earlier requests of the same connection. One that sends another version next may go on working "
+        "(view client_negotiations)."
+    )
     if fine_beside:
         remark += (
             f" Of the clients below, {fine_beside:,} {'counts' if fine_beside == 1 else 'count'} as fine by other requests and "
-            f"{'comes' if fine_beside == 1 else 'come'} from these hosts: what is refused may be theirs."
+            f"{'comes' if fine_beside == 1 else 'come'} from hosts of the others: what is refused may be theirs."
         )
     table = table_text([Table(title, header, lines, len(rows) - len(lines))], rest=_REST)
     return [f"{table}\n{folded(remark, hanging='')}"]
 
 
-def headline(target: str, by_verdict: Mapping[str, int], little: int = 0, beside: int = 0) -> str:
-    """Return the sentence with the number of clients per verdict at a release.
+def _named(client: Mapping[str, Any]) -> str:
+    return f"{identity(client['client_id'])} ({client['requests']:,})"
 
-    Of those that are fine, `little` are so as far as they are seen, and `beside` come from hosts that are refused already.
-    """
-    text = f"Kafka {target}: of {counted(sum(by_verdict.values()), 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}')}"
+
+def headline(target: str, by_verdict: Mapping[str, int], fine: Fine) -> str:
+    """Return the sentence with the number of clients per verdict at a release; those of `fine.refused` are not among them."""
+    number = sum(by_verdict.values()) + fine.refused
+    text = f"Kafka {target}: of {counted(number, 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}', fine.refused)}"
     limits = (
-        (little, "as far as seen (metadata and versions only)"),
-        (beside, f"from {'a host that is' if beside == 1 else 'hosts that are'} refused already"),
+        (fine.barely_seen, "as far as seen (metadata and versions only)"),
+        (fine.beside, f"from {'a host' if fine.beside == 1 else 'hosts'} of which requests are refused already"),
     )
     is_one = by_verdict[ACCEPTED] == 1
     parts = (words if is_one else f"{number:,} of them {words}" for number, words in limits if number)
     return ", ".join([text, *parts]) + "."
 
 
-def at_release(scope: Scope, release: str, beside: int | None = None, more: str = "") -> str:
-    """Return the headline for a measured release, and `more` if it judges anybody.
-
-    `beside` is the number of clients that are fine and come from hosts that are refused already; None has it counted here.
-    """
-    if not any((clients := clients_by_verdict(scope, release)).values()):
+def at_release(scope: Scope, release: str, fine: Fine | None = None, more: str = "") -> str:
+    """Return the headline for a measured release, and `more` if it judges anybody; None has `fine` read here."""
+    clients = clients_by_verdict(scope, release)
+    if not any(clients.values()):
         return "No client can be judged by these logs."
-    if beside is None:
-        beside = fine_beside_refused(scope, release, refused_already(scope))
-    return headline(release, clients, barely_seen(scope, release), beside) + more
+    fine = fine or fine_clients(scope, release, refusals(scope))
+    clients[ACCEPTED] -= fine.refused
+    return headline(release, clients, fine) + more
 
 
 def _section(result: Impact, verdict: str) -> Table:

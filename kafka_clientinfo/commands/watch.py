@@ -11,7 +11,8 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.alarms import alarms, known_before, logs_of_brokers
 from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
-from ..questions.impact import clients_by_verdict, refused_already
+from ..questions.impact import clients_by_verdict
+from ..questions.refused import refusals
 from ..releases.broker_releases import releases
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
@@ -96,7 +97,7 @@ def _metrics(
         unowned = Counter(cluster for cluster, *rest in clients if (cluster, *rest) not in owned)
         yield from _of_clusters("unowned_clients", "Clients without an owner.", clusters, unowned)
     refused: Counter[str] = Counter()
-    for row in refused_already(scope):
+    for row in refusals(scope).kinds:
         refused[row["cluster"]] += row["requests"]
     yield from _of_clusters(
         "refused_requests", "Requests that brokers refused within the last day of their logs.", clusters, refused

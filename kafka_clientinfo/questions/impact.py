@@ -1,18 +1,19 @@
 """Reads the verdict on an upgrade or downgrade: which clients break at a release, and what the log cannot tell."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import WarehouseError
 from ..logs.apis import SASL_APIS
-from ..releases.broker_releases import FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
+from ..releases.broker_releases import ACCEPTED, FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
 from .filters import Filters, Scope
 from .presenter import counted
 from .probable import add_probable
 from .queries import Rows
+from .refused import Refusals, refusals
 from .trust import brokers_without_logs, info_logs, names_of, nobody, of_cluster, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
@@ -30,10 +31,10 @@ class Impact:
         target: the measured release that is judged, see `release`; None if all releases are asked for.
         breaks: whether a client would break (at the target, or at any release if there is no target), or is refused already.
         brokers: rows of the view `broker_releases`: what the brokers run today.
-        refused_already: rows of the view `refused_requests`, see `refused_already`.
-        fine_beside_refused: number of clients that are fine at the target, from hosts with requests that are refused already.
-        clients: number of clients per worst verdict, for the target.
-        barely_seen: number of clients that are fine at the target, see `barely_seen`.
+        refused_already: what brokers refuse already, see `Refusals.kinds`.
+        fine_beside_refused: number of clients that are fine at the target, see `Fine.beside`.
+        clients: number of clients per worst verdict, for the target; without those of `clients_refused_already`.
+        barely_seen: number of clients that are fine at the target, see `Fine.barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
             Columns with `probable_` in front are about clients without a name, see `probable.add_probable`.
         found: number of such rows per verdict, before a limit applies.
@@ -42,6 +43,9 @@ class Impact:
         matrix: per client that is not fine at every release: its columns and `marks`, one character per release.
         matrix_clients: number of such clients, before a limit applies.
         cannot_tell: sentences about what the log, or the reference data, do not show.
+        clients_refused_already: number of clients that the target accepts by what they sent, and of which a broker refused other
+            requests already: they are not fine.
+        refused_senders: who sent what is refused already, see `Refusals.senders`.
     """
 
     target: str | None
@@ -58,6 +62,30 @@ class Impact:
     matrix: list[dict[str, Any]] = field(default_factory=list)
     matrix_clients: int = 0
     cannot_tell: list[str] = field(default_factory=list)
+    clients_refused_already: int = 0
+    refused_senders: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def refusals(self) -> Refusals:
+        """What brokers refuse already, with who sent it."""
+        return Refusals(self.refused_already, self.refused_senders)
+
+
+@dataclass
+class Fine:
+    """The clients that a release accepts, by what they sent.
+
+    Attributes:
+        refused: those with requests that are refused already, so that they are not fine. The other numbers are without them.
+        barely_seen: those that were seen to ask for metadata and versions only. Other requests of theirs may be in no log that
+            was read: a program had just begun, or its log was cut.
+        beside: those from hosts with requests that are refused already, and of which the client is not known. If the host is
+            not known either, it may be any of the cluster's.
+    """
+
+    refused: int = 0
+    barely_seen: int = 0
+    beside: int = 0
 
 
 def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
@@ -71,7 +99,9 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
         WarehouseError: there are no requests by which a client can be judged.
     """
     measured = None if target is None else release(target)
-    result = Impact(None if measured is None else measured.name, refused_already=refused_already(scope))
+    refused = refusals(scope)
+    result = Impact(None if measured is None else measured.name, refused_already=refused.kinds)
+    result.refused_senders = refused.senders
     result.brokers = scope.query("SELECT * FROM {broker_releases} AS b ORDER BY cluster, broker").dicts()
     if result.target is not None:
         _for_target(result, scope, result.target, limit)
@@ -85,27 +115,6 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     if not result.refused_already and not any(number for counts in counted for number in counts.values()):
         raise WarehouseError(nobody(scope, f"no client of {scope.tables.root}"))
     return result
-
-
-def refused_already(scope: Scope) -> list[dict[str, Any]]:
-    """Return what brokers have refused within the last day of their logs, from hosts of the clients in scope.
-
-    A broker closes the connection of a request with a version that it does not take, and no request log has that
-    request. So clients that are refused may look fine, by what else they send.
-    """
-    filters = scope.filters
-    times = Filters(filters.since, filters.until, filters.cluster).where("first_at", "last_at")
-    chosen = Filters(principal=filters.principal, client=filters.client)
-    if chosen != Filters():
-        times += f" AND r.remote_host IN (SELECT c.remote_host FROM {{connections}} AS c WHERE role = 'client' AND {chosen.where()})"
-    rows = scope.tables.query(
-        "SELECT cluster, broker, remote_host, api_name, api_version, requests, first_at, last_at, client_ids FROM {refused_requests} AS r "
-        "LEFT JOIN (SELECT cluster AS its_cluster, max(last_logged_at) AS logged_until FROM {ingested_files} GROUP BY cluster) AS f "
-        f"ON r.cluster = f.its_cluster WHERE (f.logged_until IS NULL OR r.last_at >= f.logged_until - INTERVAL '1' DAY) AND {times} "
-        "ORDER BY requests DESC, cluster, broker, remote_host, api_name, api_version",
-        filters.parameters,
-    ).dicts()
-    return [row | {name: row[name].replace(microsecond=0) for name in ("first_at", "last_at")} for row in rows]
 
 
 def verdict_rank(target: str) -> str:
@@ -145,38 +154,34 @@ def clients_by_verdict(scope: Scope, target: str) -> dict[str, int]:
     return dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[rank]: number for rank, number in counts}
 
 
-def barely_seen(scope: Scope, target: str) -> int:
-    """Return how many of the clients that are fine were seen to ask for metadata and versions only.
-
-    Other requests of theirs may be in no log that was read: a program had just begun, or its log was cut.
-    """
-    seen = f"SELECT {', '.join(CLIENT)} FROM judged GROUP BY {', '.join(CLIENT)} HAVING min(rank) = {FINE} "
-    ((number,),) = scope.query(
-        f"{judged(target)}SELECT count(*) FROM ({seen}AND bool_and(api_name IN {_SAYS_LITTLE})) AS s"
-    )
-    return int(number)
-
-
-def fine_beside_refused(scope: Scope, target: str, refused: Sequence[Mapping[str, Any]]) -> int:
-    """Return how many of the clients that are fine at a release are from hosts with requests that are refused already.
-
-    Where a refused request's host is not known, it may be any of the cluster's.
-    """
-    hosts = {(row["cluster"], row["remote_host"]) for row in refused}
-    if not hosts:
-        return 0
+def fine_clients(scope: Scope, target: str, refused: Refusals) -> Fine:
+    """Return how many of the clients that a measured release accepts may not be fine."""
     client = ", ".join(CLIENT)
-    of_clients = scope.query(
-        f"{judged(target)}SELECT {client}, min(rank), flatten(collect_list(host_list)) FROM judged GROUP BY {client}"
+    little = f"bool_and(api_name IN {_SAYS_LITTLE})"
+    if not refused.senders:
+        seen = f"SELECT {client} FROM judged GROUP BY {client} HAVING min(rank) = {FINE} AND {little}"
+        ((number,),) = scope.query(f"{judged(target)}SELECT count(*) FROM ({seen}) AS s")
+        return Fine(barely_seen=int(number))
+    accepted = scope.query(
+        f"{judged(target)}SELECT {client}, {little}, flatten(collect_list(host_list)) FROM judged GROUP BY {client} "
+        f"HAVING min(rank) = {FINE}"
     )
-    return sum(
-        rank == FINE and any((own[0], host) in hosts for host in (None, *listed)) for *own, rank, listed in of_clients
-    )
+    fine, refused_clients, refused_hosts = Fine(), refused.clients, refused.hosts
+    for *own, says_little, listed in accepted:
+        if tuple(own) in refused_clients:
+            fine.refused += 1
+        else:
+            fine.barely_seen += says_little
+            fine.beside += any((own[0], host) in refused_hosts for host in (None, *listed))
+    return fine
 
 
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
-    result.clients, result.barely_seen = clients_by_verdict(scope, target), barely_seen(scope, target)
+    result.clients, fine = clients_by_verdict(scope, target), fine_clients(scope, target, result.refusals)
+    result.clients[ACCEPTED] -= fine.refused
+    result.clients_refused_already, result.barely_seen = fine.refused, fine.barely_seen
+    result.fine_beside_refused = fine.beside
     counts = scope.query(
         f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM judged WHERE rank < {FINE} "
         "GROUP BY rank, reason ORDER BY rank, most DESC, reason"
@@ -195,7 +200,6 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
     add_probable(scope.tables, result.rows, target)
-    result.fine_beside_refused = fine_beside_refused(scope, target, result.refused_already)
 
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:

@@ -86,11 +86,22 @@ def why(reason: str, refused_from: str | None, before_release: str = "from ") ->
     return f"{reason} ({before_release}{refused_from})" if refused_from else reason
 
 
-def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
-    """Return a sentence without its end about the clients of each verdict; `breaking` is the number of those that break."""
+def verdicts(clients_by_verdict: Mapping[str, int], breaking: str, refused_already: int = 0) -> str:
+    """Return a sentence without its end about the clients of each verdict.
+
+    Args:
+        clients_by_verdict: their numbers.
+        breaking: the number of those that break, as text.
+        refused_already: how many more there are of which brokers refuse requests already, and that are not fine.
+    """
     later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, ACCEPTED))
+    refused = (
+        f"{refused_already:,} {'has' if refused_already == 1 else 'have'} requests that are refused already; "
+        if refused_already
+        else ""
+    )
     are = "is" if clients_by_verdict[ACCEPTED] == 1 else "are"
-    return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {fine} {are} fine"
+    return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {refused}{fine} {are} fine"
 
 
 def probably(use: Mapping[str, Any]) -> str:

@@ -97,7 +97,7 @@ class _Contents:
         self.words = {
             "target": self.target,
             "breaking": f"{breaking:,}" if breaking else "None",
-            "clients": counted(sum(verdict.clients.values()), "client"),
+            "clients": counted(sum(verdict.clients.values()) + verdict.clients_refused_already, "client"),
             "connections": f"{self.connections:,}",
             "observed": "all" if observed == self.connections else f"{observed:,}",
             "brokers": f"{self.brokers:,}",
@@ -176,15 +176,18 @@ class _Contents:
         words = dict(IN_WORDS)
         if limits := _limits_of_fine(self.verdict):
             words[ACCEPTED] += " as far as seen"
+        figures = [(f"{self.verdict.clients[name]:,}", text) for name, text in words.items()]
         if self.verdict.refused_already:
             tables.insert(0, _refused(self.verdict))
+        if self.verdict.clients_refused_already:
+            figures.insert(-1, (f"{self.verdict.clients_refused_already:,}", "refused already"))
         return self._section(
             "who_breaks",
             *tables,
             releases,
             tables=[table.name for table in tables],
             notes=[*limits, *notes],
-            figures=[(f"{self.verdict.clients[name]:,}", text) for name, text in words.items()],
+            figures=figures,
             plots=[(releases.caption, drawn)],
         )
 
@@ -311,7 +314,10 @@ def _refused(verdict: Impact) -> Table:
     for row in verdict.refused_already[:LIMIT]:
         table.add(
             row["remote_host"], f"{row['api_name']} v{row['api_version']}", row["requests"],
-            int(row["last_at"].timestamp()) * 1_000_000, [identity(one) for one in row["client_ids"]], row["broker"], row["cluster"],
+            int(row["last_at"].timestamp()) * 1_000_000, [identity(one["client_id"]) for one in row["named_clients"]],
+            row["requests"] - row["named_requests"],
+            [identity(one) for one in row["client_ids"]] if row["named_requests"] < row["requests"] else [],
+            row["broker"], row["cluster"],
         )  # fmt: skip
     table.total = len(verdict.refused_already)
     return table
@@ -323,8 +329,9 @@ def _limits_of_fine(verdict: Impact) -> list[str]:
     if verdict.refused_already:
         requests = counted(sum(row["requests"] for row in verdict.refused_already), "request")
         notes.append(
-            f"Brokers refused {requests} in the last day of the logs already (view refused_requests). Clients from "
-            f"the same hosts that count as fine: {verdict.fine_beside_refused:,}."
+            f"Brokers refused {requests} in the last day of the logs already (view refused_requests): of "
+            f"{counted(verdict.clients_refused_already, 'client')} that would count as fine by other requests. Clients from hosts of "
+            f"refused requests that name no client, and that count as fine: {verdict.fine_beside_refused:,}."
         )
     if verdict.barely_seen:
         notes.append(

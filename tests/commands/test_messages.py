@@ -164,24 +164,47 @@ def test_clients_with_ids_that_differ_by_numbers_are_one_program(owners: str, tm
     assert "- **Consumer groups:** g\n" in path.read_text("utf-8")
 
 
+AT = datetime(2026, 11, 21, 18, 55, tzinfo=UTC)
+SENDER = {
+    "cluster": "c", "broker": "broker-3", "remote_host": "h", "requests": 215, "first_at": AT, "last_at": AT, "is_known": False,
+    "principal": None, "client_id": None, "client_software_name": None, "client_software_version": None,
+}  # fmt: skip
+KNOWN = SENDER | {
+    "is_known": True, "principal": "User:p", "client_id": "a*pp", "client_software_name": "unknown", "client_software_version": "unknown",
+}  # fmt: skip
+OF_HOST = "Broker broker-3 of cluster c has refused 215 requests from h since 2026-11-21 18:55, the last one at 2026-11-21 18:55"
+
+
 def test_what_brokers_refuse_from_its_hosts_already_comes_first() -> None:
-    at = datetime(2026, 11, 21, 18, 55, tzinfo=UTC)
-    row = {"cluster": "c", "broker": "broker-3", "remote_host": "h", "requests": 215, "first_at": at, "last_at": at}
-    other = row | {"remote_host": "elsewhere"}
+    other = SENDER | {"remote_host": "elsewhere"}
     impacts: dict[Owner | None, OwnerImpact] = {
         Owner("refused"): OwnerImpact(hosts={("c", "h")}),
         Owner("fine"): OwnerImpact(hosts={("other", "h")}),
     }
-    (message,) = messages.messages(impacts, Facts(TARGET, refused=[row, other]))
+    (message,) = messages.messages(impacts, Facts(TARGET, refused=[SENDER, other]))
     assert message.owner == Owner("refused")
     title, refused = message.markdown.split("\n## ")[:2]
     assert title.startswith(
         f"# Kafka {TARGET}: no client of refused would stop working; some of their hosts' requests are refused already\n"
     )
-    assert refused.startswith(
-        "Refused already\n\n- Broker broker-3 of cluster c has refused 215 requests from h since 2026-11-21 18:55, the last one at "
-        "2026-11-21 18:55.\n"
+    assert refused.startswith(f"Refused already\n\n- {OF_HOST}.\n")
+    assert "Which client of a host sent the requests without a client, the logs do not say" in refused
+
+
+def test_a_client_that_is_refused_already_is_named_to_its_owner_alone() -> None:
+    impacts: dict[Owner | None, OwnerImpact] = {
+        Owner("its"): OwnerImpact(hosts={("c", "h")}, refused_senders=[KNOWN], refused_already=1),
+        Owner("same host"): OwnerImpact(hosts={("c", "h")}),
+    }
+    (message,) = messages.messages(impacts, Facts(TARGET, refused=[KNOWN]))
+    assert message.owner == Owner("its")
+    title, refused = message.markdown.split("\n## ")[:2]
+    assert title.startswith(
+        f"# Kafka {TARGET}: none of 1 client of its would stop working; requests of 1 client are refused already\n"
     )
+    assert "1 client already cannot do all that is tried, as today's brokers refuse some requests. A client is" in title
+    assert refused.startswith(f"Refused already\n\n- {OF_HOST}: client a\\*pp (unknown, principal User:p).\n")
+    assert "the logs do not say" not in refused
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.filters import Filters, Scope
-from kafka_clientinfo.questions.impact import Impact, fine_beside_refused, impact, refused_already
+from kafka_clientinfo.questions.impact import Impact, clients_by_verdict, fine_clients, impact
 from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.refused import Refusals, refusals
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.frames import at
@@ -168,11 +169,29 @@ def test_what_brokers_refuse_already_comes_first_and_counts(of_4_4: Scope) -> No
     found = impact(of_4_4, TARGET)
     assert {(row["api_name"], row["api_version"]) for row in found.refused_already} == {("PRODUCE", 0), ("PRODUCE", 2)}
     assert found.breaks
-    assert 0 < found.fine_beside_refused <= found.clients["accepted"]
     assert 0 < found.barely_seen < found.clients["accepted"]
     nobody = replace(of_4_4, filters=Filters(client="nobody at all"))
-    assert refused_already(nobody) == []
-    assert refused_already(replace(of_4_4, filters=Filters(until=at(-86_400)))) == []
+    assert refusals(nobody) == Refusals()
+    assert refusals(replace(of_4_4, filters=Filters(until=at(-86_400)))) == Refusals()
+
+
+def test_a_client_is_not_fine_if_its_connections_end_with_a_refused_request(of_4_4: Scope) -> None:
+    found = impact(of_4_4, TARGET)
+    senders = {(row["client_id"], row["requests"], row["is_known"]) for row in found.refused_senders}
+    assert senders == {("producer-1", 2, True), ("oldprod", 1, True)}
+    assert (found.clients_refused_already, found.fine_beside_refused) == (2, 0)
+    counts = clients_by_verdict(of_4_4, TARGET)
+    assert found.clients == counts | {"accepted": counts["accepted"] - 2}
+    names = [[one["client_id"] for one in row["named_clients"]] for row in found.refused_already]
+    assert names == [["producer-1"], ["oldprod"]]
+
+
+def test_a_filter_on_clients_leaves_out_what_is_refused_of_others(of_4_4: Scope) -> None:
+    """Only a request that names no client may be of any client of its host."""
+    of_one = refusals(replace(of_4_4, filters=Filters(client="oldprod")))
+    assert [(row["api_version"], row["requests"], row["named_requests"]) for row in of_one.kinds] == [(0, 1, 1)]
+    assert [row["client_id"] for row in of_one.senders] == ["oldprod"]
+    assert refusals(replace(of_4_4, filters=Filters(client="consumer-1"))) == Refusals()
 
 
 def server_log(folder: Path, host: str) -> Path:
@@ -193,9 +212,17 @@ def test_what_is_refused_counts_where_nothing_else_is_logged(tmp_path: Path) -> 
     assert found.cannot_tell[0].startswith("The logs hold no request that a broker took:")
 
 
-def test_any_client_may_be_refused_where_the_host_is_masked(of_4_4: Scope) -> None:
-    known = impact(of_4_4, TARGET)
-    masked = [row | {"remote_host": None} for row in known.refused_already]
-    assert fine_beside_refused(of_4_4, TARGET, masked) == known.clients["accepted"]
-    assert fine_beside_refused(of_4_4, TARGET, known.refused_already) == known.fine_beside_refused
-    assert fine_beside_refused(of_4_4, TARGET, []) == 0
+def test_any_client_may_be_refused_where_neither_client_nor_host_is_known(of_4_4: Scope) -> None:
+    found = impact(of_4_4, TARGET)
+    (known, *_), accepted = found.refused_senders, found.clients["accepted"] + found.clients_refused_already
+    of_host = dict.fromkeys(CLIENT) | {
+        "cluster": known["cluster"],
+        "remote_host": known["remote_host"],
+        "is_known": False,
+    }
+    assert fine_clients(of_4_4, TARGET, Refusals(senders=[of_host])).beside == accepted
+    assert fine_clients(of_4_4, TARGET, Refusals(senders=[of_host | {"remote_host": None}])).beside == accepted
+    assert fine_clients(of_4_4, TARGET, Refusals(senders=[of_host | {"remote_host": "elsewhere"}])).beside == 0
+    both = fine_clients(of_4_4, TARGET, Refusals(senders=[known, of_host]))
+    assert (both.refused, both.beside) == (1, accepted - 1)
+    assert fine_clients(of_4_4, TARGET, Refusals()).beside == 0

@@ -8,24 +8,40 @@ from kafka_clientinfo.report import contents
 from tests.report.conftest import TARGET, at
 from tests.report.pages import data_of, scope_of
 
+NAMED = [
+    {"principal": "p", "client_id": "<i>", "client_software_name": "n", "client_software_version": "v", "requests": 1}
+]
+
 
 def test_it_says_which_clients_may_only_look_fine(hostile_warehouse: Path, page: str, data: dict[str, Any]) -> None:
     scope = scope_of(hostile_warehouse)
     verdict = impact(scope, TARGET, True)
     refused = {"cluster": "c", "broker": "b", "remote_host": "h", "api_name": "FETCH", "last_at": at(4)}
     verdict.refused_already = [
-        refused | {"api_version": version, "requests": version, "client_ids": ["", "<b>"]} for version in (2, 1)
+        refused
+        | {
+            "api_version": version,
+            "requests": version,
+            "client_ids": ["", "<b>"],
+            "named_requests": 1,
+            "named_clients": NAMED,
+        }
+        for version in (2, 1)
     ]
-    verdict.fine_beside_refused, verdict.barely_seen = 1, 5
+    verdict.fine_beside_refused, verdict.barely_seen, verdict.clients_refused_already = 1, 5, 3
     with_notes = contents.report(scope, verdict)
     rows = data_of(with_notes)["tables"]["refused"]["rows"]
-    assert rows == [["h", f"FETCH v{n}", n, int(at(4).timestamp()), ["(empty)", "<b>"], "b"] for n in (2, 1)]
+    last = int(at(4).timestamp())
+    assert rows == [
+        ["h", "FETCH v2", 2, last, ["<i>"], 1, ["(empty)", "<b>"], "b"],
+        ["h", "FETCH v1", 1, last, ["<i>"], 0, [], "b"],
+    ]
     assert "refused" not in data["tables"]
     assert "fine as far as seen" in with_notes
     assert "fine as far as seen" not in page
     for note in (
-        "Brokers refused 3 requests in the last day of the logs already (view refused_requests). Clients from the same hosts "
-        "that count as fine: 1.",
+        "Brokers refused 3 requests in the last day of the logs already (view refused_requests): of 3 clients that would count as "
+        "fine by other requests. Clients from hosts of refused requests that name no client, and that count as fine: 1.",
         "Of the clients that are fine, 5 were seen with requests for metadata and versions only.",
     ):
         assert (with_notes.count(f"<li>{note}</li>"), page.count(f"<li>{note}</li>")) == (1, 0)

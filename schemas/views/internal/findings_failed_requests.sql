@@ -8,16 +8,18 @@ WITH findings AS (
              'detail', detail
            ),
            named_struct('logged_at', logged_at, 'file_id', file_id, 'byte_offset', byte_offset)
-         ) AS earliest
+         ) AS earliest,
+         -- An id that was used again may be that of two clients.
+         CASE WHEN bool_and(is_client_known) AND min(client) IS NOT DISTINCT FROM max(client) THEN min(client) END AS client
   FROM {refusals}
   GROUP BY rule, cluster, broker, connection_id
 )
 SELECT rule, cluster, broker, connection_id,
        CAST(NULL AS STRING) AS group_id,
-       CAST(NULL AS STRING) AS client_id,
-       earliest.principal AS principal,
-       CAST(NULL AS STRING) AS client_software_name,
-       CAST(NULL AS STRING) AS client_software_version,
+       client.client_id AS client_id,
+       coalesce(earliest.principal, client.principal) AS principal,
+       client.client_software_name AS client_software_name,
+       client.client_software_version AS client_software_version,
        earliest.remote_host AS remote_host,
        occurrences,
        CAST(NULL AS BIGINT) AS rejected,

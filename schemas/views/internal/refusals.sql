@@ -156,4 +156,7 @@ judged AS (
          END AS although
   FROM at_listeners
 )
-SELECT * FROM judged
+-- The client is null if the connection is not known; its client id may be null too.
+SELECT j.*, c.client, c.file_id IS NOT NULL AS is_client_known
+FROM judged AS j
+LEFT JOIN {clients_of_failures} AS c ON j.file_id = c.file_id AND j.byte_offset = c.byte_offset
