@@ -17,6 +17,7 @@ from ..config.owners import Owner
 from ..errors import ConfigError
 from ..printable import safe
 from ..protocol import UNKNOWN, api_key
+from ..questions.losses import Lost
 from ..questions.presenter import (
     advised,
     counted,
@@ -80,15 +81,14 @@ class Facts:
         limits: sentences about the time and the brokers of which logs were read, and about whom they may miss.
         brokers: which release the brokers have, as ` (Kafka 3.9)`; "" if that is not known.
         refused: rows of `Refusals.senders`.
-        topics, groups: names by client (the columns of `CLIENT`).
+        lost: the topics and groups of clients that break.
     """
 
     target: str
     limits: Sequence[str] = ()
     brokers: str = ""
     refused: Sequence[dict[str, Any]] = ()
-    topics: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
-    groups: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
+    lost: Lost = field(default_factory=Lost)
 
 
 class MessageTemplate:
@@ -249,8 +249,10 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
     uses = [use for own in clients for use in own]
     cluster, principal, _, named = map(_text, who(uses[0]))
     keys = [tuple(own[0][name] for name in CLIENT) for own in clients]
-    topics, groups = (
-        sorted({name for key in keys for name in names.get(key, ())}) for names in (facts.topics, facts.groups)
+    lost = facts.lost
+    topics, groups, possible_topics, possible_groups = (
+        sorted({name for key in keys for name in names.get(key, ())})
+        for names in (lost.topics, lost.groups, lost.possible_topics, lost.possible_groups)
     )
     requests, last = sum(use["requests"] for use in uses), max(use["last_seen"] for use in uses)
     library = {text: None for use in uses if (text := probably(use))}
@@ -262,10 +264,20 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
         f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; principal {principal}, cluster {cluster}",
         f"- **Topics:** {_listed(topics)}" if topics else "",
         f"- **Consumer groups:** {_listed(groups)}" if groups else "",
+        _of_same_id("Topics", possible_topics),
+        _of_same_id("Consumer groups", possible_groups),
         f"- **Seen:** {counted(requests, 'request')} that Kafka {facts.target} would not accept, the last one at {last:%Y-%m-%d %H:%M}",
     ]
     heading, *bullets = filter(None, lines)
     return "\n\n".join([heading, "\n".join(bullets)])
+
+
+def _of_same_id(what: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return (
+        f"- **{what} of clients with this id at that time,** some of which may be of other programs: {_listed(names)}"
+    )
 
 
 def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str:

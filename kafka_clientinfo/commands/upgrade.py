@@ -16,6 +16,7 @@ from ..questions.impact import (
     impact,
     limits_of_messages,
 )
+from ..questions.losses import losses, lost_by_client
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
@@ -31,7 +32,6 @@ from ..questions.presenter import (
     why,
 )
 from ..questions.refused import refusals
-from ..questions.topics import losses, topics_of_clients
 from ..questions.trust import releases_of_brokers, todays_release
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
@@ -130,22 +130,8 @@ def execute(context: Context) -> int:
 
 
 def _facts(result: Impact, scope: Scope) -> Facts:
-    topics = topics_of_clients(scope)
-    groups = scope.tables.query(
-        f"SELECT DISTINCT {', '.join(CLIENT)}, group_id FROM {{connection_groups}} AS g "
-        "WHERE takes_part AND role = 'client' ORDER BY group_id"
-    )
-    of_clients: dict[tuple[Any, ...], list[str]] = {}
-    for *client, group_id in groups:
-        of_clients.setdefault(tuple(client), []).append(group_id)
-    return Facts(
-        str(result.target),
-        limits_of_messages(scope),
-        todays_release(result.brokers),
-        result.refused_senders,
-        topics,
-        of_clients,
-    )
+    target, brokers = str(result.target), todays_release(result.brokers)
+    return Facts(target, limits_of_messages(scope), brokers, result.refused_senders, lost_by_client(scope, target))
 
 
 def as_tables(result: Impact) -> list[Table]:

@@ -1,4 +1,4 @@
-"""The questions about topics: who uses each, which are unused, and which lose a client at a release of Kafka.
+"""The questions about topics: who uses each, and which are unused.
 
 A topic stands under its id if no record shows its name. Fetches of sessions that began before the log name no topic; they
 are left out here, and `unresolved` counts them.
@@ -10,20 +10,18 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..printable import listed, safe
-from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from ..tables.views import ViewSettings
 from .filters import Scope
-from .impact import judged
 from .presenter import counted
-from .queries import Rows, grouped, same
+from .queries import grouped, same
 from .trust import brokers_without_logs
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
 _CLIENT = ", ".join(f"u.{name}" for name in CLIENT)
 _IS = {name: f"operation = '{name}'" for name in ("produce", "fetch", "commit")}
-_BY_CLIENT = (
+BY_CLIENT = (
     f"SELECT u.cluster, {TOPIC} AS topic, {', '.join(f'u.{name}' for name in CLIENT[1:])}, "
     + ", ".join(
         f"CAST(sum(CASE WHEN {condition} THEN requests END) AS BIGINT) AS {name}_requests, "
@@ -40,7 +38,7 @@ ALL = (
     "consumers, CAST(sum(produce_bytes) AS BIGINT) AS produced_bytes, CAST(sum(fetch_bytes) AS BIGINT) AS fetched_bytes, "
     "CAST(floor(sum(produce_bytes) / max(days)) AS BIGINT) AS produced_bytes_a_day, "
     "max(produce_at) AS last_produced, max(fetch_at) AS last_fetched "
-    f"FROM (SELECT c.*, d.days FROM ({_BY_CLIENT}) AS c LEFT JOIN {{covered_days}} AS d "
+    f"FROM (SELECT c.*, d.days FROM ({BY_CLIENT}) AS c LEFT JOIN {{covered_days}} AS d "
     "ON d.cluster = c.cluster) AS c GROUP BY cluster, topic "
     "ORDER BY coalesce(produced_bytes, 0) + coalesce(fetched_bytes, 0) DESC, cluster, topic"
 )
@@ -153,20 +151,3 @@ def topics_of_clients(scope: Scope, most: int = 0) -> dict[tuple[Any, ...], list
     few = f" WHERE number <= {most}" if most else ""
     rows = scope.tables.query(f"SELECT {', '.join(CLIENT)}, name FROM ({numbered}) AS n{few} ORDER BY name").dicts()
     return {client: [row["name"] for row in own] for client, own in grouped(rows, CLIENT).items()}
-
-
-def losses(scope: Scope, target: str) -> Rows:
-    """Return the topics that lose a producer or a consumer at a measured release, the most losses first."""
-    worst = f"SELECT {', '.join(CLIENT)}, min(rank) AS rank FROM judged GROUP BY {', '.join(CLIENT)}"
-    breaks = f"j.rank = {WORST_FIRST.index(REFUSED)}"
-    return scope.query(
-        f"{judged(target)}SELECT c.cluster, c.topic, "
-        f"count(CASE WHEN {breaks} THEN c.produce_requests END) AS producers_that_break, count(c.produce_requests) AS producers, "
-        f"count(CASE WHEN {breaks} THEN coalesce(c.fetch_requests, c.commit_requests) END) AS consumers_that_break, "
-        "count(coalesce(c.fetch_requests, c.commit_requests)) AS consumers, "
-        f"CAST(sum(CASE WHEN {breaks} THEN coalesce(c.produce_bytes, 0) + coalesce(c.fetch_bytes, 0) END) AS BIGINT) AS bytes, "
-        "max(c.last_at) AS last_seen "
-        f"FROM ({_BY_CLIENT}) AS c LEFT JOIN ({worst}) AS j ON {same('j', 'c')} GROUP BY c.cluster, c.topic "
-        f"HAVING count(CASE WHEN {breaks} THEN coalesce(c.produce_requests, c.fetch_requests, c.commit_requests) END) > 0 "
-        "ORDER BY producers_that_break + consumers_that_break DESC, bytes DESC, c.cluster, c.topic"
-    )

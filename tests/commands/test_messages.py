@@ -16,6 +16,7 @@ from kafka_clientinfo.commands.message_text import Facts
 from kafka_clientinfo.commands.messages import TOKEN, Message
 from kafka_clientinfo.commands.ownership import OwnerImpact
 from kafka_clientinfo.config.owners import Owner
+from kafka_clientinfo.questions.losses import Lost
 from kafka_clientinfo.releases.broker_releases import ApiRange, Release
 from kafka_clientinfo.tables import spec
 from kafka_clientinfo.tables.spec import CLIENT
@@ -219,6 +220,23 @@ def test_the_title_names_the_only_client(clients: dict[str, int], title: str) ->
     impact = OwnerImpact(uses=[{"client_id": "app*", "verdict": "refused"}])
     impact.clients |= clients
     assert message_text._title(Owner("Search"), impact, "4.0.1") == f"Kafka 4.0.1: {title}"
+
+
+def test_topics_and_groups_that_only_may_be_its_own_are_called_so() -> None:
+    row = KNOWN | {
+        "client_software_name": "kgo",
+        "api_name": "PRODUCE",
+        "api_version": 2,
+        "verdict": "refused",
+        "all_hosts": {"h"},
+    }
+    row |= {"reason": "below_range", "refused_from": None, "first_seen": AT, "last_seen": AT}
+    row |= dict.fromkeys(("library", *spec.ADVICE))
+    client = tuple(row[name] for name in CLIENT)
+    lost = Lost({client: ["its"]}, {}, {client: ["any"]}, {client: ["g"]})
+    text = message_text._changes([row], Facts(TARGET, lost=lost))
+    others = "of clients with this id at that time,** some of which may be of other programs"
+    assert f"- **Topics:** its\n- **Topics {others}: any\n- **Consumer groups {others}: g\n" in text
 
 
 def test_a_template_adds_the_operators_words(warehouse: Path, owners: str, tmp_path: Path) -> None:
