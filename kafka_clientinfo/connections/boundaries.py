@@ -162,35 +162,39 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
     if has_states:
         sessions = unchanged + F.coalesce(_of_state("session_no"), F.lit(0))
         rows_before = F.coalesce(_of_state("row_no") - 1, F.lit(0))
-    stated_id = F.when(~_leaves_id_out(), F.coalesce("who.client_id", F.lit("")))
-    if has_states:  # the last request may have left it out
-        stated_id = F.coalesce(stated_id, _state("stated_id"))
     # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
     hashed = requests.withColumn(ID_HASH, F.xxhash64(*ID))
     followed = hashed.select(
         "*",
         *(F.lag(name).over(of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
-        F.last(stated_id, ignorenulls=True).over(before()).alias("stated_id_before"),
         (F.row_number().over(of_connection_id()) + rows_before).alias("row_no"),
         heard_until.alias("heard_until"),
-        stated_id.alias("stated_id"),
+    )
+    stated_id = F.when(~_leaves_id_out(), F.coalesce("who.client_id", F.lit("")))
+    knows_it = ~_leaves_id_out() | _begins_anew()  # what an earlier connection stated is not this one's
+    if has_states:  # the last request may have left it out
+        stated_id, knows_it = F.coalesce(stated_id, _state("stated_id")), F.col(STATE).isNotNull() | knows_it
+    stated = F.when(knows_it, F.struct(stated_id.alias("client_id")))
+    known = followed.select(
+        "*", stated.alias("stated"), F.last(stated, ignorenulls=True).over(before()).alias("stated_before")
     )
     is_boundary = F.col(STATE).isNull() & _is_boundary() if has_states else _is_boundary()
     started, free = F.unix_micros("started_at"), F.col("free_at_before")
     woke_at = F.when(_is_boundary() | (started - free > _PAUSE_MICROS), started)
     woke_at = F.coalesce(_state("woke_at"), woke_at) if has_states else woke_at
-    cut = followed.select(
+    cut = known.select(
         *(name for name in hashed.columns if name not in ("period", "starts_before", *UNCHANGED)),
         *(["unchanged_connections"] if is_part else []),
         "row_no",
         "heard_until",
-        F.coalesce("stated_id", "stated_id_before").alias("stated_id"),
+        F.coalesce("stated", "stated_before")["client_id"].alias("stated_id"),
         is_boundary.alias("is_boundary"),
-        F.last(woke_at, ignorenulls=True).over(up_to_now()).alias("woke_at"),
+        woke_at.alias("woke_at"),
         *(column.alias(name) for name, column in _in_period().items()),
     )
     return cut.select(
-        *(name for name in cut.columns if name != "unchanged_connections"),
+        *(name for name in cut.columns if name not in ("unchanged_connections", "woke_at")),
+        F.last("woke_at", ignorenulls=True).over(up_to_now()).alias("woke_at"),
         (F.sum(F.col("is_boundary").cast("int")).over(up_to_now()) + sessions).cast("int").alias("session_no"),
     )
 
@@ -223,15 +227,23 @@ def _differs(name: str) -> Column:
 
 def _is_boundary() -> Column:
     """Return whether a new connection begins with a request, as the first request of a connection id always does."""
-    # Forwarded requests carry the names and correlation ids of other clients.
-    forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
+    return _begins_anew() | (~is_masked() & ~_is_forwarded() & _other_client())
+
+
+def _begins_anew() -> Column:
+    """Return whether anything but another client id shows that a new connection begins with a request."""
     # If the log is incomplete, the request that changed the name may be missing.
     is_complete = F.coalesce(F.col("coverage.is_complete"), F.lit(True))
-    evidence = [_other_client(), is_complete & _software_contradicts(), _new_handshake(), _other_principal()]
-    is_other = ~forwarded & reduce(or_, evidence)
+    evidence = [is_complete & _software_contradicts(), _new_handshake(), _other_principal()]
+    is_other = ~_is_forwarded() & reduce(or_, evidence)
     was_restarted = F.col("starts_before") > _of_previous("starts_before")
     is_shown = _was_idle() | F.coalesce(was_restarted, F.lit(False)) | F.coalesce(is_other, F.lit(False))
     return _of_previous("api_key").isNull() | (~is_masked() & is_shown)
+
+
+def _is_forwarded() -> Column:
+    """Return whether a request or the one before is forwarded, with the names and correlation ids of other clients."""
+    return F.coalesce(F.col("is_forwarded") | _of_previous("is_forwarded"), F.lit(True))
 
 
 def is_masked() -> Column:
@@ -254,7 +266,7 @@ def _other_client() -> Column:
     With header v3 a client may leave its id out after the first request (KIP-1313); logs then show null or an empty
     text. So an id is compared with the last one that was stated.
     """
-    differs = F.coalesce(F.col("who.client_id"), F.lit("")) != F.col("stated_id_before")
+    differs = F.coalesce(F.col("who.client_id"), F.lit("")) != F.col("stated_before.client_id")
     return _starts_over() & F.coalesce(differs, F.lit(False)) & ~_leaves_id_out()
 
 

@@ -120,6 +120,16 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
     "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
+    "an id left out after another connection's id": (
+        [
+            r(0, correlation_id=1),
+            *(
+                r(second, correlation_id=5, client_id=None, principal="User:other", header_version=version)
+                for second, version in ((1, 3), (2, 2))
+            ),
+        ],
+        [1, 2],
+    ),
     "idle for longer than the broker allows": ([r(0), r(601, correlation_id=0)], [1, 1]),
     "idle for a little longer than the broker allows": ([r(0), r(600.25, correlation_id=0)], [1, 1]),
     "idle for as long as the broker allows": ([r(0), r(600, correlation_id=0)], [2]),
