@@ -195,7 +195,7 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
         "requests",
         "last seen",
         "clients",
-        "unknown",
+        "of unknown clients",
         "one of that host's clients",
     )
     lines = [

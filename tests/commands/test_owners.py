@@ -18,7 +18,7 @@ from kafka_clientinfo.commands.ownership import (
     owners_of_uses,
     owners_table,
 )
-from kafka_clientinfo.config.owners import Owner, parse_owners
+from kafka_clientinfo.config.owners import Owner, load_owners, parse_owners
 from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Rows
@@ -250,3 +250,30 @@ def test_nobody_comes_first_and_then_owners_by_connections_and_name() -> None:
     assert [tuple(row[name] for name in ("owner", "connections", "requests", "first_seen", "last_seen")) for row in found] == [
         (None, 1, 1, 9, 10), ("c", 2, 3, 5, 7), ("A", 1, 0, 8, 9), ("b", 1, 1, 7, 8),
     ]  # fmt: skip
+
+
+def test_a_client_that_is_refused_already_is_not_fine_for_the_owner_of_its_host(warehouse: Path, owners: str) -> None:
+    tables = local_tables(str(warehouse))
+    assert tables is not None
+    ownership = Ownership(load_owners(owners), Scope(tables))
+    sender = {
+        "cluster": "c",
+        "principal": None,
+        "client_id": None,
+        "client_software_name": "kgo",
+        "client_software_version": "v1.0",
+    }
+    sender |= {"remote_host": "10.1.0.1", "is_known": True}
+    of_nobody = sender | {"principal": "User:ANONYMOUS", "client_id": "search", "remote_host": "10.2.0.3"}
+    others = [sender | {"is_known": False}, sender | {"remote_host": "10.9.9.9"}]
+
+    def by_name(*refused: dict[str, Any]) -> dict[str | None, OwnerImpact]:
+        return {owner.name if owner else None: one for owner, one in ownership.impact(TARGET, refused).items()}
+
+    assert by_name(*others) == by_name()
+    before, after = by_name(), by_name(sender, of_nobody, *others)
+    assert {name: one.refused_already for name, one in after.items() if one.refused_already} == {PAYMENTS: 1, None: 1}
+    for name, row in ((PAYMENTS, sender), (None, of_nobody)):
+        assert after[name].clients == before[name].clients | {"accepted": before[name].clients["accepted"] - 1}
+        assert after[name].refused_senders == [row]
+    assert after["Search"] == before["Search"]  # the same client on another host, where it cannot be judged

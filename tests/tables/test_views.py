@@ -11,7 +11,11 @@ import pytest
 
 from kafka_clientinfo.config.rules import SEVERITY_ORDER
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.impact import fine_clients
+from kafka_clientinfo.questions.losses import losses, lost_by_client
 from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.refused import refusals
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.tables.latency import BOUNDS, NAMES
 from kafka_clientinfo.tables.spec import relation_specs, table_specs, view_specs
@@ -121,6 +125,17 @@ def test_spark_and_duckdb_answer_a_question_alike(engines: tuple[SparkTables, Lo
 def test_a_declared_view_has_the_same_rows_on_both_engines(engines: tuple[SparkTables, LocalTables], name: str) -> None:
     # After one run nothing is new: what may be is compared.
     assert_the_same(engines, f"SELECT * FROM {{{'changes' if name == 'what_changed' else name}}}")
+
+
+@pytest.mark.long
+def test_what_breaks_and_what_is_refused_are_the_same_on_both_engines(engines: tuple[SparkTables, LocalTables]) -> None:
+    by_spark, by_duckdb = (Scope(tables) for tables in engines)
+    assert losses(by_spark, "4.0.1") == losses(by_duckdb, "4.0.1")
+    assert lost_by_client(by_spark, "4.0.1") == lost_by_client(by_duckdb, "4.0.1")
+    for filters in (Filters(), Filters(client="oldprod")):
+        of_spark, of_duckdb = (refusals(Scope(tables, filters)) for tables in engines)
+        assert of_spark == of_duckdb
+        assert fine_clients(by_spark, "4.0.1", of_spark) == fine_clients(by_duckdb, "4.0.1", of_duckdb)
 
 
 @pytest.mark.parametrize("name", sorted(_INTRICATE - _WITHIN_OTHERS))
