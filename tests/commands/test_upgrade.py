@@ -9,7 +9,7 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.upgrade import as_text, headline
-from kafka_clientinfo.questions.impact import Impact
+from kafka_clientinfo.questions.impact import Fine, Impact
 from kafka_clientinfo.releases.broker_releases import VERDICTS
 from kafka_clientinfo.runs.steps import ROWS
 from kafka_clientinfo.tables.spec import CLIENT, table_spec
@@ -84,16 +84,16 @@ def upgrade(warehouse: str, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("fine", "limits", "ends"),
     [
-        (0, (0, 0, 0), "0 are fine."),
-        (1, (1, 1, 1), "1 is fine, as far as seen (metadata and versions only), from a host that is refused already, probably a Java "
-         "client before 2.1, unsupported from Kafka 4.0 on."),
-        (3, (1, 2, 0), "3 are fine, 1 of them as far as seen (metadata and versions only), 2 of them from hosts that are refused already."),
-        (3, (0, 0, 2), "3 are fine, 2 of them probably Java clients before 2.1, unsupported from Kafka 4.0 on."),
+        (0, Fine(), "0 are fine."),
+        (1, Fine(0, 1, 1), "1 is fine, as far as seen (metadata and versions only), from a host of which requests are refused already."),
+        (3, Fine(0, 1, 2), "3 are fine, 1 of them as far as seen (metadata and versions only), 2 of them from hosts of which requests are "
+         "refused already."),
+        (3, Fine(1), "1 has requests that are refused already; 3 are fine."),
     ],
 )  # fmt: skip
-def test_the_headline_says_how_far_clients_are_fine(fine: int, limits: tuple[int, int, int], ends: str) -> None:
+def test_the_headline_says_how_far_clients_are_fine(fine: int, limits: Fine, ends: str) -> None:
     counts = dict.fromkeys(VERDICTS, 0) | {"accepted": fine}
-    assert headline("4.0.1", counts, *limits).endswith(f"cannot be judged; {ends}")
+    assert headline("4.0.1", counts, limits).endswith(f"cannot be judged; {ends}")
 
 
 @pytest.mark.parametrize(

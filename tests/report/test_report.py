@@ -56,7 +56,7 @@ def test_owners_stand_with_a_client_and_in_a_table(hostile_warehouse: Path, data
     scope = scope_of(hostile_warehouse)
     (client,) = scope.query(f"SELECT {', '.join(CLIENT)} FROM {{who_connects}} ORDER BY ALL LIMIT 1")
     owners = {client: ("Orders", "orders@example.com")}
-    rows = [["no owner", None, 3, 0, 1, 2, 40], ["Orders", "orders@example.com", 0, 0, 0, 1, 0]]
+    rows = [["no owner", None, 3, 0, 1, 2, 40, 1], ["Orders", "orders@example.com", 0, 0, 0, 1, 0, 0]]
     shown = data_of(contents.report(scope, impact(scope, TARGET, True), owners, by_owner=rows))
     assert [one["facts"]["owners"] for one in shown["details"] if "owners" in one["facts"]] == [list(owners[client])]
     assert shown["tables"]["by_owner"]["rows"] == rows

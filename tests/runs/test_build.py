@@ -38,7 +38,7 @@ def test_rules_that_change_between_two_releases_are_other_rules(
 ) -> None:
     """A build that went on with rows that older rules judged would lack columns, or mix both."""
     package = tmp_path / "package"
-    for folder in ("connections", "concerns", "releases"):
+    for folder in ("connections", "concerns", "coverage", "releases"):
         shutil.copytree(Path(resources.__file__).parent / folder, package / folder)
     shutil.copytree(str(resources.schemas()), package / "schemas")
     monkeypatch.setattr(resources, "files", lambda name: package)

@@ -77,7 +77,8 @@ def test_a_relation_has_no_column_that_nobody_reads(tables: MemoryTables, name: 
     """Runs keep relations in memory; and a column that is left by mistake may hide one that a later step wants to make."""
     spec, read = table_specs().get(name), READ_LATER.get(name, "").split()
     declared = [] if spec is None else [column for column in spec.column_names if column != RUN]
-    assert sorted(tables.query(f"FROM {name} LIMIT 0").names) == sorted([*declared, *read])
+    names = [column for column in tables.query(f"FROM {name} LIMIT 0").names if column != RUN]
+    assert sorted(names) == sorted([*declared, *read])
 
 
 @pytest.mark.parametrize("name", [concern.name for concern in concerns()])

@@ -1,5 +1,5 @@
--- Until when the newest run that read requests of a cluster, and the one before it, have read the log of each of its brokers;
--- null where a run read none. Clusters may have runs of their own, as one warehouse may hold several.
+-- Until when the newest run that read requests of a cluster, and the one before it, have read the log of each of its brokers.
+-- It is null where a run read none. One warehouse may hold several clusters, each with runs of its own.
 WITH runs_of_clusters AS (
     SELECT cluster, run, row_number() OVER (PARTITION BY cluster ORDER BY run DESC) AS place
     FROM (SELECT DISTINCT cluster, run FROM {client_activity_parts}) AS p
