@@ -33,8 +33,8 @@ _WHERE = (
     "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that they "
     "are in: CATALOG.SCHEMA"
 )
-WOULD_BREAK = 3
-"""The exit code if a client would break, or misbehaves newly."""
+SOMETHING_FOUND = 3
+"""The exit code if somebody should act: a client would break, a broker refuses requests, or something is new."""
 _WAITING = (
     "SELECT cluster, max(ingested_at) > CAST({until} AS TIMESTAMP) AS waits FROM {ingested_files} "
     "GROUP BY cluster ORDER BY cluster"

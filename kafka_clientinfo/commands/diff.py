@@ -32,7 +32,7 @@ from ..questions.presenter import software
 from ..questions.queries import grouped, same
 from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
-from .context import WOULD_BREAK, Context, add_warehouse
+from .context import SOMETHING_FOUND, Context, add_warehouse
 from .output import Table, add_formats, instant, limit_of, show
 from .ownership import GROUP
 
@@ -101,7 +101,7 @@ def execute(context: Context) -> int:
         )
         notes.insert(0, f"Nothing changed from {first.name} to {second.name}{so_far}.")
     show(arguments, shown, notes, document)
-    return WOULD_BREAK if _is_worse(changes) else 0
+    return SOMETHING_FOUND if _is_worse(changes) else 0
 
 
 def given_spans(earlier: str, later: str, now: datetime | None = None) -> tuple[Span, Span]:

@@ -32,7 +32,7 @@ from ..questions.trust import info_logs, partly_logged, unseen_starts
 from ..releases.broker_releases import releases
 from ..warehouse.progress import log, say
 from . import activity, text_tables, upgrade
-from .context import WOULD_BREAK, Context, add_settings
+from .context import SOMETHING_FOUND, Context, add_settings
 from .output import Table, add_formats, as_text, ask, folded, is_text, limit_of, show
 from .run import add_logs, not_read, totals
 from .summary import SHOWN, findings
@@ -240,7 +240,7 @@ class _Scan:
             document["upgrade"] = asdict(verdict)
         show(self._arguments, tables, document=document, text=lambda: self._text(answers, verdict))
         if self._refused.kinds or (verdict is not None and verdict.breaks):
-            return WOULD_BREAK
+            return SOMETHING_FOUND
         return int(self._reading.is_incomplete or not any(report["requests"] for report in self._reading.reports))
 
     def _of_log(self, limit: int) -> list[Table]:

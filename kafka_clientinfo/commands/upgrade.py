@@ -35,7 +35,7 @@ from ..questions.refused import refusals
 from ..questions.trust import releases_of_brokers, todays_release
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
-from .context import WOULD_BREAK, Context, add_warehouse
+from .context import SOMETHING_FOUND, Context, add_warehouse
 from .message_text import Facts, MessageTemplate
 from .messages import TOKEN, Webhook, messages, send
 from .output import Table, add_formats, folded, limit_of, show
@@ -126,7 +126,7 @@ def execute(context: Context) -> int:
     document = vars(result) | ({f"by_{arguments.by}": by.dicts()} if by else {})
     parts = [by] if by else as_tables(result)
     show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by), *map(folded, done)]))
-    return WOULD_BREAK if result.breaks else 0
+    return SOMETHING_FOUND if result.breaks else 0
 
 
 def _facts(result: Impact, scope: Scope) -> Facts:

@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.presenter import who
-from .context import WOULD_BREAK, Context, add_warehouse
+from .context import SOMETHING_FOUND, Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
 from .ownership import ENDPOINT, GROUP, Ownership, add_owners, given_owners, named
 
@@ -94,7 +94,7 @@ def execute(context: Context) -> int:
     )
     if arguments.by:
         show(arguments, [ownership.violations(table.dicts(), limit)], notes)
-        return WOULD_BREAK if fails else 0
+        return SOMETHING_FOUND if fails else 0
     total = table.total
     if not arguments.each:
         total = table.rows[0][-1] if table.rows else 0
@@ -104,7 +104,7 @@ def execute(context: Context) -> int:
         table = table.with_column("owner", [named(ownership.of_violation(row))[0] for row in table.dicts()])
     document = {"total": table.total, "total_violations": total, "violations": table.dicts()}
     show(arguments, [table], notes, document, lambda: _as_text(table, notes))
-    return WOULD_BREAK if fails else 0
+    return SOMETHING_FOUND if fails else 0
 
 
 def _from(severity: str) -> tuple[str, ...]:

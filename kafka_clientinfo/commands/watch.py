@@ -15,7 +15,7 @@ from ..questions.impact import clients_by_verdict
 from ..questions.refused import refusals
 from ..releases.broker_releases import releases
 from ..tables.spec import CLIENT
-from .context import WOULD_BREAK, Context, add_warehouse
+from .context import SOMETHING_FOUND, Context, add_warehouse
 from .messages import TOKEN, Webhook
 from .output import Table, add_formats, instant, limit_of, show, write_private
 from .ownership import Ownership, add_owners, given_owners
@@ -77,7 +77,7 @@ def execute(context: Context) -> int:
     table = Table("", ("kind", "cluster", "first seen", "what"), new, name="alarms").first(limit_of(arguments))
     since_when = {name: instant(at) for name, at in since.items()}
     show(arguments, [table], notes, {"target": target, "since": since_when, "alarms": table.dicts()})
-    return WOULD_BREAK if new else 0
+    return SOMETHING_FOUND if new else 0
 
 
 def _metrics(

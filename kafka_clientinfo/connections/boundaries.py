@@ -44,7 +44,7 @@ _COMPARED = (*COMPARED, "period", "starts_before", "who", "free_at")
 UNCHANGED = ("unchanged_connections", "unchanged_last_request_at")
 """Columns about the earlier connections of an id, if their requests are left out: how many they are, and the time of
 their latest request."""
-IN_PERIOD = ("jumps", "repeats", "outlasts")
+COMPARED_WITH_BEFORE = ("jumps", "repeats", "outlasts")
 """Results of comparing a request with the one before on its connection: correlation ids are missing in between although
 the log has no hole; the correlation id is the same; the silence was longer than connections.max.idle.ms."""
 ID_NUMBERS = (ID_HASH, "broker_no")
@@ -73,7 +73,7 @@ def with_connection(
     Returns:
         The requests, without period, with session_no (1 for the first connection of an id), opened_at, opened_seq (0,
         except for connections of one id that opened at the same instant or after a clock was set back), seq (0 for a
-        connection's first request), `ID_NUMBERS`, `IN_PERIOD` and `earlier`. Two columns are null except on a
+        connection's first request), `ID_NUMBERS`, `COMPARED_WITH_BEFORE` and `earlier`. Two columns are null except on a
         connection's first request: coverage, and heard_until, the time of the latest request of the id's earlier
         connections. All requests have first_client_id, that of the first request. `STATE` is null except on the last
         request of a connection id.
@@ -150,7 +150,7 @@ def as_requests(states: DataFrame) -> DataFrame:
 
 
 def _with_session_no(requests: DataFrame) -> DataFrame:
-    """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_PERIOD`; drop the columns from which
+    """Add session_no, row_no (within the id), is_boundary, heard_until and `COMPARED_WITH_BEFORE`; drop the columns from which
     they are computed.
     """
     has_states = STATE in requests.columns
@@ -190,7 +190,7 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         F.coalesce("stated", "stated_before")["client_id"].alias("stated_id"),
         is_boundary.alias("is_boundary"),
         woke_at.alias("woke_at"),
-        *(column.alias(name) for name, column in _in_period().items()),
+        *(column.alias(name) for name, column in _compared_with_before().items()),
     )
     return cut.select(
         *(name for name in cut.columns if name not in ("unchanged_connections", "woke_at")),
@@ -334,8 +334,8 @@ def _step() -> Column:
     return F.col("correlation_id").cast("bigint") - _of_previous("correlation_id").cast("bigint")
 
 
-def _in_period() -> dict[str, Column]:
-    """Return the columns `IN_PERIOD`; they are false at a boundary, where they would compare two connections."""
+def _compared_with_before() -> dict[str, Column]:
+    """Return the columns `COMPARED_WITH_BEFORE`; they are false at a boundary, where they would compare two connections."""
     is_compared = ~_is_boundary() & ~F.col("is_forwarded") & ~is_masked()
     conditions = {
         "jumps": _is_in_one_period() & (_step() > 1),

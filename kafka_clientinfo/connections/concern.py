@@ -168,6 +168,11 @@ def is_api_versions(key: str = "api_key") -> Column:
     return F.col(key) == int(ApiKey.API_VERSIONS)
 
 
+def is_api_versions_success() -> Column:
+    """Return whether a request, judged or not, is ApiVersions and was accepted."""
+    return is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(False))
+
+
 def _made() -> Mapping[str, Column]:
     """Return the columns that several concerns read from a record."""
     of_group = F.col("api_key").isin(*map(int, WITH_BODIES))

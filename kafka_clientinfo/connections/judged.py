@@ -16,8 +16,16 @@ from dataclasses import dataclass
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ErrorCode
 from ..tables.spec import CONNECTION_ID_KEY
-from .boundaries import ID_NUMBERS, IN_PERIOD, STATE, STATED_SOFTWARE, UNCHANGED, as_requests, with_connection
-from .concern import ALONE, COMPARED, DIFFERING, WHO_FIELDS, Columns, Concern, Reads, is_api_versions, reads_of
+from .boundaries import (
+    COMPARED_WITH_BEFORE,
+    ID_NUMBERS,
+    STATE,
+    STATED_SOFTWARE,
+    UNCHANGED,
+    as_requests,
+    with_connection,
+)
+from .concern import ALONE, COMPARED, DIFFERING, WHO_FIELDS, Columns, Concern, Reads, is_api_versions_success, reads_of
 from .engine import Column, DataFrame, F, Window
 from .look_backs import came_after, last_before
 
@@ -67,7 +75,7 @@ def judged_requests(
           byte_offset;
         - of all requests of the kind: requests (their number), last_seq, earliest_at and latest_at (the bounds of
           logged_at), lowest_correlation_id and highest_correlation_id; jumps, repeats and outlasts if any request has
-          them (see `boundaries.IN_PERIOD`);
+          them (see `boundaries.COMPARED_WITH_BEFORE`);
         - shared by the kind: the record's other columns; error_code, which is inferred for ApiVersions if no response
           is logged; api_ranges, the offer of an ApiVersions response, for `range_of`; request, response and
           group_payloads of `GROUP_APIS` and LeaveGroup; answer_seq, the seq of the last accepted ApiVersions request before
@@ -209,12 +217,12 @@ def _by_kind(rows: DataFrame, differing: Sequence[str], totals: Columns) -> Data
     sorts the rows for a struct.
     """
     stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(*map(int, ALONE))
-    alike = [name for name in rows.columns if name not in ("seq", *differing, *IN_PERIOD, *totals)]
+    alike = [name for name in rows.columns if name not in ("seq", *differing, *COMPARED_WITH_BEFORE, *totals)]
     by_kind = rows.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
         F.min("seq").alias("seq"),
         *(F.min_by(name, "seq").alias(name) for name in differing),
         *(column.alias(name) for name, column in totals.items()),
-        *(F.bool_or(name).alias(name) for name in IN_PERIOD),
+        *(F.bool_or(name).alias(name) for name in COMPARED_WITH_BEFORE),
     )
     return by_kind.drop("alone")
 
@@ -257,8 +265,3 @@ def is_taken() -> Column:
     """Return whether the broker accepted a judged request and its version; false if no error code is logged."""
     unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     return F.col("error_code").isNotNull() & ~unsupported & ~is_rejected()
-
-
-def is_api_versions_success() -> Column:
-    """Return whether a judged request is ApiVersions and was accepted."""
-    return is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(False))

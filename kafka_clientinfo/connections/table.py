@@ -11,7 +11,7 @@ from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from ..tables.spec import CONNECTION_KEY
-from .boundaries import IN_PERIOD, has_header_v3, is_masked
+from .boundaries import COMPARED_WITH_BEFORE, has_header_v3, is_masked
 from .concern import OF_FIRST, Aggregates, Columns, Concern, is_api_versions
 from .engine import Column, DataFrame, F
 from .examples import source
@@ -102,7 +102,7 @@ def _aggregates() -> Aggregates:
         "asks_for_more_than_versions": F.bool_or(~is_api_versions()),
         "ids_rise": F.max("highest_correlation_id") > 0,
         "has_several_client_ids": F.min(stated_client_id) != F.max(stated_client_id),
-        **{name: F.bool_or(name) for name in IN_PERIOD},
+        **{name: F.bool_or(name) for name in COMPARED_WITH_BEFORE},
     }
 
 

@@ -203,7 +203,9 @@ def test_a_client_that_is_refused_already_is_named_to_its_owner_alone() -> None:
     assert title.startswith(
         f"# Kafka {TARGET}: no client of its would stop working; requests of 1 client are refused already\n"
     )
-    assert "1 client already cannot do all that is tried, as today's brokers refuse some requests. Behind a proxy" in title
+    assert (
+        "1 client already cannot do all that is tried, as today's brokers refuse some requests. Behind a proxy" in title
+    )
     assert refused.startswith(f"Refused already\n\n- {OF_HOST}: client a\\*pp (unknown, principal User:p).\n")
     assert "the logs do not say" not in refused
 

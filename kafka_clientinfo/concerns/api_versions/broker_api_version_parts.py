@@ -1,8 +1,7 @@
 """The table `broker_api_version_parts`: the ranges that brokers advertised in successful ApiVersions responses (KIP-35)."""
 
-from ...connections.concern import API_RANGES
+from ...connections.concern import API_RANGES, is_api_versions_success
 from ...connections.engine import DataFrame, F
-from ...connections.judged import is_api_versions_success
 from ...connections.texts import looked_up
 from ...protocol import api_names
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from ...config.settings import Settings
 from ...connections.boundaries import is_masked
-from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions
+from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions, is_api_versions_success
 from ...connections.engine import Column, F
-from ...connections.judged import is_api_versions_success, range_of, requests_where
+from ...connections.judged import range_of, requests_where
 from ...connections.look_backs import came_after, first_up_to_now, last_before
 from ...connections.table import is_client, is_watched, only_of_clients
 from ...connections.texts import body_text

@@ -1,8 +1,9 @@
 """The table `api_usage`: the versions that each connection used, and the range advertised on it (KIP-35)."""
 
+from ...connections.concern import is_api_versions_success
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
-from ...connections.judged import is_api_versions_success, range_of, requests_where
+from ...connections.judged import range_of, requests_where
 from ...connections.table import processor_text, with_connection_columns
 from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY
