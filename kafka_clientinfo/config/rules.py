@@ -30,6 +30,7 @@ class Rule:
         advice: what to do.
         kip: the KIP that states it, None if none does.
         blames_as_information: whom a finding blames where the KIP does not bind.
+        of_one_record: whether a record breaks it by itself, also if the log does not show to which connection it belongs.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Rule:
     advice: str
     kip: str | None = None
     blames_as_information: str = "nobody"
+    of_one_record: bool = False
 
 
 @lru_cache(maxsize=1)

@@ -40,12 +40,6 @@ ENFORCED = ("rejected", "taken")
 """Further columns of findings from requests: how many requests the broker rejected, and how many it accepted."""
 WHO = ("client_id", "principal", "client_software_name", "client_software_version", "remote_host")
 """Further columns of findings on connections: who the client is, as `connections` says."""
-OF_ONE_RECORD = (
-    "invalid_software_name", "invalid_software_version", "refused_without_range", "refused_although_offered", "log_forging",
-    "policy_software", "policy_version", "policy_version_unreadable", "policy_client_id", "policy_api_version",
-    "broker_like_client_id",
-)  # fmt: skip
-"""The rules that a record breaks by itself, also if the log does not show to which connection it belongs."""
 _OPTIONAL = (*ENFORCED, *WHO, "blames", "binds")
 """Columns that a finding may lack; without blames, the rule's own value counts; without binds, the rule's KIP binds."""
 _LONGEST_MESSAGE = 1000
@@ -76,7 +70,8 @@ def violations(
         of_rules.append(_of_requests(judged_requests, connections, enabled))
     completed = (completed_finding(rows, settings) for rows in (*of_rules, *findings))
     union = reduce(lambda rows, others: rows.unionByName(others), completed)
-    return _with_words(union.where(~is_masked() | F.col("rule").isin(*OF_ONE_RECORD)), settings)
+    of_one_record = [name for name, rule in rules().items() if rule.of_one_record]
+    return _with_words(union.where(~is_masked() | F.col("rule").isin(*of_one_record)), settings)
 
 
 def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:
