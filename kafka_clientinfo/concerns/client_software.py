@@ -236,7 +236,7 @@ def _probable_columns(is_unknown: Column) -> Columns:
     """Return the columns on the probable library of connections without a name, by what each shows itself.
 
     A library is named only if all releases that behave as the connection's client does are its own (see the concern
-    client_releases), and if the client has asked for something that a few lines by hand would not: scripts and scanners
+    probable_library), and if the client has asked for something that a few lines by hand would not: scripts and scanners
     negotiate, or ask for metadata in the first versions. Brokers before 0.10 offer too little to tell libraries apart.
 
     Most libraries can be pinned to old versions by a setting, and then send what others send. 1,298 programs, pinned and
@@ -393,7 +393,7 @@ CONCERN = Concern(
     earlier=earlier,
     predicates=predicates,
     aggregates=aggregates,
-    after=("api_versions", "client_id", "client_behaviour", "client_releases"),
+    after=("api_versions", "client_id", "client_behaviour", "probable_library"),
     columns=columns,
     request_rules=REQUEST_RULES,
     connection_rules=connection_rules,

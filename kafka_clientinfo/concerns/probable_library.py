@@ -1,4 +1,4 @@
-"""Which releases of libraries behave as the client of a connection does.
+"""Which library a client without a name probably uses: which releases of libraries behave as its connection does.
 
 Each request, and the way in which a connection begins, rules out releases that behave otherwise
 (`releases.client_signatures`). Releases are bits, which are combined for all requests of a connection. Names that
@@ -174,7 +174,7 @@ def _text(words: Iterable[int]) -> str:
 
 
 CONCERN = Concern(
-    name="client_releases",
+    name="probable_library",
     aggregates=aggregates,
     after=("api_versions", "client_behaviour"),
     columns=columns,
