@@ -9,8 +9,8 @@ FROM (
            CAST(sum(bytes) AS BIGINT) AS bytes, min(first_at) AS first_at, max(last_at) AS last_at
     FROM {topic_usage} GROUP BY ALL
 ) AS u
--- Bytes a day are over the days of the cluster's logs, not over those on which the client came.
-JOIN (SELECT cluster, count(DISTINCT day) AS days FROM {topic_usage} GROUP BY cluster) AS d ON d.cluster = u.cluster
+-- Bytes a day are over the days that the cluster's logs cover, not over those on which the client came.
+LEFT JOIN {covered_days} AS d ON d.cluster = u.cluster
 LEFT JOIN {client_inventory} AS i ON i.cluster = u.cluster AND i.principal IS NOT DISTINCT FROM u.principal
      AND i.client_id IS NOT DISTINCT FROM u.client_id AND i.client_software_name = u.client_software_name
      AND i.client_software_version = u.client_software_version
