@@ -51,7 +51,7 @@ def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     records = [record.data for record in split_records([log.read_bytes()])]
     growing.write_bytes(b"".join(records[: len(records) // 2]))
     assert cli.main(["ingest", str(growing), "--warehouse", name], spark) == 0
-    assert cli.main(["build", "--warehouse", f"`{name.partition('.')[2]}`"], spark) == 0
+    assert cli.main(["build", "--warehouse", name], spark) == 0
     growing.write_bytes(log.read_bytes())
     assert cli.main(["run", str(growing), "--warehouse", name], spark) == 0
     yield name

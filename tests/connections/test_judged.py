@@ -5,7 +5,6 @@ What a request costs may not depend on the other requests of its connection.
 
 import random
 import re
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from itertools import pairwise
@@ -153,7 +152,7 @@ def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) ->
         assert_df_equality(one.orderBy(*order), other.orderBy(*order), ignore_nullable=True)
 
 
-def _each_alone(requests: Any, _: Sequence[str]) -> Any:
+def _each_alone(requests: Any) -> Any:
     alone = {
         "requests": F.lit(1).cast("bigint"),
         "last_seq": F.col("seq"),
