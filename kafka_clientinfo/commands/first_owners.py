@@ -16,7 +16,7 @@ from typing import Any
 
 from ..printable import safe
 from ..questions.filters import Scope
-from ..questions.presenter import counted, library_of_default_id
+from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id
 from ..questions.topics import topics_of_clients
 from ..tables.spec import CLIENT
 from .ownership import Ownership, seen_endpoints
@@ -35,7 +35,6 @@ _NOBODYS = """
 _ROLE = re.compile(r"\[?IAM\]?:\[?arn:aws[a-z-]*:sts::\d*:assumed-role/([^/\[\]]+)/[^\[\]]*\]?")
 _PICKED = re.compile(r"(?:producer|consumer|adminclient)-\d+|(?:consumer-|producer-)?console-.*|perf-.*client")
 """Client ids of Apache Kafka's Java client and tools that name no program; with a group in them, an id says something."""
-_JAVA = "Apache Kafka's Java client"
 _OF_GROUP = re.compile(r"(?:producer|consumer|adminclient)-(.+)-\d+")
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
@@ -85,7 +84,7 @@ def _is_plain(text: str) -> bool:
 
 def _is_nobodys(client_id: str) -> bool:
     library = library_of_default_id(client_id)
-    return _PICKED.fullmatch(client_id) is not None or (library is not None and library.name != _JAVA)
+    return _PICKED.fullmatch(client_id) is not None or (library is not None and library.name != JAVA_CLIENT)
 
 
 def _of_principal(principal: str) -> _Rule:

@@ -20,28 +20,11 @@ from ..questions.presenter import (
     ways_of_libraries,
 )
 from ..releases.broker_releases import TOO_OLD
-from ..releases.client_libraries import Library
+from ..releases.client_libraries import Library, client_libraries
 from .output import markdown_text
 
 _TEXT = 240
 _UNKNOWN_LIBRARY = "If the library is not known"
-_SETTINGS: Mapping[str, tuple[str, str]] = {
-    "confluent-kafka for Python (librdkafka)": (
-        "api.version.request or broker.version.fallback",
-        "set api.version.request=true and delete broker.version.fallback",
-    ),
-    "kafka-python": ("api_version", "delete the line"),
-    "aiokafka": ("api_version", "delete the line"),
-    "sarama": (
-        "Config.Version, which many programs call version",
-        "set the release of today's brokers, or the newest that its sarama knows",
-    ),
-    "franz-go": ("MaxVersions", "delete the line"),
-}
-"""By library, the settings that hold versions down, and what to do if a program sets them.
-
-Releases were measured without these settings, but for those of sarama, which were measured with the brokers' release.
-"""
 _WRITING = frozenset(
     ["PRODUCE", "INIT_PRODUCER_ID", "ADD_PARTITIONS_TO_TXN", "ADD_OFFSETS_TO_TXN", "END_TXN", "TXN_OFFSET_COMMIT"]
 )
@@ -147,10 +130,10 @@ def _release_of_id(library: Library, client_id: str) -> str:
 
 def _if_it_sets(library: str | None) -> str:
     """Return what to do about the settings of a library that hold versions down; "" if it is not known to have any."""
-    if library is None or library not in _SETTINGS:
+    measured = next((one for one in client_libraries() if one.name == library), None)
+    if measured is None or measured.remedy is None:
         return ""
-    settings, step = _SETTINGS[library]
-    return f"if your program sets {_text(settings)}, {_text(step)}"
+    return f"if your program sets {_text(measured.pinned_by)}, {_text(measured.remedy)}"
 
 
 def _brokers_first(use: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from ..tables.spec import ADVICE, CLIENT
 FEW_HOSTS = 3
 """The number of hosts that a line of a table names."""
 _NULL, _EMPTY = "(none)", "(empty)"
-_JAVA_CLIENT = "Apache Kafka's Java client"
+JAVA_CLIENT = "Apache Kafka's Java client"
 _SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
 """The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
 IN_WORDS: Mapping[str, str] = {
@@ -198,7 +198,7 @@ def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
     """
     measured, newest = str(use["upgrade_to"]), str(use["upgrade_newest"] or use["upgrade_to"])
     is_supported = (
-        use["library"] != _JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, _SUPPORTED)
+        use["library"] != JAVA_CLIENT or _is_before(target, _ENDS_SUPPORT) or not _is_before(measured, _SUPPORTED)
     )
     if is_supported or _is_before(newest, _SUPPORTED):
         return measured, ""

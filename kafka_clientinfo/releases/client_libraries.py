@@ -54,7 +54,10 @@ class Library:
         name: its usual name.
         software: the software name that it sends to brokers (KIP-511); None if it sends none.
         client_ids: a regular expression for its default client ids, which other programs may use too; None if it has none.
-        version_settings: its settings that hold versions of requests down, for people; None if it has none.
+        version_settings: its settings that hold versions of requests down, as what to raise; None if it has none.
+        pinned_by: these settings as what a program sets; None if it has none.
+        remedy: what to do in a program that sets them. Releases were measured without the settings, but sarama's, which were
+            measured with the brokers' release.
         releases: the releases that were measured, the oldest first.
     """
 
@@ -62,6 +65,8 @@ class Library:
     software: str | None
     client_ids: str | None
     version_settings: str | None
+    pinned_by: str | None
+    remedy: str | None
     releases: tuple[LibraryRelease, ...]
 
     def fitting(self, broker: Release) -> list[LibraryRelease]:
@@ -107,8 +112,10 @@ def _library(data: Mapping[str, Any]) -> Library:
         LibraryRelease(item["release"], versions_by_key(item["speaks"]), frozenset(item["failed_with"]))
         for item in data["releases"]
     )
-    software, client_ids, version_settings = (data.get(name) for name in ("software", "client_ids", "version_settings"))
-    return Library(data["name"], software, client_ids, version_settings, tuple(measured))
+    software, client_ids, settings, pinned_by, remedy = map(
+        data.get, ("software", "client_ids", "version_settings", "pinned_by", "remedy")
+    )
+    return Library(data["name"], software, client_ids, settings, pinned_by or settings, remedy, tuple(measured))
 
 
 def client_library_rows() -> list[Row]:

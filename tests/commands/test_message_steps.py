@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.commands.message_steps import _SETTINGS, of_any_library, steps, what_stops
+from kafka_clientinfo.commands.message_steps import of_any_library, steps, what_stops
 from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.tables.spec import ADVICE
 
@@ -86,8 +86,8 @@ def test_what_stops_is_what_is_refused(apis: set[str | None], stops: str) -> Non
     assert what_stops(apis) == stops
 
 
-def test_each_library_with_settings_says_what_to_do_about_them() -> None:
-    assert _SETTINGS.keys() == {library.name for library in client_libraries() if library.version_settings}
+def test_what_to_do_about_a_setting_is_known_of_each_library_that_has_one() -> None:
+    assert all((library.remedy is None) == (library.version_settings is None) for library in client_libraries())
 
 
 def test_the_brokers_release_is_named() -> None:
