@@ -169,10 +169,10 @@ def _is_covered(scope: Scope, span: Span, clusters: set[str]) -> bool:
 
     The end is the last hour of a day.
     """
-    cluster = Filters(cluster=scope.filters.cluster)
+    chosen = Filters(cluster=scope.filters.cluster)
     rows = scope.tables.query(
-        f"SELECT cluster, covered_from, covered_until FROM {{log_coverage}} AS l WHERE {cluster.where()}",
-        cluster.parameters,
+        f"SELECT cluster, covered_from, covered_until FROM {{log_coverage}} AS l WHERE {chosen.where()}",
+        chosen.parameters,
     )
     needed = span.end - (span.end - span.begin) / 24
     return bool(clusters) and all(

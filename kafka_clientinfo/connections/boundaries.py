@@ -150,8 +150,9 @@ def as_requests(states: DataFrame) -> DataFrame:
 
 
 def _with_session_no(requests: DataFrame) -> DataFrame:
-    """Add session_no, row_no (within the id), is_boundary, heard_until and `COMPARED_WITH_BEFORE`; drop the columns from which
-    they are computed.
+    """Add session_no, row_no (within the id), is_boundary, heard_until and `COMPARED_WITH_BEFORE`.
+
+    The columns from which they are computed are dropped.
     """
     has_states = STATE in requests.columns
     is_part = "unchanged_connections" in requests.columns

@@ -188,7 +188,7 @@ class LineSplitter:
             self._judge(record)
 
     def _give_up(self, record: LineRecord) -> None:
-        """Remove a record whose line continues an earlier one; its bytes go to the record before it in the queue."""
+        """Remove a record because its line continues an earlier one; its bytes go to the record before it in the queue."""
         at = self._queue.index(record)
         self._queue[at - 1].data.add(record.data.join(), record.data.length)
         del self._queue[at]

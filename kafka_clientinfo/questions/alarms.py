@@ -82,8 +82,8 @@ def alarms(
             continue
         if begin is None or begin <= known:
             of_owners = sorted(owners.get(program, ())) if row["kind"] in ("breaks", "unknown") else []
-            whose = f"; owner: {', '.join(of_owners)}" if of_owners else ""
-            found.append(Alarm(row["kind"], row["cluster"], row["first_seen"], row["what"] + whose))
+            owned_by = f"; owner: {', '.join(of_owners)}" if of_owners else ""
+            found.append(Alarm(row["kind"], row["cluster"], row["first_seen"], row["what"] + owned_by))
     return sorted(found, key=lambda alarm: (KINDS.index(alarm.kind), *alarm[1:]))
 
 

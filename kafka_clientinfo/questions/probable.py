@@ -52,8 +52,8 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
 
     Args:
         tables: of the warehouse.
-        rows: the columns of `CLIENT`, api_name, api_version, `verdict` and `reason` at the target. They get the columns `PROBABLE` and, by names
-            with `probable_` in front, library and `ADVICE`; null if they are not known or not needed.
+        rows: the columns of `CLIENT`, api_name, api_version, `verdict` and `reason` at the target. They get the columns
+            `PROBABLE` and, by names with `probable_` in front, library and `ADVICE`; null if they are not known or not needed.
         target: the name of a measured release.
     """
     for row in rows:

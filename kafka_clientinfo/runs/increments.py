@@ -8,7 +8,7 @@ history. What is new may also change connections that are over. Then their broke
     what is new                                                 | brokers
     ------------------------------------------------------------|------------------------------------------------
     bytes that show something else of requests that were read   | theirs
-    before (`coverage.changes`)                              |
+    before (`coverage.changes`)                                 |
     the same, but only of requests at INFO after the last one   | theirs, if a connection began with such a request
     at DEBUG                                                    |
     a host that proves to be a broker's                         | those with connections from it that bear a
