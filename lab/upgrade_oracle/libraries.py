@@ -13,7 +13,9 @@ class Library:
         package: its name in the registry, beside the registry.
         software: the name that it tells brokers (KIP-511); None where it tells none.
         client_ids: the client ids that it picks itself; a pattern; its group is the release, where that is in it.
-        version_settings: its settings that hold versions of requests down; None where it has none.
+        version_settings: its settings that hold versions of requests down, as what to raise; None where it has none.
+        remedy: what to do in a program that sets them; None where it has none.
+        pinned_by: the settings as what a program sets, where that differs.
         releases: oldest first.
         old_python: the older Python that releases need, as `3.8`.
     """
@@ -25,6 +27,8 @@ class Library:
     releases: tuple[str, ...]
     old_python: Mapping[str, str] = field(default_factory=dict)
     version_settings: str | None = None
+    remedy: str | None = None
+    pinned_by: str | None = None
 
 
 LIBRARIES = (
@@ -101,6 +105,8 @@ LIBRARIES = (
             "1.9.2": "3.8",
         },
         "broker.version.fallback, or remove api.version.request=false",
+        "set api.version.request=true and delete broker.version.fallback",
+        "api.version.request or broker.version.fallback",
     ),
     Library(
         "kafka-python",
@@ -136,6 +142,7 @@ LIBRARIES = (
             "2.0.6": "3.8",
         },
         "api_version",
+        "delete the line",
     ),
     Library(
         "aiokafka",
@@ -145,6 +152,7 @@ LIBRARIES = (
         ("0.7.2", "0.8.1", "0.10.0", "0.11.0", "0.12.0", "0.13.0", "0.14.0"),
         {"0.7.2": "3.8", "0.8.1": "3.8"},
         "api_version",
+        "delete the line",
     ),
     Library("kafkajs", "npm:kafkajs", None, r"kafkajs", ("1.12.0", "1.15.0", "1.16.0", "2.0.2", "2.2.4")),
     Library(
@@ -167,6 +175,7 @@ LIBRARIES = (
             "1.61.1",
         ),
         version_settings="Config.Version, which many programs call version",
+        remedy="set the release of today's brokers, or the newest that its sarama knows",
     ),
     Library(
         "franz-go",
@@ -175,6 +184,7 @@ LIBRARIES = (
         r"kgo",
         ("1.15.4", "1.18.1", "1.20.0", "1.22.2"),
         version_settings="MaxVersions",
+        remedy="delete the line",
     ),
     Library(
         "kafka-go",

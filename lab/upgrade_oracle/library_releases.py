@@ -184,6 +184,8 @@ def declaration(lines: Iterable[Mapping[str, Any]]) -> str:
             "software": library.software,
             "client_ids": library.client_ids,
             "version_settings": library.version_settings,
+            "pinned_by": library.pinned_by,
+            "remedy": library.remedy,
         }
         played_ = [release for release in library.releases if (library.name, release) in by_release]
         if played_:

@@ -72,10 +72,10 @@ def test_a_release_has_numbers_and_ranges_by_key() -> None:
 def test_a_release_fits_by_all_its_apis() -> None:
     ranges = {"1.0": {0: (0, 2), 1: (4, 11)}, "1.1": {0: (0, 3), 1: (2, 3)}, "1.2": {0: (0, 3), 1: (2, 4)}, "1.3": {}}
     some = tuple(LibraryRelease(name, speaks, frozenset({"4.4.0"})) for name, speaks in ranges.items())
-    library = Library("Lib", None, None, None, some)
+    library = Library("Lib", None, None, None, None, None, some)
     assert library.fitting(release("4.0.1")) == list(some[2:])
     assert library.fitting(release("2.8.2")) == list(some)
-    assert Library("Lib", None, None, None, some[:2]).fitting(release("4.0.1")) == []
+    assert Library("Lib", None, None, None, None, None, some[:2]).fitting(release("4.0.1")) == []
 
 
 def test_a_library_may_state_its_software_and_have_client_ids() -> None:
