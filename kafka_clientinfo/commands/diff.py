@@ -30,13 +30,14 @@ from ..protocol import UNKNOWN
 from ..questions.filters import NAMED_DAYS, Filters, Scope, add_filters, given_time
 from ..questions.presenter import software
 from ..questions.queries import grouped, same
+from ..questions.refused import NO_VERSION
 from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
 from .context import SOMETHING_FOUND, Context, add_warehouse
 from .output import Table, add_formats, instant, limit_of, show
 from .ownership import GROUP
 
-HELP = "compare two days: new, gone, changed, breaking (exit code 3)"
+HELP = "compare two days: new, gone, changed, breaking, refused (exit code 3)"
 EXAMPLES = (
     "diff --from 2026-11-20 --to 2026-11-21 --warehouse /data/clientinfo",
     "diff --from 7d --to yesterday --target 4.0.1 --warehouse /data/clientinfo --json",
@@ -231,6 +232,19 @@ def _breaking(scope: Scope, target: str) -> ByKey:
     return uses_by_key
 
 
+def _refused(scope: Scope) -> ByKey:
+    """Return the requests that brokers refused on a day; those of which the client is not known have no principal and client id."""
+    key = (*_WHO, "api_name", "api_version", "host")
+    rows = scope.tables.query(
+        "WITH refused AS (SELECT cluster, client.principal AS principal, client.client_id AS client_id, is_client_known AS is_known, "
+        f"api_name, api_version, remote_host AS host, logged_at FROM {{refusals}} AS r WHERE rule IN {NO_VERSION}) "
+        f"SELECT {', '.join(key)}, is_known, count(*) AS requests, min(logged_at) AS first_seen, max(logged_at) AS last_seen "
+        f"FROM refused WHERE {scope.filters.where('logged_at', 'logged_at')} GROUP BY {', '.join(key)}, is_known",
+        scope.filters.parameters,
+    ).dicts()
+    return {tuple(row[name] for name in (*key, "is_known")): row for row in rows}
+
+
 def _violations(scope: Scope) -> ByKey:
     names = ("severity", "blames", "rule", *_WHO, "group_id")
     rows = scope.query(
@@ -279,6 +293,7 @@ def _changes(
         _client_table(
             "newly_breaking", breaks, ("software", "api_name", "api_version", "reason"), breaking
         ),
+        _newly_refused(_refused(before), _refused(after)),
         _more_violations(_violations(before), _violations(after)),
     ]  # fmt: skip
 
@@ -288,6 +303,13 @@ def _client_table(name: str, title: str, columns: Sequence[str], keyed_rows: Key
     rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in keyed_rows]
     rows.sort(key=lambda row: (-row[-len(_COUNTS)], list(map(str, row))))
     return Table(title, (*_WHO, *columns), rows, name=name)
+
+
+def _newly_refused(before: ByKey, after: ByKey) -> Table:
+    columns = (*_WHO, "api_name", "api_version", "host", "is_known", "requests", "first_seen", "last_seen")
+    rows = [tuple(row[name] for name in columns) for _, row in _without(after, before)]
+    rows.sort(key=lambda row: (-row[-3], list(map(str, row))))
+    return Table("Requests that brokers newly refuse", columns, rows, name="newly_refused")
 
 
 def _more_violations(before: ByKey, after: ByKey) -> Table:
@@ -303,11 +325,11 @@ def _more_violations(before: ByKey, after: ByKey) -> Table:
 
 
 def _is_worse(changes: Iterable[Table]) -> bool:
-    """Return whether a client newly breaks, or newly violates a rule of severity error that may blame the client."""
+    """Return whether a client newly breaks, a request is newly refused, or a rule of severity error that may blame clients newly broken."""
     by_name = {table.name: table for table in changes}
     new = [row for row in by_name["more_violations"].dicts() if not row["before"]]
     errors = any(row["severity"] == "error" and row["blames"] in ("client", "either") for row in new)
-    return errors or bool(by_name["newly_breaking"].rows)
+    return errors or bool(by_name["newly_breaking"].rows or by_name["newly_refused"].rows)
 
 
 def _without(rows: ByKey, others: ByKey) -> KeyedRows:

@@ -13,6 +13,7 @@ from ..printable import safe
 from ..questions.filters import Scope
 from ..questions.opening import local_tables
 from ..questions.presenter import counted, in_bytes
+from ..questions.refused import refusals
 from ..questions.trust import info_logs, limits_of_logs
 from ..releases.broker_releases import releases
 from ..tables.spec import RUNS
@@ -140,7 +141,7 @@ def _answers(report: "RunReport", context: Context) -> list[str]:
         verdict, who = f"Who would break at Kafka {newest}: {upgrade_command} says it.", ""
     else:
         scope = Scope(tables)
-        verdict = " ".join(filter(None, [upgrade.at_release(scope, newest), info_logs(scope)]))
+        verdict = " ".join(filter(None, [upgrade.at_release(scope, newest, refusals(scope))[0], info_logs(scope)]))
         who = f"{upgrade_command} says who; "
     page = f"`kafka-clientinfo report --output report.html --target {newest} --warehouse {root}` writes a page"
     following = f"Next: {who}{page}; -v and `kafka-clientinfo summary` show more."

@@ -25,7 +25,7 @@ from ..printable import argument, safe
 from ..questions import topics
 from ..questions.activity import BY
 from ..questions.filters import Scope
-from ..questions.impact import Impact, fine_clients, impact
+from ..questions.impact import Impact, impact
 from ..questions.presenter import counted
 from ..questions.refused import Refusals, refusals
 from ..questions.trust import info_logs, partly_logged, unseen_starts
@@ -304,8 +304,8 @@ class _Scan:
             texts = [self._headline(), upgrade.as_text(verdict), answered]
         else:
             scope, newest = Scope(self._tables), list(releases())[-1]
-            fine = fine_clients(scope, newest, self._refused)
-            sentence = upgrade.at_release(scope, newest, fine, " --upgrade RELEASE says who, why and what to do.")
+            more = " --upgrade RELEASE says who, why and what to do."
+            sentence, fine = upgrade.at_release(scope, newest, self._refused, more)
             below = folded(
                 "\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope), partly_logged(scope)))])
             )

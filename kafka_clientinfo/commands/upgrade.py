@@ -11,9 +11,8 @@ from ..questions.impact import (
     MARKS,
     Fine,
     Impact,
-    clients_by_verdict,
-    fine_clients,
     impact,
+    judged_clients,
     limits_of_messages,
 )
 from ..questions.losses import losses, lost_by_client
@@ -31,7 +30,7 @@ from ..questions.presenter import (
     who,
     why,
 )
-from ..questions.refused import refusals
+from ..questions.refused import Refusals
 from ..questions.trust import releases_of_brokers, todays_release
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
@@ -238,14 +237,12 @@ def headline(target: str, by_verdict: Mapping[str, int], fine: Fine) -> str:
     return ", ".join([text, *parts]) + "."
 
 
-def at_release(scope: Scope, release: str, fine: Fine | None = None, more: str = "") -> str:
-    """Return the headline for a measured release, and `more` if it judges anybody; None has `fine` read here."""
-    clients = clients_by_verdict(scope, release)
-    if not any(clients.values()):
-        return "No client can be judged by these logs."
-    fine = fine or fine_clients(scope, release, refusals(scope))
-    clients[ACCEPTED] -= fine.refused
-    return headline(release, clients, fine) + more
+def at_release(scope: Scope, release: str, refused: Refusals, more: str = "") -> tuple[str, Fine]:
+    """Return the headline for a measured release, and `more` if it judges anybody; and the numbers in it of those that are fine."""
+    clients, fine = judged_clients(scope, release, refused)
+    if not any(clients.values()) and not fine.refused:
+        return "No client can be judged by these logs.", fine
+    return headline(release, clients, fine) + more, fine
 
 
 def _section(result: Impact, verdict: str) -> Table:
@@ -287,14 +284,14 @@ def _first_releases(target: str, brokers: str) -> str:
 
 
 def _matrix(result: Impact) -> list[Table]:
-    lines = [(name, *(counts[verdict] for verdict in WORST_FIRST)) for name, counts in result.by_release.items()]
+    lines = [(name, *(counts[verdict] for verdict in IN_WORDS)) for name, counts in result.by_release.items()]
     tables = [Table("Clients by release", ("release", *IN_WORDS.values()), lines)]
     if result.matrix:
         names = list(result.by_release)
         marks = f"{names[0]} to {names[-1]}"
         header = ("cluster", "principal", "client id", "software", marks)
         rows = [(*who(row), row["marks"]) for row in result.matrix]
-        legend = f"{', '.join(f'{MARKS[verdict]} {words}' for verdict, words in IN_WORDS.items())}; one mark per release, as above"
+        legend = f"{', '.join(f'{MARKS[verdict]} {text}' for verdict, text in IN_WORDS.items())}; one mark per release, as above"
         title = f"Clients that are not fine at every release ({legend})"
         more = result.matrix_clients - len(rows)
         matrix = Table(title, header, rows, more, whole=frozenset({marks}))

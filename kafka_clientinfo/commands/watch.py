@@ -11,9 +11,10 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.alarms import alarms, known_before, logs_of_brokers
 from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
-from ..questions.impact import clients_by_verdict
+from ..questions.impact import judged_clients
+from ..questions.presenter import REFUSED_ALREADY
 from ..questions.refused import refusals
-from ..releases.broker_releases import releases
+from ..releases.broker_releases import ACCEPTED, releases
 from ..tables.spec import CLIENT
 from .context import SOMETHING_FOUND, Context, add_warehouse
 from .messages import TOKEN, Webhook
@@ -84,7 +85,12 @@ def _metrics(
     scope: Scope, clusters: Sequence[str], target: str, owned: Collection[tuple[Any, ...]] | None
 ) -> Iterator[str]:
     """Yield the lines of the metrics; `owned` are the clients with an owner, None without rules on owners."""
-    by_verdict = {name: clients_by_verdict(replace(scope, filters=Filters(cluster=name)), target) for name in clusters}
+    refused = refusals(scope)
+    by_verdict = {}
+    for name in clusters:
+        numbers, fine = judged_clients(replace(scope, filters=Filters(cluster=name)), target, refused)
+        numbers[ACCEPTED] -= fine.beside
+        by_verdict[name] = numbers | {REFUSED_ALREADY: fine.refused, "maybe_refused_already": fine.beside}
     yield from _gauge(
         "clients", "Clients by their worst verdict at the target.",
         [
@@ -96,11 +102,11 @@ def _metrics(
         clients = [tuple(row) for row in scope.query(f"SELECT {', '.join(CLIENT)} FROM {{client_inventory}} AS i")]
         unowned = Counter(cluster for cluster, *rest in clients if (cluster, *rest) not in owned)
         yield from _of_clusters("unowned_clients", "Clients without an owner.", clusters, unowned)
-    refused: Counter[str] = Counter()
-    for row in refusals(scope).kinds:
-        refused[row["cluster"]] += row["requests"]
+    requests: Counter[str] = Counter()
+    for row in refused.kinds:
+        requests[row["cluster"]] += row["requests"]
     yield from _of_clusters(
-        "refused_requests", "Requests that brokers refused within the last day of their logs.", clusters, refused
+        "refused_requests", "Requests that brokers refused within the last day of their logs.", clusters, requests
     )
     logs = [row for row in logs_of_brokers(scope) if row["cluster"] in clusters]
     labels = [{"cluster": row["cluster"], "broker": row["broker"]} for row in logs]

@@ -10,7 +10,7 @@ from ..logs.apis import SASL_APIS
 from ..releases.broker_releases import ACCEPTED, FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
 from ..tables.spec import ADVICE, CLIENT
 from .filters import Filters, Scope
-from .presenter import counted
+from .presenter import IN_WORDS, REFUSED_ALREADY, counted
 from .probable import add_probable
 from .queries import Rows
 from .refused import Refusals, refusals
@@ -19,7 +19,7 @@ from .trust import brokers_without_logs, info_logs, names_of, nobody, of_cluster
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
-MARKS = dict(zip(WORST_FIRST, "X!?.", strict=True))
+MARKS = dict(zip(IN_WORDS, "X!?R.", strict=True))
 """The mark of each verdict in `Impact.matrix`."""
 
 
@@ -32,19 +32,18 @@ class Impact:
         breaks: whether a client would break (at the target, or at any release if there is no target), or is refused already.
         brokers: rows of the view `broker_releases`: what the brokers run today.
         refused_already: what brokers refuse already, see `Refusals.kinds`.
-        fine_beside_refused: number of clients that are fine at the target, see `Fine.beside`.
+        fine_beside_refused: number of clients that are fine at the target, or without one at any release, see `Fine.beside`.
         clients: number of clients per worst verdict, for the target; without those of `clients_refused_already`.
         barely_seen: number of clients that are fine at the target, see `Fine.barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
             Columns with `probable_` in front are about clients without a name, see `probable.add_probable`.
         found: number of such rows per verdict, before a limit applies.
         reasons: the reasons in all of them.
-        by_release: number of clients per worst verdict, for every release.
+        by_release: number of clients per worst verdict, for every release; `REFUSED_ALREADY` is one of them.
         matrix: per client that is not fine at every release: its columns and `marks`, one character per release.
         matrix_clients: number of such clients, before a limit applies.
         cannot_tell: sentences about what the log, or the reference data, do not show.
-        clients_refused_already: number of clients that the target accepts by what they sent, and of which a broker refused other
-            requests already: they are not fine.
+        clients_refused_already: number of clients with the verdict `REFUSED_ALREADY` at the target.
         refused_senders: who sent what is refused already, see `Refusals.senders`.
     """
 
@@ -166,20 +165,26 @@ def fine_clients(scope: Scope, target: str, refused: Refusals) -> Fine:
         f"{judged(target)}SELECT {client}, {little}, flatten(collect_list(host_list)) FROM judged GROUP BY {client} "
         f"HAVING min(rank) = {FINE}"
     )
-    fine, refused_clients, refused_hosts = Fine(), refused.clients, refused.hosts
+    fine = Fine()
     for *own, says_little, listed in accepted:
-        if tuple(own) in refused_clients:
+        if tuple(own) in refused.clients:
             fine.refused += 1
         else:
             fine.barely_seen += says_little
-            fine.beside += any((own[0], host) in refused_hosts for host in (None, *listed))
+            fine.beside += refused.may_be_of(own[0], listed)
     return fine
+
+
+def judged_clients(scope: Scope, target: str, refused: Refusals) -> tuple[dict[str, int], Fine]:
+    """Return the number of clients per worst verdict at a measured release, without those of `Fine.refused`, and `Fine`."""
+    clients, fine = clients_by_verdict(scope, target), fine_clients(scope, target, refused)
+    clients[ACCEPTED] -= fine.refused
+    return clients, fine
 
 
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
-    result.clients, fine = clients_by_verdict(scope, target), fine_clients(scope, target, result.refusals)
-    result.clients[ACCEPTED] -= fine.refused
+    result.clients, fine = judged_clients(scope, target, result.refusals)
     result.clients_refused_already, result.barely_seen = fine.refused, fine.barely_seen
     result.fine_beside_refused = fine.beside
     counts = scope.query(
@@ -204,21 +209,28 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     """Judge every client at every release in one query, which returns one mark per release for each client."""
-    names, client = list(releases()), ", ".join(CLIENT)
+    names, client, refused = list(releases()), ", ".join(CLIENT), result.refusals
     ranks = [verdict_rank(f"'{name}'") for name in names]
     worst = ", ".join(f"min({rank}) AS r{number}" for number, rank in enumerate(ranks))
     text = "".join(MARKS[verdict] for verdict in WORST_FIRST)
     marks = ", ".join(f"substr('{text}', r{number} + 1, 1)" for number in range(len(names)))
     breaks = " + ".join(f"CASE WHEN r{number} = 0 THEN 1 ELSE 0 END" for number in range(len(names)))
-    rows = scope.query(
-        f"WITH judged AS (SELECT {client}, {worst} FROM {{upgrade_impact}} AS i GROUP BY {client}) "
-        f"SELECT {client}, concat({marks}) AS marks FROM judged ORDER BY {breaks} DESC, {client}"
+    judged_rows = scope.query(
+        f"WITH judged AS (SELECT {client}, flatten(collect_list(host_list)) AS listed, {worst} FROM {{upgrade_impact}} AS i GROUP BY {client}) "
+        f"SELECT {client}, concat({marks}) AS marks, listed FROM judged ORDER BY {breaks} DESC, {client}"
     )
+    rows = []
+    for *own, marked, listed in judged_rows:
+        if tuple(own) in refused.clients:
+            marked = marked.replace(MARKS[ACCEPTED], MARKS[REFUSED_ALREADY])
+        elif result.target is None and MARKS[ACCEPTED] in marked:
+            result.fine_beside_refused += refused.may_be_of(own[0], listed)
+        rows.append((*own, marked))
     for number, name in enumerate(names):
         counts = Counter(row[-1][number] for row in rows)
-        result.by_release[name] = {verdict: counts[MARKS[verdict]] for verdict in VERDICTS}
-    not_fine = [row for row in rows if row[-1].strip(MARKS[WORST_FIRST[FINE]])]
-    result.matrix = Rows(rows.names, not_fine[: limit or None]).dicts()
+        result.by_release[name] = {verdict: counts[MARKS[verdict]] for verdict in (*VERDICTS, REFUSED_ALREADY)}
+    not_fine = [row for row in rows if row[-1].strip(MARKS[ACCEPTED])]
+    result.matrix = Rows(judged_rows.names[:-1], not_fine[: limit or None]).dicts()
     result.matrix_clients = len(not_fine)
 
 

@@ -20,8 +20,11 @@ _NULL, _EMPTY = "(none)", "(empty)"
 JAVA_CLIENT = "Apache Kafka's Java client"
 _SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
 """The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
+REFUSED_ALREADY = "refused_already"
+"""The verdict on clients that a release accepts by what they sent, and of which a broker refused other requests already."""
 IN_WORDS: Mapping[str, str] = {
-    REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged", ACCEPTED: "fine",
+    REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged",
+    REFUSED_ALREADY: "refused already", ACCEPTED: "fine",
 }  # fmt: skip
 """The words for each verdict, the worst first."""
 

@@ -4,8 +4,9 @@ A refused request names its client if the request log has earlier requests of th
 the host is known: any of its clients may have sent them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..tables.spec import CLIENT
@@ -33,15 +34,19 @@ class Refusals:
     kinds: list[dict[str, Any]] = field(default_factory=list)
     senders: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
+    @cached_property
     def clients(self) -> set[tuple[Any, ...]]:
         """The values of `CLIENT` of those that are known."""
         return {tuple(row[name] for name in CLIENT) for row in self.senders if row["is_known"]}
 
-    @property
+    @cached_property
     def hosts(self) -> set[tuple[str, str | None]]:
         """Cluster and host of requests of which the client is not known; the host may not be either."""
         return {(row["cluster"], row["remote_host"]) for row in self.senders if not row["is_known"]}
+
+    def may_be_of(self, cluster: str, hosts: Iterable[str]) -> bool:
+        """Return whether requests of which the client is not known may be those of a client on these hosts."""
+        return any((cluster, host) in self.hosts for host in (None, *hosts))
 
 
 def refusals(scope: Scope) -> Refusals:

@@ -10,10 +10,11 @@ from typing import Any
 from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..questions.filters import Scope
 from ..questions.impact import verdict_rank, verdict_reason
-from ..questions.presenter import FEW_HOSTS, IN_WORDS, explained, identity, software
+from ..questions.presenter import FEW_HOSTS, IN_WORDS, REFUSED_ALREADY, explained, identity, software
 from ..questions.queries import same
+from ..questions.refused import Refusals
 from ..questions.topics import topics_of_clients
-from ..releases.broker_releases import FINE, WORST_FIRST
+from ..releases.broker_releases import ACCEPTED, FINE, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .over_time import Buckets
 from .table import TEXT, cell, declared, select
@@ -22,6 +23,8 @@ OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
 """Names and contacts of owners by the values of `CLIENT`; clients without a known owner are missing."""
 TOPICS = 50
 """The largest number of topics of a client that are read."""
+FINE_AS_FAR_AS_SEEN = f"{IN_WORDS[ACCEPTED]} as far as seen"
+"""The verdict on clients that a release accepts, on hosts of which requests of unknown clients are refused already."""
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
 
 
@@ -48,9 +51,11 @@ _VIOLATIONS = (
 class Inventory:
     """The clients in scope: first those that would break, then by the severity of their violations and by connections."""
 
-    def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets, owners: OwnersOfClients) -> None:
+    def __init__(
+        self, scope: Scope, target: str, limits: Limits, buckets: Buckets, owners: OwnersOfClients, refused: Refusals
+    ) -> None:
         self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
-        self._owners = owners
+        self._owners, self._refused = owners, refused
         self.topics = topics_of_clients(scope, TOPICS)
         self.rows_by_client: dict[tuple[Any, ...], int] = {}
         self.table, self.connections = declared("clients"), declared("connections_of_client").columns
@@ -74,7 +79,7 @@ class Inventory:
             self.rows_by_client[client] = len(self.table.rows)
             cluster, principal, own_id, *of_software = client
             self.table.add(
-                identity(own_id), principal, software(*of_software), IN_WORDS[WORST_FIRST[worst]], broken, connections,
+                identity(own_id), principal, software(*of_software), self._verdict(worst, client, lists[0]), broken, connections,
                 requests, hosts, list(lists[0] or ())[:FEW_HOSTS], last, cluster,
             )  # fmt: skip
             self.table.total = total
@@ -84,6 +89,12 @@ class Inventory:
                     if texts:
                         self._detailed[hashed]["facts"][fact] = cell(texts, "texts")
                 self.details.append(self._detailed[hashed])
+
+    def _verdict(self, worst: int, client: tuple[Any, ...], hosts: Sequence[str] | None) -> str:
+        if worst == FINE and client in self._refused.clients:
+            return IN_WORDS[REFUSED_ALREADY]
+        is_sure = worst != FINE or not self._refused.may_be_of(client[0], hosts or ())
+        return IN_WORDS[WORST_FIRST[worst]] if is_sure else FINE_AS_FAR_AS_SEEN
 
     def _ranked(self) -> str:
         """Return SQL for the clients in their order: figures, then the columns of `CLIENT` and the lists of `_DETAIL`."""

@@ -17,6 +17,7 @@ from ..questions.filters import Scope
 from ..questions.impact import Impact
 from ..questions.presenter import (
     IN_WORDS,
+    REFUSED_ALREADY,
     advice,
     counted,
     explained,
@@ -41,7 +42,7 @@ from .table import LIMIT, Table, declarations, declared, read
 _EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_BYTES = 8_000_000
 """The largest number of bytes of the page's data; the page is a little longer."""
-_COLOURS = dict(zip(WORST_FIRST, ("var(--bad)", "var(--warn)", "var(--unsure)", "var(--good)"), strict=True))
+_COLOURS = dict(zip(IN_WORDS, ("var(--bad)", "var(--warn)", "var(--unsure)", "var(--s1)", "var(--good)"), strict=True))
 _SEVERITIES = {"error": "var(--bad)", "warning": "var(--warn)", "info": "var(--unsure)"}
 _OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--rest)"}
 _KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
@@ -90,7 +91,7 @@ class _Contents:
                 "no client's connection is in this part of the warehouse; choose another --cluster, --since or --until"
             )
         self.buckets = _within(scope, first, last)
-        self.inventory = Inventory(scope, self.target, limits, self.buckets, owners)
+        self.inventory = Inventory(scope, self.target, limits, self.buckets, owners, verdict.refusals)
         self.tables: dict[str, Table] = {}
         self.limits = limits
         breaking = verdict.clients[REFUSED]
@@ -157,7 +158,7 @@ class _Contents:
 
     def _who_breaks(self) -> Section:
         counts = {
-            name: {verdict: numbers[verdict] for verdict in WORST_FIRST}
+            name: {verdict: numbers[verdict] for verdict in IN_WORDS}
             for name, numbers in self.verdict.by_release.items()
         }
         releases = declared("releases").with_rows([name, *numbers.values()] for name, numbers in counts.items())
@@ -167,7 +168,10 @@ class _Contents:
                 "The span chooses the clients that were seen in it; their numbers of requests per version are of all time."
             )
         label = "Clients by verdict for every release; the table below has the numbers"
-        drawn = plots.stacked_by_release(counts, IN_WORDS, _COLOURS, self.target, label)
+        colours = {
+            name: colour for name, colour in _COLOURS.items() if name != REFUSED_ALREADY or self.verdict.refused_already
+        }
+        drawn = plots.stacked_by_release(counts, IN_WORDS, colours, self.target, label)
         if self.verdict.clients.get(REFUSED):
             notes.insert(0, _if_library_is_unknown(str(self.verdict.target)))
         tables = [_who_breaks(self.verdict, self.inventory, self.owners)]
@@ -176,11 +180,12 @@ class _Contents:
         words = dict(IN_WORDS)
         if limits := _limits_of_fine(self.verdict):
             words[ACCEPTED] += " as far as seen"
-        figures = [(f"{self.verdict.clients[name]:,}", text) for name, text in words.items()]
-        if self.verdict.refused_already:
+        numbers_of_clients = self.verdict.clients | {REFUSED_ALREADY: self.verdict.clients_refused_already}
+        if not self.verdict.refused_already:
+            del words[REFUSED_ALREADY]
+        else:
             tables.insert(0, _refused(self.verdict))
-        if self.verdict.clients_refused_already:
-            figures.insert(-1, (f"{self.verdict.clients_refused_already:,}", "refused already"))
+        figures = [(f"{numbers_of_clients[name]:,}", text) for name, text in words.items()]
         return self._section(
             "who_breaks",
             *tables,

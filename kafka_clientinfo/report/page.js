@@ -9,7 +9,8 @@ const PRINTED_ROWS_ELSEWHERE = 20;
 const SHOWN = 3;
 const DRAWN_LOGS = 50;
 const COLOURS = {
-  "would break": "bad", "works, but not later": "warn", "cannot be judged": "unsure", "fine": "good",
+  "would break": "bad", "works, but not later": "warn", "cannot be judged": "unsure", "refused already": "bad",
+  "fine as far as seen": "unsure", "fine": "good",
   "error": "bad", "warning": "warn", "info": "unsure",
 };
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });

@@ -1,4 +1,5 @@
 -- Who works with which release: each client at each known release, with the verdict on the use that decides it, why, and what to upgrade to.
+-- It judges what brokers accepted: a client that is accepted here may have requests in `refused_requests`.
 SELECT cluster, principal, client_id, client_software_name, client_software_version, release,
        CASE worst.verdict_rank WHEN 0 THEN 'refused' WHEN 1 THEN 'deprecated' WHEN 2 THEN 'undecided' ELSE 'accepted' END AS verdict,
        CASE worst.verdict_rank WHEN 1 THEN 'refused_later' ELSE worst.why END AS reason,

@@ -41,13 +41,34 @@ def use(
     return {"client_id": client_id, "remote_host": host, "api": api, "version": version} | given
 
 
-def fleet(root: Path, uses: Iterable[Mapping[str, Any]], offers: Mapping[str, int] | None = None) -> Path:
+def failure(connection_id: str, host: str, at: datetime, **given: Any) -> dict[str, Any]:
+    """A request of Produce v2 that a broker refused, as its server.log has it."""
+    row = {
+        "cluster": "c",
+        "broker": "b",
+        "file_id": "s",
+        "byte_offset": int(at.timestamp()),
+        "ingested_at": at,
+        "detail": "d",
+    }
+    of_request = {"api_key": 0, "api_name": "PRODUCE", "api_version": 2, "reason": "unsupported_version"}
+    return row | of_request | {"connection_id": connection_id, "remote_host": host, "logged_at": at} | given
+
+
+def fleet(
+    root: Path,
+    uses: Iterable[Mapping[str, Any]],
+    offers: Mapping[str, int] | None = None,
+    failures: Iterable[Mapping[str, Any]] = (),
+) -> Path:
     """Write a warehouse of such connections; figures of clients are what the pipeline would derive of them.
 
     `offers` are the highest versions that the broker offers, by API; without them, no range is logged.
     """
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("connections", "api_usage", "violations")}
     tables |= {"connection_groups": [], "client_activity": []}
+    if failed := list(map(dict, failures)):
+        tables["failed_requests"] = failed
     inventory: dict[tuple[Any, ...], dict[str, Any]] = {}
     impact: dict[tuple[Any, ...], dict[str, Any]] = {}
     for number, given in enumerate(uses):

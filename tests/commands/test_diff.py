@@ -12,11 +12,11 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.commands import diff
 from kafka_clientinfo.commands.diff import given_spans
 from kafka_clientinfo.errors import ConfigError
-from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+from tests.commands.fleet_on_disk import DAY, HOSTILE, TARGET, failure, fleet, use
 
 NOW = datetime(2026, 11, 22, 0, 30, tzinfo=UTC)
 DAYS = ["--from", "2026-11-21", "--to", "2026-11-22"]
-KINDS = ("new", "gone", "changed_software", "newly_unknown", "newly_breaking", "more_violations")
+KINDS = ("new", "gone", "changed_software", "newly_unknown", "newly_breaking", "newly_refused", "more_violations")
 UNKNOWN = {"client_software_name": "unknown", "client_software_version": "unknown", "reason_unknown": "not_sent"}
 OLD = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
 ERROR, WARNING = ("instance_id_zero", "error"), ("client_id_changed", "warning")
@@ -250,6 +250,24 @@ def test_the_hour_before_a_change_is_compared_with_the_hour_after_it(
 def test_wrong_arguments_are_named(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
     assert cli.main(["diff", *arguments, "--warehouse", "/nowhere"]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_what_brokers_newly_refuse_is_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A client that is refused may send other requests as before, and a request of an unknown client is somebody's."""
+    of_app, of_nobody = "10.78.0.2:9092-10.0.0.1:40000-7", "10.78.0.2:9092-10.0.0.8:40001-8"
+    app = use("app", "10.0.0.1", hours=26, connection_id=of_app)
+    ended, night = DAY + timedelta(hours=27, minutes=2), DAY + timedelta(hours=2)
+    known, unknown = failure(of_app, "10.0.0.1", ended), failure(of_nobody, "10.0.0.8", ended + timedelta(seconds=1))
+    root = fleet(tmp_path / "w", [app], failures=[known, unknown])
+    assert cli.main(["diff", *DAYS, "--warehouse", str(root), "--json"]) == 3
+    rows = json.loads(capsys.readouterr().out)["newly_refused"]
+    assert [(row["client_id"], row["is_known"], row["host"], row["requests"]) for row in rows] == [
+        (None, False, "10.0.0.8", 1), ("app", True, "10.0.0.1", 1)
+    ]  # fmt: skip
+    assert cli.main(["diff", *DAYS, "--warehouse", str(root), "--client", "app", "--json"]) == 3
+    assert [row["client_id"] for row in json.loads(capsys.readouterr().out)["newly_refused"]] == ["app"]
+    as_before = fleet(tmp_path / "b", [app], failures=[unknown, failure(of_nobody, "10.0.0.8", night)])
+    assert cli.main(["diff", *DAYS, "--warehouse", str(as_before)]) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What `watch` prints, posts and writes; tests/questions/test_alarms.py has what rings."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import watch
-from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+from tests.commands.fleet_on_disk import DAY, HOSTILE, TARGET, failure, fleet, use
 from tests.commands.receiver import receiver
 
 BREAKS: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
@@ -88,6 +89,21 @@ def test_metrics_are_those_of_the_whole_warehouse(warehouse: Path, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("o.toml", "m.prom")] == []
     assert watched(warehouse, "--since", "2026-11-23", "--metrics", str(file)) == 0
     assert "unowned" not in file.read_text("utf-8")
+
+
+def test_a_refused_client_is_no_accepted_one_in_the_metrics(tmp_path: Path) -> None:
+    of_app, file = "10.78.0.2:9092-10.1.0.1:40000-7", tmp_path / "m.prom"
+    uses = [use("app", "10.1.0.1", connection_id=of_app), use("beside", "10.1.0.8"), use("fine", "10.1.0.9")]
+    at = DAY + timedelta(hours=1, minutes=2)
+    failures = [
+        failure(of_app, "10.1.0.1", at),
+        failure("10.78.0.2:9092-10.1.0.8:40001-8", "10.1.0.8", at + timedelta(seconds=1)),
+    ]
+    assert watched(fleet(tmp_path / "w", uses, failures=failures), "--since", "2026-11-23", "--metrics", str(file)) == 0
+    of_clients = [line for line in file.read_text("utf-8").splitlines() if line.startswith("kafka_clientinfo_clients")]
+    numbers = {line.split('verdict="')[1].split('"')[0]: line.rsplit(" ", 1)[1] for line in of_clients}
+    ones = {"accepted": "1", "refused_already": "1", "maybe_refused_already": "1"}
+    assert numbers == {"refused": "0", "deprecated": "0", "undecided": "0"} | ones
 
 
 def test_a_label_is_one_text() -> None:

@@ -113,8 +113,14 @@ def test_clients_that_break_at_most_releases_come_first(scope: Scope) -> None:
     names = list(releases())
     assert [row["marks"][names.index(TARGET)] for row in result.matrix] == ["X", "X", "X", "!", "?"]
     assert [row["marks"][names.index(LATER)] for row in result.matrix] == ["X", ".", ".", ".", "."]
-    assert result.by_release[TARGET] == CLIENTS
-    assert result.by_release[LATER] == {"refused": 1, "deprecated": 0, "accepted": 5, "undecided": 0}
+    assert result.by_release[TARGET] == CLIENTS | {"refused_already": 0}
+    assert result.by_release[LATER] == {
+        "refused": 1,
+        "deprecated": 0,
+        "accepted": 5,
+        "undecided": 0,
+        "refused_already": 0,
+    }
 
 
 @pytest.mark.parametrize("release", [TARGET, LATER])
@@ -184,6 +190,16 @@ def test_a_client_is_not_fine_if_its_connections_end_with_a_refused_request(of_4
     assert found.clients == counts | {"accepted": counts["accepted"] - 2}
     names = [[one["client_id"] for one in row["named_clients"]] for row in found.refused_already]
     assert names == [["producer-1"], ["oldprod"]]
+
+
+def test_no_release_calls_a_refused_client_fine(of_4_4: Scope) -> None:
+    found = impact(of_4_4, None, all_targets=True)
+    marks = {
+        row["client_id"]: row["marks"] for row in found.matrix if row["client_software_name"] != "apache-kafka-java"
+    }
+    assert all("." not in marks[name] and marks[name].endswith("R") for name in ("producer-1", "oldprod"))
+    assert {numbers["refused_already"] for numbers in found.by_release.values()} == {1, 2}
+    assert found.by_release[TARGET] == impact(of_4_4, TARGET).clients | {"refused_already": 2}
 
 
 def test_a_filter_on_clients_leaves_out_what_is_refused_of_others(of_4_4: Scope) -> None:

@@ -1,10 +1,12 @@
 """What the page says of clients that count as fine, beside requests that brokers refuse already."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.report import contents
+from kafka_clientinfo.tables.spec import CLIENT
 from tests.report.conftest import TARGET, at
 from tests.report.pages import data_of, scope_of
 
@@ -37,11 +39,34 @@ def test_it_says_which_clients_may_only_look_fine(hostile_warehouse: Path, page:
         ["h", "FETCH v1", 1, last, ["<i>"], 0, [], "b"],
     ]
     assert "refused" not in data["tables"]
-    assert "fine as far as seen" in with_notes
-    assert "fine as far as seen" not in page
+    assert "fine as far as seen</dt>" in with_notes
+    assert "fine as far as seen</dt>" not in page
     for note in (
         "Brokers refused 3 requests in the last day of the logs already (view refused_requests): of 3 clients that would count as "
         "fine by other requests. Clients from hosts of refused requests that name no client, and that count as fine: 1.",
         "Of the clients that are fine, 5 were seen with requests for metadata and versions only.",
     ):
         assert (with_notes.count(f"<li>{note}</li>"), page.count(f"<li>{note}</li>")) == (1, 0)
+
+
+def test_the_list_of_clients_calls_no_refused_client_fine(hostile_warehouse: Path, data: dict[str, Any]) -> None:
+    scope = scope_of(hostile_warehouse)
+    verdict = impact(scope, TARGET, True)
+    before = words(data)
+    fine = scope.query(
+        f"SELECT {', '.join(CLIENT)} FROM {{client_verdicts}} WHERE release = '{TARGET}' AND verdict = 'accepted'"
+    ).dicts()
+    unknown = dict.fromkeys(CLIENT) | {"cluster": fine[0]["cluster"], "remote_host": None, "is_known": False}
+    verdict.refused_senders = [fine[0] | {"remote_host": "h", "is_known": True}]
+    assert words(data_of(contents.report(scope, verdict))) == before - Counter(["fine"]) + Counter(["refused already"])
+    verdict.refused_senders.append(unknown)
+    refused = words(data_of(contents.report(scope, verdict)))
+    assert refused["refused already"] == 1
+    assert refused["fine"] + refused["fine as far as seen"] == before["fine"] - 1
+    assert refused["fine as far as seen"] == sum(one["cluster"] == unknown["cluster"] for one in fine[1:])
+
+
+def words(data: dict[str, Any]) -> Counter[str]:
+    table = data["tables"]["clients"]
+    (place,) = [number for number, column in enumerate(table["columns"]) if column["kind"] == "badge"]
+    return Counter(row[place] for row in table["rows"])

@@ -20,6 +20,7 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.config.rules import SEVERITIES
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.impact import impact
+from kafka_clientinfo.questions.presenter import IN_WORDS
 from kafka_clientinfo.releases.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.over_time import MOST, buckets
@@ -233,7 +234,7 @@ def test_every_word_of_a_vocabulary_is_explained() -> None:
 
 @pytest.mark.parametrize(
     ("colours", "words"),
-    [(contents._COLOURS, VERDICTS), (contents._SEVERITIES, SEVERITIES), (contents._OUTCOMES, contents._OUTCOMES)],
+    [(contents._COLOURS, IN_WORDS), (contents._SEVERITIES, SEVERITIES), (contents._OUTCOMES, contents._OUTCOMES)],
 )
 def test_every_word_has_a_colour_of_the_page(colours: dict[str, str], words: Iterable[str]) -> None:
     style = (Path(contents.__file__).parent / "page.css").read_text("utf-8")
