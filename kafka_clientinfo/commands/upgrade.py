@@ -167,11 +167,16 @@ def as_text(result: Impact, by: Table | None = None) -> str:
         if result.reasons and by is None:
             reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
             parts.append(folded("\n".join(["Why", *reasons])))
-        if result.clients.get(REFUSED):
+        if result.clients.get(REFUSED) and by is None:
             parts.append(_first_releases(result.target, todays_release(result.brokers)))
     if result.by_release:
         parts.append(table_text(_matrix(result), rest=_REST))
-    cannot_tell = (f"  - {sentence}" for sentence in result.cannot_tell)
+    sentences = (
+        result.cannot_tell
+        if by is None
+        else [*result.cannot_tell[:2], "More, and how clients are judged: the same without --by."]
+    )
+    cannot_tell = (f"  - {sentence}" for sentence in sentences)
     parts.append(folded("\n".join(["What this cannot tell", *cannot_tell])))
     return "\n\n".join(parts)
 
