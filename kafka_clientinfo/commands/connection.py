@@ -1,4 +1,4 @@
-"""The command `connection`: shows everything that the tables hold about one connection id.
+"""The command `connection`: shows everything that the tables hold about one connection id, or lists those of a client.
 
 The broker may use an id again, so that one id can stand for several connections. For each of these the command shows its
 row of `connections`, its ApiVersions requests in order, and the tables of `_PARTS`.
@@ -6,27 +6,36 @@ row of `connections`, its ApiVersions requests in order, and the tables of `_PAR
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from ..config.rules import SEVERITY_ORDER
-from ..errors import ConfigError
+from ..errors import ConfigError, WarehouseError
 from ..printable import argument, safe
 from ..protocol.api_keys import named_error
 from ..questions.filters import add_filters
 from ..questions.presenter import requested
 from ..questions.queries import Tables
+from ..questions.trust import nobody
 from ..tables.spec import CONNECTION_KEY
 from ..tables.types import sql_time
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, instant, is_text, limit_of, show
 
-HELP = "show everything about one connection"
+HELP = "list a client's connections; show everything about one"
 EXAMPLES = (
+    "connection --client 'billing-*' --warehouse /data/clientinfo",
     "connection 10.0.0.9:9092-10.0.0.12:50186-3 --warehouse /data/clientinfo",
     "connection 10.0.0.9:9092-10.0.0.12:50186-3 --warehouse /data/clientinfo --json",
 )
 _LIMIT = 20
+_LISTED = "connection_id, opened_at, requests, client_id, broker, cluster"
+_MORE = "principal, client_software_name, client_software_version, remote_host, last_request_at"
+_OF_CLIENT = (
+    "SELECT {} FROM {{connections}} AS c ORDER BY opened_at DESC, cluster, broker, connection_id, opened_seq DESC"
+)
+"""SQL for some columns of the connections of a client, the newest first."""
 _ALIKE = 5
 _FACTS = (
     "cluster", "broker", "opened_at", "last_request_at", "requests", "start", "role", "remote_host", "remote_port",
@@ -58,19 +67,29 @@ _PARTS = (
     ),
 )
 """The tables with rows of one connection: key in JSON, title, columns, table and order."""
-_WHOLE = frozenset({"request", "when"})
+_WHOLE = frozenset({"connection_id", "request", "when"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="connection id as in the log, such as 10.0.0.9:9092-10.0.0.12:50186-3")
+    text = "connection id as in the log, such as 10.0.0.9:9092-10.0.0.12:50186-3; without one, --client lists them, the newest first"
+    parser.add_argument("id", metavar="ID", nargs="?", help=text)
     add_warehouse(parser)
-    add_filters(parser, "since", "until", "cluster")
+    add_filters(parser, "since", "until", "cluster", "principal", "client")
     add_formats(parser, _LIMIT)
 
 
 def execute(context: Context) -> None:
     arguments = context.arguments
+    if arguments.id is None and arguments.client is None and arguments.principal is None:
+        raise ConfigError("no connection is named; give its ID, or list those of a client with --client or --principal")
     scope, notes = context.scope("connections")
+    if arguments.id is None:
+        columns = _LISTED if is_text(arguments) else f"{_LISTED}, {_MORE}"
+        of_client = ask(scope, "", _OF_CLIENT.format(columns), None, limit_of(arguments), "connections")
+        if not of_client.rows:
+            raise WarehouseError(nobody(scope, "no connection"))
+        show(arguments, [replace(of_client, whole=_WHOLE)], notes)
+        return
     connection_id = argument("ID", arguments.id)
     order = ", ".join(("opened_at", *CONNECTION_KEY))
     statement = f"SELECT * FROM {{connections}} AS c WHERE connection_id = {{id}} ORDER BY {order}"
@@ -178,4 +197,4 @@ def _alike(tables: Tables, connection_id: str) -> str:
     names = [repr(name) for (name,) in tables.query(statement, {"id": connection_id})]
     if names:
         return f"; ids with this text are {', '.join(names)}"
-    return "; `kafka-clientinfo sql` finds ids, as in SELECT connection_id, client_id FROM connections"
+    return "; --client lists the connections of a client"

@@ -141,8 +141,7 @@ def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehous
     [
         (
             ["connection", "nonesuch"],
-            "ID is 'nonesuch', which {root} has no connection of; `kafka-clientinfo sql` finds ids, as in SELECT "
-            "connection_id, client_id FROM connections",
+            "ID is 'nonesuch', which {root} has no connection of; --client lists the connections of a client",
         ),
         (
             ["diff", "--from", "2026-11-20", "--to", "2026-11-21"],

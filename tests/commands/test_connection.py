@@ -30,6 +30,25 @@ def test_a_connection_tells_its_life(sample_warehouse: Path, capsys: pytest.Capt
     )
 
 
+def test_the_connections_of_a_client_are_listed_the_newest_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uses = [use("cron-1", "10.0.0.1"), use("cron-2", "10.0.0.1", day=1), use("other", "10.0.0.1")]
+    root = fleet(tmp_path / "w", uses)
+    assert cli.main(["connection", "--client", "cron-*", "--warehouse", str(root), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert (first["client_id"], second["client_id"]) == ("cron-2", "cron-1")
+    assert cli.main(["connection", first["connection_id"], "--warehouse", str(root)]) == 0
+    assert "cron-2" in capsys.readouterr().out
+    monkeypatch.setattr(text_tables, "terminal_width", lambda: 100)
+    assert cli.main(["connection", "--client", "cron-*", "--warehouse", str(root)]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+    assert cli.main(["connection", "--client", "nobody", "--warehouse", str(root)]) == 1
+    assert "no connection fits --client nobody" in capsys.readouterr().err
+    assert cli.main(["connection", "--warehouse", str(root)]) == 2
+    assert "--client" in capsys.readouterr().err
+
+
 def test_the_parts_of_a_connection_fit_a_hundred_columns(
     sample_warehouse: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
