@@ -28,7 +28,7 @@ from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners, named
 
-HELP = "show requests, times, errors and throttling over time"
+HELP = "show clients' requests, times, errors and throttling over time"
 EXAMPLES = (
     "activity --warehouse /data/clientinfo --since 24h",
     "activity --warehouse /data/clientinfo --by api --top p99",
@@ -134,9 +134,8 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     columns = tuple("opened" if table.columns[c] == "connections_opened" else table.columns[c] for c in shown)
     rows = [tuple(round(row[c], 1) if isinstance(row[c], float) else row[c] for c in shown) for row in table.rows]
     sentences = [_OF_PERCENTILES, *([_WIDER] if is_narrow else [])]
-    if question.top == "p99":
-        waiting = "" if question.by == "api" else f", and those that wait for others: {', '.join(WAITING)}"
-        sentences[0] += f" They leave out requests of brokers{waiting}."
+    if question.top == "p99" and question.by != "api":
+        sentences[0] += f" They leave out requests that wait for others: {', '.join(WAITING)}."
     if not rows:
         return replace(table, columns=columns), [nothing(scope, question.top)]
     if (steps := timeline(scope, most)) is None:

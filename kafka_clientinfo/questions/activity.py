@@ -43,6 +43,8 @@ _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1_440, 2_88
 """Minutes that a step of a timeline may last."""
 _SILENCE = timedelta(minutes=5)
 """The silence after a request at DEBUG that shows no hole of the log, unless the setting coverage_gap_ms says otherwise."""
+_OF_BROKERS = "SELECT cluster, principal, client_id FROM {connections} AS c GROUP BY cluster, principal, client_id HAVING NOT bool_or(role = 'client')"
+"""SQL for the principals and client ids under which brokers or controllers alone connect; none that a client shares."""
 _UNITS = ((10_080, "week"), (1_440, "day"), (60, "hour"), (1, "minute"))
 
 
@@ -132,11 +134,11 @@ class Question:
         return series
 
     def _source(self, name: str) -> str:
-        """Return the rows of a table or view, as `a`, with the columns of `BY`."""
+        """Return the rows of a table or view, as `a`, with the columns of `BY`; without those of brokers' own requests."""
+        rows = f"(SELECT * FROM {{{name}}} AS o WHERE NOT EXISTS (SELECT 1 FROM ({_OF_BROKERS}) AS b WHERE {same('b', 'o', CLIENT_KEY)})) AS a"
         if self.by == "owner":
-            joined = f"SELECT a.*, o.owner FROM {{{name}}} AS a LEFT JOIN owners AS o ON o.client_key = {_HASH}"
-            return f"({joined}) AS a"
-        return f"{{{name}}} AS a" + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")
+            return f"(SELECT a.*, o.owner FROM {rows} LEFT JOIN owners AS o ON o.client_key = {_HASH}) AS a"
+        return rows + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")
 
     @property
     def _most_frequent_errors(self) -> str:
@@ -154,17 +156,12 @@ class Question:
         """Return the times that percentiles are of: if they sort the answer, without those that say nothing of slowness.
 
         A fetch waits for data, and a member that joins a group for the others and their leader (by API these are rows of
-        their own); and so do brokers that replicate.
+        their own).
         """
         source = self._source("client_latency")
-        if self.top != "p99":
+        if self.top != "p99" or self.by == "api":
             return source
-        brokers = "SELECT cluster, client_id FROM {api_usage} AS u WHERE role <> 'client' AND client_id IS NOT NULL"
-        waits = "true" if self.by == "api" else f"a.api_name NOT IN {WAITING}"
-        return (
-            f"(SELECT * FROM {source}) AS a WHERE {waits} "
-            f"AND NOT EXISTS (SELECT 1 FROM ({brokers}) AS b WHERE b.cluster = a.cluster AND b.client_id = a.client_id)"
-        )
+        return f"(SELECT * FROM {source}) AS a WHERE a.api_name NOT IN {WAITING}"
 
     @property
     def _owners(self) -> str:

@@ -1,4 +1,4 @@
--- Who floods the brokers: per client and API the requests, the most in one bucket of time, the median of the buckets that have any, and the connections that the client opened in all and the most in one bucket (these are the same in all rows of a client).
+-- Who floods the brokers: per client and API the requests, the most in one bucket of time, the median of the buckets that have any, and the connections that the client opened in all and the most in one bucket (these are the same in all rows of a client). Without brokers' own requests.
 SELECT cluster, principal, client_id, api_name, requests, buckets, most_in_a_bucket, median_of_buckets, busiest_bucket,
        connections_opened, most_opened_in_a_bucket
 FROM (
@@ -20,7 +20,15 @@ FROM (
             FROM (
                 SELECT cluster, principal, client_id, api_name, bucket, CAST(sum(requests) AS BIGINT) AS requests,
                        CAST(sum(connections_opened) AS BIGINT) AS opened
-                FROM {client_activity} GROUP BY cluster, principal, client_id, api_name, bucket
+                FROM {client_activity} AS o
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM (
+                        SELECT cluster, principal, client_id FROM {connections} AS c
+                        GROUP BY cluster, principal, client_id HAVING NOT bool_or(role = 'client')
+                    ) AS b
+                    WHERE b.cluster = o.cluster AND b.principal IS NOT DISTINCT FROM o.principal AND b.client_id IS NOT DISTINCT FROM o.client_id
+                )
+                GROUP BY cluster, principal, client_id, api_name, bucket
             ) AS b
         ) AS n
         GROUP BY cluster, principal, client_id, api_name

@@ -1,4 +1,4 @@
--- Who is slow, and where the time goes: per client and API the requests, half and 99 % of which took at most p50_ms and p99_ms (from client_latency: the true times are more than 1/1.8 of these, up to 1,000,000 ms), the longest, the mean, what it is made of, and who is throttled.
+-- Who is slow, and where the time goes: per client and API the requests, half and 99 % of which took at most p50_ms and p99_ms (from client_latency: the true times are more than 1/1.8 of these, up to 1,000,000 ms), the longest, the mean, what it is made of, and who is throttled. Without brokers' own requests.
 SELECT a.cluster, a.principal, a.client_id, a.api_name, a.requests, p.p50_ms, p.p99_ms, a.max_ms,
        floor(CAST(a.total_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_ms,
        floor(CAST(a.request_queue_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_request_queue_ms,
@@ -20,7 +20,14 @@ FROM (
            floor(sum(send_time_ms_sum) * 1000 + 0.5) AS send_us,
            CAST(sum(throttled) AS BIGINT) AS throttled,
            min(bucket) AS first_bucket, max(bucket) AS last_bucket
-    FROM {client_activity} WHERE api_name IS NOT NULL
+    FROM {client_activity} AS o
+    WHERE api_name IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM (
+            SELECT cluster, principal, client_id FROM {connections} AS c
+            GROUP BY cluster, principal, client_id HAVING NOT bool_or(role = 'client')
+        ) AS b
+        WHERE b.cluster = o.cluster AND b.principal IS NOT DISTINCT FROM o.principal AND b.client_id IS NOT DISTINCT FROM o.client_id
+    )
     GROUP BY cluster, principal, client_id, api_name
 ) AS a
 LEFT JOIN (

@@ -46,8 +46,8 @@ ROWS = (
 def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tables]:
     """Return a function that writes rows and reads them with an engine."""
 
-    def read(*rows: Mapping[str, Any]) -> Tables:
-        root = str(warehouse(tmp_path_factory.mktemp("w"), rows))
+    def read(*rows: Mapping[str, Any], **tables: Any) -> Tables:
+        root = str(warehouse(tmp_path_factory.mktemp("w"), rows, **tables))
         if request.param == "spark":
             return SparkTablesOnDisk(request.getfixturevalue("spark"), root)
         found = local_tables(root)
@@ -139,6 +139,28 @@ def test_who_waits_for_others_is_not_slow(tables: Callable[..., Tables]) -> None
     assert figures(scope, "client_id", "p99_ms", top="p99") == [("slow", 9.0), ("member", 4.0)]
     assert figures(scope, "client_id", "p99_ms") == [("member", 3000.0), ("slow", 9.0)]
     assert {api for api, _ in figures(scope, "api_name", "p99_ms", by="api", top="p99")} == {*WAITING, "METADATA"}
+
+
+@pytest.mark.parametrize("top", ["requests", "p99"])
+def test_brokers_own_requests_are_nobodys(tables: Callable[..., Tables], top: str) -> None:
+    """A client that uses a broker's client id stays, with what brokers sent under it."""
+    ids = ((None, "broker"), ("1", "broker"), ("shared", "broker"), ("shared", "client"), ("2", "forwarding"))
+    key = {"cluster": "c", "broker": "b", "opened_at": START, "last_request_at": START, "principal": "User:ANONYMOUS"}
+    connections = [
+        key | {"connection_id": f"{place}", "opened_seq": 0, "client_id": name, "role": role}
+        for place, (name, role) in enumerate(ids)
+    ]
+    rows = [
+        sent(5.0, client_id=name, api=api)
+        for name in (None, "1", "2", "shared", "app")
+        for api in ("METADATA", "HEARTBEAT")
+    ]
+    scope = Scope(tables(*rows, connections=connections))
+    assert {name for (name,) in figures(scope, "client_id", top=top)} == {"shared", "app"}
+    assert figures(scope, "requests", by="api", top=top) == [(2,), (2,)]
+    assert figures(scope, "requests", by="principal", top=top) == [(4,)]
+    for view in ("who_is_slow", "who_floods"):
+        assert {name for (name,) in scope.query(f"SELECT DISTINCT client_id FROM {{{view}}} AS v")} == {"shared", "app"}
 
 
 def test_what_no_log_states_is_null(scope: Scope) -> None:
