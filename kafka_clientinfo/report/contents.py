@@ -22,7 +22,6 @@ from ..questions.presenter import (
     counted,
     explained,
     identity,
-    in_bytes,
     software,
     ways_of_libraries,
     why,
@@ -116,8 +115,6 @@ class _Contents:
             self._negotiation(),
             self._misbehaviour(),
             self._unknown(),
-            self._section("client_processes"),
-            self._caching(),
             self._section("what_the_log_shows"),
             self._who_connects(),
         ]
@@ -251,17 +248,6 @@ class _Contents:
             share = f"of them probably belong to a known library ({100 * probable / unnamed:.0f} %)"
             figures.append((f"{probable:,}", share))
         return self._section("why_unknown", figures=figures)
-
-    def _caching(self) -> Section:
-        ((again, ids),) = self.scope.query(
-            "SELECT CAST(sum(bytes_sent_again) AS BIGINT), CAST(sum(bytes_of_instance_ids) AS BIGINT) "
-            "FROM {client_id_caching} AS v"
-        )
-        figures = [
-            (in_bytes(again or 0), "of client ids sent again"),
-            (in_bytes(ids or 0), "of instance ids, if every request carried one"),
-        ]
-        return self._section("client_id_caching", figures=figures)
 
     def _who_connects(self) -> Section:
         notes = [
