@@ -4,6 +4,7 @@
 |---|---|
 | clients that are new or gone, software that changed or is newly unknown | `connections` |
 | clients that would newly break at the target | `api_usage`, with the verdicts of `upgrade_impact` |
+| requests that brokers newly refuse | `failed_requests`, with their clients where these are known |
 | violations that are more than before | `violations` |
 
 A time stands for the day from then on, and for less if the two times are closer: then the one span ends where the other begins.
@@ -309,7 +310,9 @@ def _newly_refused(before: ByKey, after: ByKey) -> Table:
     columns = (*_WHO, "api_name", "api_version", "host", "is_known", "requests", "first_seen", "last_seen")
     rows = [tuple(row[name] for name in columns) for _, row in _without(after, before)]
     rows.sort(key=lambda row: (-row[-3], list(map(str, row))))
-    return Table("Requests that brokers newly refuse", columns, rows, name="newly_refused")
+    return Table(
+        "Refused requests of which the earlier day has none in any server.log", columns, rows, name="newly_refused"
+    )
 
 
 def _more_violations(before: ByKey, after: ByKey) -> Table:

@@ -110,10 +110,11 @@ def execute(context: Context) -> int:
         for row in result.rows:
             row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
         if arguments.by == "owner":
+            done = ownership.idle_rules()
             by = owners_table(impacts, arguments.target, limit_of(arguments))
             if arguments.messages is not None or webhook is not None:
                 made = messages(impacts, _facts(result, scope), template)
-                done = send(made, arguments.messages, webhook)
+                done += send(made, arguments.messages, webhook)
                 if made and arguments.template is None:
                     done.append(
                         "They have [DATE], [CONTACT] and [SENDER] to fill in; give your own words with --template."
