@@ -38,7 +38,7 @@ from .context import SOMETHING_FOUND, Context, add_warehouse
 from .output import Table, add_formats, instant, limit_of, show
 from .ownership import GROUP
 
-HELP = "compare two days: new, gone, changed, breaking, refused (exit code 3)"
+HELP = "compare two days: new, gone, breaking, refused (exit code 3)"
 EXAMPLES = (
     "diff --from 2026-11-20 --to 2026-11-21 --warehouse /data/clientinfo",
     "diff --from 7d --to yesterday --target 4.0.1 --warehouse /data/clientinfo --json",

@@ -41,7 +41,7 @@ from .table import LIMIT, Table, declarations, declared, read
 _EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_BYTES = 8_000_000
 """The largest number of bytes of the page's data; the page is a little longer."""
-_COLOURS = dict(zip(IN_WORDS, ("var(--bad)", "var(--warn)", "var(--unsure)", "var(--s1)", "var(--good)"), strict=True))
+_COLOURS = dict(zip(IN_WORDS, ("var(--bad)", "var(--warn)", "var(--unsure)", "var(--s3)", "var(--good)"), strict=True))
 _SEVERITIES = {"error": "var(--bad)", "warning": "var(--warn)", "info": "var(--unsure)"}
 _OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--rest)"}
 _KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
