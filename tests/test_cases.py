@@ -8,8 +8,9 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from tests.ingestion.test_topic_mentions import produce
 from tests.scanned import by_cluster, scanned
+from tests.sections import sections
 
-LOGS = Path(__file__).parent / "cases"
+LOGS = Path(__file__).parent / "cases.log"
 ME = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_nonprod_0123456789abcdef/me@example.com"
 ORDERS = "arn:aws:sts::111122223333:assumed-role/orders-service/i-0abc"
 MASKED = ("orders-svc", "billing-svc")
@@ -150,9 +151,12 @@ def test_a_request_that_server_log_shows_is_of_the_principal_that_all_connection
 
 
 @pytest.fixture(scope="module")
-def read() -> dict[str, list[dict[str, Any]]]:
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     """The rows of connections and violations of all cases, in their order."""
-    tables = by_cluster({name: LOGS / f"{name}.log" for name in CASES}, Settings(), "connections", "violations")
+    logs = {name: tmp_path_factory.getbasetemp() / f"{name}.log" for name in CASES}
+    for name, text in sections(LOGS).items():
+        logs[name].write_bytes(text)
+    tables = by_cluster(logs, Settings(), "connections", "violations")
     any_of = next(iter(tables.values())).tables
     orders = {"connections": "opened_at, connection_id", "violations": "rule"}
     return {name: any_of.query(f"SELECT * FROM {{{name}}} ORDER BY {by}").dicts() for name, by in orders.items()}

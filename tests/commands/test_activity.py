@@ -9,7 +9,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import text_tables
 from tests.commands.fleet_on_disk import HOSTILE, fleet, use
-from tests.commands.transcripts import GOLDEN, ROOT
+from tests.commands.transcripts import ROOT, golden
 from tests.questions.activity_on_disk import activity, sent
 
 
@@ -40,8 +40,8 @@ def answer(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def test_the_documentation_shows_what_the_command_prints() -> None:
-    golden = (GOLDEN / "activity_limited.txt").read_text("utf-8").removeprefix("exit code 0\n").rstrip()
-    assert f"```text\n{golden}\n```" in (ROOT / "docs" / "howto" / "activity.md").read_text("utf-8")
+    printed = golden("activity_limited").removeprefix("exit code 0\n").rstrip()
+    assert f"```text\n{printed}\n```" in (ROOT / "docs" / "howto" / "activity.md").read_text("utf-8")
 
 
 def test_text_on_a_terminal_of_few_characters_is_ascii(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.transcripts import GOLDEN, REPORTS, ROOT, names, transcript, warehouse
+from tests.commands.transcripts import GOLDEN, REPORTS, ROOT, golden, names, transcript, warehouse
+from tests.sections import sections
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +20,8 @@ def test_it_prints_what_it_printed(name: str, folder: Path, monkeypatch: pytest.
     if name in REPORTS:
         pytest.importorskip("vl_convert")
     monkeypatch.chdir(ROOT)
-    assert transcript(folder, name) == (GOLDEN / f"{name}.txt").read_text("utf-8")
+    assert transcript(folder, name) == golden(name)
 
 
 def test_every_transcript_is_of_a_command() -> None:
-    assert {path.stem for path in GOLDEN.iterdir()} == set(names())
+    assert {name for path in GOLDEN.iterdir() for name in sections(path)} == set(names())

@@ -1,4 +1,4 @@
-"""What commands print about one small warehouse, in `tests/golden/commands`, one file for each form of each question.
+"""What commands print about one small warehouse, in `tests/golden/commands`: a file for each, by the name of each form.
 
 `python -m tests.commands.transcripts` writes the files anew: read the difference before it is committed.
 """
@@ -10,6 +10,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.report.contents import report
 from tests.commands.fleet_on_disk import TARGET, fleet, use
+from tests.sections import sections, write_sections
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "commands"
@@ -133,7 +135,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "connection": ("connection", "14"),
     "connection_json": ("connection", "4", "--json"),
 }  # fmt: skip
-"""By the name of its golden file, a command; OWNERS and MESSAGES stand for paths."""
+"""By the name of its transcript, a command; OWNERS and MESSAGES stand for paths."""
 REPORTS = ("report",)
 SCANS: dict[str, tuple[str, ...]] = {
     "scan": ("scan", "sample_logs/kafka-2.8.2", "sample_logs/kafka-4.4.0", "--upgrade", "4.0.1"),
@@ -142,7 +144,7 @@ SCANS: dict[str, tuple[str, ...]] = {
 
 
 ARGUMENTS = "arguments"
-"""The golden file of what every command takes."""
+"""The transcript of what every command takes."""
 
 
 def warehouse(folder: Path) -> Path:
@@ -225,12 +227,21 @@ def write() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         warehouse(folder)
-        for each in names():
-            (GOLDEN / f"{each}.txt").write_text(transcript(folder, each), "utf-8")
+        for command, of_command in groupby(names(), _command):
+            write_sections(GOLDEN / f"{command}.txt", {one: transcript(folder, one).encode() for one in of_command})
+
+
+def golden(name: str) -> str:
+    """Return what a command has printed."""
+    return sections(GOLDEN / f"{_command(name)}.txt")[name].decode()
+
+
+def _command(name: str) -> str:
+    return name.partition("_")[0]
 
 
 def names() -> Iterator[str]:
-    """Name the golden files."""
+    """Name the transcripts; those of a command follow each other."""
     yield from (*COMMANDS, *REPORTS, *SCANS, ARGUMENTS)
 
 

@@ -17,6 +17,7 @@ from tests.amounts import examples, one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
 from tests.logs.laid_out import LATEST, Event, comparable, events, found
+from tests.sections import sections
 from tests.wrapping import KINDS, logged, wrap
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_logs").glob("*/kafka-request.log*"))
@@ -88,22 +89,21 @@ def test_most_ends_tell_whether_a_logger_ends_records_also_in_a_wrapper() -> Non
     assert detect(b"".join(b"2026-11-21T02:45:09.9Z stdout F " + line for line in lines), LATEST).logger_ends
 
 
-GOLDEN = sorted(path for path in (FOLDER / "layouts").iterdir() if path.suffix in (".log", ".json"))
+GOLDEN = sections(FOLDER / "layouts.txt")
 LOSES_LEVEL = ("message", "rfc3164", "rfc5424", "template_GcpLayout", "template_GelfLayout")
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_it_reads_what_log4j_itself_writes(path: Path) -> None:
+@pytest.mark.parametrize("name", GOLDEN)
+def test_it_reads_what_log4j_itself_writes(name: str) -> None:
     # `message.log` has no time of its own: a container runtime adds one.
-    plain = (FOLDER / "layouts" / "default.log").read_bytes()
-    data = path.read_bytes()
-    if path.stem == "message":
+    plain, data, name = GOLDEN["default.log"], GOLDEN[name], name.partition(".")[0]
+    if name == "message":
         data = b"".join(b"2026-11-21T02:45:09.5Z stdout F " + line + b"\n" for line in data.split(b"\n")[:-1])
     got, expected = events(data), requests(parse(plain))
     assert [comparable(event)[1:] for event in requests(got)] == [comparable(event)[1:] for event in expected]
-    if path.stem not in ("message", "rfc3164", "logger_first"):
+    if name not in ("message", "rfc3164", "logger_first"):
         assert [event.logged_at for event in requests(got)] == [event.logged_at for event in expected]
-    if path.stem not in LOSES_LEVEL:
+    if name not in LOSES_LEVEL:
         assert [event.log_level for event in requests(got)] == [event.log_level for event in expected]
     assert {event.kind for event in got if isinstance(event, IgnoredRecord)} <= {
         "received_request",
