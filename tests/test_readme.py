@@ -1,12 +1,15 @@
-"""The README names what there is: every question with its view, and pages that exist."""
+"""README and docs name what there is: questions, pages, exports, the version, and the releases that are supported."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import kafka_clientinfo
 from kafka_clientinfo.tables.views import views
+
+from .supported import IN_THE_TESTS, PYTHONS, SPARKS
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text("utf-8")
@@ -52,3 +55,37 @@ def test_paths_of_volumes_are_as_databricks_has_them(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     paths = re.findall(r"/Volumes((?:/[\w${}.]+)+)", text)
     assert [path for path in paths if len(path.strip("/.").split("/")) < 3] == []
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def test_the_pythons_sparks_and_javas_that_are_promised_are_those_that_are_tested() -> None:
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    assert project["requires-python"] == f">={PYTHONS[0]}"
+    oldest, newest = next(iter(SPARKS)), list(SPARKS)[-1]
+    assert f"pyspark>={oldest},<{int(newest.split('.')[0]) + 1}" in project["optional-dependencies"]["local"]
+    constraints = text("constraints.txt").replace("delta_spark", "delta-spark").splitlines()
+    assert set(SPARKS[IN_THE_TESTS].packages) <= set(constraints)
+    rows = re.findall(r"^\| (\d\.\d)[^|]* \| `io\.delta:", text("docs/howto/platforms.md"), re.MULTILINE)
+    assert rows == sorted(SPARKS)
+    assert "Java 17 or 21 (Spark 3.5 runs on 17 only, 4.2 and later also on 25;" in TEXT
+    javas = {name: release.javas for name, release in SPARKS.items()}
+    assert javas == {"3.5": (17,), "4.0": (17, 21), "4.1": (17, 21), "4.2": (17, 21, 25)}
+
+
+def test_one_version_stands_everywhere() -> None:
+    version = kafka_clientinfo.__version__
+    assert re.findall(r"^## \[([^\]]+)\] - ", text("CHANGELOG.md"), re.MULTILINE)[0] == version
+    assert f"at present that is {version.rpartition('.')[0]}.\n" in text("SECURITY.md")
+    pages = [*ROOT.glob("*.md"), *(path for name in ("docs", "examples") for path in (ROOT / name).rglob("*.*"))]
+    named = {
+        (page.name, found)
+        for page in pages
+        # the figures were measured with the releases that they name
+        if page.suffix in (".md", ".yaml", ".service", ".py") and page.name not in ("benchmarks.md", "CHANGELOG.md")
+        for found in re.findall(r"kafka[_-]clientinfo[-: ]v?(\d+\.\d+\.\d+)", page.read_text("utf-8"))
+    }
+    assert len(named) > 2
+    assert {found for _, found in named} == {version}
