@@ -4,6 +4,7 @@ Each way is a process of its own, as a user starts it. Where the independent che
 repository, it reads the tables of each way, too.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,18 @@ BROKERS = {
 """Folders of sample_logs, and the names by which the checker knows these brokers."""
 COMMAND = "from kafka_clientinfo.cli import entry; entry()"
 ON_SERVERLESS = f"from tests.serverless import rules\nwith rules():\n    {COMMAND}"
+SHIPPED_FROM = """
+import sys
+from pyspark.sql import functions as F
+from kafka_clientinfo.spark.remote import remote_session
+
+def place(batches):
+    import kafka_clientinfo, pyarrow
+    for batch in batches:
+        yield pyarrow.RecordBatch.from_pydict({"file": [kafka_clientinfo.__file__]})
+
+print(remote_session(sys.argv[1]).range(1).mapInArrow(place, "file string").first()[0])
+"""
 SCHEMA = "made"
 
 
@@ -53,7 +66,11 @@ def by_path(logs: Path, place: Path) -> Path:
 
 
 def by_path_connect(logs: Path, place: Path) -> Path:
-    with connect_server(dict(load_settings().spark), place / "server.log") as url:
+    """On a server that knows nothing of this checkout: its workers use what is shipped to them."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with connect_server(dict(load_settings().spark), place / "server.log", environment) as url:
+        shipped = [sys.executable, "-c", SHIPPED_FROM, url]
+        assert ".zip" in subprocess.run(shipped, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
         command(logs, "--warehouse", str(place / "lake"), "--remote", url)
     return place / "lake"
 
