@@ -1,7 +1,4 @@
-"""A count of topics that shares no code with the package: every record in JSON is parsed whole, one after the other.
-
-`tests.struct_topic_count` counts those of brokers before 2.8.
-"""
+"""A count of topics that shares no code with the package: every record in JSON is parsed whole, one after the other."""
 
 import gzip
 import json
