@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
-from pyspark.sql import functions as F
 
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.queries import Tables
@@ -74,12 +73,6 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _ordered(value[key]) for key in sorted(value, key=str)}
     return [_ordered(item) for item in value] if isinstance(value, list) else value
-
-
-def _with_lists(rows: Any, name: str) -> Any:
-    """The rows with lists of entries for maps, which have no order."""
-    maps = [column.name for column in relation_specs()[name].columns if column.type.startswith("map<")]
-    return rows.withColumns({map_: F.array_sort(F.map_entries(map_)) for map_ in maps if map_ in rows.columns})
 
 
 def assert_same_accounts(spark: Any, found: Path, expected: Path) -> None:
