@@ -90,10 +90,10 @@ hours: setup $(VENV)/.with-bench
 	$(BIN)/python -m lab.benchmarks hours --repeat 1 --docs build/hours
 
 browser: setup $(VENV)/.with-browser
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m browser lab
 
 picture: run $(VENV)/.with-browser
-	$(BIN)/python -m tests.report.picture $(WAREHOUSE) docs/report.png
+	$(BIN)/python -m lab.browser.picture $(WAREHOUSE) docs/report.png
 
 OTHER_SPARKS := lab/test_other_sparks.py
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from lab.upgrade_oracle.real_broker import ready_made
-from tests.report.browsing import CHROMIUM, Watched, chromium
 from tests.report.conftest import HOSTILE, tables
 from tests.report.tables_on_disk import of_many
+
+from .browsing import CHROMIUM, Watched, chromium
 
 pytestmark = pytest.mark.browser
 AXE = "4.14.1"

@@ -1,4 +1,4 @@
-"""Takes the picture of the report for the README: `python -m tests.report.picture WAREHOUSE FILE.png`."""
+"""Takes the picture of the report for the README: `python -m lab.browser.picture WAREHOUSE FILE.png`."""
 
 import sys
 import tempfile
@@ -7,7 +7,8 @@ from pathlib import Path
 from PIL import Image
 
 from kafka_clientinfo import cli
-from tests.report.browsing import Watched, chromium
+
+from .browsing import Watched, chromium
 
 SIZE = {"width": 1280, "height": 860}
 
