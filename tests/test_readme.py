@@ -79,13 +79,17 @@ def test_one_version_stands_everywhere() -> None:
     version = kafka_clientinfo.__version__
     assert re.findall(r"^## \[([^\]]+)\] - ", text("CHANGELOG.md"), re.MULTILINE)[0] == version
     assert f"at present that is {version.rpartition('.')[0]}.\n" in text("SECURITY.md")
-    pages = [*ROOT.glob("*.md"), *(path for name in ("docs", "examples") for path in (ROOT / name).rglob("*.*"))]
+    pages = [
+        *ROOT.glob("*.md"),
+        *(path for name in ("docs", "examples", ".github") for path in (ROOT / name).rglob("*.*")),
+    ]
     named = {
         (page.name, found)
         for page in pages
         # the figures were measured with the releases that they name
-        if page.suffix in (".md", ".yaml", ".service", ".py") and page.name not in ("benchmarks.md", "CHANGELOG.md")
+        if page.suffix in (".md", ".yaml", ".yml", ".service", ".py")
+        and page.name not in ("benchmarks.md", "CHANGELOG.md")
         for found in re.findall(r"kafka[_-]clientinfo[-: ]v?(\d+\.\d+\.\d+)", page.read_text("utf-8"))
     }
-    assert len(named) > 2
+    assert len(named) > 3
     assert {found for _, found in named} == {version}
