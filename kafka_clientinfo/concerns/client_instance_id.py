@@ -68,6 +68,7 @@ def predicates() -> Columns:
     """
     exempt = F.col("api_key") == int(ApiKey.SASL_HANDSHAKE)
     return {
+        "first_instance_id": F.col("first_instance_id"),
         "instance_id_is_zero": has_header_v3() & ~_has_instance_id(),
         "instance_id_is_missing": F.col("after_header_v3") & ~has_header_v3() & ~exempt,
         "instance_id_is_different": _has_instance_id() & (F.col("client_instance_id") != F.col("first_instance_id")),

@@ -134,7 +134,8 @@ class Concern:
     Attributes:
         name: the name of the concern's module or package.
         reads: the columns that it reads from a request's record, besides those that are shared.
-        earlier: returns columns computed from the requests before it on its connection; their names are unique.
+        earlier: returns columns computed from the requests before it on its connection, for the predicates: those that are read
+            later are predicates, too. Their names are unique.
         predicates: returns columns that say what holds of a request; computed once for all requests of a kind (see
             `judged`), from the columns that they share.
         aggregates: returns aggregates of these columns over a connection; a row may stand for several requests, which

@@ -88,11 +88,9 @@ def judged_requests(
     if before is not None and before.states is not None:
         narrow = narrow.unionByName(as_requests(before.states), allowMissingColumns=True)
     answered_before = last_before(F.struct("row_no", "logged_at"), is_api_versions_success(), _answer)
-    earlier = {"answered_before": answered_before}
-    for concern in concerns:
-        earlier |= concern.earlier()
+    earlier = {name: back for concern in concerns for name, back in concern.earlier().items()}
     located = with_log_position(narrow, log_positions).drop("file_id")
-    placed = with_connection(located, earlier, keeps_state=before is not None)
+    placed = with_connection(located, {"answered_before": answered_before, **earlier}, keeps_state=before is not None)
     answered = {
         "answer_seq": F.col("seq") - F.col("answered_before.distance"),
         "knows_answer": F.coalesce("answered_before.is_known", F.lit(False)),
@@ -103,8 +101,9 @@ def judged_requests(
         by_kind = by_kind.withColumn("is_newest", _is_newest(*ID_NUMBERS, "connection_id"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
     unpacked = by_kind.select(*own, *(f"who.{name}" for name in WHO_FIELDS), "carried.*")
+    kept = [name for name in unpacked.columns if name not in earlier]
     predicates = [column.alias(name) for concern in concerns for name, column in concern.predicates().items()]
-    judged = unpacked.select("*", *predicates)
+    judged = unpacked.select(*kept, *predicates)
     if before is None or before.requests is None:
         return judged
     return _merged(before.requests, judged)

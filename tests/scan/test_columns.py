@@ -22,17 +22,17 @@ from tests.scan.made_log import derived
 # Per relation: the columns that later steps read, beside those that its table declares.
 READ_LATER = {
     "judged_requests": """
-        after_header_v3 answer_seq answered_error answered_protocol_type api_key api_name api_ranges api_version
+        answer_seq answered_error answered_protocol_type api_key api_name api_ranges api_version
         api_version_deprecated broker byte_offset client_id client_id_before client_id_is_like_a_brokers client_id_is_lost
         client_id_is_left_out client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
         client_software_name client_software_version cluster connection_id correlation_id coverage earliest_at
         error_code falls_below_offer file_id first_client_id first_instance_id forged_lines forges_log_lines
-        gone_on_with group_payloads group_type_mismatch knows_answer knows_invalid_request knows_refusal has_response
+        group_payloads group_type_mismatch knows_answer knows_refusal has_response
         header_version heard_until highest_correlation_id instance_id_is_different instance_id_is_missing
-        instance_id_is_zero is_forwarded jumps known_software last_api_versions_error last_seq latest_at listener
+        instance_id_is_zero is_forwarded jumps known_software last_seq latest_at listener
         log_generation log_level logged_at lowest_correlation_id member_id offered_max opened_at opened_seq outlasts
-        principal protocol_of_group refuses_what_it_offers refuses_without_offer remote_host remote_port repeats replica_id request requests response
-        security_protocol sent_software_name sent_software_version seq session_no software_before
+        principal refuses_what_it_offers refuses_without_offer remote_host remote_port repeats replica_id request requests response
+        security_protocol sent_software_name sent_software_version seq session_no
         software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
         software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id
         telemetry_sent_id watched_error went_on_after_inconsistent went_on_after_invalid_request

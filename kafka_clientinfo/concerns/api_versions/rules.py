@@ -43,6 +43,8 @@ def predicates() -> Columns:
     falls_back = F.col("last_api_versions_error") == _UNSUPPORTED
     return {
         "went_on_after_invalid_request": F.col("knows_invalid_request"),
+        "knows_refusal": F.col("knows_refusal"),
+        "offered_max": F.col("offered_max"),
         "falls_below_offer": is_api_versions_success()
         & falls_back
         & loses_name(F.col("api_version"), F.col("offered_max")),
