@@ -7,11 +7,13 @@ line holds (`wrappers`, `starts`) and gives records in Kafka's own pattern (`Raw
 
 import codecs
 import re
+from collections import Counter
 from datetime import datetime
+from itertools import dropwhile
 from typing import NamedTuple
 
 from .heads import has_undated_head, uncoloured, words_after
-from .record_marks import COMPLETED, FILLER, LOGGER_END, OWN_WORDS, PREFIX, STAMP
+from .record_marks import COMPLETED, FILLER, LOGGER_END, OWN_WORDS, PREFIX, TOTAL_TIME
 from .starts import END_WINDOW, split_logger, start_of
 from .wrappers import Line, event, unwrapped
 
@@ -21,13 +23,13 @@ _SAMPLE_LINES = 2000
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
 _WORDS_IN_UTF_16 = tuple(COMPLETED.decode().encode(form) for form in ("utf-16-le", "utf-16-be"))
-_BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
-"""The end of a request that has no logger at its end."""
+_WINDOW = 8 << 10
+"""Bytes; longer than what follows the bodies of a request."""
+_KAFKAS, _OTHER, _NO_LOGGER, _NOTHING = range(4)
+"""Ends of records: with a logger as Kafka writes it, with one and a thread or the number of a line, with none; no end."""
 _EXPORT = b"__CURSOR=s="
 """The beginning of every entry of `journalctl -o export`."""
-_JSON = COMPLETED + b'{"'
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
-_CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
 
 
 class Layout(NamedTuple):
@@ -91,13 +93,16 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
         latest: time at which the file was last written; None if it is not known, which counts as now.
     """
     lines = _lines(sample, latest)
-    begun = lines[next((at for at, line in enumerate(lines) if _begins_record(line)), 0) :]
-    ends = {wrapper: _ends(begun, wrapper) for wrapper in {line.wrapper for line in begun}}
-    logger_ends = frozenset(wrapper for wrapper, (kafkas, others, bare) in ends.items() if kafkas + others >= bare)
-    is_json = _requests_are_json(lines)
-    kafkas, others, bare = ends.get(b"", (0, 0, 0))
+    votes = Counter(map(_end, lines))
+    loggers = {wrapper: votes[wrapper, _KAFKAS] + votes[wrapper, _OTHER] for wrapper, _ in votes}
+    logger_ends = frozenset(
+        wrapper for wrapper, number in loggers.items() if number >= max(1, votes[wrapper, _NO_LOGGER])
+    )
+    request = next((request for line in lines if (request := _REQUEST.search(line.text))), None)
+    is_json = request is not None and request[1] is not None
     is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
-    if _begins_in_kafkas_pattern(lines) and not is_coloured and kafkas >= others and kafkas + others >= bare:
+    is_kafkas = votes[b"", _KAFKAS] >= max(votes[b"", _OTHER], votes[b"", _NO_LOGGER])
+    if is_kafkas and not is_coloured and _begins_in_kafkas_pattern(lines):
         return Layout(json_requests=is_json)
     return Layout(False, logger_ends, latest, is_json)
 
@@ -107,8 +112,9 @@ def is_enough(sample: bytes) -> bool:
 
     Otherwise `SAMPLE` bytes are enough. A record that is longer counts as one that ends with a logger.
     """
-    begun = any(line.whole and _begins_record(line) for line in _lines(sample, None))
-    return len(sample) >= SAMPLE or (begun and b"\n" in sample.strip(b"\n"))
+    lines = _lines(sample, None) if b"\n" in sample.strip(b"\n") else []
+    begun = dropwhile(lambda line: not _begins_record(line), lines)
+    return len(sample) >= SAMPLE or any(line.whole for line in begun)
 
 
 def _begins_record(line: Line) -> bool:
@@ -116,63 +122,33 @@ def _begins_record(line: Line) -> bool:
 
 
 def _lines(sample: bytes, latest: datetime | None) -> list[Line]:
-    """Return the sample's whole lines, unwrapped and joined, or the beginning of its only line.
-
-    Lines that continue after the sample come last.
-    """
+    """Return the sample's whole physical lines, or the beginning of its only one, unwrapped."""
     physical = sample.decode("utf-8", "replace").lstrip("\ufeff\0").encode().split(b"\n", _SAMPLE_LINES)
-    whole_lines: list[Line] = []
-    parts: dict[bytes, Line] = {}
-    for data in physical[:-1] or physical:
-        if not data.strip():
-            continue
-        line = unwrapped(uncoloured(data), latest)
-        line = line._replace(text=FILLER.sub(b"", line.text.removesuffix(b"\r"), 1))
-        if line.stream in parts:
-            line = line._replace(text=parts.pop(line.stream).text + line.text)
-        if line.whole:
-            whole_lines.append(line)
-        else:
-            parts[line.stream] = line
-    return whole_lines + list(parts.values())
+    lines = (unwrapped(uncoloured(line), latest) for line in physical[:-1] or physical if line.strip())
+    return [line._replace(text=FILLER.sub(b"", line.text.removesuffix(b"\r"), 1)) for line in lines]
 
 
 def _begins_in_kafkas_pattern(lines: list[Line]) -> bool:
     """Return whether the first line with a time is in Kafka's own pattern, as lines are if nothing shows another one."""
     for line in lines:
-        if line.stream:
+        if prefix := PREFIX.match(line.text):
+            return not line.stream and words_after(line.text, prefix) in (0, prefix.end())
+        if line.stream or line.text.startswith(b"{") or start_of(line):
             return False
-        if STAMP.match(line.text):
-            prefix = PREFIX.match(line.text)
-            return prefix is not None and words_after(line.text, prefix) in (0, prefix.end())
-        if start_of(line) or event(line.text):
-            return False
-    # The beginning of one long line of JSON is an event that the sample cuts off.
-    return not (len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text))
+    return True
 
 
-def _ends(lines: list[Line], wrapper: bytes) -> tuple[int, int, int]:
-    """Count a wrapper's lines that end with a logger as Kafka writes it, with one in another pattern, and as requests
-    without one.
+def _end(line: Line) -> tuple[bytes, int]:
+    """Return a line's wrapper, and what the record that begins or ends on it ends with.
 
     Numbers decide because one line may be a client's text. What a container prints when it starts does not count, as
-    `uid=1000(appuser)` ends as with a logger; nor do lines that begin no request in JSON, where a record is one line.
+    `uid=1000(appuser)` ends as with a logger.
     """
-    lines = [line for line in lines if line.wrapper == wrapper]
-    is_json = _requests_are_json(lines)
-    kafkas = others = bare = 0
-    for text in (line.text for line in lines if not is_json or _begins_record(line)):
-        tail = text[-END_WINDOW:].rstrip(b'"')
-        if split_logger(text)[1] is None:
-            bare += _BARE_END.search(tail) is not None or (_JSON in text and b"}}" in tail)
-        elif LOGGER_END.search(text, len(text) - END_WINDOW):
-            kafkas += 1
-        else:
-            others += 1  # a thread after it, or a number of a line in `(logger:249)`
-    return kafkas, others, bare
-
-
-def _requests_are_json(lines: list[Line]) -> bool:
-    """Return whether the first request is in JSON; False if the sample holds no request."""
-    first = next((request for line in lines if (request := _REQUEST.search(line.text))), None)
-    return first is not None and first[1] is not None
+    has_times = any(time in line.text[-_WINDOW:] for time in (TOTAL_TIME, b'"totalTimeMs":'))
+    if LOGGER_END.search(line.text, len(line.text) - END_WINDOW):
+        end = _KAFKAS
+    elif split_logger(line.text)[1] is not None:
+        end = _OTHER
+    else:
+        return line.wrapper, _NO_LOGGER if has_times else _NOTHING
+    return line.wrapper, end if has_times or _begins_record(line) else _NOTHING

@@ -5,18 +5,22 @@ A line or record above `framing.MAX_RECORD` bytes keeps only its head and tail; 
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from . import framing
 from .compression import CorruptFile
 from .framing import CLOSING, FAILED_LOGIN, HANDLING_END, RawRecord
+from .generations.text import read_tail
 from .plain_splitter import Splitter
-from .record_marks import COMPLETED, HANDLING
+from .record_marks import COMPLETED, HANDLING, TOTAL_TIME
+from .request_event import MalformedRecord
 from .starts import REQUEST_LOGGER, Start, split_logger
+from .wrappers import SYSLOG, Line
 
 WINDOW = 8 << 10
 """Bytes; longer than connection, times, principal and listener of a text record."""
-_TEXT_WORDS = tuple(COMPLETED + words for words in (b"RequestHeader(", b"{api_key=", b"Name:"))
+_MAY_END = (b"sendTime:", b"listener:")
 _RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)")
 _HEADER_END = re.compile(
     rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
@@ -101,67 +105,112 @@ class PhysicalLines:
 
 @dataclass(slots=True, eq=False)
 class LineRecord:
-    """A record, or a line that is not complete yet, with the bytes of the file from its start on.
+    """A record that is open, or a line of which parts are missing.
 
     Attributes:
-        begin, end: offsets in the file of the record's first byte, and after its last line.
-        stream: the stream of its lines.
-        logger_ends: whether its last line ends with a logger.
-        data: the file's bytes from `begin` up to the next record.
-        start: the start of the record; None if its first line has none.
-        text: the record's lines, without what the layout puts before the message.
+        begin: offset in the file of its first byte.
+        line: its first line, or the first part of the line.
+        start: the start of the record; None if it is a line.
+        logger_ends: whether records of its wrapper end with their logger.
+        has_trace: whether all lines after it, such as a stack trace, belong to it.
+        data: the file's bytes from `begin` on.
+        text: its lines, without what the layout puts before the message.
         forged: number of starts of records that are text of this record.
-        header_is_open: whether its request header has not ended, as `header_end` shows.
+        header_end: what its request header ends with; None if the header has ended.
         finished: whether it ends as a record does.
-        done: whether no further line can belong to it.
-        torn: whether it lacks its end, and nothing is added to the file.
-        unsettled: lines after its end that may still turn out to belong to it.
+        later: lines after its end that may still turn out to belong to it.
     """
 
     begin: int
-    stream: bytes
-    logger_ends: bool = False
-    end: int = 0
-    data: Kept = field(default_factory=Kept)
+    line: Line
     start: Start | None = None
+    logger_ends: bool = False
+    has_trace: bool = False
+    data: Kept = field(default_factory=Kept)
     text: Kept = field(default_factory=Kept)
     forged: int = 0
-    header_end: re.Pattern[bytes] = _HEADER_END
-    header_is_open: bool = False
+    header_end: re.Pattern[bytes] | None = None
     finished: bool = False
-    done: bool = False
-    torn: bool = False
-    unsettled: list["LineRecord"] = field(default_factory=list)
+    later: list[RawRecord] = field(default_factory=list)
 
-    def open(self, start: Start | None, text: bytes, end: int) -> None:
-        """Add the first line, `text`, which ends at `end` in the file; `start` is the start that it holds, or None."""
-        self.end = end
-        message = text if start is None else start.message
-        self.start = start
-        self.text.add(message)
-        is_handled = HANDLING.match(message) is not None
-        if is_handled:
+    def __post_init__(self) -> None:
+        if HANDLING.match(self.message):
             self.header_end = HANDLING_END
-        has_header = is_handled or _RECEIVED.match(message) is not None
-        self.header_is_open = has_header and self.header_end.search(message) is None
-
-    def go_on(self, text: bytes, end: int) -> None:
-        """Add a further line, which ends at `end` in the file."""
-        self.text.add(b"\n" + text)
-        self.end = end
-        self.header_is_open = self.header_is_open and self.header_end.search(text) is None
+        elif _RECEIVED.match(self.message):
+            self.header_end = _HEADER_END
 
     @property
-    def is_text_request(self) -> bool:
+    def stream(self) -> bytes:
+        """The stream of its lines."""
+        return self.line.stream
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether clients' line breaks are raw, so that any line may be text of it."""
+        return self.stream in (b"", SYSLOG)
+
+    @property
+    def message(self) -> bytes:
+        """The first line of its message; empty if it is a line."""
+        return b"" if self.start is None else self.start.message
+
+    @property
+    def is_request(self) -> bool:
         """Whether this is a completed request before 2.8, which can have several lines."""
-        return self.start is not None and self.start.message.startswith(_TEXT_WORDS)
+        return self.message.startswith(COMPLETED)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the start of a record after it begins one."""
+        return self.finished or self.has_trace
+
+    def add(self, data: bytes, length: int, text: bytes) -> None:
+        """Add bytes of the file, with their true length, and the text that they hold."""
+        self.data.add(data, length)
+        self.text.add(text)
+        if self.header_end is not None and self.header_end.search(text):
+            self.header_end = None
+
+    def go_on(self, data: bytes, length: int, text: bytes) -> None:
+        """Add a further line, and find out whether the record ends with it."""
+        self.add(data, length, b"\n" + text)
+
+    def judge(self) -> None:
+        """Find out whether the record ends with its last line."""
+        if self.has_trace:
+            self.finished = FAILED_LOGIN.match(self.message) is not None
+        else:
+            self.finished = self.header_end is None and self.is_end(self.text.tail())
+
+    def is_end(self, text: bytes) -> bool:
+        """Return whether a text's last bytes are the end of a record of this kind."""
+        if self.start is not None and not self.start.stamp:  # it may stand in quotes, as in CSV
+            quote = text.find(b'"', max(0, text.rfind(TOTAL_TIME)))
+            text = text if quote < 0 else text[:quote]
+        message, logger = split_logger(text)
+        if logger is None and self.logger_ends and self.start is not None and self.start.logger is None:
+            return False
+        if not self.is_request:
+            return True
+        if any(part in text[text.rfind(b"\n") + 1 :] for part in _MAY_END):
+            with suppress(MalformedRecord):
+                read_tail(message)
+                return True
+        return False
+
+    def raw(self, finished: bool = True, torn: bool = False) -> RawRecord:
+        """Return the record."""
+        text = self.text.join()
+        if self.start is not None:
+            text = in_kafkas_pattern(self.start, text, self.logger_ends)
+        escaped = self.start is not None and self.start.escaped
+        data, length = self.data.join(), self.data.length
+        return RawRecord(self.begin, data, length, finished, self.forged, text, torn, escaped)
 
 
-def in_kafkas_pattern(start: Start | None, text: bytes, logger_ends: bool) -> bytes:
-    """Return a record's text in Kafka's own pattern, or as it is if it has no start; a missing logger stays so."""
+def in_kafkas_pattern(start: Start, text: bytes, logger_ends: bool) -> bytes:
+    """Return a record's text in Kafka's own pattern; a missing logger stays so."""
     text = text.rstrip(b"\r\n")
-    if start is None:
-        return text
     logger = start.logger
     if logger and is_failure(text):
         line, newline, trace = text.partition(b"\n")

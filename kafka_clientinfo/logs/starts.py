@@ -42,6 +42,7 @@ _LABELS_AT_END = re.compile(rb" \{[^{}\"]{0,300}\}\Z")
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"
 _JSON_REQUEST = COMPLETED + b'{"'
+_ONE_LINE = re.compile(rb"Completed request:(?!RequestHeader\(|\{api_key=|Name:)")
 
 
 class Start(NamedTuple):
@@ -108,7 +109,7 @@ def message_start(line: Line) -> Start | None:
         end = message.rfind(b"}") + 1
         is_cut = end == 0 or not may_follow(message[end:])
         return Start(own, message if is_cut else message[:end], REQUEST_LOGGER, True)
-    return Start(own, message, logger, False)
+    return Start(own, message, logger, _ONE_LINE.match(message) is not None)
 
 
 def quoted_start(line: Line) -> Start | None:

@@ -1,9 +1,8 @@
 """The splitter of a log into records for all layouts and wrappers that `framing` does not read, and the choice of one.
 
-Every byte of the file is in exactly one record, and reading can resume at any record's end. Container runtimes cut long
-lines and mix stdout with stderr. So physical lines are unwrapped, and their parts joined to whole lines per stream. A
-stream has at most one open record. As in `framing`, a start after a line that does not end the open record is text of
-that record, and is counted.
+Every byte of the file is in exactly one record, and reading can resume at any record's end. Physical lines are unwrapped,
+and the parts into which runtimes cut long lines joined. At most one record is open. As in `framing`, a start after a line
+that does not end it is text of that record, and is counted.
 
     record                                          | ends
     ------------------------------------------------|--------------------------------------------------------------
@@ -22,39 +21,32 @@ that record, and is counted.
 Lines after the end of a request in text are another program's output, unless they end as the request would: then they
 all belong to the request.
 
-A record is yielded when it and all records before it are closed, and none of them has a line after the next record's
-first byte. So records come in the order of their first bytes, and a record's bytes reach up to the next one's first
-byte. The rest at the end is one unfinished record, unless nothing is added to the file any more. `_MAX_HELD` bounds the
-number of records that wait, and `MAX_RECORD` the size of one.
+A runtime may mix stdout with stderr. A line of another stream ends an ended record; inside any other record, or between the
+parts of a line, its bytes are that record's, unless it holds a request or has no wrapper: then the record is torn.
 """
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, RawRecord
-from .generations.text import read_tail
+from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord
 from .heads import uncoloured
 from .json_bodies import json_object
 from .layouts import KAFKA, Layout
-from .line_records import WINDOW, Kept, LineRecord, PhysicalLines, all_records, in_kafkas_pattern, is_failure
+from .line_records import WINDOW, LineRecord, PhysicalLines, all_records, in_kafkas_pattern, is_failure
 from .plain_splitter import PlainSplitter, Splitter
-from .record_marks import COMPLETED, TOTAL_TIME
-from .request_event import MalformedRecord
-from .starts import Start, split_logger, start_of, unreadable_start
-from .wrappers import SYSLOG, Line, unwrapped
+from .record_marks import COMPLETED
+from .starts import Start, start_of, unreadable_start
+from .wrappers import Line, unwrapped
 
-_MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines after a request's end; if there are more, none of them belongs to the request."""
-_MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
 
 
 class LineSplitter:
-    """The `Splitter` for all other layouts: the records that wait, in their order, and each stream's open record."""
+    """The `Splitter` for all other layouts: the record and the line that are open, and the records that are ready."""
 
     def __init__(self, offset: int, layout: Layout, keeps_traces: bool, is_over: bool = False) -> None:
         self._is_over = is_over
@@ -64,16 +56,15 @@ class LineSplitter:
         self._lines = PhysicalLines()
         self._received: Iterator[tuple[bytes, int]] = iter(())
         self._records: deque[RawRecord] = deque()
-        self._queue: list[LineRecord] = []
-        self._open: dict[bytes, LineRecord] = {}
-        self._parts: dict[bytes, tuple[LineRecord, Line]] = {}
+        self._open: LineRecord | None = None
+        self._part: LineRecord | None = None
 
     def receive(self, block: bytes) -> None:
         self._received = self._lines.feed(block)
 
     @property
     def is_idle(self) -> bool:
-        return not (self._parts or self._lines.rest.length) and all(record.finished for record in self._open.values())
+        return not (self._part or self._lines.rest.length) and (self._open is None or self._open.finished)
 
     def next_record(self) -> RawRecord | None:
         while not self._records:
@@ -81,210 +72,107 @@ class LineSplitter:
             if line is None:
                 return None
             self._take(*line)
-            self._records.extend(self._ready())
         return self._records.popleft()
 
     def end(self) -> None:
         """Close all records; the last one is unfinished if bytes of it may be missing, or torn if nothing is added to the file."""
-        for record in list(self._open.values()):
-            if record.stream not in self._parts and record.finished:
-                self._close(record)
+        if self._part is None and self._open is not None and self._open.finished:
+            self._end_open()
         rest, length = self._lines.rest.join(), self._lines.rest.length
-        if rest and self._is_over:
-            self._take(rest, length)
-        elif rest:
-            self._new(self._at, Line(rest)).text.add(rest)
-            self._queue[-1].data.add(rest, length)
-            self._at += length
         if self._is_over:
-            self._end_open(b"")
-            for record in self._queue:
-                record.done = True
-        self._records.extend(self._ready(is_end=True))
-        if self._queue:
-            first, *others = self._queue
+            if length:
+                self._take(rest, length)
+            self._end_open()
+            return
+        waiting = [record for record in (self._open, self._part) if record is not None]
+        if length:
+            waiting.append(LineRecord(self._at, Line(rest)))
+            waiting[-1].add(rest, length, rest)
+        if waiting:
+            first, *others = waiting
             for record in others:
                 first.data.add(record.data.join(), record.data.length)
-            self._records.append(self._raw(first, self._at, False))
+            self._records.append(first.raw(finished=False))
 
-    def _end_open(self, *wrappers: bytes) -> None:
-        """Close the open records in these wrappers (empty: all), and the lines that lack their last part, as torn records."""
-        for stream in [stream for stream in self._parts if stream.startswith(wrappers)]:
-            record, _ = self._parts.pop(stream)
-            record.torn = record.done = True
-        for record in [record for stream, record in self._open.items() if stream.startswith(wrappers)]:
-            record.torn = not record.finished
-            self._close(record)
+    def _end_open(self) -> None:
+        """Yield what is open; a record or line that has not ended is torn."""
+        if self._open is not None:
+            self._records += [self._open.raw(torn=not self._open.may_end), *self._open.later]
+        if self._part is not None:
+            self._records.append(self._part.raw(torn=True))
+        self._open = self._part = None
 
     def _take(self, data: bytes, length: int) -> None:
         """Take one physical line, with its true length."""
         begin, self._at = self._at, self._at + length
         text = uncoloured(data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"\0"))
         line = unwrapped(text, self._layout.latest)
-        for stream in (b"", SYSLOG):  # clients' line breaks are raw there, so any line may be text of an open record
-            record = self._open.get(stream)
-            if record is None or line.stream == stream:
-                continue
-            if not (record.finished and (line.stream or self._start(line) is not None)):
-                line = Line(text, stream)
-        if not line.stream and (self._parts or self._open) and b"" not in self._open and self._start(line) is None:
-            self._end_open(b"cri", b"log")  # a runtime wraps every line, so bytes are missing here
-        self._line(begin, data, length, line)
+        owner = self._open
+        if owner is not None and owner.is_raw and line.stream != owner.stream:
+            is_text = not owner.finished or not (line.stream or self._start(line))
+            line = Line(text, owner.stream) if is_text else line
+        waiting = self._part or owner
+        if waiting is not None and waiting.stream != line.stream:
+            if not (waiting.may_end or COMPLETED in line.text) and line.stream:
+                waiting.data.add(data, length)
+                return
+            self._end_open()
+        if self._part is None and line.whole:
+            self._place(begin, data, length, line)
+            return
+        part = self._part = self._part or LineRecord(begin, line)
+        part.add(data, length, line.text)
+        if line.whole:
+            self._part = None
+            line = part.line._replace(text=part.text.join(), whole=True)
+            self._place(part.begin, part.data.join(), part.data.length, line)
 
     def _start(self, line: Line) -> Start | None:
         start = start_of(line)
         return unreadable_start(line) if start is None and not self._layout.json_requests else start
 
-    def _new(self, begin: int, line: Line) -> LineRecord:
-        record = LineRecord(begin, line.stream, line.wrapper in self._layout.logger_ends)
-        self._queue.append(record)
-        return record
-
-    def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
-        """Take a line or a part of one. A partial line waits in the queue as a record until its last part comes."""
-        if not self._queue and line.whole and (start := self._start(line)) is not None and start.whole:
-            text = in_kafkas_pattern(start, start.message, False)
-            raw = RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped)
-            self._records.append(raw)
+    def _place(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        """Add a whole line to the open record, or begin a record with it."""
+        start, owner = self._start(line), self._open
+        if owner is not None and start is not None and owner.may_end:
+            self._end_open()
+        elif owner is not None and owner.finished and not owner.has_trace:
+            self._take_later(owner, RawRecord(begin, data, length, True, text=line.text))
             return
-        begun = self._parts.get(line.stream)
-        record, first = begun or (self._new(begin, line), line)
-        self._queue[-1].data.add(data, length)  # of the record that started last, even if the text is another one's
-        if begun or not line.whole:
-            record.text.add(line.text)
-        if not line.whole:
-            self._parts[line.stream] = record, first
-            return
-        if begun:
-            del self._parts[line.stream]
-            line = line._replace(text=record.text.join(), time=first.time)
-            record.text = Kept()
-        self._place(record, line)
-
-    def _place(self, record: LineRecord, line: Line) -> None:
-        """Add a whole line to its stream's open record, or begin a record with it; `record` waits in the queue for it."""
-        self._close_others(line.stream)
-        start, owner = self._start(line), self._open.get(line.stream)
-        is_traced = owner is not None and self._is_traced(owner)
-        if owner is not None and start is not None and (is_traced or owner.finished):
-            self._close(owner)
-            owner = None
-        if owner is not None and (is_traced or not owner.finished):
+        elif owner is not None:
             owner.forged += start is not None
-            owner.go_on(line.text, self._at)
+            owner.go_on(data, length, line.text)
             if start is None or not reports_failure(start.message):  # inside a record, a failure does not end it
                 self._judge(owner)
-            self._give_up(record)
             return
-        record.open(start, line.text, self._at)
-        record.forged = 0 if start is None else _inner_starts(start)
-        if owner is not None:
-            self._take_later(owner, record)
-        elif start is None or start.whole:
-            record.torn = start is None and line.text.startswith(b'{"') and json_object(line.text) is None
-            record.done = True
+        if start is None:
+            is_torn = line.text.startswith(b'{"') and json_object(line.text) is None
+            self._records.append(RawRecord(begin, data, length, True, text=line.text, torn=is_torn))
+        elif start.whole:
+            text = in_kafkas_pattern(start, start.message, False)
+            self._records.append(RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped))
         else:
-            self._open[record.stream] = record
-            self._judge(record)
-
-    def _give_up(self, record: LineRecord) -> None:
-        """Remove a record because its line continues an earlier one; its bytes go to the record before it in the queue."""
-        at = self._queue.index(record)
-        self._queue[at - 1].data.add(record.data.join(), record.data.length)
-        del self._queue[at]
+            logger_ends = line.wrapper in self._layout.logger_ends
+            self._open = LineRecord(begin, line, start, logger_ends, self._keeps_traces and is_failure(start.message))
+            self._open.forged = _inner_starts(start)
+            self._open.add(data, length, start.message)
+            self._judge(self._open)
 
     def _judge(self, record: LineRecord) -> None:
-        """Find out whether the record ends with its last line, and close it if it can have no further line."""
-        assert record.start is not None
-        if self._is_traced(record):
-            record.finished = FAILED_LOGIN.match(record.start.message) is not None
-            return
-        record.finished = not record.header_is_open and self._is_end(record.text.tail(), record)
-        if record.is_text_request:
-            return
-        goes_on = record.header_is_open or (self._ends_with_logger(record) and not record.finished)
-        if not goes_on or record.start.message.startswith(COMPLETED):
-            self._close(record)
+        """Find out whether the record ends with its last line, and yield it if it can have no further line."""
+        record.judge()
+        if record.finished and not (record.is_request or record.has_trace):
+            self._end_open()
 
-    def _take_later(self, owner: LineRecord, record: LineRecord) -> None:
+    def _take_later(self, owner: LineRecord, line: RawRecord) -> None:
         """Take a line after a request's end; it belongs to the request if it or a later one ends as a request does."""
-        owner.unsettled.append(record)
-        if len(owner.unsettled) > _MAX_UNSETTLED:
-            self._close(owner)
-        elif self._is_end(b"\n".join(part.text.join() for part in owner.unsettled)[-WINDOW:], owner):
-            for part in owner.unsettled:
-                owner.forged += start_of(Line(part.text.join())) is not None
-                owner.go_on(part.text.join(), part.end)
-                self._give_up(part)
-            owner.unsettled = []
-
-    def _close(self, record: LineRecord) -> None:
-        for part in (record, *record.unsettled):
-            part.done = True
-        del self._open[record.stream]
-
-    def _close_others(self, stream: bytes) -> None:
-        """Close the ended records of all other streams, so that a quiet stream holds no records back."""
-        for other, record in list(self._open.items()):
-            if other != stream and other not in self._parts and (record.finished or self._is_traced(record)):
-                self._close(record)
-
-    def _is_traced(self, record: LineRecord) -> bool:
-        """Return whether the lines after the record, such as a stack trace, belong to it."""
-        return self._keeps_traces and record.start is not None and is_failure(record.start.message)
-
-    def _ends_with_logger(self, record: LineRecord) -> bool:
-        return record.logger_ends and record.start is not None and record.start.logger is None
-
-    def _is_end(self, text: bytes, record: LineRecord) -> bool:
-        """Return whether a text's last bytes are the end of a record of this kind."""
-        if record.start is not None and not record.start.stamp:  # it may stand in quotes, as in CSV
-            quote = text.find(b'"', max(0, text.rfind(TOTAL_TIME)))
-            text = text if quote < 0 else text[:quote]
-        message, logger = split_logger(text)
-        if logger is None and self._ends_with_logger(record):
-            return False
-        if not record.is_text_request:
-            return True
-        last_line = text[text.rfind(b"\n") + 1 :]
-        if any(part in last_line for part in _MAY_END):
-            with suppress(MalformedRecord):
-                read_tail(message)
-                return True
-        return False
-
-    def _ready(self, is_end: bool = False) -> Iterator[RawRecord]:
-        if len(self._queue) > _MAX_HELD and not is_end:
-            # Too many records wait for one of another stream, so all end here, that one damaged.
-            for record in self._queue:
-                record.done = True
-            self._open.clear()
-            self._parts.clear()
-        count = int(self._queue[0].done) if len(self._queue) == 1 else self._safe()
-        if not count:
-            return
-        ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
-        for record, end in zip(self._queue[:count], ends, strict=False):
-            yield self._raw(record, end, True)
-        del self._queue[:count]
-
-    def _safe(self) -> int:
-        """Return the number of leading records that are closed and have no line after the next record's start."""
-        safe, reach = 0, 0
-        for number, record in enumerate(self._queue, 1):
-            if not record.done:
-                break
-            reach = max(reach, record.end)
-            following = self._queue[number].begin if number < len(self._queue) else self._at
-            if reach <= following:
-                safe = number
-        return safe
-
-    def _raw(self, record: LineRecord, end: int, finished: bool) -> RawRecord:
-        text = in_kafkas_pattern(record.start, record.text.join(), record.logger_ends)
-        escaped = record.start is not None and record.start.escaped
-        data, length = record.data.join(), end - record.begin
-        return RawRecord(record.begin, data, length, finished, record.forged, text, record.torn, escaped)
+        owner.later.append(line)
+        if len(owner.later) > _MAX_UNSETTLED:
+            self._end_open()
+        elif owner.is_end(b"\n".join(later.kafka_text for later in owner.later)[-WINDOW:]):
+            for later in owner.later:
+                owner.go_on(later.data, later.length, later.kafka_text)
+            owner.later = []
 
 
 def _inner_starts(start: Start) -> int:

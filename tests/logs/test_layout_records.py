@@ -1,6 +1,7 @@
 """The starts and ends of records in each layout."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -14,7 +15,7 @@ from kafka_clientinfo.logs.starts import (
     start_of,
 )
 from kafka_clientinfo.logs.wrappers import Line
-from tests.builders import json_record
+from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import parse, requests
 from tests.logs.laid_out import LOGGED, STAMPED, events, found
 from tests.wrapping import wrap
@@ -110,32 +111,14 @@ def test_the_time_of_a_request_is_the_last_one_before_it(torn: bytes) -> None:
     assert (start.stamp, start.message) == (b"[" + TIME + b"] DEBUG ", b"Completed request:x")
 
 
-@pytest.mark.parametrize(
-    ("end", "is_end"),
-    [
-        ('Completed request:{"a":{"b":1}}', True),
-        ('Completed request:{"a":1}', False),
-        ('Completed request:{"a":{"b":1}} x', True),
-        ("x,sendTime:1.5", True),
-        ("x,sendTime:1,5", True),
-        ("x,sendTime:", False),
-        ("x,sendTime:1.5ms", False),
-        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:a b,listener:L", True),
-        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:(a),listener:L", True),
-        ("x,sendTime:1.5,securityProtocol:PLAINTEXT,principal:User:a (b", False),
-        ("x,sendTime:1.5,securityProtocol:SSL,listener:L,c:C(softwareName=a, softwareVersion=b)", True),
-    ],
-)
-def test_it_knows_how_requests_end_without_a_logger(end: str, is_end: bool) -> None:
-    line = f"{LOGGED} DEBUG {end}\n".encode()
-    assert bool(detect(line * 2).logger_ends) != is_end
-    assert detect(line + f"{LOGGED} DEBUG x (a.B)\n".encode()).logger_ends
-
-
-def test_a_logger_after_a_requests_times_is_its_logger() -> None:
-    times = f"{LOGGED} DEBUG x,sendTime:1.5,securityProtocol:SSL,principal:User:a"
-    assert detect(f"{times}\n{times}(a.B)\n".encode()).logger_ends
-    assert not detect(f"{times}\n{times}\n{times}(a.B)\n".encode()).logger_ends
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+@pytest.mark.parametrize("logger", ["(a.B)", " (a.B)", " (a.B) [t]", " | a.B"])
+def test_most_ends_of_requests_show_whether_their_logger_is_there(build: Callable[..., bytes], logger: str) -> None:
+    with_logger, without = build(logger=logger), build(logger="")
+    assert detect(with_logger + without).logger_ends
+    assert not detect(with_logger + 2 * without).logger_ends
+    assert detect(without + f"[{LOGGED}] DEBUG x (a.B)\n".encode()).logger_ends
+    assert not detect(without + b"uid=1000(appuser) gid=1000(appuser)\n").logger_ends
 
 
 @pytest.mark.parametrize(("deprecated", "level"), [("true", b"INFO"), ("false", b"DEBUG"), ("null", b"DEBUG")])
@@ -152,7 +135,6 @@ def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
     event = f'{{"level":"INFO","{name}":{blank}"' + "x" * 100
     assert not detect(event.encode()).splittable
     assert not detect(f"{STAMPED} stdout P {event}\n".encode()).splittable
-    assert detect(event.encode() + b"\ny\n").splittable
     assert not detect(f'{{"log":{blank}"x'.encode()).splittable
 
 
@@ -162,7 +144,7 @@ def test_it_knows_an_event_that_is_cut_off(name: str, blank: str) -> None:
 def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: bytes | None, stated: bytes) -> None:
     time = b"2026-11-21T12:00:00Z"
     start = start_of(Line(text, b"", True, time, level))
-    assert start == (b"[%b] %b " % (time, stated), text, None, False, False)
+    assert start == (b"[%b] %b " % (time, stated), text, None, text.startswith(b"Completed"), False)
     assert start_of(Line(text)) is None
     assert start_of(Line(b"x" + text, b"", True, time, level)) is None
 
