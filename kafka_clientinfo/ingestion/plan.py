@@ -35,7 +35,7 @@ from ..config.settings import Settings
 from ..logs.clock import LogClock
 from ..logs.compression import CorruptFile
 from ..logs.reader import BEGINNING_DIGITS, beginning_of, file_id, hash_bytes, head, range_records, readable_bytes
-from ..logs.wrappers import prefix_of
+from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Row, logs_of, unreadable
 from .discovery import framing_of, is_over, is_server_log
 from .planned import Plan, PlannedFile, Problem, Split, in_tasks, splits_of

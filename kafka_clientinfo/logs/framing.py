@@ -33,9 +33,9 @@ from .record_marks import (
     TEXT_STARTS,
     TOTAL_TIME,
     ends_with_logger,
+    prefix_of,
 )
 from .torn import text_end
-from .wrappers import prefix_of
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20

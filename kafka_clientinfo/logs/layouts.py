@@ -27,8 +27,6 @@ _WINDOW = 8 << 10
 """Bytes; longer than what follows the bodies of a request."""
 _KAFKAS, _OTHER, _NO_LOGGER, _NOTHING = range(4)
 """Ends of records: with a logger as Kafka writes it, with one and a thread or the number of a line, with none; no end."""
-_EXPORT = b"__CURSOR=s="
-"""The beginning of every entry of `journalctl -o export`."""
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 
 
@@ -57,7 +55,7 @@ class UnreadableForm(OSError):
 
 
 def check_form(sample: bytes) -> None:
-    """Refuse a log in UTF-16, one that `journalctl -o export` wrote, and one without dates.
+    """Refuse a log in UTF-16, and one without dates.
 
     Args:
         sample: the first bytes of its decompressed content.
@@ -73,10 +71,6 @@ def check_form(sample: bytes) -> None:
         raise UnreadableForm(
             "its requests have no date, or none that is certain, as `11/12/2026`; write one with each line (`%d{ISO8601}` "
             "in log4j's pattern), or keep the wrapper that states the time"
-        )
-    if sample.startswith(_EXPORT):
-        raise UnreadableForm(
-            "it has the form of `journalctl -o export`; export the journal with `journalctl --all -o json`"
         )
 
 

@@ -6,7 +6,6 @@ A line or record above `framing.MAX_RECORD` bytes keeps only its head and tail; 
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from . import framing
 from .compression import CorruptFile
@@ -16,7 +15,7 @@ from .plain_splitter import Splitter
 from .record_marks import COMPLETED, HANDLING, TOTAL_TIME
 from .request_event import MalformedRecord
 from .starts import REQUEST_LOGGER, Start, split_logger
-from .wrappers import SYSLOG, Line
+from .wrappers import Line
 
 WINDOW = 8 << 10
 """Bytes; longer than connection, times, principal and listener of a text record."""
@@ -25,6 +24,8 @@ _RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeade
 _HEADER_END = re.compile(
     rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
 )
+_HEADERS = ((HANDLING, HANDLING_END), (_RECEIVED, _HEADER_END))
+"""The beginnings of traces, and what ends their headers, which hold a client's text."""
 
 
 def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:
@@ -44,17 +45,6 @@ def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:
     yield
     if damage is not None:
         raise damage
-
-
-def all_records(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[RawRecord]:
-    """Yield the records of a stream of blocks in order; every byte is in exactly one.
-
-    Raises:
-        CorruptFile: after all records before the damage, including the one that it cuts off.
-    """
-    for _ in receive_all(splitter, blocks):
-        while (record := splitter.next_record()) is not None:
-            yield record
 
 
 class Kept:
@@ -103,7 +93,6 @@ class PhysicalLines:
         self.rest.add(rest)
 
 
-@dataclass(slots=True, eq=False)
 class LineRecord:
     """A record that is open, or a line of which parts are missing.
 
@@ -113,6 +102,8 @@ class LineRecord:
         start: the start of the record; None if it is a line.
         logger_ends: whether records of its wrapper end with their logger.
         has_trace: whether all lines after it, such as a stack trace, belong to it.
+        message: the first line of its message.
+        is_request: whether this is a completed request before 2.8, which can have several lines.
         data: the file's bytes from `begin` on.
         text: its lines, without what the layout puts before the message.
         forged: number of starts of records that are text of this record.
@@ -121,43 +112,18 @@ class LineRecord:
         later: lines after its end that may still turn out to belong to it.
     """
 
-    begin: int
-    line: Line
-    start: Start | None = None
-    logger_ends: bool = False
-    has_trace: bool = False
-    data: Kept = field(default_factory=Kept)
-    text: Kept = field(default_factory=Kept)
-    forged: int = 0
-    header_end: re.Pattern[bytes] | None = None
-    finished: bool = False
-    later: list[RawRecord] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if HANDLING.match(self.message):
-            self.header_end = HANDLING_END
-        elif _RECEIVED.match(self.message):
-            self.header_end = _HEADER_END
-
-    @property
-    def stream(self) -> bytes:
-        """The stream of its lines."""
-        return self.line.stream
-
-    @property
-    def is_raw(self) -> bool:
-        """Whether clients' line breaks are raw, so that any line may be text of it."""
-        return self.stream in (b"", SYSLOG)
-
-    @property
-    def message(self) -> bytes:
-        """The first line of its message; empty if it is a line."""
-        return b"" if self.start is None else self.start.message
-
-    @property
-    def is_request(self) -> bool:
-        """Whether this is a completed request before 2.8, which can have several lines."""
-        return self.message.startswith(COMPLETED)
+    def __init__(
+        self, begin: int, line: Line, start: Start | None = None, logger_ends: bool = False, has_trace: bool = False
+    ) -> None:
+        self.begin, self.line, self.start = begin, line, start
+        self.logger_ends, self.has_trace = logger_ends, has_trace
+        self.message = b"" if start is None else start.message
+        self.is_request = self.message.startswith(COMPLETED)
+        self.data, self.text = Kept(), Kept()
+        self.forged = 0
+        self.header_end = next((end for begun, end in _HEADERS if begun.match(self.message)), None)
+        self.finished = False
+        self.later: list[RawRecord] = []
 
     @property
     def may_end(self) -> bool:
@@ -170,10 +136,6 @@ class LineRecord:
         self.text.add(text)
         if self.header_end is not None and self.header_end.search(text):
             self.header_end = None
-
-    def go_on(self, data: bytes, length: int, text: bytes) -> None:
-        """Add a further line, and find out whether the record ends with it."""
-        self.add(data, length, b"\n" + text)
 
     def judge(self) -> None:
         """Find out whether the record ends with its last line."""

@@ -33,6 +33,7 @@ from .record_marks import (
     OWN_WORDS,
     PREFIX,
     TOTAL_TIME,
+    prefix_of,
     strip_logger,
 )
 from .request_event import (
@@ -49,7 +50,7 @@ from .topics.bodies import name_text_mentions, struct_mentions
 from .topics.mentions import NOTHING, Mentions
 from .topics.plain import json_record_mentions
 from .torn import holds_request, may_be_two
-from .wrappers import LEFT_OUT, prefix_of
+from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 T = TypeVar("T")

@@ -20,11 +20,12 @@ from .record_marks import (
     TIME_LENGTH,
     USUAL_WORDS,
     ends_with_logger,
+    prefix_of,
     strip_logger,
 )
 from .starts import start_of, unreadable_start
 from .torn import inner_request, text_end
-from .wrappers import prefix_of, unwrapped
+from .wrappers import unwrapped
 
 _BRACKET = ord("[")
 _LINE = re.compile(rb"\n(?=\[|\x00|\xef\xbb\xbf|[^\n]{0,1024}Completed request:)")

@@ -27,7 +27,7 @@ from .content import RawBytes as RawBytes
 from .framing import IDENTITY, REQUEST_LOG, SERVER_LOG, Framing, RawRecord, is_sure_end
 from .layouts import KAFKA, Layout, check_form, detect, is_enough
 from .record_marks import COMPLETED, LINE_WITH_PREFIX, PREFIX
-from .unwrapping import layout_records
+from .unwrapping import split_records
 
 FIRST_BLOCK = 64 << 10
 RESUME_WINDOW = 64 << 10
@@ -205,7 +205,7 @@ def _first_record(
                 return
 
     end = at
-    for record in layout_records(window(), at, layout, kind):
+    for record in split_records(window(), at, layout, kind):
         end = record.offset + record.length
         if record.text is None and (start := LINE_WITH_PREFIX.search(record.data)):
             before = start.end()  # other programs' output and filler
@@ -315,7 +315,7 @@ def range_records(
         CorruptFile: after all records before the damage, including the one that it cuts off.
         OSError: as `read_blocks`.
     """
-    for record in layout_records(read_blocks(file, start), start, layout, framing):
+    for record in split_records(read_blocks(file, start), start, layout, framing):
         if end is not None and record.offset >= end:
             return
         yield record

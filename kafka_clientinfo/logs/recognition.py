@@ -18,7 +18,7 @@ from .layouts import UTF_16_MARKS, check_form, detect
 from .parser import Parser, guarded
 from .reader import FIRST_BLOCK, read_blocks, without_filler
 from .request_event import IgnoredRecord, RequestEvent
-from .unwrapping import layout_records
+from .unwrapping import split_records
 
 LOOKED_AT = 4 << 20
 """Bytes that must hold the first request; a broker with thousands of partitions logs much at its start."""
@@ -65,7 +65,7 @@ def _content(sample: bytes, latest: datetime | None) -> LogContent | None:
     check_form(sample)
     parser = Parser()
     handled = False
-    for record in layout_records([sample], 0, detect(sample, latest)):
+    for record in split_records([sample], 0, detect(sample, latest)):
         event = guarded(parser.parse, record)
         if isinstance(event, RequestEvent):
             return "requests"

@@ -40,6 +40,11 @@ LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + FILLER.pattern + rb"(?=" + PREFIX.
 """The filler at the beginning of a line with a prefix; the match ends where the prefix begins."""
 
 
+def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
+    """Return the prefix of the record that begins at `start`, perhaps with filler; None if it has none."""
+    return PREFIX.match(data, start) or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
+
+
 def ends_with_logger(data: bytes, start: int, end: int) -> bool:
     """Return whether data[start:end] ends with ` (logger)` and line ends."""
     usual = data.endswith(_USUAL_LOGGERS, start, end)

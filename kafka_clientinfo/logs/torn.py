@@ -19,12 +19,9 @@ from .record_marks import COMPLETED, JSON_START, PREFIX, PREFIX_LENGTH, TEXT_STA
 
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
 """The beginning of a tail; a client's text that ends before this is not a tail."""
-_HEADER_ENDS = (
-    re.compile(rb", correlationId=-?\d{1,10}(?:, headerVersion=\d+)?\) -- "),
-    re.compile(rb"\} -- "),
-    re.compile(rb"; ?CorrelationId: ?-?\d{1,10}(?=;)"),
+_HEADER_END = re.compile(
+    rb", correlationId=-?\d{1,10}(?:, headerVersion=\d+)?\) -- |\} -- |; ?CorrelationId: ?-?\d{1,10}(?=;)"
 )
-"""For each of `TEXT_STARTS`, what its requests hold once."""
 
 
 def inner_request(line: bytes, start: int) -> int:
@@ -62,17 +59,12 @@ def may_be_two(message: bytes) -> bool:
     """Return whether a request in text, without its first words, may be a torn one and another one after it.
 
     The other one is whole. If a client wrote its first words, what follows them in the genuine request has a second end of
-    the header, or the rest of a body.
+    the header, a second tail, or the rest of a body.
     """
-    words, number = max((message.rfind(begin), number) for number, begin in enumerate(TEXT_STARTS))
-    if words < 0:
+    words = max(map(message.rfind, TEXT_STARTS))
+    headers, tails = (list(end.finditer(message, max(0, words))) for end in (_HEADER_END, _TAIL))
+    if words < 0 or len(headers) != 1 or len(tails) != 1:
         return False
-    last, header_end = message[words:], _HEADER_ENDS[number]
-    if len(_TAIL.findall(last)) != 1 or len(header_end.findall(last)) != 1:
-        return False
-    header, tail = header_end.search(last), _TAIL.search(last)
-    assert header is not None
-    assert tail is not None
-    body = last[header.end() : tail.start()]
+    body = message[headers[0].end() : tails[0].start()]
     is_balanced = all(body.count(opening) == body.count(closing) for opening, closing in ((b"{", b"}"), (b"[", b"]")))
-    return is_balanced and (TEXT_STARTS[number].endswith(b"Name:") or body.endswith((b"}", b",response:")))
+    return is_balanced and (message.startswith(COMPLETED + b"Name:", words) or body.endswith((b"}", b",response:")))

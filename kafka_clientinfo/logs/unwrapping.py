@@ -34,14 +34,16 @@ from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord
 from .heads import uncoloured
 from .json_bodies import json_object
 from .layouts import KAFKA, Layout
-from .line_records import WINDOW, LineRecord, PhysicalLines, all_records, in_kafkas_pattern, is_failure
+from .line_records import WINDOW, LineRecord, PhysicalLines, in_kafkas_pattern, is_failure, receive_all
 from .plain_splitter import PlainSplitter, Splitter
 from .record_marks import COMPLETED
 from .starts import Start, start_of, unreadable_start
-from .wrappers import Line, unwrapped
+from .wrappers import SYSLOG, Line, unwrapped
 
 _MAX_UNSETTLED = 64
 """Lines after a request's end; if there are more, none of them belongs to the request."""
+_RAW = (b"", SYSLOG)
+"""The streams in which clients' line breaks are raw, so that any line may be text of the open record."""
 _FILLER = b"\xef\xbb\xbf\0"
 
 
@@ -108,11 +110,11 @@ class LineSplitter:
         text = uncoloured(data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"\0"))
         line = unwrapped(text, self._layout.latest)
         owner = self._open
-        if owner is not None and owner.is_raw and line.stream != owner.stream:
+        if owner is not None and owner.line.stream in _RAW and line.stream != owner.line.stream:
             is_text = not owner.finished or not (line.stream or self._start(line))
-            line = Line(text, owner.stream) if is_text else line
+            line = Line(text, owner.line.stream) if is_text else line
         waiting = self._part or owner
-        if waiting is not None and waiting.stream != line.stream:
+        if waiting is not None and waiting.line.stream != line.stream:
             if not (waiting.may_end or COMPLETED in line.text) and line.stream:
                 waiting.data.add(data, length)
                 return
@@ -141,7 +143,7 @@ class LineSplitter:
             return
         elif owner is not None:
             owner.forged += start is not None
-            owner.go_on(data, length, line.text)
+            owner.add(data, length, b"\n" + line.text)
             if start is None or not reports_failure(start.message):  # inside a record, a failure does not end it
                 self._judge(owner)
             return
@@ -171,7 +173,7 @@ class LineSplitter:
             self._end_open()
         elif owner.is_end(b"\n".join(later.kafka_text for later in owner.later)[-WINDOW:]):
             for later in owner.later:
-                owner.go_on(later.data, later.length, later.kafka_text)
+                owner.add(later.data, later.length, b"\n" + later.kafka_text)
             owner.later = []
 
 
@@ -198,16 +200,16 @@ def _splitter_of_others(json_requests: bool, offset: int, is_over: bool) -> Spli
     return LineSplitter(offset, Layout(False, frozenset(), json_requests=json_requests), True, is_over)
 
 
-def layout_records(
-    blocks: Iterable[bytes], offset: int, layout: Layout, kind: Framing = REQUEST_LOG
+def split_records(
+    blocks: Iterable[bytes], offset: int = 0, layout: Layout = KAFKA, framing: Framing = REQUEST_LOG
 ) -> Iterator[RawRecord]:
-    """Yield the records of a stream of blocks in any layout; only the last record can be unfinished."""
-    return all_records(splitter_of(layout, offset, kind), blocks)
+    """Yield the records of a stream of blocks in order, which begins at `offset` in the decompressed file.
 
+    Every byte is in exactly one record, also those before the first prefix. Only the last record can be unfinished.
 
-def split_records(blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG) -> Iterator[RawRecord]:
-    """Yield the records of a stream of blocks in Kafka's own layout, which begins at `offset` in the decompressed file.
-
-    Bytes before the first prefix are a record of their own.
+    Raises:
+        CorruptFile: after all records before the damage, including the one that it cuts off.
     """
-    return layout_records(blocks, offset, KAFKA, framing)
+    splitter = splitter_of(layout, offset, framing)
+    for _ in receive_all(splitter, blocks):
+        yield from iter(splitter.next_record, None)

@@ -11,7 +11,7 @@ JsonLayout.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..printable import encodable
 from .heads import LONGEST, head_of, is_one_request, of_epoch, time_in
 from .json_bodies import json_object
-from .record_marks import COMPLETED, FILLER, OWN_WORDS, PREFIX, STAMP, TIME
+from .record_marks import COMPLETED, OWN_WORDS, STAMP, TIME
 
 _TIME = re.compile(TIME)
 _CRI = re.compile(
@@ -56,14 +56,22 @@ SYSLOG = b"syslog"
 """The stream of lines of syslog. A line without a head continues one of them, as log4j's syslog layouts write line ends."""
 _MOST_FIELDS = 64
 """Objects of an event in which a message is looked for."""
-_OF_REQUEST = (
-    "isForwarded", "requestHeader", "request", "response", "connection", "totalTimeMs", "requestQueueTimeMs", "localTimeMs",
-    "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs", "securityProtocol", "principal", "listener",
-    "clientInformation", "temporaryMemoryBytes", "messageConversionsTime",
-)  # fmt: skip
-"""The fields of a request in JSON (2.8+), in their order."""
+_OF_REQUEST = ("isForwarded", "requestHeader", "request", "response", "connection")
+"""The first fields of a request in JSON (2.8+), in their order."""
 _MESSAGES = ("message", "full_message", "short_message", "log", "msg")
-_TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "datetime", "date", "eventTime", "$date")
+_TIMES = (
+    "instant",
+    "timeMillis",
+    "@timestamp",
+    "timestamp",
+    "time",
+    "_time",
+    "ts",
+    "datetime",
+    "date",
+    "eventTime",
+    "$date",
+)
 _OF_TIME = re.compile("time|date", re.IGNORECASE)
 _LOGGERS = ("log.logger", "logger_name", "loggerName", "logger", "_logger")
 _NO_LOGGER = re.compile(rb"[^\w.$]")
@@ -108,23 +116,6 @@ def unwrapped(line: bytes, latest: datetime | None) -> Line:
     if STAMP.match(line):
         return Line(line)
     return _cri(line) or _syslog(line, latest) or Line(line)
-
-
-def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
-    """Return the prefix, in Kafka's own pattern, of the record that begins at `start`; None if it has none.
-
-    Filler may stand before it; and before a request log's own words anything that may be their head, as a torn prefix, but
-    no wrapper.
-    """
-    prefix = PREFIX.match(data, start) or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
-    if prefix is not None:
-        return prefix
-    beginning = data[start : start + LONGEST]
-    head = head_of(beginning, False)
-    if head is None or unwrapped(beginning, None).stream:
-        return None
-    prefix = PREFIX.match(data, data.rfind(b"[", start, start + head[0]))
-    return prefix if prefix is not None and prefix.end() == start + head[0] else None
 
 
 def _cri(line: bytes) -> Line | None:
@@ -204,7 +195,7 @@ def event(line: bytes) -> Line | None:
         fields = {"log.level": inner.get("level"), "log.logger": inner.get("logger")} | fields
     logger = next((value for name in _LOGGERS if isinstance(value := fields.get(name), str) and value), None)
     named = None if logger is None else _NO_LOGGER.sub(b"_", logger[:255].encode("ascii", "replace"))
-    time = _event_time(fields) or next(filter(None, (_first_time(one, _TIMES) for one in _objects(fields))), None)
+    time = next(filter(None, map(_event_time, chain([fields], _objects(fields)))), None)
     return Line(_bytes(message), time=time, level=_level(fields), logger=named)
 
 
@@ -230,7 +221,7 @@ def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     messages = []
     for one in _objects(fields):
         if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):
-            request = {name: one[name] for name in _OF_REQUEST if name in one}
+            request = {name: one[name] for name in (*_OF_REQUEST, *one) if name in one}
             return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
         for inner in chain.from_iterable(map(_elements, one.values())):
             if isinstance(inner, str) and head_of(_bytes(inner[:LONGEST]), True) is not None:
@@ -254,25 +245,16 @@ def _level(fields: dict[str, Any]) -> bytes | None:
 
 
 def _event_time(fields: dict[str, Any]) -> bytes | None:
-    instant = fields.get("instant")
-    if isinstance(instant, dict):
-        seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond")
-        if type(seconds) is int and type(nanos) is int:
-            return of_epoch(seconds * 1_000_000 + nanos // 1000)
-    millis = fields.get("timeMillis")
-    if type(millis) is int:
-        return of_epoch(millis * 1000)
     named = (key for key in fields if _OF_TIME.search(key) and not key.endswith("Ms"))
-    return _first_time(fields, (*_TIMES, *named))
-
-
-def _first_time(fields: dict[str, Any], names: Iterable[str]) -> bytes | None:
-    return next((time for name in names if (time := _time(fields.get(name))) is not None), None)
+    return next((time for name in (*_TIMES, *named) if (time := _time(fields.get(name))) is not None), None)
 
 
 def _time(value: object) -> bytes | None:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
+    if isinstance(value, dict):  # log4j's instant
+        seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond")
+        return of_epoch(seconds * 1_000_000 + nanos // 1000) if type(seconds) is type(nanos) is int else None
     if isinstance(value, str):
         text = value.encode("ascii", "replace")
         return text if _TIME.fullmatch(text) else time_in(text) if len(text) <= _LONGEST_TIME else None

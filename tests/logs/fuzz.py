@@ -22,9 +22,8 @@ from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
 from kafka_clientinfo.logs.layouts import KAFKA
-from kafka_clientinfo.logs.record_marks import PREFIX
-from kafka_clientinfo.logs.unwrapping import layout_records
-from kafka_clientinfo.logs.wrappers import prefix_of
+from kafka_clientinfo.logs.record_marks import PREFIX, prefix_of
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.ingestion.splitting import read_in_splits, rows_of
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import mutated
@@ -95,7 +94,7 @@ class Report:
 
 def small_pool() -> Pool:
     """The golden excerpts: some records of each generation."""
-    return _by_generation([record for data in EXCERPTS.values() for record in layout_records([data], 0, KAFKA)])
+    return _by_generation([record for data in EXCERPTS.values() for record in split_records([data], 0, KAFKA)])
 
 
 def real_pool() -> Pool:
@@ -103,7 +102,7 @@ def real_pool() -> Pool:
     found: list[RawRecord] = []
     for path in sorted([*SAMPLES.glob("*/kafka-request.log*"), *CORPUS.glob("**/kafka-request.log.gz")]):
         content = path.read_bytes()
-        found += layout_records([gzip.decompress(content) if path.suffix == ".gz" else content], 0, KAFKA)
+        found += split_records([gzip.decompress(content) if path.suffix == ".gz" else content], 0, KAFKA)
     return _by_generation(found)
 
 
@@ -147,7 +146,7 @@ class Fuzz:
 
     def __init__(self, pool: Pool, seed: int, folder: Path, worker_every: int) -> None:
         self.pool = pool
-        server_log = [record.data for record in layout_records([SERVER_LOG], 0, KAFKA, ENDED_SERVER_LOG)]
+        server_log = [record.data for record in split_records([SERVER_LOG], 0, KAFKA, ENDED_SERVER_LOG)]
         failures = [data for data in server_log if b"ERROR Closing socket" in data or b"Failed auth" in data]
         failures += [(CLOSING + cause).encode() for cause, _ in CASES.values() if len(cause) < _LONGEST // 4]
         self.server_log = server_log + failures * (2 * len(server_log) // len(failures))
@@ -226,7 +225,7 @@ class Fuzz:
 
     def _records(self, stream: bytes) -> list[RawRecord]:
         try:
-            return list(layout_records(self._blocks(stream), 0, KAFKA))
+            return list(split_records(self._blocks(stream), 0, KAFKA))
         except Exception as error:
             self.report.exceptions.append(f"split_records: {error!r}")
             return []

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import Layout, detect
-from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.unwrapping import split_records
 
 LATEST = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -19,7 +19,7 @@ Event = RequestEvent | RejectedRecord | IgnoredRecord
 
 
 def found(data: bytes, layout: Layout | None = None, offset: int = 0) -> list[RawRecord]:
-    return list(layout_records([data[offset:]], offset, layout or detect(data, LATEST)))
+    return list(split_records([data[offset:]], offset, layout or detect(data, LATEST)))
 
 
 def events(data: bytes, layout: Layout | None = None) -> list[Event]:

@@ -14,7 +14,7 @@ from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Parser, ServerLogParser
 from kafka_clientinfo.logs.request_event import IgnoredRecord
-from kafka_clientinfo.logs.unwrapping import layout_records, split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import json_record
 from tests.wrapping import PATTERNS, WRAPPERS, Logged
 
@@ -117,7 +117,7 @@ def test_it_reads_it_in_every_wrapper(pattern: str, wrapper: str) -> None:
     lines = [json_record(), *(f"{STAMP}{message}\n".encode() for message in SAID), json_record()]
     data = wrapped(lines, pattern, wrapper)
     parser = Parser()
-    found = [parser.parse(record) for record in layout_records([data], 0, detect(data))]
+    found = [parser.parse(record) for record in split_records([data], 0, detect(data))]
     events = [one.event for one in found if isinstance(one, IgnoredRecord) and one.event is not None]
     # If the logger stands before the message, nothing shows that the settings below it are part of it.
     expected = [one for one in SAID.values() if one[0] != "max_idle_ms" or "first" not in pattern]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.torn import holds_request
-from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import examples, one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
@@ -128,7 +128,7 @@ def test_it_gives_the_same_records_however_the_blocks_are_cut(
     layout = detect(data, LATEST)
     places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     blocks = [data[start:end] for start, end in pairwise(places)]
-    assert list(layout_records(blocks, 0, layout)) == found(data, layout)
+    assert list(split_records(blocks, 0, layout)) == found(data, layout)
 
 
 @given(LAYOUT_LAWS, st.integers(40, 4000), st.integers(0, 1 << 20))

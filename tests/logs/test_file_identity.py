@@ -62,7 +62,6 @@ def test_what_follows_a_first_record_of_several_lines_does_not_identify_a_file(s
     ("data", "refusal"),
     [
         (json_record().decode().encode("utf-16"), "it is in UTF-16"),
-        (b"__CURSOR=s=1\nMESSAGE=x\n", "it has the form of `journalctl -o export`"),
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

@@ -9,7 +9,7 @@ from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_
 from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.parser import Parser, ServerLogParser
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.logs.unwrapping import layout_records, split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import json_record
 from tests.wrapping import PATTERNS, WRAPPERS, Logged
 
@@ -147,7 +147,7 @@ def wrapped(text: bytes, wrapper: str) -> bytes:
 
 def hosts_in(data: bytes, layout: Layout) -> list[str | None]:
     parser = Parser()
-    events = [parser.parse(record) for record in layout_records([data], 0, layout)]
+    events = [parser.parse(record) for record in split_records([data], 0, layout)]
     assert sum(isinstance(event, RequestEvent) for event in events) == 2
     return [event.remote_host for event in events if isinstance(event, FailedRequest)]
 

@@ -13,7 +13,7 @@ from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Event, Parser
 from kafka_clientinfo.logs.recognition import content_of
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.logs.excerpts import FOLDER, parse
 
 GOLDEN = FOLDER / "journal"
@@ -24,7 +24,7 @@ JSON = (GOLDEN / "journal.json").read_bytes()
 def read(data: bytes, *cuts: int) -> tuple[list[RawRecord], list[Event]]:
     places = [0, *sorted(cuts), len(data)]
     blocks = [data[begin:end] for begin, end in pairwise(places)]
-    records = list(layout_records(blocks, 0, detect(data)))
+    records = list(split_records(blocks, 0, detect(data)))
     parser = Parser()
     return records, [parser.parse(record) for record in records]
 
@@ -95,6 +95,15 @@ def test_an_entry_without_message_is_another_programs() -> None:
     _, events = read(JSON.replace(b"\n", b'\n{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"x","A":"b"}\n', 1))
     assert facts(events) == facts(parse(LOG))
     assert {event.kind for event in events if isinstance(event, IgnoredRecord)} == {"other_logger", "handling_request"}
+
+
+def test_a_journal_in_the_form_export_is_read() -> None:
+    entries = [json.loads(line) for line in JSON.splitlines()]
+    names = ("__CURSOR", "__REALTIME_TIMESTAMP", "PRIORITY", "MESSAGE", "_PID")
+    lines = ["".join(f"{name}={entry.get(name, '')}\n" for name in names) + "\n" for entry in entries]
+    _, events = read("".join(lines).encode())
+    assert len([event for event in events if isinstance(event, RequestEvent)]) == LOG.count(b"Completed request:")
+    assert not [event for event in events if isinstance(event, RejectedRecord)]
 
 
 def others_than_metadata() -> list[Event]:

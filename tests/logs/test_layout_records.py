@@ -152,8 +152,8 @@ def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: byt
 @pytest.mark.parametrize(
     ("event", "stamp", "logger"),
     [
-        ('"timeMillis":1000', b"[1970-01-01T00:00:01.000000Z] DEBUG ", REQUEST_LOGGER),
-        ('"timeMillis":1000,"level":"warn","logger":"a.B"', b"[1970-01-01T00:00:01.000000Z] WARN ", b"a.B"),
+        ('"timeMillis":1000000000000', b"[2001-09-09T01:46:40.000000Z] DEBUG ", REQUEST_LOGGER),
+        ('"timeMillis":1000000000000,"level":"warn","logger":"a.B"', b"[2001-09-09T01:46:40.000000Z] WARN ", b"a.B"),
         ('"level":"INFO"', b"[2026-11-21T12:00:00Z] INFO ", REQUEST_LOGGER),
     ],
 )

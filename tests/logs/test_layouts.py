@@ -75,18 +75,13 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, is_kafkas: 
     assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).splittable == is_kafkas
 
 
-EXPORT = b"__CURSOR=s=3be2ab4f;i=14\n__REALTIME_TIMESTAMP=1\nMESSAGE=" + json_record() + b"\n"
-
-
 @pytest.mark.parametrize(
     ("sample", "refusal"),
     [
         (json_record().decode().encode("utf-16"), "it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 "),
         (b"\xfe\xff" + json_record().decode().encode("utf-16-be"), "it is in UTF-16; convert it to UTF-8"),
-        (EXPORT, "it has the form of `journalctl -o export`; export the journal with `journalctl --all -o json`"),
         (json_record(), None),
         (b"\xef\xbb\xbf" + json_record(), None),
-        (b"x\n" + EXPORT, None),
         (b"", None),
     ],
 )

@@ -14,7 +14,7 @@ from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Event, Parser, ServerLogParser
 from kafka_clientinfo.logs.reader import head
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.logs.unwrapping import layout_records, split_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import FOLDER, parse, requests
@@ -67,7 +67,7 @@ def test_it_finds_every_request_and_every_failure(release: str) -> None:
 def test_layouts_and_wrappers_change_nothing(release: str, pattern: str, wrapper: str) -> None:
     data = wrapped(LOGS[release], pattern, wrapper)
     parser = Parser()
-    events = [parser.parse(record) for record in layout_records([data], 0, detect(data))]
+    events = [parser.parse(record) for record in split_records([data], 0, detect(data))]
     plain = parse(LOGS[release])
     if "first" in pattern:  # times of the layout `logger_first` have no milliseconds
         events, plain = ([e for e in some if not isinstance(e, IgnoredRecord)] for some in (events, plain))
@@ -94,10 +94,10 @@ def test_a_stack_trace_swallows_no_request(trace: bytes, request_record: bytes) 
 @pytest.mark.parametrize("wrapper", ["none", "cri", "docker"])
 def test_a_failure_at_the_end_waits_for_its_trace(wrapper: str) -> None:
     data = wrapped(json_record() + CLOSING, "kafka", wrapper)
-    *_, last = layout_records([data], 0, detect(data))
+    *_, last = split_records([data], 0, detect(data))
     assert (last.finished, b"Closing" in last.data) == (False, True)
     data = wrapped(json_record() + CLOSING + CAUSE + json_record(), "kafka", wrapper)
-    _, failed, request = layout_records([data], 0, detect(data))
+    _, failed, request = split_records([data], 0, detect(data))
     assert (failed.finished, request.finished) == (True, True)
     assert b"version 99" in failed.data
 
@@ -120,7 +120,7 @@ def test_a_client_id_in_the_trace_of_kafka_apis_forges_no_request(pattern: str, 
         first, good = (wrapped(json_record(client_id=name), pattern, wrapper) for name in ("first", "good"))
         data = first + text + b"\n" + good
     parser = Parser()
-    events = [parser.parse(record) for record in layout_records([data], 0, detect(data))]
+    events = [parser.parse(record) for record in split_records([data], 0, detect(data))]
     assert [event.client_id for event in requests(events)] == ["first", "good"]
     (trace,) = (event for event in events if not isinstance(event, RequestEvent))
     assert isinstance(trace, RejectedRecord)  # it may be torn before a genuine request

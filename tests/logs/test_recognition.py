@@ -93,7 +93,6 @@ def test_a_request_log_that_must_be_converted_is_named(tmp_path: Path, before: s
     for data, form in (
         (text.encode("utf-16"), "UTF-16"),
         (("\ufeff" + text).encode("utf-16-be"), "UTF-16"),
-        (b"__CURSOR=s=1\nMESSAGE=" + text.encode(), "journalctl -o export"),
     ):
         with pytest.raises(UnreadableForm, match=form):
             content_of(save(tmp_path, data))

@@ -5,8 +5,7 @@ import pytest
 from kafka_clientinfo.logs.framing import (
     is_finished,
 )
-from kafka_clientinfo.logs.record_marks import HANDLING, PREFIX, strip_logger
-from kafka_clientinfo.logs.wrappers import prefix_of
+from kafka_clientinfo.logs.record_marks import HANDLING, PREFIX, prefix_of, strip_logger
 from tests.builders import request_header_struct_record
 from tests.logs.excerpts import records
 

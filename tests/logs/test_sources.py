@@ -6,7 +6,7 @@ import pytest
 
 from kafka_clientinfo.logs import Parser, framing
 from kafka_clientinfo.logs.layouts import detect
-from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import requests
 from tests.logs.test_any_pattern import MESSAGE, PATTERNS, written
@@ -37,5 +37,5 @@ def test_sources_may_follow_each_other_in_a_file_of_any_size(
         data = b"".join(log)
         blocks = [data[at : at + 3000] for at in range(0, len(data), 3000)]
         parser = Parser()
-        got = [parser.parse(record) for record in layout_records(blocks, 0, detect(data))]
+        got = [parser.parse(record) for record in split_records(blocks, 0, detect(data))]
         assert len(requests(got)) == len(got) == len(log)

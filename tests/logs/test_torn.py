@@ -112,7 +112,6 @@ def test_records_that_are_torn_one_after_the_other() -> None:
     for at in range(70, len(FIRST), 23):
         torn = FIRST[:at] + json_record(client_id="again")[: 70 + 7 * at % 500]
         check(torn, WHOLE)
-        check(FIRST[:12] + torn, WHOLE)
 
 
 def test_a_torn_prefix_before_a_time_without_milliseconds() -> None:

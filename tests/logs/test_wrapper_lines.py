@@ -78,7 +78,7 @@ def test_it_reads_the_lines_of_wrappers(line: bytes, expected: Line | None) -> N
         ({"instant": {"epochSecond": True, "nanoOfSecond": 1000}, "time": 2}, b"1970-01-01T00:00:02.000000Z"),
         ({"instant": {"epochSecond": 0, "nanoOfSecond": 999}, "timeMillis": 2}, b"1970-01-01T00:00:00.000000Z"),
         ({"instant": {"epochSecond": 0, "nanoOfSecond": 1000}}, b"1970-01-01T00:00:00.000001Z"),
-        ({"instant": 1, "timeMillis": 2, "time": 3}, b"1970-01-01T00:00:00.002000Z"),
+        ({"instant": "1", "timeMillis": 1795262400935, "time": 3}, b"2026-11-21T12:00:00.935000Z"),
         ({"timeMillis": "1", "time": 2}, b"1970-01-01T00:00:02.000000Z"),
         ({"timeMillis": True, "time": 2}, b"1970-01-01T00:00:02.000000Z"),
         ({"timeMillis": 0, "time": 2}, b"1970-01-01T00:00:00.000000Z"),

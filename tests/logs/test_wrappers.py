@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
 from kafka_clientinfo.logs.layouts import Layout, detect
-from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import one_in
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
@@ -144,14 +144,14 @@ def test_it_joins_the_parts_of_each_stream(first: str) -> None:
 def test_it_accounts_for_mixed_streams_and_resumes_in_them(lines: list[str], data: st.DataObject) -> None:
     text = "".join(f"{STAMP} {line}\n" if line != "no wrapper" else "text\n" for line in lines).encode()
     layout = detect(f"{STAMP} stdout F x\n".encode())
-    whole = list(layout_records([text], 0, layout))
+    whole = list(split_records([text], 0, layout))
     assert b"".join(record.data for record in whole) == text
     assert [record.offset for record in whole] == [sum(r.length for r in whole[:i]) for i in range(len(whole))]
     assert all(record.finished for record in whole[:-1])
     cut = data.draw(st.integers(0, len(text)))
-    before = [record for record in layout_records([text[:cut]], 0, layout) if record.finished]
+    before = [record for record in split_records([text[:cut]], 0, layout) if record.finished]
     end = sum(record.length for record in before)
-    after = list(layout_records([text[end:]], end, layout))
+    after = list(split_records([text[end:]], end, layout))
     assert sum(record.length for record in [*before, *after]) == len(text)
 
 
@@ -293,7 +293,7 @@ def test_a_quiet_stream_holds_nothing_back(quiet: str, other: str) -> None:
             fed.append(number)
             yield f"{STAMP} {other} F x\n".encode()
 
-    next(layout_records(feed(), 0, Layout(False, frozenset([b"cri"]))))
+    next(split_records(feed(), 0, Layout(False, frozenset([b"cri"]))))
     assert fed == [1]
 
 
@@ -335,7 +335,7 @@ def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pyte
                 yield data[at : at + (1 << 12)]
 
         parser, got = Parser(), []
-        for record in layout_records(feed(), 0, detect(data[: 1 << 14])):
+        for record in split_records(feed(), 0, detect(data[: 1 << 14])):
             held.append(len(record.data) + len(record.text or b""))
             got.append(parser.parse(record))
         assert max(held) < 3 * (1 << 16)
@@ -351,7 +351,7 @@ def test_a_record_after_a_torn_line_that_lost_its_middle_is_not_taken_from_a_wro
     torn = b'{"log":"' + b"x" * (1 << 14) + inner
     data = first + torn + last
     blocks = (data[at : at + 1000] for at in range(0, len(data), 1000))
-    records = list(layout_records(blocks, 0, Layout(False, frozenset([b"log"]))))
+    records = list(split_records(blocks, 0, Layout(False, frozenset([b"log"]))))
     assert [record.length for record in records] == [len(first), len(torn), len(last)]
     assert [event.client_id for event in map(Parser().parse, records) if isinstance(event, RequestEvent)] == ["a", "c"]
 
