@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from .record_marks import COMPLETED, OWN_WORDS, REQUEST_LOGGERS, TEXT_STARTS
+from .record_marks import OWN_WORDS, REQUEST_LOGGERS
 
 _WORDS = re.compile(OWN_WORDS.pattern.decode())
 _SAMPLE = 200
@@ -39,7 +39,6 @@ _TAIL = re.compile(
     + rb")\s*){0,4}"
 )
 _USUAL_TAILS = (b"", b" (kafka.request.logger)")
-_STARTS = (COMPLETED + b'{"', *TEXT_STARTS)
 _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
 _ZONE = rb"(?: ?(?P<zone>Z|UTC\b|GMT\b|[+-]\d\d(?::?\d\d)?))?(?! ?[AaPp]\.?[Mm])"
@@ -108,12 +107,6 @@ def may_follow(text: bytes) -> bool:
 def is_one_request(texts: Iterable[str]) -> bool:
     """Return whether texts with a request log's own words hold at most one request, and perhaps repeat it."""
     return len({text[words.start() :][:_SAMPLE] for text in texts if (words := _WORDS.search(text))}) <= 1
-
-
-def has_undated_head(text: bytes) -> bool:
-    """Return whether a line has a request log's own words after a head that states no date."""
-    found = head_of(text, True)
-    return found is not None and found[1] is None and text.startswith(_STARTS, found[0])
 
 
 def time_in(head: bytes, latest: datetime | None = None) -> bytes | None:

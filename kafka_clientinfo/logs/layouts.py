@@ -12,10 +12,11 @@ from datetime import datetime
 from itertools import dropwhile
 from typing import NamedTuple
 
-from .heads import has_undated_head, uncoloured, words_after
-from .record_marks import COMPLETED, FILLER, LOGGER_END, OWN_WORDS, PREFIX, TOTAL_TIME
+from .heads import head_of, uncoloured, words_after
+from .line_records import WINDOW
+from .record_marks import COMPLETED, FILLER, LOGGER_END, OWN_WORDS, PREFIX, TEXT_STARTS, TOTAL_TIME
 from .starts import END_WINDOW, split_logger, start_of
-from .wrappers import Line, event, unwrapped
+from .wrappers import Line, unwrapped
 
 SAMPLE = 1 << 20
 """Bytes of a file's beginning in which the layout is detected if they hold no record."""
@@ -23,10 +24,9 @@ _SAMPLE_LINES = 2000
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
 _WORDS_IN_UTF_16 = tuple(COMPLETED.decode().encode(form) for form in ("utf-16-le", "utf-16-be"))
-_WINDOW = 8 << 10
-"""Bytes; longer than what follows the bodies of a request."""
 _KAFKAS, _OTHER, _NO_LOGGER, _NOTHING = range(4)
 """Ends of records: with a logger as Kafka writes it, with one and a thread or the number of a line, with none; no end."""
+_STARTS = (COMPLETED + b'{"', *TEXT_STARTS)
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 
 
@@ -75,8 +75,9 @@ def check_form(sample: bytes) -> None:
 
 
 def _is_undated(line: Line) -> bool:
-    logged = event(line.text)
-    return has_undated_head(line.text) or (logged is not None and not logged.time and has_undated_head(logged.text))
+    start = None if start_of(line) else start_of(line._replace(time=b"2026-11-21 00:00:00"))
+    head = None if start is None else head_of(start.message, True)
+    return start is not None and head is not None and start.message.startswith(_STARTS, head[0])
 
 
 def detect(sample: bytes, latest: datetime | None = None) -> Layout:
@@ -87,7 +88,7 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
         latest: time at which the file was last written; None if it is not known, which counts as now.
     """
     lines = _lines(sample, latest)
-    votes = Counter(map(_end, lines))
+    votes = Counter((line.stream.partition(b" ")[0], _end(line)) for line in lines)
     loggers = {wrapper: votes[wrapper, _KAFKAS] + votes[wrapper, _OTHER] for wrapper, _ in votes}
     logger_ends = frozenset(
         wrapper for wrapper, number in loggers.items() if number >= max(1, votes[wrapper, _NO_LOGGER])
@@ -132,17 +133,17 @@ def _begins_in_kafkas_pattern(lines: list[Line]) -> bool:
     return True
 
 
-def _end(line: Line) -> tuple[bytes, int]:
-    """Return a line's wrapper, and what the record that begins or ends on it ends with.
+def _end(line: Line) -> int:
+    """Return what the record that begins or ends on a line ends with.
 
     Numbers decide because one line may be a client's text. What a container prints when it starts does not count, as
     `uid=1000(appuser)` ends as with a logger.
     """
-    has_times = any(time in line.text[-_WINDOW:] for time in (TOTAL_TIME, b'"totalTimeMs":'))
+    has_times = any(time in line.text[-WINDOW:] for time in (TOTAL_TIME, b'"totalTimeMs":'))
     if LOGGER_END.search(line.text, len(line.text) - END_WINDOW):
         end = _KAFKAS
     elif split_logger(line.text)[1] is not None:
         end = _OTHER
     else:
-        return line.wrapper, _NO_LOGGER if has_times else _NOTHING
-    return line.wrapper, end if has_times or _begins_record(line) else _NOTHING
+        return _NO_LOGGER if has_times else _NOTHING
+    return end if has_times or _begins_record(line) else _NOTHING

@@ -77,22 +77,6 @@ class Kept:
         return bytes(self._bytes)
 
 
-class PhysicalLines:
-    """Splitter of blocks into physical lines, with their line ends; `rest` are the bytes after the last one."""
-
-    def __init__(self) -> None:
-        self.rest = Kept()
-
-    def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield the lines that end in the block, with their true lengths; the caller must take all of them."""
-        *ended, rest = block.split(b"\n")
-        for line in ended:
-            self.rest.add(line + b"\n")
-            yield self.rest.join(), self.rest.length
-            self.rest = Kept()
-        self.rest.add(rest)
-
-
 class LineRecord:
     """A record that is open, or a line of which parts are missing.
 

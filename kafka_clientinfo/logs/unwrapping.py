@@ -34,7 +34,7 @@ from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord
 from .heads import uncoloured
 from .json_bodies import json_object
 from .layouts import KAFKA, Layout
-from .line_records import WINDOW, LineRecord, PhysicalLines, in_kafkas_pattern, is_failure, receive_all
+from .line_records import WINDOW, Kept, LineRecord, in_kafkas_pattern, is_failure, receive_all
 from .plain_splitter import PlainSplitter, Splitter
 from .record_marks import COMPLETED
 from .starts import Start, start_of, unreadable_start
@@ -50,23 +50,32 @@ _FILLER = b"\xef\xbb\xbf\0"
 class LineSplitter:
     """The `Splitter` for all other layouts: the record and the line that are open, and the records that are ready."""
 
-    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, is_over: bool = False) -> None:
+    def __init__(self, offset: int, is_over: bool, layout: Layout, keeps_traces: bool) -> None:
         self._is_over = is_over
         self._layout = layout
         self._keeps_traces = keeps_traces
         self._at = offset
-        self._lines = PhysicalLines()
+        self._rest = Kept()
         self._received: Iterator[tuple[bytes, int]] = iter(())
         self._records: deque[RawRecord] = deque()
         self._open: LineRecord | None = None
         self._part: LineRecord | None = None
 
     def receive(self, block: bytes) -> None:
-        self._received = self._lines.feed(block)
+        self._received = self._physical_lines(block)
+
+    def _physical_lines(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+        """Yield the lines that end in the block, with their true lengths; the caller must take all of them."""
+        *ended, rest = block.split(b"\n")
+        for line in ended:
+            self._rest.add(line + b"\n")
+            yield self._rest.join(), self._rest.length
+            self._rest = Kept()
+        self._rest.add(rest)
 
     @property
     def is_idle(self) -> bool:
-        return not (self._part or self._lines.rest.length) and (self._open is None or self._open.finished)
+        return not (self._part or self._rest.length) and (self._open is None or self._open.finished)
 
     def next_record(self) -> RawRecord | None:
         while not self._records:
@@ -80,7 +89,7 @@ class LineSplitter:
         """Close all records; the last one is unfinished if bytes of it may be missing, or torn if nothing is added to the file."""
         if self._part is None and self._open is not None and self._open.finished:
             self._end_open()
-        rest, length = self._lines.rest.join(), self._lines.rest.length
+        rest, length = self._rest.join(), self._rest.length
         if self._is_over:
             if length:
                 self._take(rest, length)
@@ -154,7 +163,7 @@ class LineSplitter:
             text = in_kafkas_pattern(start, start.message, False)
             self._records.append(RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped))
         else:
-            logger_ends = line.wrapper in self._layout.logger_ends
+            logger_ends = line.stream.partition(b" ")[0] in self._layout.logger_ends
             self._open = LineRecord(begin, line, start, logger_ends, self._keeps_traces and is_failure(start.message))
             self._open.forged = _inner_starts(start)
             self._open.add(data, length, start.message)
@@ -179,9 +188,7 @@ class LineSplitter:
 
 def _inner_starts(start: Start) -> int:
     """Return the number of starts of records in a message, after its first line."""
-    if b"\n" not in start.message:
-        return 0
-    return sum(1 for text in start.message.split(b"\n")[1:] if start_of(Line(text)) is not None)
+    return sum(start_of(Line(text)) is not None for text in start.message.split(b"\n")[1:])
 
 
 def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_over: bool = False) -> Splitter:
@@ -191,13 +198,9 @@ def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_ove
     whole record counts, and an incomplete one is torn.
     """
     if layout.splittable:
-        others = partial(_splitter_of_others, layout.json_requests)
+        others = partial(LineSplitter, layout=layout._replace(logger_ends=frozenset()), keeps_traces=True)
         return PlainSplitter(offset, kind, is_over, others if kind is REQUEST_LOG else None)
-    return LineSplitter(offset, layout, kind is not IDENTITY, is_over)
-
-
-def _splitter_of_others(json_requests: bool, offset: int, is_over: bool) -> Splitter:
-    return LineSplitter(offset, Layout(False, frozenset(), json_requests=json_requests), True, is_over)
+    return LineSplitter(offset, is_over, layout, kind is not IDENTITY)
 
 
 def split_records(

@@ -99,11 +99,6 @@ class Line(NamedTuple):
     level: bytes | None = None
     logger: bytes | None = None
 
-    @property
-    def wrapper(self) -> bytes:
-        """The name of its wrapper, with which its stream begins."""
-        return self.stream.partition(b" ")[0]
-
 
 def unwrapped(line: bytes, latest: datetime | None) -> Line:
     """Return what a program wrote as this line, which is the line itself if it has no wrapper.
@@ -186,17 +181,12 @@ def event(line: bytes) -> Line | None:
     """
     fields = json_object(line.rstrip(b" \t\r,]"))  # in an array, a comma or a bracket follows
     found = None if fields is None else _message(fields)
-    if fields is None or found is None:
+    if found is None:
         return None
-    message, parent = found
-    fields = fields | parent
-    inner = fields.get("log")
-    if isinstance(inner, dict):
-        fields = {"log.level": inner.get("level"), "log.logger": inner.get("logger")} | fields
-    logger = next((value for name in _LOGGERS if isinstance(value := fields.get(name), str) and value), None)
-    named = None if logger is None else _NO_LOGGER.sub(b"_", logger[:255].encode("ascii", "replace"))
-    time = next(filter(None, map(_event_time, chain([fields], _objects(fields)))), None)
-    return Line(_bytes(message), time=time, level=_level(fields), logger=named)
+    message, fields = found
+    objects = list(_objects(fields))
+    time, level, logger = (next(filter(None, map(read, objects)), None) for read in (_event_time, _level, _logger))
+    return Line(_bytes(message), time=time, level=level, logger=logger)
 
 
 def _objects(fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -214,7 +204,7 @@ def _elements(value: object) -> list[object]:
 
 
 def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the message of an event, and the object that it stands in."""
+    """Return the message of an event, and the event's fields with those of the object that it stands in."""
     usual = [text for key in _MESSAGES if isinstance(text := fields.get(key), str)]
     if usual:
         return next((text for text in usual if OWN_WORDS.search(_bytes(text[:LONGEST]))), usual[0]), fields
@@ -222,10 +212,10 @@ def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     for one in _objects(fields):
         if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):
             request = {name: one[name] for name in (*_OF_REQUEST, *one) if name in one}
-            return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), one
+            return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), fields | one
         for inner in chain.from_iterable(map(_elements, one.values())):
             if isinstance(inner, str) and head_of(_bytes(inner[:LONGEST]), True) is not None:
-                messages.append((inner, one))
+                messages.append((inner, fields | one))
     holds_one = is_one_request(text for text, _ in messages)  # else several events
     return messages[0] if messages and holds_one else None
 
@@ -242,6 +232,11 @@ def _level(fields: dict[str, Any]) -> bytes | None:
         if type(value) is int and value in range(8):
             return _SEVERITIES[value]
     return None
+
+
+def _logger(fields: dict[str, Any]) -> bytes | None:
+    logger = next((value for name in _LOGGERS if isinstance(value := fields.get(name), str) and value), None)
+    return None if logger is None else _NO_LOGGER.sub(b"_", logger[:255].encode("ascii", "replace"))
 
 
 def _event_time(fields: dict[str, Any]) -> bytes | None:

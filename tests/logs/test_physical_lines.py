@@ -1,11 +1,28 @@
 """Bytes to lines, of which no more than a limit is kept."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from kafka_clientinfo.logs import framing
-from kafka_clientinfo.logs.line_records import Kept, PhysicalLines
+from kafka_clientinfo.logs.layouts import Layout
+from kafka_clientinfo.logs.line_records import Kept
+from kafka_clientinfo.logs.unwrapping import LineSplitter
+
+
+class PhysicalLines:
+    """The lines of a splitter's blocks."""
+
+    def __init__(self) -> None:
+        self._splitter = LineSplitter(0, False, Layout(False), True)
+
+    def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+        return self._splitter._physical_lines(block)
+
+    @property
+    def rest(self) -> Kept:
+        return self._splitter._rest
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 100])

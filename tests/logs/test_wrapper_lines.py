@@ -171,7 +171,7 @@ def test_it_knows_the_heads_of_syslog(line: bytes, is_one: bool) -> None:
 @pytest.mark.parametrize(
     ("loggers", "expected"),
     [
-        ({"log": {"logger": "a"}, "logger": "b"}, b"a"),
+        ({"log": {"logger": "a"}, "logger": "b"}, b"b"),
         ({"log.logger": 5, "logger_name": "b"}, b"b"),
         ({"logger": ""}, None),
         ({"logger": ["a"]}, None),
@@ -283,7 +283,7 @@ ZONES = [("Z", True), ("+01:00", True), ("-01:00", True), ("-0100", False), ("",
 def test_heads_have_times_with_a_zone(zone: str, is_one: bool) -> None:
     time = f"2026-11-21T02:45:09.1{zone}"
     line = wrapped(f"{time} stdout F x".encode())
-    assert (line is not None and line.wrapper == b"cri") == is_one
+    assert (line is not None and line.stream == b"cri stdout") == is_one
     for head, is_read in ((f"<14>1 {time} h a p m - x", is_one), (f"{time} h a: x", is_one or zone == "-0100")):
         line = unwrapped(head.encode(), LATEST)
         assert (line.text, line.time) == (

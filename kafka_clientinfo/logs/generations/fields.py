@@ -13,6 +13,9 @@ INT32 = range(-(1 << 31), 1 << 31)
 LONGEST_MS = 1e15
 """Milliseconds, about 31,000 years; a time as long is damaged."""
 
+TIME_NAMES = ("total", "requestQueue", "local", "remote", "throttle", "responseQueue", "send")
+"""The seven times as records name them, in the order of `Times`."""
+
 
 class Header(NamedTuple):
     """A request header as logged, in the order of `RequestEvent`."""

@@ -21,6 +21,7 @@ import re
 from typing import NamedTuple
 
 from ...protocol import api_name, request_header_version
+from .fields import TIME_NAMES
 
 _TEXT = rb'"([^"\\\x00-\x1f]*)"'
 _COUNT = rb"(?:0|[1-9]\d{0,3})"
@@ -39,9 +40,9 @@ REQUEST = b',"request":'
 """The bytes that end the header."""
 CONNECTION = b',"connection":"'
 """The bytes that follow the bodies; their last occurrence counts."""
-_NAMES = ("total", "requestQueue", "local", "remote", "throttle", "responseQueue", "send")
 TIMES = re.compile(
-    rb',"connection":"([^"\\\x00-\x1f]+)"' + b"".join(rb',"%bTimeMs":%b' % (n.encode(), _MILLISECONDS) for n in _NAMES)
+    rb',"connection":"([^"\\\x00-\x1f]+)"'
+    + b"".join(rb',"%bTimeMs":%b' % (n.encode(), _MILLISECONDS) for n in TIME_NAMES)
 )
 """Groups: connection id, the seven times."""
 _API = re.compile(rb'\{"isForwarded":(true|false),"requestHeader":\{"requestApiKey":(\d+),"requestApiVersion":(\d+)')

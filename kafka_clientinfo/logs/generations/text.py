@@ -18,7 +18,7 @@ from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
 from ..error_codes import struct_error_codes
 from ..request_event import MalformedRecord
 from ..struct_text import struct_body
-from .fields import INT16, INT32, LONGEST_MS, LoggedRequest, TextTail, Times, read_header, read_integer
+from .fields import INT16, INT32, LONGEST_MS, TIME_NAMES, LoggedRequest, TextTail, Times, read_header, read_integer
 
 _CONTROLLED_SHUTDOWN, _FIND_COORDINATOR = 7, 10
 
@@ -51,22 +51,14 @@ _ERROR_RIGHT = re.compile(rb"[,{]error_code=(-?\d{1,6})(?:,_tagged_fields=\{\})?
 
 # 0.11 writes times in the broker's locale, such as 272.278000 or 272,278000.
 _TIME = rb"(-?\d{1,18}(?:[.,]\d{1,18})?(?:E-?\d{1,3})?)"
+_TIMES = b"".join(
+    (rb"(?:,%bTime:%b)?" if name == "throttle" else rb",%bTime:%b") % (name.encode(), _TIME) for name in TIME_NAMES
+)
 _TAIL = re.compile(
-    rb" from (?:connection|client) ([^\s;]{1,600});totalTime:" + _TIME
-    + rb",requestQueueTime:" + _TIME
-    + rb",localTime:" + _TIME
-    + rb",remoteTime:" + _TIME
-    + rb"(?:,throttleTime:" + _TIME + rb")?"
-    + rb",responseQueueTime:" + _TIME
-    + rb",sendTime:" + _TIME
-    + rb"(?:,securityProtocol:(\w+),principal:(.*?))?"
-    + rb"(?:,temporaryMemoryBytes:-?\d+)?(?:,messageConversionsTime:[\d.,E-]+)?",
+    rb" from (?:connection|client) ([^\s;]{1,600});" + _TIMES[1:] + rb"(?:,securityProtocol:(\w+),principal:(.*?)"
+    rb"(?:,listener:([^,]*)(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?)?)?"
+    rb"(?:,temporaryMemoryBytes:-?\d+)?(?:,messageConversionsTime:[\d.,E-]+)?",
     re.DOTALL,
-)  # fmt: skip
-_LISTENER = b",listener:"
-_AFTER_PRINCIPAL = re.compile(
-    rb",listener:([^,]*)"
-    rb"(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?"
 )
 _STARTS = (b" from connection ", b" from client ")
 _MOST_TRIED = 16
@@ -211,18 +203,8 @@ def read_tail(message: bytes) -> TextTail:
             break
         tail = _TAIL.fullmatch(message, at)
         if tail is not None:
-            connection, *times, protocol, rest = tail.groups()
-            principal, listener, name, version = _split_principal(rest)
+            connection, *times, protocol, principal, listener, name, version = tail.groups()
             texts = map(_text, (listener, protocol, principal, name, version))
             return TextTail(at, connection.decode("utf-8", "replace"), Times._make(map(_number, times)), *texts)
         end = at
     raise MalformedRecord("malformed_tail", "no connection and times at the record's end")
-
-
-def _split_principal(text: bytes | None) -> tuple[bytes | None, ...]:
-    """Return principal, listener, software name and version; a principal may hold copies of the others."""
-    at = -1 if text is None else text.rfind(_LISTENER)
-    rest = None if text is None or at < 0 else _AFTER_PRINCIPAL.fullmatch(text, at)
-    if text is None or rest is None:
-        return text, None, None, None
-    return text[:at], *rest.groups()
