@@ -40,7 +40,7 @@ from ..logs.parser import Parser, ServerLogParser, guarded
 from ..logs.plain_splitter import PlainSplitter, Splitter
 from ..logs.principals import normal_principal
 from ..logs.reader import RESUME_WINDOW, hash_bytes, head
-from ..logs.record_marks import PREFIX
+from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
 from ..logs.unwrapping import splitter_of
@@ -53,7 +53,9 @@ from .storage import HeldFile
 from .topic_mentions import TopicCounts
 
 _KAFKAS = b""
-_FIRST = re.sub(rb"[A-Za-z]", b"a", re.sub(rb"\d", b"0", bytes(range(256))))
+_BETWEEN = re.compile(rb"\W+")
+_MARKS = 6
+"""As many as in a date and the time after it, without its fraction, which some write only if it is not zero."""
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
 PLACEHOLDER: RejectReason = "unreadable"
@@ -353,8 +355,14 @@ class SplitReader:
 
 
 def _form_of(record: RawRecord) -> bytes:
-    """Return what a record shows of its layout: nothing in Kafka's own pattern, else the kind of its first character."""
-    return _KAFKAS if record.text is None else record.data[:1].translate(_FIRST)
+    """Return what a record shows of its layout: nothing in Kafka's own pattern, else what stands between its first words."""
+    data = record.data.lstrip(b"\xef\xbb\xbf\0")
+    prefix = PREFIX.match(data)
+    if prefix is not None:
+        is_kafkas = data.startswith(COMPLETED, prefix.end()) and data.rstrip().endswith((b")", b"}"))
+        return _KAFKAS if is_kafkas else b"["
+    head = data[:64].partition(COMPLETED)[0]
+    return b"".join(marks.replace(b" ", b"") or b" " for marks in _BETWEEN.findall(head)[:_MARKS])
 
 
 def _batch_of(requests: Sequence[RequestEvent]) -> pa.RecordBatch:

@@ -16,8 +16,10 @@ from tests.wrapping import wrap
 LOG = b"".join(json_record(client_id=f"c{at}", at=float(at)) for at in range(4))
 FORMS = {
     "kafka": LOG,
+    "MDC": LOG.replace(b"DEBUG ", b"DEBUG [broker=1] "),
     "thread_first": wrap(LOG, "thread_first", "none"),
     "ecs": wrap(LOG, "ecs", "none"),
+    "cri": wrap(LOG, "kafka", "cri"),
     "syslog": wrap(LOG, "kafka", "rfc_3164"),
 }
 
