@@ -39,9 +39,9 @@ def scope(folder: Path, starts: Counter[str], *info_brokers: str, filters: Filte
     ("starts", "sentence"),
     [
         ({"before_log": 2, "hidden_by_sasl": 1, "observed": 1200},
-         "The log shows 1,201 of 1,204 connections of clients from their beginning; 2 were open before it and "
+         "The log shows 1,201 of 1,204 connections of clients from their beginning; 2 were open before it, or it lacks their beginning and "
          "1 began with SASL, which it hides."),
-        ({"before_log": 1}, "The log shows 1 of 2 connections of clients from their beginning; 1 was open before it."),
+        ({"before_log": 1}, "The log shows 1 of 2 connections of clients from their beginning; 1 was open before it, or it lacks its beginning."),
         ({"hidden_by_sasl": 3, "observed": 1},
          "The log shows 2 of 5 connections of clients from their beginning; 3 began with SASL, which it hides."),
     ],
@@ -62,7 +62,7 @@ def test_a_log_at_info_is_named_also_with_a_filter_that_leaves_no_request_of_its
 
 
 PARTLY = (
-    "Not every request is in the logs of c/loud ({}): a broker may have been at INFO or down, the log filtered, or a part of it "
+    "Perhaps not every request is in the logs of c/loud ({}): a broker may have been at INFO or down, the log filtered, or a part of it "
     "missing. Clients may be missing, or look fine."
 )
 TIMES = {

@@ -22,9 +22,8 @@ def fetch(at: float, topic_id: str | None = None, topic: str | None = None, erro
     request["forgottenTopicsData"] = []
     rows = [{**name, "partitions": [{"partitionIndex": 0, "errorCode": error, "recordsSizeInBytes": 5}]}]
     response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 0, "responses": rows}
-    return json_record(
-        at=at, api="FETCH", version=13, request=request, response=response, correlation_id=int(at * 10), **given
-    )
+    given = {"correlation_id": int(at * 10)} | given
+    return json_record(at=at, api="FETCH", version=13, request=request, response=response, **given)
 
 
 def metadata(at: float, *topics: tuple[str, str | None], error: int = 0) -> bytes:
@@ -60,7 +59,10 @@ def tables(folder: Path, **logs: list[bytes]) -> Any:
 
 
 NAMED = metadata(7200, ("t", ID))
-BUSY = [fetch(second, topic="used", client_id="c") for second in range(0, 7200, 60)]
+OF_BUSY = {"topic": "used", "client_id": "c", "connection": "10.0.0.1:9092-10.0.0.3:40000-1"}
+BUSY = [fetch(60 * number, correlation_id=number, **OF_BUSY) for number in range(120)]
+A_THIRD = [fetch(60 * number, correlation_id=3 * number, **OF_BUSY) for number in range(120)]
+"""Each third request of a log like `BUSY`."""
 
 
 def busy(*named: tuple[str, str | None]) -> list[bytes]:
@@ -82,6 +84,7 @@ NAMES: dict[str, tuple[Logs, tuple[str, str | None, str, int]]] = {
 COVERED: dict[str, tuple[Logs, int | None]] = {
     "a broker begins later": ({"b1": BUSY, "b2": [*BUSY[30:], NAMED]}, 7140 - 1800),
     "a broker is at INFO": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, None),
+    "a part of the log of one connection": ({"b1": [*A_THIRD, NAMED]}, None),
     "a broker has another time": (
         {"b1": [*BUSY, NAMED], "b2": [fetch(-5 * HOUR, topic="used"), fetch(-5 * HOUR + 1, topic="used")]}, None,
     ),
@@ -131,6 +134,7 @@ UNUSED: dict[str, tuple[Logs, list[str]]] = {
     "only replicated or changed": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED], "b2": [*BUSY[1:], NAMED]}, ["t"]),
     "a broker that fetches has no log": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED]}, []),
     **{f"by {api}": ({"b1": [*busy(("t", ID), ("u", None)), use(api), NAMED]}, ["u"]) for api in USES},
+    "in a part of a log": ({"b1": [A_THIRD[0], metadata(1, ("t", ID)), *A_THIRD[1:], NAMED]}, []),
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
 }  # fmt: skip
 """Logs, and the topics that count as unused."""
