@@ -60,8 +60,9 @@ UNUSED = (
 )
 """SQL for topics that exist and that nobody wrote or read while the logs cover."""
 _COVERED = (
-    "SELECT cluster, max(brokers_read) AS brokers, max(covered_from) AS covered_from, max(covered_until) AS covered_until "
-    "FROM {known_topics} AS k GROUP BY cluster ORDER BY cluster"
+    "SELECT k.*, l.brokers FROM (SELECT cluster, max(covered_from) AS covered_from, max(covered_until) AS covered_until "
+    "FROM {known_topics} AS t GROUP BY cluster) AS k LEFT JOIN (SELECT cluster, array_sort(collect_set(broker)) AS brokers "
+    "FROM {log_coverage} AS c GROUP BY cluster) AS l ON l.cluster = k.cluster ORDER BY k.cluster"
 )
 _NEAR = 3
 
@@ -105,8 +106,9 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
             )
         else:
             sentences.append(
-                f"Cluster {name}: the logs of {counted(row['brokers'], 'broker')} hold every request from {row['covered_from']:%Y-%m-%d %H:%M:%S} to "
-                f"{row['covered_until']:%Y-%m-%d %H:%M:%S} UTC; what happened before, or on other brokers, they do not show."
+                f"Cluster {name}: the answer rests on the logs of {counted(len(row['brokers']), 'broker')} ({listed(row['brokers'])}), "
+                f"which hold every request from {row['covered_from']:%Y-%m-%d %H:%M:%S} to {row['covered_until']:%Y-%m-%d %H:%M:%S} UTC; "
+                "what happened before, or on a broker without a log here, they do not show."
                 + (
                     f" That is less than {counted(least_hours, 'hour')} (unused_topic_hours), so that no topic can be said to be unused."
                     if row["covered_until"] - row["covered_from"] < timedelta(hours=least_hours)

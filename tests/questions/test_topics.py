@@ -184,7 +184,7 @@ def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
     (sentence,) = topics.coverage(scope)  # the sample's brokers ran at different times
     assert "no topic can be said to be unused" in sentence
     (sentence,) = topics.coverage(Scope(tables(tmp_path, b1=[*BUSY, metadata(7200, ("t", ID))])))
-    assert "the logs of 1 broker hold every request from" in sentence
+    assert "the answer rests on the logs of 1 broker ('b1'), which hold every request from" in sentence
     _, missing = topics.coverage(Scope(tables(tmp_path / "follower", b1=[*BUSY, FOLLOWER, metadata(7200, ("t", ID))])))
     assert missing.endswith("no topic of their clusters can be said to be unused: default/broker 2.")
 
