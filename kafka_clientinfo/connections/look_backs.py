@@ -15,6 +15,9 @@ _ON_ITS_WAY_MICROS = 500_000
 """A request that begins so soon after an answer may have been sent before the answer came: a round trip, generously."""
 _PATIENCE_MICROS = 30_000_000
 """How long a client waits for an answer by default."""
+UNLESS_PAUSED = ", unless the broker paused or its clock was set in between"
+"""What a finding by `came_after` adds: the broker reads what was on its way only after a pause, as of a garbage collection, a
+virtual machine or its clock. No time of the request shows that, and that of others only if they came just then."""
 
 
 def of_connection_id() -> WindowSpec:

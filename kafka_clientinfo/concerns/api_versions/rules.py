@@ -10,7 +10,7 @@ from ...connections.boundaries import is_masked
 from ...connections.concern import Aggregates, Columns, LookBack, RequestRule, is_api_versions, is_api_versions_success
 from ...connections.engine import Column, F
 from ...connections.judged import range_of, requests_where
-from ...connections.look_backs import came_after, first_up_to_now, last_before
+from ...connections.look_backs import UNLESS_PAUSED, came_after, first_up_to_now, last_before
 from ...connections.table import is_client, is_watched, only_of_clients
 from ...connections.texts import body_text
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode
@@ -183,12 +183,12 @@ def _fallback_kind() -> Column:
 REQUEST_RULES = {
     "went_on_after_invalid_request": RequestRule(
         "went_on_after_invalid_request",
-        "{api_name} v{api_version} after INVALID_REQUEST",
+        "{api_name} v{api_version} after INVALID_REQUEST" + UNLESS_PAUSED,
         takes_several=True,
     ),
     "fallback_ignores_offer": RequestRule(
         "falls_below_offer",
-        "ApiVersions v{api_version} although v{offered_max} was offered",
+        "ApiVersions v{api_version} although v{offered_max} was offered" + UNLESS_PAUSED,
         binds=lambda: F.col("ignored_known_offer"),
         takes_several=True,
     ),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ...connections.concern import Columns, LookBack, RequestRule
 from ...connections.engine import Column, DataFrame, F
-from ...connections.look_backs import came_after, last_before
+from ...connections.look_backs import UNLESS_PAUSED, came_after, last_before
 from ...connections.table import is_client
 from ...connections.texts import body_text
 from ...connections.violations import who_in
@@ -89,7 +89,7 @@ REQUEST_RULES = {
     ),
     "went_on_after_inconsistent_protocol": RequestRule(
         "went_on_after_inconsistent",
-        "{api_name} v{api_version} after SyncGroup was answered with INCONSISTENT_GROUP_PROTOCOL",
+        "{api_name} v{api_version} after SyncGroup was answered with INCONSISTENT_GROUP_PROTOCOL" + UNLESS_PAUSED,
         takes_several=True,
     ),
 }

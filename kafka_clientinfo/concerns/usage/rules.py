@@ -2,6 +2,7 @@
 
 from ...config.settings import Settings
 from ...connections.engine import Column, DataFrame, F
+from ...connections.look_backs import UNLESS_PAUSED
 from ...connections.table import is_client, is_exempt
 from ...connections.texts import any_of, looked_up, sentence
 from ...connections.violations import who_in
@@ -38,7 +39,7 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
     used = api_usage.where(F.col("requests_outside") > 0)
     low, high = (F.col(f"first_request_outside.{bound}") for bound in ("low", "high"))
     offer = sentence("v{low} to v{high}", low=low, high=high)
-    message = sentence("{api_name} v{api_version} although {offer:no version} was offered", offer=offer)
+    message = sentence("{api_name} v{api_version} although {offer:no version} was offered" + UNLESS_PAUSED, offer=offer)
     clients = connections.where(is_client())
     return _by_connection("api_version_outside_advertised", used, clients, message, "_outside")
 

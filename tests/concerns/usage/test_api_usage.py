@@ -17,6 +17,7 @@ from kafka_clientinfo.concerns.usage.rules import (
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.look_backs import UNLESS_PAUSED
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.protocol import api_key, request_header_version
@@ -61,17 +62,17 @@ CASES: dict[str, Case] = {
     "outside": (
         [av(0, ANSWER), request("?", 1, version=9), request("?", 2, version=0), request("?", 3, version=0)],
         {0: {"advertised_max": 9, "within_advertised": False, "highest_mutual": None}},
-        {"occurrences": 2, "first_at": at(2), "last_at": at(3), "message": "METADATA v0 although v1 to v9 was offered"},
+        {"occurrences": 2, "first_at": at(2), "last_at": at(3), "message": "METADATA v0 although v1 to v9 was offered" + UNLESS_PAUSED},
     ),
     "two versions outside": (
         [av(0, ANSWER), request("?", 1, version=13), request("?", 2, version=0)],
         {13: {"within_advertised": False}, 0: {"within_advertised": False}},
-        {"occurrences": 2, "first_at": at(1), "message": "METADATA v13 although v1 to v9 was offered"},
+        {"occurrences": 2, "first_at": at(1), "message": "METADATA v13 although v1 to v9 was offered" + UNLESS_PAUSED},
     ),
     "an API that is not advertised": (
         [av(0, answered((18, 0, 3))), request("?", 1, version=4), request("?", 2, version=4)],
         {4: UNKNOWN | {"within_advertised": False}},
-        {"occurrences": 2, "first_at": at(1), "message": "METADATA v4 although no version was offered"},
+        {"occurrences": 2, "first_at": at(1), "message": "METADATA v4 although no version was offered" + UNLESS_PAUSED},
     ),
     "never asked": ([request("?", 1, version=4)], {4: UNKNOWN}, None),
     "asked in vain": ([av(0, ANSWER, 9, error_code=35), request("?", 1, version=4)], {4: UNKNOWN}, None),
@@ -86,17 +87,17 @@ CASES: dict[str, Case] = {
     "a later answer offers less, and the client goes on": (
         [av(0, ANSWER), request("?", 1, version=9), av(2, answered((3, 0, 4))), request("?", 3, version=9)],
         {9: {"requests": 2}},
-        {"occurrences": 1, "first_at": at(3), "last_at": at(3), "message": "METADATA v9 although v0 to v4 was offered"},
+        {"occurrences": 1, "first_at": at(3), "last_at": at(3), "message": "METADATA v9 although v0 to v4 was offered" + UNLESS_PAUSED},
     ),
     "a later answer offers more": (
         [av(0, answered((3, 0, 4))), request("?", 1, version=9), av(2, ANSWER), request("?", 3, version=9)],
         {9: {"requests": 2, "advertised_max": 9, "within_advertised": True}},
-        {"occurrences": 1, "first_at": at(1), "last_at": at(1), "message": "METADATA v9 although v0 to v4 was offered"},
+        {"occurrences": 1, "first_at": at(1), "last_at": at(1), "message": "METADATA v9 although v0 to v4 was offered" + UNLESS_PAUSED},
     ),
     "three answers, and a version outside of the second": (
         [av(0, ANSWER), av(1, answered((3, 0, 4))), request("?", 2, version=9), av(3, answered((3, 0, 12)))],
         {9: {"requests": 1, "advertised_max": 12}},
-        {"occurrences": 1, "message": "METADATA v9 although v0 to v4 was offered"},
+        {"occurrences": 1, "message": "METADATA v9 although v0 to v4 was offered" + UNLESS_PAUSED},
     ),
     "a refused attempt after the answer": (
         [av(0, ANSWER), av(1, answered((3, 0, 4)), 9, error_code=35), request("?", 2, version=9)],
@@ -119,7 +120,7 @@ CASES: dict[str, Case] = {
     "an answer of wild values": (
         [av(0, '{"apiKeys":[null,{"apiKey":"3"},{"apiKey":3,"minVersion":1e99}]}'), request("?", 1, version=4)],
         {4: {"advertised_max": None, "highest_mutual": None}},
-        {"message": "METADATA v4 although no version was offered"},
+        {"message": "METADATA v4 although no version was offered" + UNLESS_PAUSED},
     ),
     "logged at INFO": (
         [request("?", 1, version=0, log_level="INFO", api_version_deprecated=True)],
@@ -160,7 +161,7 @@ CASES: dict[str, Case] = {
     "unsupported, and not offered": (
         [av(0, ANSWER), request("?", 1, version=13, error_code=35)],
         {13: {"unsupported": 1, "errors": 1}},
-        {"occurrences": 1, "message": "METADATA v13 although v1 to v9 was offered"},
+        {"occurrences": 1, "message": "METADATA v13 although v1 to v9 was offered" + UNLESS_PAUSED},
     ),
     "unsupported before the answer": (
         [request("?", 0, version=9, error_code=35), av(1, ANSWER), request("?", 2, version=9, error_code=3)],
