@@ -245,6 +245,8 @@ def _probable_columns(is_unknown: Column) -> Columns:
     ApiVersions is not the first request; and KafkaJS only with a version that franz-go does not send if pinned to 2.0.
 
     A client id that a program chooses by default (`PROGRAMS`) must not contradict, nor a name that was refused or reset.
+    Where these do not let a library be named, an unknown one ends the candidates: of the pinned programs' lists, each
+    third lacked the right name.
 
     A connection that shows too little by itself has the library of its client's others of that day, if they agree and
     if its own requests fit: the view `probable_connections` says that.
@@ -253,8 +255,12 @@ def _probable_columns(is_unknown: Column) -> Columns:
     beginning = F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), words)).otherwise("")
     evidence = F.concat(F.lit("versions of its requests"), beginning)
     software = F.when(is_unknown & F.col("software_valid_by_broker").isNull(), _only_library())
+    fitting = F.col("fitting_software")
+    nothing = F.lit(None).cast("string")
+    another = F.array(F.struct(F.lit(UNKNOWN).alias("software_name"), *(nothing.alias(bound) for bound in BOUNDS)))
+    may_be_another = software.isNull() & (F.size(fitting) > 0)
     return {
-        "candidate_software": F.when(is_unknown, F.col("fitting_software")),
+        "candidate_software": F.when(is_unknown, F.when(may_be_another, F.concat(fitting, another)).otherwise(fitting)),
         "probable_software_name": software["software_name"],
         **{f"probable_{bound}": software[bound] for bound in BOUNDS},
         "probable_basis": F.when(software.isNotNull(), F.lit("connection")),

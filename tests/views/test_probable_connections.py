@@ -132,3 +132,15 @@ def test_all_libraries_that_fit_are_listed_with_their_releases(probable: dict[st
     row = probable["alone"]
     assert len({one["software_name"] for one in row["candidate_software"]}) == len(row["candidate_software"]) > 1
     assert "one that only states it, 0" not in probable
+
+
+def test_candidates_end_with_an_unknown_one_unless_the_connection_itself_shows_its_library(
+    probable: dict[str, Any],
+) -> None:
+    """A program that is pinned, or was not measured, may send what only other libraries were measured to send."""
+    names = {key: [one["software_name"] for one in row["candidate_software"]] for key, row in probable.items()}
+    by_itself = {key for key, own in names.items() if own and own[-1] != "unknown"}
+    assert {key for key, row in probable.items() if row["probable_basis"] == "connection"} <= by_itself
+    assert all(len(names[key]) == 1 for key in by_itself)
+    others = [row["candidate_software"] for key, row in probable.items() if key not in by_itself and names[key]]
+    assert {(own[-1]["versions_from"], own[-1]["versions_to"]) for own in others} == {(None, None)}
