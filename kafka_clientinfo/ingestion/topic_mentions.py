@@ -7,6 +7,7 @@ A row of the table `topic_mentions` is of one kind:
     use            | how often a client names a topic for an operation on a day
     name           | that a topic exists, and its id where that was shown
     deletion       | that it was deleted, likewise
+    broker         | that an answer lists a broker of the cluster, by its id
     session        | that a part shows a fetch session without its beginning, or without its end (`fetch_sessions`)
     session_topic  | what such a part knows of one topic of the session
 
@@ -143,7 +144,8 @@ class TopicCounts:
                 self._note(said, at, who, replica_id)
 
     def _note(self, said: Mentions, at: int, who: Sequence[str | None], replica_id: int | None) -> None:
-        for kind, topics in (("name", said.named), ("deletion", said.deleted)):
+        brokers = [(str(node), None) for node in said.brokers]
+        for kind, topics in (("name", said.named), ("deletion", said.deleted), ("broker", brokers)):
             for topic in topics:
                 if (kind, *topic) in self._names or len(self._names) < MOST_NAMES:
                     self._names.setdefault((kind, *topic), _Count(at)).add(1, at, at)

@@ -103,8 +103,7 @@ def partly_logged(scope: Scope) -> str | None:
 def brokers_without_logs(scope: Scope) -> str | None:
     """Return the names of the brokers of which no log was read for sure; None if none is known."""
     missing = scope.query(
-        "SELECT cluster, concat('broker ', node) AS broker FROM {brokers_without_logs} AS b "
-        "ORDER BY cluster, length(node), node"
+        "SELECT cluster, broker FROM {brokers_without_logs} AS b ORDER BY cluster, length(broker), broker"
     ).dicts()
     return names_of(missing) or None
 

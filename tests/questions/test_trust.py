@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,7 +160,45 @@ def test_a_broker_that_fetches_from_those_of_all_logs_has_none(tmp_path: Path, n
             "connection_id": "a:1-h:1-0",
         }
     )
-    tables = local_tables(str(write_warehouse(tmp_path / "w", {"connections": connections, "ingested_files": files})))
+    written: dict[str, list[dict[str, Any]]] = {
+        "connections": connections,
+        "ingested_files": files,
+        "topic_mentions": [],
+    }
+    tables = local_tables(str(write_warehouse(tmp_path / "w", written)))
     assert tables is not None
     assert brokers_without_logs(Scope(tables)) == names
     assert brokers_without_logs(Scope(tables, Filters(cluster="other"))) is None
+
+
+LISTED = {
+    "as many as logs": ("ab", {1: 0, 2: 0}, None),
+    "more than logs": ("ab", {1: 0, 2: 0, 11: 5}, "c/1 of the brokers 1, 11, 2"),
+    "more only with one that is gone": ("ab", {1: 90_000, 2: 90_000, 3: 0}, None),
+    "fewer, as a controller's log is there": ("abd", {1: 0, 2: 0}, None),
+}
+"""The logs of a cluster, the brokers in answers to Metadata with when the last one listed each, and those without a log."""
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_answers_list_more_brokers_than_there_are_logs(tmp_path: Path, name: str) -> None:
+    logs, brokers, names = LISTED[name]
+    files = [{"cluster": "c", "ingested_at": at(0), "path": "p", "file_id": log, "broker": log} for log in logs]
+    mentioned = [
+        {
+            "cluster": "c",
+            "broker": "a",
+            "file_id": "a",
+            "kind": "broker",
+            "topic": str(node),
+            "row_number": node,
+            "first_at": at(0),
+            "last_at": at(last),
+        }
+        for node, last in brokers.items()
+    ]
+    mentioned.append(mentioned[0] | {"kind": "name", "topic": "a topic", "row_number": 99})
+    written = {"connections": [], "ingested_files": files, "topic_mentions": mentioned}
+    tables = local_tables(str(write_warehouse(tmp_path / "w", written)))
+    assert tables is not None
+    assert brokers_without_logs(Scope(tables)) == names

@@ -58,7 +58,7 @@ def mentions(key: int, request: Any, response: Any) -> Mentions:
     named = tuple(dict.fromkeys(_named_in(key, response))) if response and key not in _UNNAMING else ()
     operation = TOPIC_OPERATIONS.get(key)
     if operation is None:
-        return Mentions(None, named=named)
+        return Mentions(None, named=named, brokers=_brokers_in(response) if key == ApiKey.METADATA else ())
     uses = [*_uses_in(key, request, response is not None, False), *_uses_in(key, response, True, True)]
     session = _session(key, request or {}, response or {})
     if session is None:
@@ -187,6 +187,12 @@ def _named_in(key: int, response: Mapping[str, Any]) -> Iterator[tuple[str, str 
         is_entry = depth == 2 and key in _LISTING
         if topic and (topic_id or is_entry) and not item.get("errorCode") and not item.get("topicErrorCode"):
             yield topic, topic_id
+
+
+def _brokers_in(response: Mapping[str, Any] | None) -> tuple[int, ...]:
+    listed = (response or {}).get("brokers")
+    ids = [entry.get("nodeId") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    return tuple(dict.fromkeys(number for number in ids if type(number) is int and 0 <= number < INT32.stop))
 
 
 def _text(value: Any) -> str | None:

@@ -50,6 +50,7 @@ class Mentions(NamedTuple):
         error_code: the response's own error code.
         named: topics that exist, each with its id where that is shown.
         deleted: topics that the request has deleted, likewise.
+        brokers: the ids of the cluster's brokers, if the answer lists them.
     """
 
     operation: str | None
@@ -59,6 +60,7 @@ class Mentions(NamedTuple):
     error_code: int = 0
     named: tuple[tuple[str, str | None], ...] = ()
     deleted: tuple[tuple[str, str | None], ...] = ()
+    brokers: tuple[int, ...] = ()
 
 
 NOTHING = Mentions(None)

@@ -29,6 +29,8 @@ _ANSWERED = b'{"topic'
 _LISTED = re.compile(rb'\{"errorCode":0,"name":"([^"]+)",(?:"topicId":"([^"]*)",)?(?:"isInternal":\w+,)?"partitions":')
 _ANSWERED_TOPIC = re.compile(rb'\{"topic(Id)?":"([^"]*)"')
 _LISTED_TOPIC = b'"partitions":'
+_BROKERS = re.compile(rb'\{(?:"throttleTimeMs":\d+,)?"brokers":\[')
+_BROKER = re.compile(rb'\{"nodeId":(\d{1,10}),')
 _KEPT = 4096
 """Names and lists of partitions that are kept once read, as a consumer asks for the same ones in every fetch."""
 _SHORT = 256
@@ -144,7 +146,11 @@ def _plain_metadata(data: bytes, at_response: int, end: int) -> Mentions | None:
     named = dict.fromkeys(
         (name.decode("utf-8", "replace"), _named(True, topic_id)[1] or None) for name, topic_id in topics
     )
-    return Mentions(None, named=tuple(named))
+    listed = _BROKERS.match(data, at_response, start)
+    brokers = _BROKER.findall(data, listed.end(), start) if listed else []
+    if data.count(b'"nodeId":', at_response, start) != len(brokers):
+        return None
+    return Mentions(None, named=tuple(named), brokers=_partitions(brokers))
 
 
 def _partitions(numbers: Sequence[bytes]) -> tuple[int, ...]:

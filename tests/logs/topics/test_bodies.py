@@ -263,6 +263,9 @@ def test_brokers_answers_name_topics() -> None:
         {"errorCode": 0, "name": "of 2.7", "partitions": []},
     ]
     assert said("METADATA", {"topics": [{"name": "x"}]}, {"topics": listed}).named == (("t", ID), ("of 2.7", None))
+    nodes = [{"nodeId": number} for number in (3, 1, 3, -1, 1 << 31, "2", None)] + [None, {}]
+    assert said("METADATA", {}, {"brokers": nodes, "topics": []}).brokers == (3, 1)
+    assert said("METADATA", {}, {"brokers": {}, "topics": []}).brokers == ()
     old = [{"topicErrorCode": 3, "topic": "no"}, {"errorCode": 0, "topic": "yes"}]
     assert said("METADATA", {}, {"topicMetadata": old}).named == (("yes", None),)
     described = {"groups": [{"members": [{"assignment": {"topicPartitions": [{"topicId": ID, "topicName": "t"}]}}]}]}

@@ -74,6 +74,7 @@ ASKED = '{"replicaId":-1,%s"topics":[{"topic":"t","partitions":[{"partition":1,"
 GIVEN = '{"throttleTimeMs":0,%s"responses":[{"topic":"t","partitions":[{"partitionIndex":1,"errorCode":0}]}]}'
 IN_SESSION = '"sessionId":7,"sessionEpoch":3,', ',"forgottenTopicsData":[{"topic":"u","partitions":[0,2]}]'
 LISTED = '{"topics":[{"errorCode":0,"name":"t","isInternal":false,"partitions":[{"errorCode":0}]}]}'
+OF_TWO = '{"throttleTimeMs":0,"brokers":[{"nodeId":1,"host":"h"},{"nodeId":2,"host":"h"}],'
 READERS: dict[str, tuple[int, str, str, bool]] = {
     "a Produce": (PRODUCE, SENT, TAKEN, True),
     "one without an answer": (PRODUCE, SENT, '""', True),
@@ -90,6 +91,9 @@ READERS: dict[str, tuple[int, str, str, bool]] = {
     "one with an answer of a session alone": (FETCH, ASKED % ("", ""), GIVEN % '"errorCode":0,"sessionId":7,', False),
     "one without an answer in JSON": (FETCH, ASKED % ("", ""), '""', False),
     "a Metadata": (METADATA, '{"topics":null}', LISTED, True),
+    "one of two brokers": (METADATA, "{}", OF_TWO + LISTED[1:], True),
+    "one of a broker that is none": (METADATA, "{}", OF_TWO.replace("2", "-1") + LISTED[1:], False),
+    "one with brokers at another place": (METADATA, "{}", '{"x":1,' + OF_TWO[1:] + LISTED[1:], False),
     "one with fields in another order": (METADATA, "{}", LISTED.replace('"isInternal":false,', '"x":1,'), False),
     "one without topics": (METADATA, "{}", '{"brokers":[]}', False),
     "a commit": (ApiKey.OFFSET_COMMIT, '{"topics":[]}', '{"topics":[]}', False),
@@ -171,7 +175,8 @@ def metadata(draw: st.DrawFn) -> tuple[int, Any, Any]:
         codes = st.sampled_from([0, 0, 3])
         entry = {"errorCode": draw(codes), "name": draw(NAMES)} | ids | {"isInternal": False}
         listed.append(entry | {"partitions": [{"errorCode": draw(codes), "partitionIndex": 0}]})
-    return METADATA, {"topics": None}, {"brokers": [], "topics": listed}
+    nodes = [{"nodeId": number, "host": "h"} for number in draw(st.lists(st.one_of(st.just(-1), NUMBERS), max_size=3))]
+    return METADATA, {"topics": None}, {"brokers": nodes, "topics": listed}
 
 
 def fetched(response: list[Any], **request: Any) -> tuple[int, Any, Any]:

@@ -106,7 +106,8 @@ def test_metadata_of_1_0_names_topics() -> None:
         b"{brokers=[{node_id=1,host=h,port=1}],topic_metadata=[{error_code=0,topic=t,partition_metadata=[]},"
         b"{error_code=5,topic=u,partition_metadata=[]}]}"
     )
-    assert struct_mentions(METADATA, b"{topics=null}", response).named == (("t", None),)
+    found = struct_mentions(METADATA, b"{topics=null}", response)
+    assert (found.named, found.brokers) == ((("t", None),), (1,))
 
 
 @pytest.mark.parametrize(

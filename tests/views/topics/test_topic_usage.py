@@ -26,14 +26,14 @@ def fetch(at: float, topic_id: str | None = None, topic: str | None = None, erro
     return json_record(at=at, api="FETCH", version=13, request=request, response=response, **given)
 
 
-def metadata(at: float, *topics: tuple[str, str | None], error: int = 0) -> bytes:
+def metadata(at: float, *topics: tuple[str, str | None], error: int = 0, brokers: int = 1) -> bytes:
     listed = [
         {"errorCode": error, "name": name} | ({"topicId": topic_id} if topic_id else {}) | {"partitions": []}
         for name, topic_id in topics
     ]
-    return json_record(
-        at=at, api="METADATA", version=12, request={}, response={"topics": listed}, correlation_id=int(at * 10)
-    )
+    nodes = [{"nodeId": number, "host": "h", "port": 1, "rack": None} for number in range(brokers)]
+    response = {"brokers": nodes, "topics": listed}
+    return json_record(at=at, api="METADATA", version=12, request={}, response=response, correlation_id=int(at * 10))
 
 
 def deletion(at: float, name: str) -> bytes:
@@ -134,6 +134,8 @@ UNUSED: dict[str, tuple[Logs, list[str]]] = {
     "only replicated or changed": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED], "b2": [*BUSY[1:], NAMED]}, ["t"]),
     "a broker that fetches has no log": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED]}, []),
     **{f"by {api}": ({"b1": [*busy(("t", ID), ("u", None)), use(api), NAMED]}, ["u"]) for api in USES},
+    "an answer lists more brokers": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)]}, []),
+    "an answer lists as many": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)], "b2": [*BUSY, NAMED]}, ["t"]),
     "in a part of a log": ({"b1": [A_THIRD[0], metadata(1, ("t", ID)), *A_THIRD[1:], NAMED]}, []),
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
 }  # fmt: skip
