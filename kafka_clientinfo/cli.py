@@ -176,7 +176,7 @@ def _following(arguments: argparse.Namespace) -> list[str]:
         words = shlex.split(arguments.then)
     except ValueError as error:
         raise ConfigError(f"--then {arguments.then!r} cannot be read: {error}") from None
-    for option in ("warehouse", "conf", "remote"):
+    for option in ("warehouse", "conf"):
         if (given := getattr(arguments, option)) is not None:
             words += [f"--{option}", given]
     following, unknown = command_line().parse_known_args(words)

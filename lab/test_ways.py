@@ -4,7 +4,6 @@ Each way is a process of its own, as a user starts it. Where the independent che
 repository, it reads the tables of each way, too.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -31,19 +30,13 @@ BROKERS = {
 }
 """Folders of sample_logs, and the names by which the checker knows these brokers."""
 COMMAND = "from kafka_clientinfo.cli import entry; entry()"
-ON_SERVERLESS = f"from tests.serverless import rules\nwith rules():\n    {COMMAND}"
-SHIPPED_FROM = """
+ON_CONNECT = """
 import sys
-from pyspark.sql import functions as F
-from kafka_clientinfo.spark.remote import remote_session
-
-def place(batches):
-    import kafka_clientinfo, pyarrow
-    for batch in batches:
-        yield pyarrow.RecordBatch.from_pydict({"file": [kafka_clientinfo.__file__]})
-
-print(remote_session(sys.argv[1]).range(1).mapInArrow(place, "file string").first()[0])
+from pyspark.sql import SparkSession
+from kafka_clientinfo.cli import entry
+entry(sys.argv[2:], SparkSession.builder.remote(sys.argv[1]).getOrCreate())
 """
+ON_SERVERLESS = f"from tests.serverless import rules\nwith rules():{ON_CONNECT}".replace("\n", "\n    ")
 SCHEMA = "made"
 
 
@@ -55,8 +48,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def command(logs: Path, *arguments: str, program: str = COMMAND) -> None:
-    called = [sys.executable, "-c", program, "run", str(logs), *arguments]
+def command(logs: Path, *arguments: str, program: tuple[str, ...] = (COMMAND,)) -> None:
+    called = [sys.executable, "-c", *program, "run", str(logs), *arguments]
     subprocess.run(called, check=True, stdout=subprocess.PIPE, cwd=ROOT)
 
 
@@ -66,12 +59,8 @@ def by_path(logs: Path, place: Path) -> Path:
 
 
 def by_path_connect(logs: Path, place: Path) -> Path:
-    """On a server that knows nothing of this checkout: its workers use what is shipped to them."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    with connect_server(dict(load_settings().spark), place / "server.log", environment) as url:
-        shipped = [sys.executable, "-c", SHIPPED_FROM, url]
-        assert ".zip" in subprocess.run(shipped, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
-        command(logs, "--warehouse", str(place / "lake"), "--remote", url)
+    with connect_server(dict(load_settings().spark), place / "server.log") as url:
+        command(logs, "--warehouse", str(place / "lake"), program=(ON_CONNECT, url))
     return place / "lake"
 
 
@@ -90,7 +79,7 @@ def by_name(logs: Path, place: Path) -> Path:
 def by_name_serverless(logs: Path, place: Path) -> Path:
     conf = {**load_settings().spark, "spark.sql.warehouse.dir": str(place / "tables")}
     with connect_server(conf, place / "server.log") as url:
-        command(logs, "--warehouse", f"`{SCHEMA}`", "--remote", url, program=ON_SERVERLESS)
+        command(logs, "--warehouse", f"`{SCHEMA}`", program=(ON_SERVERLESS, url))
     return place / "tables" / f"{SCHEMA}.db"
 
 

@@ -79,14 +79,9 @@ class Context:
 
             conf = given_conf(self._spark)
         settings = load_settings(self.arguments.conf, conf, **overrides)
-        if self._spark is None and self._server is None and "warehouse" in self.arguments:
+        if self._spark is None and "warehouse" in self.arguments:
             check_before(self.warehouse, settings.spark)
         return settings
-
-    @property
-    def _server(self) -> str | None:
-        """The Spark Connect server from --remote or SPARK_REMOTE, or None."""
-        return getattr(self.arguments, "remote", None) or os.environ.get("SPARK_REMOTE")
 
     @property
     def has_session(self) -> bool:
@@ -136,28 +131,22 @@ class Context:
         return Scope(tables, filters, bucket_minutes), [_BEHIND] if is_behind else []
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
-        """Return the session of this call: the given one, one on the Spark Connect server, or a new local one."""
+        """Return the session of this call: the given one, or a new local one."""
         if self._spark is None:
-            url = self._server
-            say("starting Spark" if url is None else "connecting to Spark")
-            if url is None:
-                from ..spark.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
-                from ..spark.session_files import to_be_fetched
+            say("starting Spark")
+            from ..spark.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
+            from ..spark.session_files import to_be_fetched
 
-                settings = settings or self.settings()
-                if (sentence := to_be_fetched(settings.spark)) is not None:
-                    self.end_progress()
-                    text_tables.complain(sentence)
-                descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
-                os.close(descriptor)
-                self.spark_log = Path(log_file)
-                tell_once_of_a_dead_jvm()
-                self._spark = local_session(settings, log_file=log_file)
-                end_at_interrupt(self.interrupted.set)
-            else:
-                from ..spark.remote import remote_session
-
-                self._spark = remote_session(url)
+            settings = settings or self.settings()
+            if (sentence := to_be_fetched(settings.spark)) is not None:
+                self.end_progress()
+                text_tables.complain(sentence)
+            descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
+            os.close(descriptor)
+            self.spark_log = Path(log_file)
+            tell_once_of_a_dead_jvm()
+            self._spark = local_session(settings, log_file=log_file)
+            end_at_interrupt(self.interrupted.set)
         from ..spark.features import keep_quiet
 
         keep_quiet()
@@ -212,7 +201,6 @@ def add_warehouse(parser: argparse.ArgumentParser, cluster: str | None = None) -
     """Declare the arguments of `add_common` but for --json: for commands that also call `output.add_formats`."""
     parser.add_argument("--warehouse", required=True, metavar="WHERE", help=_WHERE)
     add_settings(parser, cluster)
-    parser.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT (SPARK_REMOTE)")
 
 
 def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:

@@ -37,7 +37,6 @@ _WRONG_JAVA = ("UnsupportedClassVersionError", "getSubject is not supported", "D
 AGAIN = "what was committed is whole, and the next run goes on from there"
 _EXTRAS = (
     (("pyspark", "delta"), "local", "Spark, Delta and pandas, for a machine where no platform does"),
-    (("grpc", "grpc_status"), "connect", "Spark Connect's client"),
     (("duckdb", "deltalake"), "answers", "what reads tables without Spark"),
     (("shtab",), "answers", "what completes commands in a shell"),
     (("vl_convert",), "report", "what draws the report's plots"),

@@ -53,6 +53,7 @@ def local_session(settings: Settings, log_file: str | None = None) -> SparkSessi
     Raises:
         WarehouseError: Java is missing or does not fit, Delta's jars are missing, or the session cannot start.
     """
+    os.environ.pop("SPARK_REMOTE", None)  # with it, PySpark would ask a server of Spark Connect for the session
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS)

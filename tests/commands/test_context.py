@@ -12,7 +12,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.spark import features, remote, session, session_files
+from kafka_clientinfo.spark import features, session, session_files
 from kafka_clientinfo.warehouse.progress import log, say
 from tests.commands.fleet_on_disk import fleet, use
 
@@ -53,13 +53,9 @@ class Line(logging.Handler):
         self.shown.append("nothing")
 
 
-@pytest.mark.parametrize(("url", "sentence"), [(None, None), (None, "fetching jars"), ("sc://host", "fetching jars")])
+@pytest.mark.parametrize("sentence", [None, "fetching jars"])
 def test_a_session_is_started_once_and_keeps_quiet(
-    url: str | None,
-    sentence: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    sentence: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done: list[Any] = []
     made = tempfile.mkstemp(prefix="made-", dir=tmp_path)
@@ -68,35 +64,26 @@ def test_a_session_is_started_once_and_keeps_quiet(
         done.append((settings.cluster, log_file))
         return "local"
 
-    monkeypatch.delenv("SPARK_REMOTE", raising=False)
     monkeypatch.setattr(tempfile, "mkstemp", lambda prefix, suffix: done.append((prefix, suffix)) or made)
     monkeypatch.setattr(session_files, "to_be_fetched", lambda conf: sentence)
     monkeypatch.setattr(session, "tell_once_of_a_dead_jvm", lambda: done.append("told once"))
     monkeypatch.setattr(session, "local_session", local)
     monkeypatch.setattr(session, "end_at_interrupt", done.append)
-    monkeypatch.setattr(remote, "remote_session", lambda server: done.append(server) or "remote")
     monkeypatch.setattr(features, "keep_quiet", lambda: done.append("quiet"))
-    context, line = Context(Namespace(remote=url)), Line()
+    context, line = Context(Namespace()), Line()
     context.progress = line  # type: ignore[assignment]
     with context.showing_progress():
         for _ in range(2):
             context.session(Settings(cluster="mine"))
-    said = sentence is not None and url is None
-    assert capsys.readouterr().err == ("kafka-clientinfo: fetching jars\n" if said else "")
-    if said:
-        assert line.shown == ["starting Spark", "nothing"]
-        line.shown.remove("nothing")
-    if url is None:
-        name = ("kafka-clientinfo-spark-", ".log")
-        assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "quiet", "quiet"]
-        assert (line.shown, str(context.spark_log)) == (["starting Spark"], made[1])
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            os.fstat(made[0])
-    else:
-        assert (done, line.shown, context.spark_log) == ([url, "quiet", "quiet"], ["connecting to Spark"], None)
-        os.close(made[0])
+    assert capsys.readouterr().err == ("kafka-clientinfo: fetching jars\n" if sentence else "")
+    assert line.shown == ["starting Spark", *(["nothing"] if sentence else [])]
+    name = ("kafka-clientinfo-spark-", ".log")
+    assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "quiet", "quiet"]
+    assert str(context.spark_log) == made[1]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(made[0])
     context.end_progress()
-    assert line.shown[1:] == ["nothing"]
+    assert line.shown[-1] == "nothing"
     context.progress = None
     context.end_progress()
 

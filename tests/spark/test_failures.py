@@ -197,8 +197,6 @@ def test_a_cause_that_leads_back_to_itself_ends() -> None:
     [
         ("pyspark", "local", "Spark, Delta and pandas, for a machine where no platform does"),
         ("delta.tables", "local", "Spark, Delta and pandas, for a machine where no platform does"),
-        ("grpc", "connect", "Spark Connect's client"),
-        ("grpc_status", "connect", "Spark Connect's client"),
         ("duckdb", "answers", "what reads tables without Spark"),
         ("deltalake", "answers", "what reads tables without Spark"),
         ("shtab", "answers", "what completes commands in a shell"),
