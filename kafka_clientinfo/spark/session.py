@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import signal
 import socketserver
 import subprocess
@@ -21,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from ..config.settings import Settings
 from ..errors import WarehouseError
-from .failures import failure_message, wrong_java
+from .failures import failure_message
 from .session_files import Log, delta_is_given, ensure_jars, is_local, with_archive, with_jars
 
 _DELTA = {
@@ -35,10 +34,6 @@ _DELTA = {
 }
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the small JVM that only builds the command line of Spark's own JVM."""
-_ERROR = re.compile(
-    r"Error[: ]|Exception in thread|JAVA_HOME is not set|.*/java: No such file|Unrecognized |Invalid |Conflicting |Improperly |"
-    r"# There is insufficient memory"
-)
 _PATIENCE_SECONDS = 20
 """How long Spark's JVM may take to end, as it deletes its scratch files."""
 
@@ -68,7 +63,7 @@ def local_session(settings: Settings, log_file: str | None = None) -> SparkSessi
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
-        reason = _first_error(log_file) or failure_message(error, "its scratch folder")
+        reason = failure_message(error, "its scratch folder")
         raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
 
 
@@ -123,16 +118,6 @@ def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None)
     if not delta_is_given(conf):
         conf = with_jars(conf, ensure_jars(conf, log))
     return with_archive(conf) if is_local(conf) else conf
-
-
-def _first_error(log_file: str | None) -> str | None:
-    """Return the first line of the log in which Java or Spark reports why it does not start."""
-    try:
-        lines = Path(log_file or "").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return None
-    first = next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
-    return first and (wrong_java("\n".join(lines)) or first)
 
 
 def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:

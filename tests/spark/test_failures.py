@@ -22,13 +22,6 @@ class Py4JNetworkError(Exception):
     """Named as py4j names it."""
 
 
-def of_server(message: str, trace: str | None = None) -> Exception:
-    """An error as Spark Connect raises it, with the server's stack trace beside its text."""
-    error: Any = RuntimeError(message)
-    error._stacktrace = trace
-    return error
-
-
 def caused(message: str, cause: BaseException) -> Exception:
     error = RuntimeError(message)
     error.__cause__ = cause
@@ -47,25 +40,13 @@ def caused(message: str, cause: BaseException) -> Exception:
             "/lake granted, and run again",
         ),
         (
-            RuntimeError(
-                "An error occurred while calling o52.sql.\n: java.lang.RuntimeException: Unable to instantiate\n"
-                "Caused by: ERROR XSDB6: Another instance of Derby may have already booted the database /data/metastore."
-            ),
-            "another process has the metastore's Derby database open, which is for one at a time; run one after the other: "
-            f"/data/metastore.; {AGAIN}",
-        ),
-        (
             RuntimeError(STAGE + WORKER.format("kafka_clientinfo")),
-            "the executors' Python has no module kafka_clientinfo; install it there, or ship the wheel by --py-files, as a "
-            f"copy whose name ends in .zip; {AGAIN}",
-        ),
-        (
-            of_server("Job aborted due to stage failure", STAGE + WORKER.format("zstandard.backend_c")),
-            f"the executors' Python has no module zstandard; install it there; {AGAIN}",
+            "the executors' Python lacks a module; install it there, or ship the wheel as a copy whose name ends in .zip: "
+            f"ModuleNotFoundError: No module named 'kafka_clientinfo'; {AGAIN}",
         ),
         (
             RuntimeError(STAGE + "Caused by: java.io.IOException: Broken pipe\n\tat java.base/java.io.X"),
-            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
+            f"a Python worker of Spark was killed, perhaps because memory ran out: IOException: Broken pipe; {AGAIN}",
         ),
         (
             RuntimeError(
@@ -73,38 +54,42 @@ def caused(message: str, cause: BaseException) -> Exception:
                 "\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)\n"
                 "\tat org.apache.spark.api.python.PythonWorkerFactory.stopWorker(PythonWorkerFactory.scala:475)"
             ),
-            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
+            f"a Python worker of Spark was killed, perhaps because memory ran out: IOException: Stream closed; {AGAIN}",
         ),
         (
-            RuntimeError(STAGE + "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.X"),
-            f"no space left on device; make room: /lake; {AGAIN}",
+            OSError(122, "Disk quota exceeded", "/lake/requests"),
+            f"no space left on device; make room: OSError: [Errno 122] Disk quota exceeded: '/lake/requests'; {AGAIN}",
         ),
         (
             RuntimeError(
                 STAGE + "Caused by: java.io.FileNotFoundException: /lake/requests/p-0 (No space left on device)"
             ),
-            f"no space left on device; make room: /lake/requests/p-0; {AGAIN}",
+            "no space left on device; make room: FileNotFoundException: /lake/requests/p-0 (No space left on device); "
+            + AGAIN,
         ),
         (
             PermissionError(13, "Permission denied", "/lake/requests"),
-            f"permission denied; run as the user that owns the warehouse: /lake/requests; {AGAIN}",
+            "permission denied; run as the user that owns the warehouse: PermissionError: [Errno 13] Permission denied: "
+            f"'/lake/requests'; {AGAIN}",
         ),
         (
             RuntimeError("java.io.FileNotFoundException: file:/lake/a.crc (Read-only file system)"),
-            f"the file system is read-only: /lake/a.crc; {AGAIN}",
+            "FileNotFoundException: file:/lake/a.crc (Read-only file system)",
         ),
         (
             RuntimeError(
                 STAGE + "Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
             ),
-            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
+            "a Python worker of Spark was killed, perhaps because memory ran out: SparkException: Python worker exited "
+            f"unexpectedly (crashed); {AGAIN}",
         ),
         (
             RuntimeError(
                 "Caused by: org.apache.spark.SparkException: EOFException occurred while reading the port number "
                 "from pyspark.daemon's stdout and terminated with code: 137."
             ),
-            f"Spark's Python daemon was killed, perhaps because memory ran out: /lake; {AGAIN}",
+            "a Python worker of Spark was killed, perhaps because memory ran out: SparkException: EOFException occurred while "
+            f"reading the port number from pyspark.daemon's stdout and terminated with code: 137; {AGAIN}",
         ),
         (
             ConnectionRefusedError(111, "Connection refused"),
@@ -116,7 +101,13 @@ def caused(message: str, cause: BaseException) -> Exception:
         ),
         (
             RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
-            f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+            "Java ended before Spark had started; install Java 17 and set JAVA_HOME to it, or see in its output what it refuses: "
+            f"RuntimeError: [JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number; {AGAIN}",
+        ),
+        (
+            RuntimeError("java.lang.UnsupportedOperationException: getSubject is not supported"),
+            "Spark does not run on this Java; install Java 17, and set JAVA_HOME to it: UnsupportedOperationException: "
+            f"getSubject is not supported; {AGAIN}",
         ),
         (
             caused("count", Py4JNetworkError("Answer from Java side is empty")),
@@ -127,24 +118,8 @@ def caused(message: str, cause: BaseException) -> Exception:
             "ArithmeticException: / by zero",
         ),
         (
-            of_server("Job aborted", "x.Y\n\tat x.Y\nCaused by: java.lang.ArithmeticException: / by zero\n\tat x.Z"),
-            "ArithmeticException: / by zero",
-        ),
-        (
-            of_server("Job aborted", "x.Y\nCaused by: java.io.IOException: No space left on device\n\tat x.Z"),
-            f"no space left on device; make room: /lake; {AGAIN}",
-        ),
-        (
-            of_server("<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n>"),
-            f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}",
-        ),
-        (
-            of_server("[INVALID_HANDLE.SESSION_CLOSED] The handle 5 is invalid. Session was closed. SQLSTATE: HY000"),
-            f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}",
-        ),
-        (
             RuntimeError(STAGE + "Caused by: java.lang.OutOfMemoryError: Java heap space\n\tat x.Y"),
-            f"Spark's JVM ran out of memory; raise spark.driver.memory in the settings: /lake; {AGAIN}",
+            f"Spark's JVM ran out of memory; raise spark.driver.memory in the settings: OutOfMemoryError: Java heap space; {AGAIN}",
         ),
         *(
             (

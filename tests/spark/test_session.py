@@ -60,45 +60,19 @@ class TestStart:
         assert session.local_conf({})["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
         assert session.local_conf({"spark.sql.warehouse.dir": "/mine"})["spark.sql.warehouse.dir"] == "/mine"
 
-    @pytest.mark.parametrize(
-        ("log", "said"),
-        [
-            (
-                'WARNING: x\nException in thread "main" java.lang.X: y\n\tat z',
-                'Exception in thread "main" java.lang.X: y',
-            ),
-            (
-                "#\n# There is insufficient memory for the Java Runtime\n",
-                "There is insufficient memory for the Java Runtime",
-            ),
-            ("WARNING: x\nUnrecognized VM option 'x'\nError: y\n", "Unrecognized VM option 'x'"),
-            ("Invalid maximum heap size: -Xmx9\n", "Invalid maximum heap size: -Xmx9"),
-            ("Conflicting collector combinations\nError: y\n", "Conflicting collector combinations"),
-            ("Improperly specified VM option 'x'\nError: y\n", "Improperly specified VM option 'x'"),
-            ("WARNING: x\n", "Spark's JVM is gone: it was killed"),
-            ("JAVA_HOME is not set\n", "JAVA_HOME is not set"),
-            ("spark-class: line 71: /x/bin/java: No such file or directory\n", "/x/bin/java: No such file"),
-            (
-                "Error: x\n\tjava.lang.UnsupportedClassVersionError\n",
-                "Spark does not run on this Java; install Java 17",
-            ),
-        ],
-    )
-    def it_says_why_it_failed(
-        self, log: str, said: str, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    def it_names_its_log_if_it_failed(
+        self, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Builder:
             def appName(self, name: str) -> "Builder":  # noqa: N802
                 raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
 
         log_file = tmp_path / "spark.log"
-        log_file.write_text(log)
         monkeypatch.setattr(session.SparkSession, "builder", Builder())
         monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "_start_jvm", lambda *_: None)
-        with pytest.raises(WarehouseError, match="the local Spark session did not start: ") as caught:
+        with pytest.raises(WarehouseError, match="the local Spark session did not start: Java ended before ") as caught:
             session.local_session(Settings(), log_file=str(log_file))
-        assert said in str(caught.value)
         assert f"(see {log_file})" in str(caught.value)
 
     @pytest.mark.parametrize(("log", "where"), [(None, ""), ("spark.log", r" \(see spark\.log\)")])
@@ -118,7 +92,7 @@ class TestStart:
 
         monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "local_conf", fail)
-        with pytest.raises(WarehouseError, match="no space left on device; make room: its scratch folder; "):
+        with pytest.raises(WarehouseError, match="no space left on device; make room: OSError: "):
             session.local_session(Settings())
 
     def it_runs_the_python_of_this_process_and_a_small_launcher(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,11 +123,6 @@ class TestStart:
         }
         assert own.items() <= session.local_conf({}, False).items()
         assert (own | given).items() <= session.local_conf(given, False).items()
-
-    def it_finds_no_reason_where_there_is_no_log(self, tmp_path: Path) -> None:
-        (tmp_path / "log").write_bytes(b"\xff\nError: no place\nError: x\n")
-        assert session._first_error(str(tmp_path / "log")) == "Error: no place"
-        assert [session._first_error(path) for path in (None, str(tmp_path / "nothing"))] == [None, None]
 
 
 @pytest.mark.oracle
