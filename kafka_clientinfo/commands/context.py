@@ -135,12 +135,8 @@ class Context:
         if self._spark is None:
             say("starting Spark")
             from ..spark.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
-            from ..spark.session_files import to_be_fetched
 
             settings = settings or self.settings()
-            if (sentence := to_be_fetched(settings.spark)) is not None:
-                self.end_progress()
-                text_tables.complain(sentence)
             descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
             os.close(descriptor)
             self.spark_log = Path(log_file)

@@ -9,13 +9,16 @@ Java writes the classes that it has loaded (`-XX:ArchiveClassesAtExit`) and maps
 
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO
@@ -35,8 +38,8 @@ _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositorie
 _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
 _QUIET = '"-Xlog:cds*=off" "-Xlog:class+path=off"'
 """Turns off Java's warning about an archive that does not fit, which a user need not know."""
-_KEPT = 4
-"""The number of archives to keep, of some 200 MB each: another Spark, Delta or Java makes another."""
+_UNUSED_SECONDS = 30 * 86_400
+"""The time after which an archive, of some 200 MB, is removed if no session uses it: another Spark or Java makes another."""
 _FETCH = """
 import json, sys
 from delta import configure_spark_with_delta_pip
@@ -82,16 +85,12 @@ def ensure_jars(conf: Mapping[str, str], log: Log = subprocess.DEVNULL) -> list[
     Raises:
         WarehouseError: the jars cannot be fetched, or the cache folder cannot be written.
     """
-
-    def fetch(folder: Path) -> None:
-        folder.mkdir()
-        for jar in _fetched(conf, log):
-            shutil.copyfile(jar, folder / jar.name)
-
     stored = jars_folder()
     if not any(stored.glob("*.jar")):  # a cleaned cache may still have the empty folder
+        says = "fetching Delta's jars (13 MB) from a Maven repository, once"
+        logging.getLogger("kafka_clientinfo").warning(says, extra={"stage": says})
         try:
-            make_whole(stored, fetch)
+            make_whole(stored, lambda folder: _fetch(folder, conf, log))
         except OSError as error:
             raise WarehouseError(
                 f"the cache folder {cache_folder()} cannot be written ({error.strerror}); name another in {CACHE}"
@@ -99,18 +98,8 @@ def ensure_jars(conf: Mapping[str, str], log: Log = subprocess.DEVNULL) -> list[
     return sorted(stored.glob("*.jar"))
 
 
-def to_be_fetched(conf: Mapping[str, str]) -> str | None:
-    """Return a sentence about the jars that a session with this conf fetches first; None if it needs none."""
-    if delta_is_given(conf) or any(jars_folder().glob("*.jar")):
-        return None
-    return (
-        f"fetching Delta's jars (13 MB) from a Maven repository into {jars_folder()}, once; on a machine without network, "
-        "put that folder of another one there"
-    )
-
-
-def _fetched(conf: Mapping[str, str], log: Log) -> list[Path]:
-    """Return the jars of Delta in Ivy's folder, without those that Spark brings itself: Spark would never load them."""
+def _fetch(folder: Path, conf: Mapping[str, str], log: Log) -> None:
+    """Make a folder of Delta's jars, without those that Spark brings itself: Spark would never load them."""
     of_spark = sorted({re.sub(r"-\d.*$", "", jar.stem) for jar in spark_jars().glob("*.jar")})
     entries = {key: conf[key] for key in _IVY_KEYS if key in conf}
     entries |= {"spark.master": "local[1]", "spark.ui.enabled": "false"}
@@ -120,9 +109,12 @@ def _fetched(conf: Mapping[str, str], log: Log) -> list[Path]:
     if done.returncode:
         raise WarehouseError(
             f"Delta's jars are not in {jars_folder()} and could not be fetched; run `make setup` (or `python -m "
-            "kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, or name them in spark.jars"
+            "kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, put that folder of another "
+            "machine there, or name them in spark.jars"
         )
-    return [Path(unquote(urlsplit(jar).path)) for jar in done.stdout.splitlines()[-1].split(",")]
+    folder.mkdir()
+    for jar in done.stdout.splitlines()[-1].split(","):
+        shutil.copy(unquote(urlsplit(jar).path), folder)
 
 
 def make_whole(path: Path, make: Callable[[Path], None]) -> None:
@@ -166,18 +158,22 @@ def archive_path(conf: Mapping[str, str]) -> Path:
 def with_archive(conf: Mapping[str, str]) -> dict[str, str]:
     """Return the conf with the option that uses the archive, if there is one; options of the conf come after it."""
     path = archive_path(conf)
-    return _with_option(conf, f"-XX:SharedArchiveFile={path}") if path.is_file() else {**conf}
+    if not path.is_file():
+        return {**conf}
+    with suppress(OSError):
+        os.utime(path)  # shows `make_archive` that it is in use
+    return _with_option(conf, f"-XX:SharedArchiveFile={path}")
 
 
 def make_archive(path: Path, conf: Mapping[str, str], train: Callable[[dict[str, str]], None]) -> None:
-    """Have the JVM of `train`, called with the conf of its session, write an archive when it ends; remove the oldest ones.
+    """Have the JVM of `train`, called with the conf of its session, write an archive when it ends; remove unused ones.
 
     Raises as `make_whole`.
     """
     make_whole(path, lambda target: train(_with_option(conf, f"-XX:ArchiveClassesAtExit={target}")))
-    newest_first = sorted(path.parent.glob("*.jsa"), key=lambda other: other.stat().st_mtime, reverse=True)
-    for other in newest_first[_KEPT:]:
-        other.unlink(missing_ok=True)
+    for other in path.parent.glob("*.jsa"):
+        if other.stat().st_mtime < time.time() - _UNUSED_SECONDS:
+            other.unlink(missing_ok=True)
 
 
 def _with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:

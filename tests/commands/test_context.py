@@ -12,7 +12,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.spark import features, session, session_files
+from kafka_clientinfo.spark import features, session
 from kafka_clientinfo.warehouse.progress import log, say
 from tests.commands.fleet_on_disk import fleet, use
 
@@ -53,10 +53,7 @@ class Line(logging.Handler):
         self.shown.append("nothing")
 
 
-@pytest.mark.parametrize("sentence", [None, "fetching jars"])
-def test_a_session_is_started_once_and_keeps_quiet(
-    sentence: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_is_started_once_and_keeps_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
     made = tempfile.mkstemp(prefix="made-", dir=tmp_path)
 
@@ -65,7 +62,6 @@ def test_a_session_is_started_once_and_keeps_quiet(
         return "local"
 
     monkeypatch.setattr(tempfile, "mkstemp", lambda prefix, suffix: done.append((prefix, suffix)) or made)
-    monkeypatch.setattr(session_files, "to_be_fetched", lambda conf: sentence)
     monkeypatch.setattr(session, "tell_once_of_a_dead_jvm", lambda: done.append("told once"))
     monkeypatch.setattr(session, "local_session", local)
     monkeypatch.setattr(session, "end_at_interrupt", done.append)
@@ -75,8 +71,7 @@ def test_a_session_is_started_once_and_keeps_quiet(
     with context.showing_progress():
         for _ in range(2):
             context.session(Settings(cluster="mine"))
-    assert capsys.readouterr().err == ("kafka-clientinfo: fetching jars\n" if sentence else "")
-    assert line.shown == ["starting Spark", *(["nothing"] if sentence else [])]
+    assert line.shown == ["starting Spark"]
     name = ("kafka-clientinfo-spark-", ".log")
     assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "quiet", "quiet"]
     assert str(context.spark_log) == made[1]

@@ -80,7 +80,8 @@ class TestJars:
             session.local_conf({})
         assert str(caught.value) == (
             f"Delta's jars are not in {session_files.jars_folder()} and could not be fetched; run `make setup` (or `python -m "
-            "kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, or name them in spark.jars"
+            "kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, put that folder of another "
+            "machine there, or name them in spark.jars"
         )
         assert list(cache.rglob("*.jar")) == []
         assert list((cache / "jars").iterdir()) == []
@@ -90,36 +91,18 @@ class TestJars:
         with pytest.raises(WarehouseError, match=r"cannot be written \(Not a directory\); name another in KAFKA_CLI"):
             session.local_conf({})
 
-    def it_stores_what_it_fetched(self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        fetched = tmp_path / "io.delta_delta-spark.jar"
-        fetched.write_bytes(b"jar")
-        calls: list[object] = []
-        monkeypatch.setattr(session_files, "_fetched", lambda *given: calls.append(given) or [fetched])
-        first, second = session_files.ensure_jars({}), session_files.ensure_jars({})
-        assert first == second == [session_files.jars_folder() / fetched.name]
-        assert len(calls) == 1
-        assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
-
-    def it_says_before_what_it_will_fetch(self, cache: Path) -> None:
-        sentence = session_files.to_be_fetched({})
-        assert sentence is not None
-        assert str(session_files.jars_folder()) in sentence
-        assert session_files.to_be_fetched({"spark.jars": "/opt/delta-spark_2.13-4.0.0.jar"}) is None
-
-    def it_says_nothing_if_the_jars_are_stored(self, stored: list[Path]) -> None:
-        assert session_files.to_be_fetched({}) is None
-
-    def it_fetches_anew_what_was_cleaned_away(
-        self, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("was_cleaned", [False, True])
+    def it_has_ivy_fetch_once_what_delta_needs_beside_spark(
+        self,
+        was_cleaned: bool,
+        cache: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
-        for jar in stored:
-            jar.unlink()
-        (tmp_path / "fetched.jar").touch()
-        monkeypatch.setattr(session_files, "_fetched", lambda *given: [tmp_path / "fetched.jar"])
-        assert session_files.ensure_jars({}) == [session_files.jars_folder() / "fetched.jar"]
-
-    def it_has_ivy_fetch_what_delta_needs_beside_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """From the repositories that the settings name."""
+        if was_cleaned:
+            session_files.jars_folder().mkdir(parents=True)
         fetched = [tmp_path / "a b.jar", tmp_path / "c.jar"]
         for jar in fetched:
             jar.write_text(jar.name)
@@ -134,6 +117,9 @@ class TestJars:
         monkeypatch.setattr(session_files.subprocess, "run", run)
         ivy = {f"spark.jars.{name}": name for name in ("ivy", "ivySettings", "repositories")}
         stored = session_files.ensure_jars({**ivy, "spark.executor.memory": "1g"}, None)
+        assert stored == session_files.ensure_jars({})
+        assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
+        assert caplog.messages == ["fetching Delta's jars (13 MB) from a Maven repository, once"]
         ((conf, log),) = started
         excluded = conf.pop("spark.jars.excludes").split(",")
         assert (conf, log) == (ivy | {"spark.master": "local[1]", "spark.ui.enabled": "false"}, None)
@@ -178,9 +164,13 @@ class TestClassArchive:
             session_files.make_archive(path, {}, lambda conf: None)
         assert list(path.parent.iterdir()) == []
 
-    def it_keeps_the_newest(self) -> None:
-        for number in range(6):
-            os.utime(self.archive({CLASS_PATH: f"/{number}.jar"}), (number, number))
+    def it_is_kept_while_sessions_use_it(self) -> None:
+        """Archives of other checkouts, with other Sparks, lie in the same folder."""
+        unused, *used = ({CLASS_PATH: f"/{number}.jar"} for number in range(6))
+        for conf in (unused, *used):
+            os.utime(self.archive(conf), (0, 0))
+        for conf in used:
+            session_files.with_archive(conf)
         path = session_files.archive_path({})
 
         def train(conf: dict[str, str]) -> None:
@@ -190,7 +180,7 @@ class TestClassArchive:
 
         session_files.make_archive(path, {}, train)
         assert path.read_bytes() == b"classes"
-        assert len(list(path.parent.iterdir())) == 4
+        assert set(path.parent.iterdir()) == {path, *map(session_files.archive_path, used)}
 
 
 def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:
