@@ -19,7 +19,7 @@ from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
 from .ingest import ledger_of
-from .steps import ROWS, given, make_all, needed, read_by_others, steps
+from .steps import ROWS, given, make_all, read_by_others, steps
 
 _OF_LOGS = ("topic_mentions", "rejected_records")
 """Tables that only the reading of logs can fill: requests do not hold what they are made of."""
@@ -75,7 +75,7 @@ def derive(
             stored["failed_requests"] = spark.sql(no_rows(table_spec("failed_requests")))
         tables = {table for name in names for table in stored_tables(name)}
         wanted = steps().keys() & tables
-        read = read_by_others(needed(wanted)) | (tables if any(map(is_view, names)) else set())
+        read = read_by_others() | (tables if any(map(is_view, names)) else set())
         made = given(requests, periods_of(by_id.values(), settings), settings, partial(relation_of, spark))
         make_all(wanted, made, lambda name, rows: _cached(rows) if name in read else rows)
         made |= {name: relation_of(spark, ROWS[name](), table_spec(name).ddl) for name in ROWS.keys() & tables}

@@ -74,6 +74,7 @@ class Increment:
         earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
         judged_before: the number of judged requests of connections that go on; None if a broker is recomputed whole.
         new_requests: the number of new requests.
+        broker_hosts: as `broker_hosts_of`; None if all connections are recomputed, which show all hosts themselves.
     """
 
     replaced: DataFrame | None
@@ -82,16 +83,13 @@ class Increment:
     earliest_recomputed_at: Callable[[], datetime | None] = lambda: None
     judged_before: int | None = None
     new_requests: int = 0
-
-
-def everything(requests: DataFrame) -> Increment:
-    """Recompute all connections, if retention has deleted nothing: this needs no join and no shuffle."""
-    return Increment(None, requests)
+    broker_hosts: DataFrame | None = None
 
 
 def everything_retained(stored: Stored) -> Increment:
     """Recompute all connections, if retention has deleted requests."""
-    return Increment(_unfrozen(stored).select(*CONNECTION_KEY), _after_frozen(stored.requests, stored))
+    requests, hosts = _after_frozen(stored.requests, stored), broker_hosts_of(stored.connections)
+    return Increment(_unfrozen(stored).select(*CONNECTION_KEY), requests, broker_hosts=hosts)
 
 
 def new_since(stored: Stored) -> Increment:
@@ -133,6 +131,7 @@ def new_since(stored: Stored) -> Increment:
         lru_cache(lambda: None if whole else _earliest(ids, keys)),
         None if whole else judged_before,
         number,
+        broker_hosts_of(stored.connections),
     )
 
 

@@ -9,7 +9,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from graphlib import TopologicalSorter
 from typing import Any
 
 from ..concerns import concerns
@@ -46,6 +45,11 @@ class Step:
         """How its table is written; None for a relation that is only cached for the run."""
         spec = table_specs().get(self.name)
         return None if spec is None else spec.write_mode
+
+    @property
+    def after(self) -> list[str]:
+        """The steps that it needs."""
+        return [need for need in self.needs if need in steps()]
 
 
 @lru_cache(maxsize=1)
@@ -97,21 +101,9 @@ def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def needed(wanted: Iterable[str]) -> dict[str, set[str]]:
-    """Return the wanted steps and all steps that they need, each with the steps that it needs itself."""
-    needs: dict[str, set[str]] = {}
-    waiting = list(wanted)
-    while waiting:
-        name = waiting.pop()
-        if name not in needs:
-            needs[name] = steps().keys() & set(steps()[name].needs)
-            waiting += needs[name]
-    return needs
-
-
-def read_by_others(needs: Mapping[str, set[str]]) -> set[str]:
-    """Return the relations that other steps of `needed` read, which are worth keeping for the run."""
-    return set().union(*needs.values())
+def read_by_others() -> set[str]:
+    """Return the relations that steps read of each other, which are worth keeping for the run."""
+    return {need for step in steps().values() for need in step.after}
 
 
 def given(
@@ -130,5 +122,6 @@ def given(
 
 def make_all(wanted: Iterable[str], relations: dict[str, Any], keep: Callable[[str, Any], Any]) -> None:
     """Add to relations those of steps, and of all that they need; `keep` gets each and returns what others read of it."""
-    for name in TopologicalSorter(needed(wanted)).static_order():
-        relations[name] = keep(name, steps()[name].make(relations))
+    for step in (steps()[name] for name in wanted if name not in relations):
+        make_all(step.after, relations, keep)
+        relations[step.name] = keep(step.name, step.make(relations))

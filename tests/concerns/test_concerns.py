@@ -17,7 +17,7 @@ from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.runs.steps import needed, read_by_others, steps
+from kafka_clientinfo.runs.steps import read_by_others
 from kafka_clientinfo.tables.spec import table_spec, table_specs
 from kafka_clientinfo.tables.views import definitions
 from tests.concerns.cases import rules_of
@@ -113,7 +113,7 @@ def test_every_declared_column_of_connections_is_made_by_the_concern_that_declar
 
 def test_what_concerns_make_is_a_declared_table_or_read_by_others() -> None:
     made = {name for concern in concerns() for name in concern.transforms}
-    assert made <= set(table_specs()) | read_by_others(needed(steps()))
+    assert made <= set(table_specs()) | read_by_others()
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.coverage.changes import Change
 from kafka_clientinfo.runs import derivation, steps
+from kafka_clientinfo.runs.increments import Increment
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
@@ -69,7 +70,7 @@ def test_requests_are_counted_once(
         judged=SimpleNamespace(read=lambda: "rows"),
     )
     derived = derivation.Derivation(lake, Settings(), None if until is None else at(until), at(5), [], None)
-    derived.relations["new_requests"] = derived._newer_than(derived.until or at(-1))
+    derived.relations = {"new_requests": derived._newer_than(derived.until or at(-1))}
 
     def make(relations: Any) -> Any:
         sums = F.count("*").alias("requests"), F.max("ingested_at").alias("ingested_at")
@@ -82,7 +83,7 @@ def test_requests_are_counted_once(
 @pytest.mark.parametrize(
     ("until", "judged", "size", "one_file"),
     [
-        (None, None, None, True),
+        (None, None, 99_000, False),
         (2, 0, 7, True),
         (2, 9_993, 10_000, True),
         (2, 9_994, 10_001, False),
@@ -91,17 +92,25 @@ def test_requests_are_counted_once(
     ids=["everything", "only new connections", "connections that go on", "one more", "a late file"],
 )
 def test_a_session_is_set_up_for_what_an_increment_reads(
-    monkeypatch: pytest.MonkeyPatch, until: int | None, judged: int | None, size: int | None, one_file: bool
+    monkeypatch: pytest.MonkeyPatch, until: int | None, judged: int | None, size: int, one_file: bool
 ) -> None:
     sizes: list[int] = []
-    monkeypatch.setattr(derivation, "sized", lambda spark, size: sizes.append(size) or nullcontext())
-    monkeypatch.setattr(derivation, "SMALL_BYTES", 10_000 * REQUEST_BYTES)
-    derived: Any = derivation.Derivation.__new__(derivation.Derivation)
-    derived.until = until
-    derived.increment = SimpleNamespace(judged_before=judged, new_requests=7)
-    derived.lake = SimpleNamespace(one_file=True, count=lambda name: 99_000, spark=None)
-    with derived._sized():
-        assert sizes == ([] if size is None else [size * REQUEST_BYTES])
+    stand_ins: dict[str, Any] = {
+        "sized": lambda spark, size: sizes.append(size) or nullcontext(),
+        "SMALL_BYTES": 10_000 * REQUEST_BYTES,
+        "periods_of": lambda files, settings: {},
+        "given": lambda *what: {},
+        "_derive_all": lambda derive: None,
+    }
+    for name, stand_in in stand_ins.items():
+        monkeypatch.setattr(derivation, name, stand_in)
+    derived, _ = derivation_of(until)
+    derived.files, derived.lake.one_file = [{"requests": 90_000}, {"requests": 9_000}], True
+    derived._increment = lambda: SimpleNamespace(
+        requests="new", before="before", judged_before=judged, new_requests=7, broker_hosts=None
+    )
+    derived.run(lambda name: nullcontext())
+    assert sizes == [size * REQUEST_BYTES]
     assert derived.lake.one_file == one_file
 
 
@@ -152,7 +161,7 @@ def derivation_of(
         judged_before=judged,
     )
     derived.relations, derived.in_memory, derived.settings = {}, None, "settings"
-    derived.committed, derived.judged = Noted("requests"), "judged"
+    derived.committed = Noted("requests")
     derived.lake = SimpleNamespace(
         spark="session",
         address=Address("/lake"),
@@ -164,6 +173,7 @@ def derivation_of(
         overwrite=lambda name, rows: done.append((name, rows)),
         append=lambda name, rows: done.append(("added", name, rows)),
         judged=SimpleNamespace(
+            read=lambda: "stored",
             append=lambda rows: done.append(("judged of new ids", rows.name)),
             overwrite=lambda rows: done.append(("all judged", rows.name)),
             replace=lambda rows: done.append(("judged of some ids", rows.name)),
@@ -218,22 +228,22 @@ def test_a_part_is_written_whole_if_all_that_it_counts_is_there() -> None:
 
 @pytest.mark.parametrize(
     ("until", "retained_from", "chosen"),
-    [(None, None, "everything"), (None, 1, "everything_retained"), (2, None, "new_since"), (2, 1, "new_since")],
+    [(None, None, None), (None, 1, "everything_retained"), (2, None, "new_since"), (2, 1, "new_since")],
 )
 def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
-    until: int | None, retained_from: int | None, chosen: str, monkeypatch: pytest.MonkeyPatch
+    until: int | None, retained_from: int | None, chosen: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     derived, _ = derivation_of(until, retained_from)
     derived.lake.state = replace(derived.lake.state, changed=(("c", "b", None, None),))
-    for name in ("everything", "everything_retained", "new_since"):
+    for name in ("everything_retained", "new_since"):
         monkeypatch.setattr(derivation.increments, name, lambda given, name=name: (name, given))
+    if chosen is None:
+        assert derived._increment() == Increment(None, Noted("requests"))  # type: ignore[arg-type]
+        return
     name, given = derived._increment()
     assert name == chosen
-    if name == "everything":
-        assert given == Noted("requests")
-        return
     assert (given.requests, given.connections) == (Noted("requests"), Noted("snapshot of connections"))
     assert (given.retained_from, given.judged, given.built_until) == (
-        derived.lake.state.retained_from, "judged", derived.until
+        derived.lake.state.retained_from, None if until is None else "stored", derived.until
     )  # fmt: skip
     assert given.changed == [Change("c", "b")]
