@@ -121,8 +121,7 @@ def stored_in(spark: Any, requests: Any, files: Any, before: Any, **held: Any) -
         requests,
         changed=list(changes(before, files, SETTINGS)),
         staging=Staging(spark, Address("/nowhere")),
-        built_until=START,
-        new_requests=None,
+        new_requests=requests.where(F.col("ingested_at") > F.lit(START)),
         **held,
     )
 

@@ -89,8 +89,7 @@ class Derivation:
             retained_from=self.lake.state.retained_from,
             staging=self.lake.staging,
             judged=None if self.until is None else self.lake.judged.read(),
-            built_until=self.until,
-            new_requests=self.in_memory,
+            new_requests=self._newer_than(self.until),
         )
         return increments.everything_retained(stored) if self.until is None else increments.new_since(stored)
 
@@ -99,7 +98,7 @@ class Derivation:
         if step.write_mode == "part":
             self._add_part(step)
             return
-        rows = step.make(self.relations)
+        rows = step.of(self.relations)
         if step.name in read_by_others():
             rows = cache(rows, self.lake.staging)
         self.relations[step.name] = rows
@@ -122,14 +121,14 @@ class Derivation:
         If retention has deleted requests, earlier sums stay; they hold requests up to a time of ingestion.
         """
         if self.is_whole:
-            self.lake.overwrite(step.name, step.make(self.relations))
+            self.lake.overwrite(step.name, step.of(self.relations))
             return
         since, relations = self.until, self.relations
         if since is None:
             ((counted_until,),) = collect(self.lake.read(step.name).agg(F.max("ingested_at")))
             since = counted_until or _NEVER
             relations = {**relations, "new_requests": self._newer_than(since)}
-        self.lake.append(step.name, step.make(relations).where(F.col("ingested_at") > F.lit(since)))
+        self.lake.append(step.name, step.of(relations).where(F.col("ingested_at") > F.lit(since)))
 
     def _newer_than(self, since: datetime | None) -> DataFrame:
         if since == self.until and self.in_memory is not None:

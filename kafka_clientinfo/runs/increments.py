@@ -48,9 +48,8 @@ class Stored:
 
     Attributes:
         changed: what was read since the last build and changes what it made.
-        judged: the table `judged_requests`.
-        built_until: the time of ingestion up to which requests were built; None if all are built anew.
-        new_requests: the requests that no build has seen, if they are in memory.
+        judged: the table `judged_requests`; not read if all are built anew.
+        new_requests: those of the requests that no build has seen.
     """
 
     requests: DataFrame
@@ -59,8 +58,7 @@ class Stored:
     retained_from: datetime | None
     staging: Staging
     judged: Any
-    built_until: datetime | None
-    new_requests: DataFrame | None
+    new_requests: DataFrame
 
 
 @dataclass(frozen=True)
@@ -93,10 +91,8 @@ def everything_retained(stored: Stored) -> Increment:
 
 
 def new_since(stored: Stored) -> Increment:
-    """Recompute what the requests change that no build has seen: those ingested after `built_until`."""
+    """Recompute what the requests change that no build has seen."""
     requests = stored.new_requests
-    if requests is None:
-        requests = stored.requests.where(F.col("ingested_at") > F.lit(stored.built_until))
     new = cache(
         requests.groupBy(*_KEY).agg(
             F.min("logged_at").alias("since"),
@@ -124,11 +120,17 @@ def new_since(stored: Stored) -> Increment:
     if judged_before:
         known = cache(of_same_keys(stored.judged, keys, CONNECTION_KEY), stored.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
+
+    @lru_cache
+    def earliest() -> datetime | None:
+        times = ids.select("since").union(keys.select("opened_at"))
+        return None if whole else collect(times.agg(F.min("since")))[0][0]
+
     return Increment(
         replaced,
         _after_frozen(requests, stored, keys),
         before,
-        lru_cache(lambda: None if whole else _earliest(ids, keys)),
+        earliest,
         None if whole else judged_before,
         number,
         broker_hosts_of(stored.connections),
@@ -169,13 +171,6 @@ def _going_on(ids: DataFrame, stored: Stored) -> DataFrame:
     if stored.retained_from is not None:
         keys = of_other_keys(keys, stored.connections.where(_is_frozen(stored)), CONNECTION_KEY)
     return keys
-
-
-def _earliest(ids: DataFrame, keys: DataFrame) -> datetime | None:
-    """Return a time before which none of these connections opened; None if there are none."""
-    times = ids.select("since").union(keys.select("opened_at"))
-    ((first,),) = collect(times.agg(F.min("since")))
-    return first  # type: ignore[no-any-return]
 
 
 def _is_frozen(stored: Stored) -> Column:

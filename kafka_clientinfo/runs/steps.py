@@ -38,7 +38,7 @@ class Step:
 
     name: str
     needs: tuple[str, ...]
-    make: Callable[[Mapping[str, Any]], DataFrame]
+    make: Callable[..., DataFrame]
 
     @property
     def write_mode(self) -> str | None:
@@ -51,6 +51,13 @@ class Step:
         """The steps that it needs."""
         return [need for need in self.needs if need in steps()]
 
+    def of(self, relations: Mapping[str, Any]) -> DataFrame:
+        """Make the relation; steps read requests with principals in their normal form."""
+        read = {need: relations[need] for need in self.needs}
+        for name in read.keys() & {"requests", "new_requests"}:
+            read[name] = with_normal_principals(read[name], relations["settings"].principal_patterns)
+        return self.make(**read)
+
 
 @lru_cache(maxsize=1)
 def steps() -> dict[str, Step]:
@@ -62,39 +69,19 @@ def steps() -> dict[str, Step]:
     def connect(judged_requests: DataFrame, stored_broker_hosts: DataFrame | None, settings: Settings) -> DataFrame:
         return connections(judged_requests, settings, concerns(), stored_broker_hosts)
 
-    by_name = {
-        "judged_requests": _step("judged_requests", judge),
-        "connections": _step("connections", connect),
-        "connection_violations": _violations(),
-    }
-    for concern in concerns():
-        by_name |= {name: _step(name, make) for name, make in concern.transforms.items()}
-    return by_name
-
-
-def _step(name: str, make: Callable[..., DataFrame]) -> Step:
-    given = _parameters(make)
-    return Step(name, given, lambda relations: make(**{need: _given(relations, need) for need in given}))
-
-
-def _given(relations: Mapping[str, Any], need: str) -> Any:
-    """Return a relation as steps read it: requests have principals in their normal form."""
-    if need not in ("requests", "new_requests"):
-        return relations[need]
-    return with_normal_principals(relations[need], relations["settings"].principal_patterns)
-
-
-def _violations() -> Step:
-    finders = [finder for concern in concerns() for finder in concern.finders]
-    needs = {"judged_requests", "connections", "settings"}
-    needs |= {need for find in finders for need in _parameters(find)}
-
-    def make(relations: Mapping[str, Any]) -> DataFrame:
+    def violate(
+        judged_requests: DataFrame, connections: DataFrame, settings: Settings, **others: DataFrame
+    ) -> DataFrame:
+        relations = {"judged_requests": judged_requests, "connections": connections, "settings": settings, **others}
         findings = [find(**{need: relations[need] for need in _parameters(find)}) for find in finders]
-        requests, rows, settings = (relations[name] for name in ("judged_requests", "connections", "settings"))
-        return violations(requests, rows, findings, settings, concerns())
+        return violations(judged_requests, connections, findings, settings, concerns())
 
-    return Step("connection_violations", tuple(sorted(needs)), make)
+    finders = [finder for concern in concerns() for finder in concern.finders]
+    found_in = {"judged_requests", "connections", "settings"}.union(*map(_parameters, finders))
+    made: dict[str, Callable[..., DataFrame]] = {"judged_requests": judge, "connections": connect}
+    made |= {name: make for concern in concerns() for name, make in concern.transforms.items()}
+    by_name = {name: Step(name, _parameters(make), make) for name, make in made.items()}
+    return by_name | {"connection_violations": Step("connection_violations", tuple(sorted(found_in)), violate)}
 
 
 def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
@@ -124,4 +111,4 @@ def make_all(wanted: Iterable[str], relations: dict[str, Any], keep: Callable[[s
     """Add to relations those of steps, and of all that they need; `keep` gets each and returns what others read of it."""
     for step in (steps()[name] for name in wanted if name not in relations):
         make_all(step.after, relations, keep)
-        relations[step.name] = keep(step.name, step.make(relations))
+        relations[step.name] = keep(step.name, step.of(relations))

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from pyspark.sql import functions as F
+
 from kafka_clientinfo.coverage.changes import Change
 from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
@@ -76,15 +78,15 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
             judged += [(*key, 0, None), (*key, 9, {"heard_until": at(log.heard.get(name, last))})]
         whole = Change("c", broker)
         changed += [whole if at is None else Change(*whole[:2], f"{broker} f", at) for at in log.changed]
+    requests = relation_of(spark, rows, REQUESTS).selectExpr(
+        "*", "1 AS header_version", "CAST(NULL AS string) AS client_software_name"
+    )
     return Stored(
-        relation_of(spark, rows, REQUESTS).selectExpr(
-            "*", "1 AS header_version", "CAST(NULL AS string) AS client_software_name"
-        ),
+        requests,
         relation_of(spark, known, CONNECTIONS),
         changed,
         retained_from,
         Staging(spark, Address("/nowhere")),
         relation_of(spark, judged, JUDGED),
-        AT,
-        None,
+        requests.where(F.col("ingested_at") > F.lit(AT)),
     )

@@ -30,7 +30,7 @@ def test_a_step_is_called_with_the_relations_that_its_parameters_name(monkeypatc
     monkeypatch.setattr(steps, "concerns", lambda: (*concerns(), concern_of(transform)))
     step = steps.steps.__wrapped__()["my_table"]
     assert (step.needs, step.write_mode) == (("judged_requests", "settings"), None)
-    assert step.make({"judged_requests": 1, "settings": 2, "connections": 3}) == (1, 2)
+    assert step.of({"judged_requests": 1, "settings": 2, "connections": 3}) == (1, 2)
 
 
 def test_the_findings_need_what_the_finders_of_all_concerns_need() -> None:
