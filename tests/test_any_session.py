@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "kafka_clientinfo"
 STARTS_A_JVM = {"commands/prepare.py", *(f"spark/{name}.py" for name in ("session", "session_files"))}
 """Modules that start and end a local session."""
 ALLOWED = {
-    "spark/session_conf.py": {"newSession"},
+    "spark/session_conf.py": {"sparkContext", "_jsparkSession"},
     "spark/features.py": {"localCheckpoint", "unpersist"},
 }
 """What the modules may use that find out what a session can."""

@@ -7,7 +7,8 @@ interpreted).
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -54,25 +55,14 @@ def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
 
 
 def own_session(spark: SparkSession) -> SparkSession:
-    """Return a session with the caller's conf and catalog, of which the caller's other threads see nothing.
+    """Return a session with the caller's conf, catalog and views, of which the caller's other threads see nothing.
 
-    It is the caller's own where there is no other: a session of Spark Connect is that of one client, and before Spark 4
-    a conf cannot be listed. Its entries are put back then, when a run ends.
+    It is the caller's own where there is no other: a session of Spark Connect is that of one client. Its entries are put
+    back then, when a run ends.
     """
-    if not isinstance(spark, SparkSession):
-        return spark
-    try:
-        given, catalog = spark.conf.getAll, spark.catalog.currentCatalog()
-        own = spark.newSession()
-        if own.catalog.currentCatalog() != catalog:
-            own.catalog.setCurrentCatalog(catalog)
-    except Exception:
-        return spark
-    for key, value in given.items():
-        if conf_value(own, key) != value:
-            with suppress(Exception):  # static, or of no effect
-                own.conf.set(key, value)
-    return own
+    with suppress(Exception):
+        return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    return spark
 
 
 @contextmanager
@@ -84,34 +74,18 @@ def sized(spark: SparkSession, planned_bytes: int) -> Iterator[None]:
 
 
 @contextmanager
-def set_where_allowed(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Set those of these entries that the session allows; restore the caller's values after the block."""
-    with ExitStack() as stack:
-        for key, value in conf.items():
-            with suppress(Exception):  # serverless compute refuses most
-                stack.enter_context(set_for(spark, {key: value}))
-        yield
+def set_for(spark: SparkSession, conf: Mapping[str, str], must: bool = True) -> Iterator[None]:
+    """Set these entries; restore the caller's values after the block.
 
-
-def may_set(spark: SparkSession, key: str, value: str) -> bool:
-    """Return whether the session lets an entry be set; serverless compute refuses most.
-
-    `isModifiable` can't say: entries that the session's Spark does not know, such as Delta's, count as not modifiable.
+    If the session refuses one, its error is raised, or the entry is left alone if it is not a `must`.
     """
-    with suppress(Exception), set_for(spark, {key: value}):
-        return True
-    return False
-
-
-@contextmanager
-def set_for(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Set these entries; restore the caller's values after the block. Raises the session's error if it refuses one."""
     before: dict[str, str | None] = {}
     try:
         for key, value in conf.items():
             earlier = conf_value(spark, key)
-            spark.conf.set(key, value)
-            before[key] = earlier
+            with nullcontext() if must else suppress(Exception):
+                spark.conf.set(key, value)
+                before[key] = earlier
         yield
     finally:
         for key, earlier in before.items():
@@ -119,3 +93,17 @@ def set_for(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, earlier)
+
+
+set_where_allowed = partial(set_for, must=False)
+"""Sets those of the entries that the session allows: serverless compute refuses most."""
+
+
+def may_set(spark: SparkSession, key: str, value: str) -> bool:
+    """Return whether the session lets an entry be set.
+
+    `isModifiable` can't say: entries that the session's Spark does not know, such as Delta's, count as not modifiable.
+    """
+    with suppress(Exception), set_for(spark, {key: value}):
+        return True
+    return False
