@@ -25,8 +25,6 @@ except ModuleNotFoundError as error:
         raise
     sys.exit(f"kafka-clientinfo: {extra}")
 
-_PATIENCE_SECONDS = 1200
-
 
 def main(logs: Sequence[str]) -> int:
     """Prepare this machine; return 0 if runs can start, with the archive or without, else 1."""
@@ -56,7 +54,7 @@ def _train(logs: Sequence[str], conf: Mapping[str, str]) -> None:
         for until in range(1, len(logs) + 1):
             run(session, logs[:until], f"{scratch}/warehouse", settings)
     session.stop()
-    end_session(_PATIENCE_SECONDS)
+    end_session()
 
 
 if __name__ == "__main__":

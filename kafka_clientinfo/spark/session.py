@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import socketserver
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,7 +20,8 @@ from pyspark.sql import SparkSession
 from ..config.settings import Settings
 from ..errors import WarehouseError
 from .failures import failure_message
-from .session_files import Log, delta_is_given, ensure_jars, is_local, with_archive, with_jars
+from .features import is_one_process
+from .session_files import Log, delta_is_given, ensure_jars, with_archive, with_jars
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -34,8 +34,6 @@ _DELTA = {
 }
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the small JVM that only builds the command line of Spark's own JVM."""
-_PATIENCE_SECONDS = 20
-"""How long Spark's JVM may take to end, as it deletes its scratch files."""
 
 
 def local_session(settings: Settings, log_file: str | None = None) -> SparkSession:
@@ -92,16 +90,12 @@ def tell_once_of_a_dead_jvm() -> None:
             kind.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
-def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
-    """End the JVM that this process has started, if any; kill it if it has not ended after `seconds`."""
+def end_session() -> None:
+    """End the JVM that this process has started, if any, and wait until it has deleted its scratch files."""
     process = getattr(SparkContext._gateway, "proc", None)
-    if process is None:
-        return
-    process.stdin.close()  # the JVM ends when it can read no more
-    try:
-        process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    if process is not None:
+        process.stdin.close()  # the JVM ends when it can read no more
+        process.wait()
 
 
 def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None) -> dict[str, str]:
@@ -117,7 +111,7 @@ def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None)
         return conf
     if not delta_is_given(conf):
         conf = with_jars(conf, ensure_jars(conf, log))
-    return with_archive(conf) if is_local(conf) else conf
+    return with_archive(conf) if is_one_process(conf.get("spark.master", "local[*]")) else conf
 
 
 def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:

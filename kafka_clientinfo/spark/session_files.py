@@ -136,14 +136,10 @@ def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
     In local mode they go on the class path of the one JVM, so that the archive holds their classes. A cluster's workers need
     them shipped.
     """
-    key, separator = (_CLASS_PATH, os.pathsep) if is_local(conf) else ("spark.jars", ",")
+    is_local = is_one_process(conf.get("spark.master", "local[*]"))
+    key, separator = (_CLASS_PATH, os.pathsep) if is_local else ("spark.jars", ",")
     given = [conf[key]] if conf.get(key) else []
     return {**conf, key: separator.join([*given, *map(str, jars)])}
-
-
-def is_local(conf: Mapping[str, str]) -> bool:
-    """Return whether driver and workers are one JVM."""
-    return is_one_process(conf.get("spark.master", "local[*]"))
 
 
 def archive_path(conf: Mapping[str, str]) -> Path:

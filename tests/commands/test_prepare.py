@@ -42,7 +42,7 @@ def test_one_session_records_a_first_run_and_one_with_more(
 
     monkeypatch.setattr(prepare, "local_session", start)
     monkeypatch.setattr(prepare, "run", lambda session, logs, warehouse, settings: runs.append(logs))
-    monkeypatch.setattr(prepare, "end_session", lambda seconds: archive.write_text("classes"))
+    monkeypatch.setattr(prepare, "end_session", lambda: archive.write_text("classes"))
     assert prepare.main([]) == 0
     assert runs == [], "without logs there is none"
     for _ in range(2):  # the second time it is there

@@ -185,27 +185,13 @@ def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
     assert [record.message for record in caplog.records] == ["other"]
 
 
-class Process:
-    """The JVM's process, which ends in time or not."""
-
-    def __init__(self, ends: bool) -> None:
-        self.ends, self.done, self.stdin = ends, list[str](), SimpleNamespace(close=lambda: self.done.append("closed"))
-
-    def wait(self, timeout: float) -> None:
-        if not self.ends:
-            raise subprocess.TimeoutExpired("java", timeout)
-
-    def kill(self) -> None:
-        self.done.append("killed")
-
-
-@pytest.mark.parametrize(("ends", "done"), [(True, ["closed"]), (False, ["closed", "killed"])])
-def test_the_jvm_is_asked_to_end_and_killed_if_it_does_not(
-    ends: bool, done: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    process = Process(ends)
+def test_the_jvm_is_asked_to_end_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    process = SimpleNamespace(
+        stdin=SimpleNamespace(close=lambda: done.append("closed")), wait=lambda: done.append("ended")
+    )
     monkeypatch.setattr(session.SparkContext, "_gateway", SimpleNamespace(proc=process))
-    session.end_session(0)
-    assert process.done == done
+    session.end_session()
+    assert done == ["closed", "ended"]
     monkeypatch.setattr(session.SparkContext, "_gateway", SimpleNamespace())  # another process has started the JVM
-    session.end_session(0)
+    session.end_session()
