@@ -1,6 +1,7 @@
 """Describes a failure in one line: Spark's own message takes pages, and its first line names no cause."""
 
 import re
+from traceback import format_exception_only
 
 from ..errors import pip_install
 
@@ -8,6 +9,8 @@ AGAIN = "what was committed is whole, and the next run goes on from there"
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)*([\w$]*(?:Exception|Error)): *(.+)")
 _TRACEBACK = "Traceback (most recent call last):"
 """The message of Spark's own error if Python failed in a worker; Python's error comes after it."""
+_NO_TEXT = "<exception str() failed>"
+"""Python's text of an error whose own text is in a JVM that no longer answers, as for a Py4JJavaError."""
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
 """The errors of catalogs if the user lacks a right."""
@@ -35,10 +38,6 @@ _KNOWN = (
         "a Python worker of Spark was killed, perhaps because memory ran out",
     ),
     (("OutOfMemoryError",), "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
-    (
-        ("ModuleNotFoundError",),
-        "the executors' Python lacks a module; install it there, or ship the wheel as a copy whose name ends in .zip",
-    ),
 )
 _EXTRAS = (
     (("pyspark", "delta"), "local", "Spark, Delta and pandas, for a machine where no platform does"),
@@ -61,33 +60,22 @@ def missing_extra(error: BaseException) -> str | None:
 def failure_message(error: BaseException, warehouse: str) -> str:
     """Describe a failure in one line, by a known cause such as a full disk, or by the root error."""
     chain = _chain(error)
-    texts = [_text(link) for link in chain]
-    text = "\n".join(filter(None, texts))
-    cause = _root_cause(error, texts[0] or "")
+    texts = ["".join(format_exception_only(link)) for link in chain]
+    text, cause = "\n".join(texts), _root_cause(texts[0])
     for signs, meaning in _KNOWN:
         if any(sign in text for sign in signs):
             return f"{meaning}: {cause.rstrip('.')}; {AGAIN}"
-    if None in texts or any(type(link).__name__ in _DEAD_JVM for link in chain):
+    if _NO_TEXT in text or any(type(link).__name__ in _DEAD_JVM for link in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
     if any(sign in text for sign in _REFUSED):
         return f"the catalog refuses it: {cause}; have {_RIGHTS} on {warehouse} granted, and run again"
     return cause
 
 
-def _text(error: BaseException) -> str | None:
-    """Return the text of an error; None if it is in a JVM that no longer answers, as for a Py4JJavaError."""
-    try:
-        return str(error)
-    except Exception:
-        return None
-
-
-def _root_cause(error: BaseException, text: str) -> str:
-    causes = [cause for line in text.splitlines() if (cause := _CAUSE.match(line.strip())) and cause[2] != _TRACEBACK]
-    if causes:
-        return f"{causes[-1][1]}: {causes[-1][2]}"
-    first = (text.strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"
+def _root_cause(text: str) -> str:
+    lines = text.strip().splitlines()
+    causes = [cause for line in lines if (cause := _CAUSE.match(line.strip())) and cause[2] != _TRACEBACK]
+    return f"{causes[-1][1]}: {causes[-1][2]}" if causes else lines[0]
 
 
 def _chain(error: BaseException) -> list[BaseException]:
