@@ -110,7 +110,7 @@ def built(
     """The rows of `connections` after a build of an increment."""
     assert increment.replaced is not None
     new = judged_connections(increment.requests, files, settings, held.connections, increment.before).localCheckpoint()
-    if (since := increment.earliest_recomputed_at()) is not None:
+    if (since := increment.earliest) is not None:
         assert new.where(F.col("opened_at") < F.lit(since)).take(1) == [], "a bound hides connections"
     return as_shown(of_other_keys(held.connections, increment.replaced, CONNECTION_KEY).unionByName(new))
 

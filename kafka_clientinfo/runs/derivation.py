@@ -112,8 +112,7 @@ class Derivation:
         elif only_adds:
             self.lake.append(step.name, rows)
         else:
-            replaced, earliest = self.increment.replaced, self.increment.earliest_recomputed_at
-            self.lake.replace_connections(step.name, rows, replaced, earliest)
+            self.lake.replace_connections(step.name, rows, self.increment.replaced, self.increment.earliest)
 
     def _add_part(self, step: Step) -> None:
         """Append the sums of requests that no earlier run has counted; a build of everything counts all anew.

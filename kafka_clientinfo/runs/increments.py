@@ -20,10 +20,9 @@ Retention (`maintain`) has deleted requests of connections that ended before an 
 cannot be computed again, so they stay, and what is recomputed comes after them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -69,7 +68,7 @@ class Increment:
         replaced: the keys of stored connections that are recomputed; None replaces all rows.
         requests: the requests to judge, perhaps with `boundaries.UNCHANGED`.
         before: what the last build judged of the connections that go on.
-        earliest_recomputed_at: returns a time before which no recomputed connection opened; None if that is not known.
+        earliest: a time before which no recomputed connection opened; None if that is not known.
         judged_before: the number of judged requests of connections that go on; None if a broker is recomputed whole.
         new_requests: the number of new requests.
         broker_hosts: as `broker_hosts_of`; None if all connections are recomputed, which show all hosts themselves.
@@ -78,7 +77,7 @@ class Increment:
     replaced: DataFrame | None
     requests: DataFrame
     before: JudgedBefore = NOTHING
-    earliest_recomputed_at: Callable[[], datetime | None] = lambda: None
+    earliest: datetime | None = None
     judged_before: int | None = None
     new_requests: int = 0
     broker_hosts: DataFrame | None = None
@@ -102,11 +101,13 @@ def new_since(stored: Stored) -> Increment:
         ),
         stored.staging,
     )
-    ids = new.where(~F.col("are_duplicates")).select(*_KEY, "since")
+    ids = new.where(~F.col("are_duplicates")).select(*_KEY)
     going_on = cache(_going_on(ids, stored), stored.staging)
-    counts = new.agg(F.coalesce(F.sum("requests"), F.lit(0)), F.bool_or("show_a_broker"))
-    judged = going_on.agg(F.coalesce(F.sum("judged"), F.lit(0)))
-    ((number, shows_a_broker, judged_before),) = collect(counts.crossJoin(judged).toDF("new", "shows", "judged"))
+    counts = new.agg(F.coalesce(F.sum("requests"), F.lit(0)), F.bool_or("show_a_broker"), F.min("since"))
+    judged = going_on.agg(F.coalesce(F.sum("judged"), F.lit(0)), F.min("opened_at"))
+    ((number, shows_a_broker, since, judged_before, opened_at),) = collect(
+        counts.crossJoin(judged).toDF("new", "shows", "since", "judged", "opened_at")
+    )
     keys = replaced = going_on.select(*CONNECTION_KEY)
     whole = _changed_brokers(stored) | (_shown_brokers(requests, stored) if shows_a_broker else set())
     if whole:
@@ -120,17 +121,11 @@ def new_since(stored: Stored) -> Increment:
     if judged_before:
         known = cache(of_same_keys(stored.judged, keys, CONNECTION_KEY), stored.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
-
-    @lru_cache
-    def earliest() -> datetime | None:
-        times = ids.select("since").union(keys.select("opened_at"))
-        return None if whole else collect(times.agg(F.min("since")))[0][0]
-
     return Increment(
         replaced,
         _after_frozen(requests, stored, keys),
         before,
-        earliest,
+        None if whole else min(filter(None, (since, opened_at)), default=None),
         None if whole else judged_before,
         number,
         broker_hosts_of(stored.connections),
@@ -166,7 +161,7 @@ def _brokers(rows: DataFrame) -> set[Broker]:
 
 def _going_on(ids: DataFrame, stored: Stored) -> DataFrame:
     """Return the key of the last connection of each id, unless retention has deleted its requests, and its judged requests."""
-    known = stored.judged.select(*CONNECTION_KEY).join(ids.select(*_KEY), on=_KEY, how="left_semi")
+    known = stored.judged.select(*CONNECTION_KEY).join(ids, on=_KEY, how="left_semi")
     keys: DataFrame = known.groupBy(*CONNECTION_KEY).agg(F.count("*").alias("judged"))
     if stored.retained_from is not None:
         keys = of_other_keys(keys, stored.connections.where(_is_frozen(stored)), CONNECTION_KEY)

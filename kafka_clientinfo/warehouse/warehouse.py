@@ -166,11 +166,11 @@ class Warehouse(Reader):
         self._rows[name] = written if where == "true" else None
 
     def replace_connections(
-        self, name: str, rows: DataFrame, replaced: DataFrame | None, earliest: Callable[[], datetime | None]
+        self, name: str, rows: DataFrame, replaced: DataFrame | None, earliest: datetime | None
     ) -> None:
         """Replace the rows of connections by the recomputed ones, in one commit; `replaced` are the keys of all, None means all rows.
 
-        A small table is written whole, which costs a fraction of a merge. For a large one, `earliest` returns a time before
+        A small table is written whole, which costs a fraction of a merge. For a large one, `earliest` is a time before
         which no replaced connection opened, or None.
         """
         spec = self.spec(name)
@@ -181,8 +181,7 @@ class Warehouse(Reader):
         if self.is_small(name):
             self.overwrite(name, replacement.of_other_keys(stored, replaced, CONNECTION_KEY).unionByName(new))
             return
-        since = earliest()
-        bound = "true" if since is None else f"t.opened_at >= timestamp '{sql_time(since)}'"
+        bound = "true" if earliest is None else f"t.opened_at >= timestamp '{sql_time(earliest)}'"
         changes = replacement.changes(stored.alias("t").where(bound), new, replaced, CONNECTION_KEY, spec.key)
         with ddl.named_view(self.spark, changes) as view:
             clauses = replacement.REPLACE

@@ -157,7 +157,7 @@ def derivation_of(
     derived.is_whole = until is None and retained_from is None
     derived.increment = SimpleNamespace(
         replaced="ids",
-        earliest_recomputed_at="earliest",
+        earliest="earliest",
         requests="new",
         before="before",
         judged_before=judged,

@@ -128,7 +128,7 @@ def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[s
 def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside: bool) -> None:
     log, expected = over_and_open(is_open_beside)
     increment = since(spark, {"b": log})
-    assert increment.earliest_recomputed_at() == at(0 if is_open_beside else 1000)
+    assert increment.earliest == at(0 if is_open_beside else 1000)
     assert increment.judged_before == 2 * (1 + is_open_beside)
     assert recomputed(increment) == {"b": expected}
 

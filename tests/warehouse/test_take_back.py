@@ -54,7 +54,7 @@ def append_and_replace(spark: Any, lake: Warehouse) -> None:
     lake.append("events", event(spark, "lost"))
     lake.append("sums", rows_of(spark, "sums", ("lost", "l", 1, AT)))
     new = facts(spark, fact("x", requests=9), fact("lost"))
-    lake.replace_connections("facts", new, keys_of(spark, fact("x")), lambda: None)
+    lake.replace_connections("facts", new, keys_of(spark, fact("x")), None)
 
 
 def overwrite_and_delete(spark: Any, lake: Warehouse) -> None:

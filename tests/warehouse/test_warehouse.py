@@ -74,7 +74,7 @@ def test_a_table_stays_clustered_however_it_is_written_again(
     lake.overwrite("facts", rows, "connection_id = 'x'")
     for size in (HUGE, NOTHING):
         monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", size)
-        lake.replace_connections("facts", rows, ids, lambda: None)
+        lake.replace_connections("facts", rows, ids, None)
     assert differences(lake.spec("facts"), layout_of(spark, lake.address, "facts")) == []
 
 
@@ -125,7 +125,7 @@ def test_an_append_of_other_rows_than_expected_is_an_error(spark: Any, plain: Wa
 def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("x", 1), fact("y")))
     new = facts(spark, fact("x", 0, 9))
-    lake.replace_connections("facts", new, keys_of(spark, fact("x"), fact("x", 1)), lambda: None)
+    lake.replace_connections("facts", new, keys_of(spark, fact("x"), fact("x", 1)), None)
     assert lake.rows()["facts"] == 2
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
 
@@ -133,7 +133,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
 @pytest.mark.long
 def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("y")))
-    lake.replace_connections("facts", facts(spark, fact("z")), None, lambda: None)
+    lake.replace_connections("facts", facts(spark, fact("z")), None, None)
     assert lake.count("facts") == 1
     assert_rows(lake.read("facts"), facts(spark, fact("z")))
 
