@@ -186,7 +186,7 @@ def test_what_requests_do_not_hold_is_named(spark: Any, name: str, says: str) ->
     requests = spark.sql(no_rows(table_specs()["requests"]))
     with pytest.raises(ConfigError, match=says):
         kafka_clientinfo.derive(requests, [name])
-    with pytest.raises(ConfigError, match="the requests have no column connection_id; give rows as the data source"):
+    with pytest.raises(InputError, match="the relation of requests has no column connection_id; give rows as the data"):
         kafka_clientinfo.derive(requests.drop("connection_id"), ["connections"])
 
 

@@ -5,7 +5,7 @@ shows what is new, as for logs. What a file's requests show together is found by
 again, in the columns that this needs. Topics, rejected records and what server.log says are not in such a table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -57,15 +57,19 @@ def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunRe
 def _requests(lake: Warehouse, table: str) -> DataFrame:
     try:
         rows = lake.spark.read.table(table)
-        names = rows.columns
+        columns = rows.columns
     except Exception as error:
         raise InputError(f"the table of requests {table} cannot be read: {failure_message(error, table)}") from error
-    lacking = [name for name in _COLUMNS if name not in names]
-    if lacking:
-        raise InputError(
-            f"{table} has no column {', '.join(lacking[:3])}; give a table of rows as the data source kafka_request_log has them"
-        )
+    check_columns(columns, table)
     return rows
+
+
+def check_columns(columns: Collection[str], name: str) -> None:
+    """Raise InputError if columns of `requests` are missing; `name` is that of the relation that has these."""
+    if lacking := [column for column in _COLUMNS if column not in columns]:
+        raise InputError(
+            f"{name} has no column {', '.join(lacking[:3])}; give rows as the data source kafka_request_log has them"
+        )
 
 
 def _stored(

@@ -1,10 +1,11 @@
 """The rules without a warehouse: tables and views derived of any relation of requests, such as one's own bronze table."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from uuid import uuid4
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from ..config.settings import Settings
 from ..coverage.periods import periods_of, with_log_coverage
@@ -12,19 +13,18 @@ from ..errors import ConfigError
 from ..ingestion.stored_requests import files_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.features import checkpointed
-from ..spark.session_conf import REQUEST_BYTES, set_for, sized
+from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.spec import RUN, table_spec
 from ..tables.views import SPARK, ViewSettings, definition, is_view, stored_tables
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
+from .bronze import check_columns
 from .ingest import ledger_of
 from .steps import ROWS, given, make_all, read_by_others, steps
 
 _OF_LOGS = ("topic_mentions", "rejected_records")
 """Tables that only the reading of logs can fill: requests do not hold what they are made of."""
-_UTC = {"spark.sql.session.timeZone": "UTC"}
-"""The zone in which times become texts and days; a plan has it from its analysis on."""
 
 
 def sessions(settings: Settings | None = None, files: DataFrame | None = None) -> Callable[[DataFrame], DataFrame]:
@@ -57,13 +57,15 @@ def derive(
         A relation per name, with the columns of docs/reference/tables.md.
 
     Raises:
-        ConfigError: a name is none of a derived table or view, or needs what only logs hold; requests lack columns; or
-            the session can cache nothing.
+        ConfigError: a name is none of a derived table or view, or needs what only logs hold; or the session can cache
+            nothing.
+        InputError: requests lack columns.
     """
     names = [names] if isinstance(names, str) else list(names)
     spark, settings = requests.sparkSession, settings or Settings()
-    _check(names, requests)
-    with set_for(spark, _UTC):
+    _check(names)
+    check_columns(requests.columns, "the relation of requests")
+    with sized(spark, 0):
         if files is None:
             rows = files_of(requests)
         else:
@@ -82,7 +84,7 @@ def derive(
         return _answers(names, made | stored, settings)
 
 
-def _check(names: Iterable[str], requests: DataFrame) -> None:
+def _check(names: Iterable[str]) -> None:
     for name in names:
         tables = stored_tables(name)
         if not tables or name in ("requests", LEDGER, *_OF_LOGS):
@@ -91,11 +93,6 @@ def _check(names: Iterable[str], requests: DataFrame) -> None:
             )
         if unread := sorted(set(tables) & set(_OF_LOGS)):
             raise ConfigError(f"{name} needs {unread[0]}, which only the reading of logs makes; use `run` on the logs")
-    lacking = [column for column in table_spec("requests").read_names if column not in requests.columns]
-    if lacking:
-        raise ConfigError(
-            f"the requests have no column {', '.join(lacking[:3])}; give rows as the data source kafka_request_log has them"
-        )
 
 
 def _cached(rows: DataFrame) -> DataFrame:
@@ -105,21 +102,18 @@ def _cached(rows: DataFrame) -> DataFrame:
     return cached
 
 
-def _answers(names: Iterable[str], tables: Mapping[str, DataFrame], settings: Settings) -> dict[str, DataFrame]:
+def _answers(names: Iterable[str], tables: Mapping[str, Any], settings: Settings) -> dict[str, DataFrame]:
     """Return tables in their declared columns, and views."""
-    spark, view_settings = tables["requests"].sparkSession, ViewSettings.of(settings)
-    named: dict[str, str] = {}
+    view_settings = ViewSettings.of(settings)
 
     def relation(name: str) -> str:
-        if is_view(name):
-            return f"(\n{definition(name, SPARK, view_settings, relation)}\n)"
-        if name not in named:
-            named[name] = f"kafka_clientinfo_{uuid4().hex}"
-            tables[name].createOrReplaceTempView(named[name])
-        return named[name]
+        return f"(\n{definition(name, SPARK, view_settings, relation)}\n)" if is_view(name) else f"\0{name}\0"
 
-    views = {name: spark.sql(f"SELECT * FROM {relation(name)}") for name in names if is_view(name)}
-    if isinstance(spark, SparkSession):  # a plan of Spark Connect is analysed later, and needs the names then
-        for view in named.values():
-            spark.catalog.dropTempView(view)
-    return {name: views[name] if name in views else shaped(tables[name], table_spec(name), RUN) for name in names}
+    def answer(name: str) -> Any:
+        if not is_view(name):
+            return shaped(tables[name], table_spec(name), RUN)
+        # PySpark puts relations in the place of names in braces; the query's own are those of regular expressions.
+        query = f"SELECT * FROM {relation(name)}".replace("{", "{{").replace("}", "}}")
+        return tables["requests"].sparkSession.sql(re.sub("\0(.+?)\0", r"{\1}", query), **tables)
+
+    return {name: answer(name) for name in names}
