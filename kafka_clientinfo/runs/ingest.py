@@ -16,7 +16,6 @@ from .. import __version__
 from ..config.settings import Settings
 from ..coverage.changes import changes
 from ..coverage.periods import with_log_coverage
-from ..coverage.starts import Broker
 from ..errors import ConfigError
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.discovery import Delivered, Logs, delivered_logs, with_server_logs
@@ -140,16 +139,15 @@ def nothing_yet(found: Delivered) -> list[Problem]:
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     """Return the rows of ingested_files by file_id."""
-    return {row["file_id"]: row for row in _stored_rows(lake)} if lake.exists(LEDGER) else {}
-
-
-def _stored_rows(lake: Warehouse) -> list[dict[str, Any]]:
+    if not lake.exists(LEDGER):
+        return {}
     tables = None if lake.folder(LEDGER) is None else local_tables(lake.root)
     with suppress(UnreadableTableError):  # Spark may read it, or say better why not
         if tables is not None:  # without Spark, which takes seconds for its first query
-            return tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()
+            return {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
     ledger = lake.read(LEDGER)
-    return [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
+    rows = (dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger))
+    return {row["file_id"]: row for row in rows}
 
 
 def _read(
@@ -187,15 +185,10 @@ def _read(
 
 
 def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], settings: Settings) -> None:
-    """Store the coverage of each broker's log anew, on the rows of its newest files, if other settings stored another."""
-    newest: dict[Broker, datetime] = {}
-    for row in files.values():
-        broker = (row["cluster"], row["broker"])
-        newest[broker] = max(row["ingested_at"], newest.get(broker, row["ingested_at"]))
-    names = [name for name, row in files.items() if row["ingested_at"] == newest[row["cluster"], row["broker"]]]
-    covered = with_log_coverage(files.values(), settings, names)
-    if changed := [name for name in names if covered[name] != files[name]]:
-        store(lake, {**files, **covered}, changed)
+    """Store the coverage of the brokers' logs anew on the rows of files that show another, as by other settings."""
+    covered = with_log_coverage(files.values(), settings, files)
+    if changed := [name for name, row in covered.items() if row != files[name]]:
+        store(lake, covered, changed)
 
 
 def _parsed(lake: Warehouse, plan: Plan, settings: Settings) -> tuple[DataFrame, list[dict[str, Any]]]:
