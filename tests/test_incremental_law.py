@@ -8,6 +8,7 @@ somewhere. All brokers are judged at once, as what costs time is the number of q
 import random
 from collections import Counter
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.replacement import of_other_keys
 from kafka_clientinfo.warehouse.staging import Staging
+from kafka_clientinfo.warehouse.state import State
 from tests.amounts import examples
 from tests.equality import NOT_COMPARED
 from tests.frames import START, as_stored, at, judge_requests, log, request, step_back_ms
@@ -104,31 +106,30 @@ def kept(spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS) -
     }
 
 
-def built(
-    held: increments.Stored, files: Any, increment: increments.Increment, settings: Settings = SETTINGS
-) -> Counter[str]:
+def built(lake: Any, files: Any, increment: increments.Increment) -> Counter[str]:
     """The rows of `connections` after a build of an increment."""
     assert increment.replaced is not None
-    new = judged_connections(increment.requests, files, settings, held.connections, increment.before).localCheckpoint()
+    stored = lake.read_snapshot("connections")
+    new = judged_connections(increment.requests, files, SETTINGS, stored, increment.before).localCheckpoint()
     if (since := increment.earliest) is not None:
         assert new.where(F.col("opened_at") < F.lit(since)).take(1) == [], "a bound hides connections"
-    return as_shown(of_other_keys(held.connections, increment.replaced, CONNECTION_KEY).unionByName(new))
+    return as_shown(of_other_keys(stored, increment.replaced, CONNECTION_KEY).unionByName(new))
 
 
-def stored_in(spark: Any, requests: Any, files: Any, before: Any, **held: Any) -> increments.Stored:
-    """What a warehouse holds with these requests and files, and what an earlier build kept of the files `before`."""
-    return increments.Stored(
-        requests,
-        changed=list(changes(before, files, SETTINGS)),
+def stored_in(spark: Any, files: Any, before: Any, held: dict[str, Any], retained_from: Any = None) -> Any:
+    """A warehouse with these files, and what an earlier build kept of the files `before`."""
+    return SimpleNamespace(
+        state=State(changed=list(changes(before, files, SETTINGS)), retained_from=retained_from),
         staging=Staging(spark, Address("/nowhere")),
-        new_requests=requests.where(F.col("ingested_at") > F.lit(START)),
-        **held,
+        read_snapshot=held.__getitem__,
+        judged=SimpleNamespace(read=lambda: held["judged"]),
     )
 
 
-def assert_built_as(expected: Counter[str], stored: increments.Stored, files: Any) -> None:
+def assert_built_as(expected: Counter[str], lake: Any, requests: Any, files: Any) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
-    found = built(stored, files, increments.new_since(stored))
+    new = requests.where(F.col("ingested_at") > F.lit(START))
+    found = built(lake, files, increments.new_since(lake, requests, new))
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
 
@@ -146,7 +147,7 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
     full = as_shown(judged_connections(requests, files))
     first_requests, before = log(spark, first, shown_by_ids)
     held = kept(spark, first_requests, before)
-    assert_built_as(full, stored_in(spark, requests, files, before, **held, retained_from=None), files)
+    assert_built_as(full, stored_in(spark, files, before, held), requests, files)
 
 
 @pytest.mark.long
@@ -180,5 +181,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     with_first = requests.join(begins, on=list(CONNECTION_ID_KEY), how="left")
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
-    whole = stored_in(spark, left, files, files_before, **before, retained_from=instant)
-    assert_built_as(built(whole, files, increments.everything_retained(whole)), whole, files)
+    ended = stored.groupBy(*CONNECTION_ID_KEY).agg(F.max_by("last_request_at", "session_no").alias("last"))
+    before["judged"] = of_other_keys(before["judged"], ended.where(F.col("last") < F.lit(instant)), CONNECTION_ID_KEY)
+    lake = stored_in(spark, files, files_before, before, instant)
+    assert_built_as(built(lake, files, increments.everything(lake, left)), lake, left, files)

@@ -177,9 +177,9 @@ def test_views_of_requests_alone_are_those_of_a_run(spark: Any, at_once: Path) -
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("topic_usage", "topic_usage needs topic_mentions, which only the reading of logs makes"),
-        ("requests", "'requests' is not derived of requests"),
-        ("sessions", "'sessions' is not derived of requests; give views, or some of api_usage, "),
+        ("topic_usage", "'topic_usage' is not derived of requests alone; give views of them, or some of api_usage, "),
+        ("requests", "'requests' is not derived of requests alone"),
+        ("sessions", "'sessions' is not derived of requests alone"),
     ],
 )
 def test_what_requests_do_not_hold_is_named(spark: Any, name: str, says: str) -> None:

@@ -23,7 +23,7 @@ from .bronze import check_columns
 from .ingest import ledger_of
 from .steps import ROWS, given, make_all, read_by_others, steps
 
-_OF_LOGS = ("topic_mentions", "rejected_records")
+_OF_LOGS = frozenset({"topic_mentions", "rejected_records"})
 """Tables that only the reading of logs can fill: requests do not hold what they are made of."""
 
 
@@ -72,9 +72,8 @@ def derive(
             rows = [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
     with sized(spark, sum(row["requests"] for row in rows) * REQUEST_BYTES):
         by_id = with_log_coverage(rows, settings, [row["file_id"] for row in rows])
-        stored = {LEDGER: ledger_of(spark, by_id.values()), "failed_requests": failed_requests}
-        if failed_requests is None:
-            stored["failed_requests"] = spark.sql(no_rows(table_spec("failed_requests")))
+        failed = spark.sql(no_rows(table_spec("failed_requests"))) if failed_requests is None else failed_requests
+        stored = {LEDGER: ledger_of(spark, by_id.values()), "failed_requests": failed}
         tables = {table for name in names for table in stored_tables(name)}
         wanted = steps().keys() & tables
         read = read_by_others() | (tables if any(map(is_view, names)) else set())
@@ -87,12 +86,10 @@ def derive(
 def _check(names: Iterable[str]) -> None:
     for name in names:
         tables = stored_tables(name)
-        if not tables or name in ("requests", LEDGER, *_OF_LOGS):
+        if not tables or name in ("requests", LEDGER) or not _OF_LOGS.isdisjoint(tables):
             raise ConfigError(
-                f"{name!r} is not derived of requests; give views, or some of {', '.join(sorted(steps()))}"
+                f"{name!r} is not derived of requests alone; give views of them, or some of {', '.join(sorted(steps()))}"
             )
-        if unread := sorted(set(tables) & set(_OF_LOGS)):
-            raise ConfigError(f"{name} needs {unread[0]}, which only the reading of logs makes; use `run` on the logs")
 
 
 def _cached(rows: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
-from ..coverage.changes import Change
 from ..coverage.periods import periods_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
@@ -30,7 +29,6 @@ from .steps import Step, given, read_by_others, steps
 
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -49,7 +47,6 @@ class Derivation:
     in_memory: DataFrame | None
 
     def __post_init__(self) -> None:
-        self.is_whole = self.until is None and self.lake.state.retained_from is None
         if self.in_memory is not None and self.until is None:  # these are all
             self.committed = self.in_memory
         else:
@@ -57,8 +54,12 @@ class Derivation:
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         """Write every table that a step makes; `stage` is entered for each by name."""
+        new = self._newer_than(self.until)
         with stage("increment"):
-            self.increment = self._increment()
+            if self.until is None:
+                self.increment = increments.everything(self.lake, self.committed)
+            else:
+                self.increment = increments.new_since(self.lake, self.committed, new)
         judged = self.increment.judged_before
         rows = sum(file["requests"] for file in self.files) if judged is None else judged + self.increment.new_requests
         self.lake.one_file &= rows * REQUEST_BYTES <= SMALL_BYTES
@@ -66,32 +67,11 @@ class Derivation:
             periods, relation = periods_of(self.files, self.settings), partial(relation_of, self.lake.spark)
             self.relations: dict[str, Any] = given(self.increment.requests, periods, self.settings, relation)
             self.relations |= {
-                "new_requests": self._newer_than(self.until),
+                "new_requests": new,
                 "judged_before": self.increment.before,
                 "stored_broker_hosts": self.increment.broker_hosts,
             }
-
-            def derive(step: Step) -> None:
-                with stage(step.name):
-                    self._derive(step)
-
-            _derive_all(derive)
-
-    def _increment(self) -> increments.Increment:
-        """Choose what this run recomputes: everything, all that retention has left, or what new requests change."""
-        if self.is_whole:
-            return increments.Increment(None, self.committed)
-        stored = increments.Stored(
-            requests=self.committed,
-            # A snapshot: this run writes the table, and what it recomputes must not depend on that.
-            connections=self.lake.read_snapshot("connections"),
-            changed=[Change(*change) for change in self.lake.state.changed],
-            retained_from=self.lake.state.retained_from,
-            staging=self.lake.staging,
-            judged=None if self.until is None else self.lake.judged.read(),
-            new_requests=self._newer_than(self.until),
-        )
-        return increments.everything_retained(stored) if self.until is None else increments.new_since(stored)
+            _derive_all(self._derive, stage)
 
     def _derive(self, step: Step) -> None:
         """Make a step's relation, cache it if other steps read it, and write it if it is a table's."""
@@ -119,15 +99,14 @@ class Derivation:
 
         If retention has deleted requests, earlier sums stay; they hold requests up to a time of ingestion.
         """
-        if self.is_whole:
+        if self.increment.replaced is None:
             self.lake.overwrite(step.name, step.of(self.relations))
             return
-        since, relations = self.until, self.relations
-        if since is None:
+        relations = self.relations
+        if self.until is None:
             ((counted_until,),) = collect(self.lake.read(step.name).agg(F.max("ingested_at")))
-            since = counted_until or _NEVER
-            relations = {**relations, "new_requests": self._newer_than(since)}
-        self.lake.append(step.name, step.of(relations).where(F.col("ingested_at") > F.lit(since)))
+            relations = {**relations, "new_requests": self._newer_than(counted_until)}
+        self.lake.append(step.name, step.of(relations))
 
     def _newer_than(self, since: datetime | None) -> DataFrame:
         if since == self.until and self.in_memory is not None:
@@ -135,14 +114,15 @@ class Derivation:
         return self.committed if since is None else self.committed.where(F.col("ingested_at") > F.lit(since))
 
 
-def _derive_all(derive: Callable[[Step], None]) -> None:
-    """Call `derive` for every step after those that it needs, several at once."""
+def _derive_all(derive: Callable[[Step], None], stage: Callable[[str], AbstractContextManager[None]]) -> None:
+    """Call `derive` for every step after those that it needs, several at once; `stage` is entered for each by name."""
     made: dict[str, Future[None]] = {}
 
     def follow(step: Step) -> None:
         for need in step.after:
             made[need].result()
-        derive(step)
+        with stage(step.name):
+            derive(step)
 
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:

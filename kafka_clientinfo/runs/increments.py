@@ -20,7 +20,6 @@ Retention (`maintain`) has deleted requests of connections that ended before an 
 cannot be computed again, so they stay, and what is recomputed comes after them.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -36,28 +35,11 @@ from ..coverage.starts import Broker
 from ..spark.arrow_rows import collect, relation_of
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from ..warehouse.replacement import of_other_keys, of_same_keys
-from ..warehouse.staging import Staging, cache
+from ..warehouse.staging import cache
+from ..warehouse.state import State
+from ..warehouse.warehouse import Warehouse
 
 _KEY = list(CONNECTION_ID_KEY)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What a warehouse holds before a build: `requests` up to what the ledger has, and a snapshot of `connections`.
-
-    Attributes:
-        changed: what was read since the last build and changes what it made.
-        judged: the table `judged_requests`; not read if all are built anew.
-        new_requests: those of the requests that no build has seen.
-    """
-
-    requests: DataFrame
-    connections: DataFrame
-    changed: Iterable[Change]
-    retained_from: datetime | None
-    staging: Staging
-    judged: Any
-    new_requests: DataFrame
 
 
 @dataclass(frozen=True)
@@ -83,15 +65,24 @@ class Increment:
     broker_hosts: DataFrame | None = None
 
 
-def everything_retained(stored: Stored) -> Increment:
-    """Recompute all connections, if retention has deleted requests."""
-    requests, hosts = _after_frozen(stored.requests, stored), broker_hosts_of(stored.connections)
-    return Increment(_unfrozen(stored).select(*CONNECTION_KEY), requests, broker_hosts=hosts)
+def everything(lake: Warehouse, requests: DataFrame) -> Increment:
+    """Recompute all connections; if retention has deleted requests, those that are not frozen."""
+    if lake.state.retained_from is None:
+        return Increment(None, requests)
+    connections = lake.read_snapshot("connections")
+    replaced = connections.where(~_is_frozen(lake.state)).select(*CONNECTION_KEY)
+    return Increment(
+        replaced, _after_frozen(requests, connections, lake.state), broker_hosts=broker_hosts_of(connections)
+    )
 
 
-def new_since(stored: Stored) -> Increment:
-    """Recompute what the requests change that no build has seen."""
-    requests = stored.new_requests
+def new_since(lake: Warehouse, stored: DataFrame, requests: DataFrame) -> Increment:
+    """Recompute what those of the `stored` requests change that no build has seen, `requests`.
+
+    Tables are read as they are now: the run writes them, and what it recomputes must not depend on that.
+    """
+    connections, state = lake.read_snapshot("connections"), lake.state
+    judged: Any = lake.judged.read()
     new = cache(
         requests.groupBy(*_KEY).agg(
             F.min("logged_at").alias("since"),
@@ -99,54 +90,56 @@ def new_since(stored: Stored) -> Increment:
             F.bool_and("is_duplicate").alias("are_duplicates"),
             F.bool_or(may_be_of_a_broker()).alias("show_a_broker"),
         ),
-        stored.staging,
+        lake.staging,
     )
     ids = new.where(~F.col("are_duplicates")).select(*_KEY)
-    going_on = cache(_going_on(ids, stored), stored.staging)
-    counts = new.agg(F.coalesce(F.sum("requests"), F.lit(0)), F.bool_or("show_a_broker"), F.min("since"))
-    judged = going_on.agg(F.coalesce(F.sum("judged"), F.lit(0)), F.min("opened_at"))
-    ((number, shows_a_broker, since, judged_before, opened_at),) = collect(
-        counts.crossJoin(judged).toDF("new", "shows", "since", "judged", "opened_at")
-    )
+    # Each id's last connection; `maintain` removes those of which it deletes the requests.
+    last = judged.select(*CONNECTION_KEY).join(ids, on=_KEY, how="left_semi").groupBy(*CONNECTION_KEY)
+    going_on = cache(last.agg(F.count("*").alias("judged")), lake.staging)
+    of_new = new.agg(F.coalesce(F.sum("requests"), F.lit(0)), F.bool_or("show_a_broker"), F.min("since"))
+    of_judged = going_on.agg(F.coalesce(F.sum("judged"), F.lit(0)), F.min("opened_at"))
+    counts = of_new.crossJoin(of_judged).toDF("new", "shows", "since", "judged", "opened_at")
+    ((number, shows_a_broker, since, judged_before, opened_at),) = collect(counts)
     keys = replaced = going_on.select(*CONNECTION_KEY)
-    whole = _changed_brokers(stored) | (_shown_brokers(requests, stored) if shows_a_broker else set())
+    whole = _changed_brokers(state, connections) | (_shown_brokers(requests, connections) if shows_a_broker else set())
     if whole:
         # One list, as Spark Connect refuses deeply nested expressions.
         is_whole = F.struct("cluster", "broker").isin([F.struct(*map(F.lit, broker)) for broker in sorted(whole)])
         keys = keys.where(~is_whole)
-        replaced = keys.unionByName(_unfrozen(stored).where(is_whole).select(*CONNECTION_KEY))
-        others = requests.where(~is_whole)
-        requests = stored.requests.where(is_whole).unionByName(others, allowMissingColumns=True)
+        of_whole = connections.where(is_whole & ~_is_frozen(state)).select(*CONNECTION_KEY)
+        replaced = keys.unionByName(of_whole)
+        requests = stored.where(is_whole).unionByName(requests.where(~is_whole), allowMissingColumns=True)
     before = NOTHING
     if judged_before:
-        known = cache(of_same_keys(stored.judged, keys, CONNECTION_KEY), stored.staging)
+        known = cache(of_same_keys(judged, keys, CONNECTION_KEY), lake.staging)
         before = JudgedBefore(known.where(F.col(STATE).isNotNull()).select(STATE), known)
     return Increment(
         replaced,
-        _after_frozen(requests, stored, keys),
+        _after_frozen(requests, connections, state, keys),
         before,
         None if whole else min(filter(None, (since, opened_at)), default=None),
         None if whole else judged_before,
         number,
-        broker_hosts_of(stored.connections),
+        broker_hosts_of(connections),
     )
 
 
-def _changed_brokers(stored: Stored) -> set[Broker]:
+def _changed_brokers(state: State, connections: DataFrame) -> set[Broker]:
     """Return the brokers about which new bytes show something else than was built."""
-    whole = {(one.cluster, one.broker) for one in stored.changed if one.file_id is None}
-    if at_info := [(one.file_id, one.offset) for one in stored.changed if one.file_id is not None]:
-        changed = relation_of(stored.connections.sparkSession, at_info, "file_id string, from_offset bigint")
-        begun = stored.connections.join(F.broadcast(changed), on="file_id", how="inner")
+    changed = [Change(*change) for change in state.changed]
+    whole = {(one.cluster, one.broker) for one in changed if one.file_id is None}
+    if at_info := [(one.file_id, one.offset) for one in changed if one.file_id is not None]:
+        offsets = relation_of(connections.sparkSession, at_info, "file_id string, from_offset bigint")
+        begun = connections.join(F.broadcast(offsets), on="file_id", how="inner")
         whole |= _brokers(begun.where("byte_offset >= from_offset"))
     return whole
 
 
-def _shown_brokers(requests: DataFrame, stored: Stored) -> set[Broker]:
+def _shown_brokers(requests: DataFrame, connections: DataFrame) -> set[Broker]:
     """Return the brokers with connections from hosts that requests show for the first time to be brokers'."""
-    known = broker_hosts_of(stored.connections).withColumnRenamed("host", "remote_host")
+    known = broker_hosts_of(connections).withColumnRenamed("host", "remote_host")
     first_shown = requests.join(F.broadcast(known), on=["cluster", "remote_host"], how="left_anti")
-    return _brokers(shown_as_brokers(stored.connections, first_shown))
+    return _brokers(shown_as_brokers(connections, first_shown))
 
 
 def broker_hosts_of(connections: DataFrame) -> DataFrame:
@@ -159,34 +152,23 @@ def _brokers(rows: DataFrame) -> set[Broker]:
     return {(cluster, broker) for cluster, broker in collect(rows.select("cluster", "broker").distinct())}
 
 
-def _going_on(ids: DataFrame, stored: Stored) -> DataFrame:
-    """Return the key of the last connection of each id, unless retention has deleted its requests, and its judged requests."""
-    known = stored.judged.select(*CONNECTION_KEY).join(ids, on=_KEY, how="left_semi")
-    keys: DataFrame = known.groupBy(*CONNECTION_KEY).agg(F.count("*").alias("judged"))
-    if stored.retained_from is not None:
-        keys = of_other_keys(keys, stored.connections.where(_is_frozen(stored)), CONNECTION_KEY)
-    return keys
-
-
-def _is_frozen(stored: Stored) -> Column:
+def _is_frozen(state: State) -> Column:
     """Return whether a connection may have lost requests to retention."""
-    return F.lit(False) if stored.retained_from is None else F.col("last_request_at") < F.lit(stored.retained_from)
+    return F.lit(False) if state.retained_from is None else F.col("last_request_at") < F.lit(state.retained_from)
 
 
-def _unfrozen(stored: Stored) -> DataFrame:
-    return stored.connections.where(~_is_frozen(stored))
-
-
-def _after_frozen(requests: DataFrame, stored: Stored, keys: DataFrame | None = None) -> DataFrame:
+def _after_frozen(
+    requests: DataFrame, connections: DataFrame, state: State, going_on: DataFrame | None = None
+) -> DataFrame:
     """Add `boundaries.UNCHANGED` to requests, if retention has deleted any: what is frozen of their connection id.
 
-    An id of which one of the connections `keys` goes on needs none, as it has a state.
+    An id of which a connection goes on needs none, as it has a state.
     """
-    if stored.retained_from is None:
+    if state.retained_from is None:
         return requests
     number, last = UNCHANGED
-    frozen = stored.connections.where(_is_frozen(stored)).groupBy(*_KEY)
+    frozen = connections.where(_is_frozen(state)).groupBy(*_KEY)
     per_id = frozen.agg(F.count("*").cast("int").alias(number), F.max("last_request_at").alias(last))
-    if keys is not None:
-        per_id = of_other_keys(per_id, keys, _KEY)
+    if going_on is not None:
+        per_id = of_other_keys(per_id, going_on, _KEY)
     return requests.join(per_id, on=_KEY, how="left")

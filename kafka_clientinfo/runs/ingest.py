@@ -47,6 +47,14 @@ from ..warehouse.warehouse import Warehouse
 OF_TABLE = "table "
 """The beginning of the batch ids of rows that come from a table of requests, not from logs."""
 
+_KINDS = {
+    "requests": "request",
+    "rejected_records": "rejected",
+    "failed_requests": "failed",
+    "topic_mentions": "mention",
+}
+"""The column of parsed rows from which each table gets its rows."""
+
 
 @dataclass
 class RunReport(Stages):
@@ -110,7 +118,6 @@ def ingest_logs(files: Sequence[StoredFile], lake: Warehouse, settings: Settings
         plan = make_plan(files, ledger, settings, cores(lake.spark), lake.state.retained_from)
     report.unchanged = list(plan.unchanged)
     report.problems += plan.problems
-    packed = {row["file_id"]: row for row in plan.packed}
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
@@ -122,8 +129,8 @@ def ingest_logs(files: Sequence[StoredFile], lake: Warehouse, settings: Settings
             return _read(lake, plan, ledger, settings, report)
         if plan.packed:
             with report.stage(LEDGER):
-                store(lake, {**ledger, **packed}, packed)
-    return Ingested({**ledger, **packed})
+                return Ingested(store_files(lake, ledger, plan.packed, settings))
+    return Ingested(ledger)
 
 
 def log_files(logs: Logs, settings: Settings) -> Delivered:
@@ -164,10 +171,7 @@ def _read(
     numbers["topic_mentions"] = sum(split["mentions"] for split in statistics)
     ingested_at = F.lit(now).alias("ingested_at")
     tables = {
-        "requests": readable.where("request IS NOT NULL").select("request.*", ingested_at),
-        "rejected_records": readable.where("rejected IS NOT NULL").select("rejected.*"),
-        "failed_requests": readable.where("failed IS NOT NULL").select("failed.*", ingested_at),
-        "topic_mentions": readable.where("mention IS NOT NULL").select("mention.*", ingested_at),
+        name: readable.where(f"{kind} IS NOT NULL").select(f"{kind}.*", ingested_at) for name, kind in _KINDS.items()
     }
     files = [file for file in plan.files if was_read(file, statistics)]
     batch_id = uuid4().hex

@@ -189,12 +189,8 @@ def _keep_what_was_read(lake: Warehouse, state: State, settings: Settings, repor
 
 def _write_reference_tables(lake: Warehouse, anew: bool) -> None:
     """Write the tables that are missing; if everything is derived anew, as the package's data may have changed, all."""
-
-    def write(name: str) -> None:
-        if anew or not lake.exists(name):
-            lake.overwrite(name, relation_of(lake.spark, ROWS[name](), table_spec(name).ddl))
-
-    at_once(write, ROWS)
+    names = [name for name in ROWS if anew or not lake.exists(name)]
+    at_once(lambda name: lake.overwrite(name, relation_of(lake.spark, ROWS[name](), table_spec(name).ddl)), names)
 
 
 def _make_views(lake: Warehouse, settings: ViewSettings, stored: Collection[str]) -> dict[str, str]:

@@ -53,9 +53,10 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
             rows={name: number - deleted.get(name, 0) for name, number in state.rows.items()},
         )
     if tables.state.retained_from is not None:
-        newest = tables.read("connections").groupBy(*CONNECTION_ID_KEY).agg(F.max("last_request_at").alias("last"))
+        last = F.max_by("last_request_at", "session_no").alias("last")
+        newest = tables.read("connections").groupBy(*CONNECTION_ID_KEY).agg(last)
         until = f"timestamp '{time_text(tables.state.retained_from)}'"
-        tables.judged.delete(newest.where(f"last < {until}"))  # a run does not read these
+        tables.judged.delete(newest.where(f"last < {until}"))  # a run goes on with what is there
     return deleted
 
 

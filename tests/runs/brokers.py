@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.coverage.changes import Change
-from kafka_clientinfo.runs.increments import Stored
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging
+from kafka_clientinfo.warehouse.state import State
 
 from ..warehouse.tiny import AT
 
@@ -60,8 +62,10 @@ class Log:
     heard: Mapping[str, float] = field(default_factory=dict)
 
 
-def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None) -> Stored:
-    """The tables of brokers, by name, of which the requests up to `AT` are built."""
+def stored(
+    spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None
+) -> tuple[Any, DataFrame, DataFrame]:
+    """A warehouse with the tables of brokers, by name, of which the requests up to `AT` are built; all requests, and new ones."""
     rows, known, judged, changed = [], [], [], []
     for broker, log in logs.items():
         for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
@@ -75,18 +79,17 @@ def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None =
             known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0, *client))
         for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
             key = ("c", broker, name, at(opened), 0)
-            judged += [(*key, 0, None), (*key, 9, {"heard_until": at(log.heard.get(name, last))})]
+            if retained_from is None or at(last) >= retained_from:
+                judged += [(*key, 0, None), (*key, 9, {"heard_until": at(log.heard.get(name, last))})]
         whole = Change("c", broker)
         changed += [whole if at is None else Change(*whole[:2], f"{broker} f", at) for at in log.changed]
     requests = relation_of(spark, rows, REQUESTS).selectExpr(
         "*", "1 AS header_version", "CAST(NULL AS string) AS client_software_name"
     )
-    return Stored(
-        requests,
-        relation_of(spark, known, CONNECTIONS),
-        changed,
-        retained_from,
-        Staging(spark, Address("/nowhere")),
-        relation_of(spark, judged, JUDGED),
-        requests.where(F.col("ingested_at") > F.lit(AT)),
+    lake = SimpleNamespace(
+        state=State(changed=changed, retained_from=retained_from),
+        staging=Staging(spark, Address("/nowhere")),
+        read_snapshot={"connections": relation_of(spark, known, CONNECTIONS)}.__getitem__,
+        judged=SimpleNamespace(read=lambda: relation_of(spark, judged, JUDGED)),
     )
+    return lake, requests, requests.where(F.col("ingested_at") > F.lit(AT))

@@ -1,7 +1,6 @@
 """Each step makes one relation of others that exist, and what a part counts is counted once."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.coverage.changes import Change
 from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.increments import Increment
 from kafka_clientinfo.runs.steps import Step
@@ -72,7 +70,8 @@ def test_requests_are_counted_once(
         judged=SimpleNamespace(read=lambda: "rows"),
     )
     derived = derivation.Derivation(lake, Settings(), None if until is None else at(until), at(5), [], None)
-    derived.relations = {"new_requests": derived._newer_than(derived.until or at(-1)), "settings": Settings()}
+    derived.relations = {"new_requests": derived._newer_than(derived.until), "settings": Settings()}
+    derived.increment = Increment("ids", "requests")  # type: ignore[arg-type]
 
     def make(new_requests: Any) -> Any:
         sums = F.count("*").alias("requests"), F.max("ingested_at").alias("ingested_at")
@@ -102,24 +101,23 @@ def test_a_session_is_set_up_for_what_an_increment_reads(
         "SMALL_BYTES": 10_000 * REQUEST_BYTES,
         "periods_of": lambda files, settings: {},
         "given": lambda *what: {},
-        "_derive_all": lambda derive: None,
+        "_derive_all": lambda derive, stage: None,
     }
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(derivation, name, stand_in)
     derived, _ = derivation_of(until)
     derived.files, derived.lake.one_file = [{"requests": 90_000}, {"requests": 9_000}], True
-    derived._increment = lambda: SimpleNamespace(
-        requests="new", before="before", judged_before=judged, new_requests=7, broker_hosts=None
-    )
+    made = Increment("ids", "new", judged_before=judged, new_requests=7)  # type: ignore[arg-type]
+    monkeypatch.setattr(derivation.increments, "everything" if until is None else "new_since", lambda *what: made)
     derived.run(lambda name: nullcontext())
     assert sizes == [size * REQUEST_BYTES]
     assert derived.lake.one_file == one_file
 
 
-def test_steps_begin_after_what_they_need_and_first_those_that_most_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_begin_after_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derivation, "_AT_ONCE", 1)
     begun: list[str] = []
-    derivation._derive_all(lambda step: begun.append(step.name))
+    derivation._derive_all(lambda step: begun.append(step.name), lambda name: nullcontext())
     place = begun.index
     assert sorted(begun) == sorted(steps.steps())
     assert all(
@@ -154,9 +152,8 @@ def derivation_of(
     done: list[Any] = []
     derived: Any = derivation.Derivation.__new__(derivation.Derivation)
     derived.until = None if until is None else at(until)
-    derived.is_whole = until is None and retained_from is None
     derived.increment = SimpleNamespace(
-        replaced="ids",
+        replaced="ids" if until or retained_from else None,
         earliest="earliest",
         requests="new",
         before="before",
@@ -226,27 +223,3 @@ def test_a_part_is_written_whole_if_all_that_it_counts_is_there() -> None:
     derived, done = derivation_of(None)
     derived._derive(Step(PART, (), lambda: Noted("made")))
     assert done == [(PART, Noted("made"))]
-
-
-@pytest.mark.parametrize(
-    ("until", "retained_from", "chosen"),
-    [(None, None, None), (None, 1, "everything_retained"), (2, None, "new_since"), (2, 1, "new_since")],
-)
-def test_a_build_recomputes_what_the_last_one_and_retention_have_left_to_do(
-    until: int | None, retained_from: int | None, chosen: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    derived, _ = derivation_of(until, retained_from)
-    derived.lake.state = replace(derived.lake.state, changed=(("c", "b", None, None),))
-    for name in ("everything_retained", "new_since"):
-        monkeypatch.setattr(derivation.increments, name, lambda given, name=name: (name, given))
-    if chosen is None:
-        assert derived._increment() == Increment(None, Noted("requests"))  # type: ignore[arg-type]
-        return
-    name, given = derived._increment()
-    assert name == chosen
-    assert (given.requests, given.connections) == (Noted("requests"), Noted("snapshot of connections"))
-    assert (given.retained_from, given.judged) == (
-        derived.lake.state.retained_from, None if until is None else "stored"
-    )  # fmt: skip
-    assert given.new_requests == derived._newer_than(derived.until)
-    assert given.changed == [Change("c", "b")]

@@ -1,11 +1,13 @@
 """What a build recomputes: what new requests go on with, and nothing that is over."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.runs import increments
+from kafka_clientinfo.warehouse.state import State
 
 from ..warehouse.tiny import AT
 from .brokers import Connection, Log, at, old, stored
@@ -49,7 +51,7 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
 
 
 def since(spark: Any, *of_brokers: Any) -> increments.Increment:
-    return increments.new_since(stored(spark, *of_brokers))
+    return increments.new_since(*stored(spark, *of_brokers))
 
 
 def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
@@ -133,6 +135,12 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
     assert recomputed(increment) == {"b": expected}
 
 
+def test_all_rows_are_replaced_if_no_requests_are_deleted() -> None:
+    lake: Any = SimpleNamespace(state=State())
+    requests: Any = "requests"
+    assert increments.everything(lake, requests) == increments.Increment(None, requests)
+
+
 @pytest.mark.long
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     """The newest one has lost its requests; it is not over, but can't be computed again."""
@@ -142,8 +150,8 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     retained_from = at(500)
     new = old(("x", 600), ("y", 950), ("at the instant", 560))
     log = Log(old(("y", 900), ("at the instant", 500)), new, connections)
-    held = stored(spark, {"b": log}, retained_from)
-    increment, whole = increments.new_since(held), increments.everything_retained(held)
+    lake, requests, fresh = stored(spark, {"b": log}, retained_from)
+    increment, whole = increments.new_since(lake, requests, fresh), increments.everything(lake, requests)
     assert stays(increment) == stays(whole) == {"x": (2, 499)}
     assert recomputed(increment) == {"b": {"x": (NEW, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
     assert recomputed(whole) == {"b": {"x": (NEW, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
@@ -154,4 +162,4 @@ def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_la
     """A clock was set back between the id's connections."""
     connections: list[Connection] = [("x", 1, 700, 999, 0), ("x", 2, 400, 450, 0)]
     log = Log([], old(("x", 1000)), connections, heard={"x": 999})
-    assert recomputed(increments.new_since(stored(spark, {"b": log}, at(500)))) == {"b": {"x": (NEW, [1000])}}
+    assert recomputed(increments.new_since(*stored(spark, {"b": log}, at(500)))) == {"b": {"x": (NEW, [1000])}}
