@@ -43,8 +43,6 @@ _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1_440, 2_88
 """Minutes that a step of a timeline may last."""
 _SILENCE = timedelta(minutes=5)
 """The silence after a request at DEBUG that shows no hole of the log, unless the setting coverage_gap_ms says otherwise."""
-_OF_BROKERS = "SELECT cluster, principal, client_id FROM {connections} AS c GROUP BY cluster, principal, client_id HAVING NOT bool_or(role = 'client')"
-"""SQL for the principals and client ids under which brokers or controllers alone connect; none that a client shares."""
 _UNITS = ((10_080, "week"), (1_440, "day"), (60, "hour"), (1, "minute"))
 
 
@@ -135,7 +133,8 @@ class Question:
 
     def _source(self, name: str) -> str:
         """Return the rows of a table or view, as `a`, with the columns of `BY`; without those of brokers' own requests."""
-        rows = f"(SELECT * FROM {{{name}}} AS o WHERE NOT EXISTS (SELECT 1 FROM ({_OF_BROKERS}) AS b WHERE {same('b', 'o', CLIENT_KEY)})) AS a"
+        is_brokers = f"SELECT 1 FROM {{names_of_brokers}} AS b WHERE {same('b', 'o', CLIENT_KEY)}"
+        rows = f"(SELECT * FROM {{{name}}} AS o WHERE NOT EXISTS ({is_brokers})) AS a"
         if self.by == "owner":
             return f"(SELECT a.*, o.owner FROM {rows} LEFT JOIN owners AS o ON o.client_key = {_HASH}) AS a"
         return rows + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")

@@ -166,11 +166,12 @@ DUCKDB = Dialect(
 def views() -> dict[str, View]:
     """Return the README's questions by name; the first line of a file is a comment, which becomes the view's.
 
-    The name of a question or of one of the package's relations stands for its query, so that the queries returned name
-    only tables and declared views.
+    The name of a question, of a part of declared views, or of one of the package's relations stands for its query, so that
+    the queries returned name only tables and declared views.
     """
+    parts = {name: f"({query})" for name, query in definitions().items() if name not in view_specs()}
     questions = {name: text for name, text in _files().items() if name not in definitions()}
-    relations = references() | {name: f"({query})" for name, (_, query) in questions.items()}
+    relations = references() | parts | {name: f"({query})" for name, (_, query) in questions.items()}
 
     def written_out(query: str) -> str:
         return _WORD.sub(lambda name: written_out(relations[name[1]]) if name[1] in relations else name[0], query)

@@ -22,10 +22,7 @@ FROM (
            min(bucket) AS first_bucket, max(bucket) AS last_bucket
     FROM {client_activity} AS o
     WHERE api_name IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM (
-            SELECT cluster, principal, client_id FROM {connections} AS c
-            GROUP BY cluster, principal, client_id HAVING NOT bool_or(role = 'client')
-        ) AS b
+        SELECT 1 FROM {names_of_brokers} AS b
         WHERE b.cluster = o.cluster AND b.principal IS NOT DISTINCT FROM o.principal AND b.client_id IS NOT DISTINCT FROM o.client_id
     )
     GROUP BY cluster, principal, client_id, api_name
