@@ -150,7 +150,7 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(
     forgotten: list[Any] = []
     monkeypatch.setattr(lake.judged, "delete", lambda ids: forgotten.extend(ids.collect()))
     assert retain(lake, 1, at(1000) + DAY) == DELETED
-    assert {row["connection_id"] for row in forgotten} == {"ended before", "twice, before"}
+    assert {row["connection_id"] for row in forgotten} == {"ended before", "twice, before", "set back"}
     assert left(lake) == LEFT
     files = {row["file_id"] for row in lake.read("rejected_records").collect()}
     assert files == {name for name, (*_, is_deleted) in FILES.items() if not is_deleted}
