@@ -184,8 +184,8 @@ def event(line: bytes) -> Line | None:
     if found is None:
         return None
     message, fields = found
-    objects = list(_objects(fields))
-    time, level, logger = (next(filter(None, map(read, objects)), None) for read in (_event_time, _level, _logger))
+    readers = (_event_time, _level, _logger)
+    time, level, logger = (read(fields) or next(filter(None, map(read, _objects(fields))), None) for read in readers)
     return Line(_bytes(message), time=time, level=level, logger=logger)
 
 
