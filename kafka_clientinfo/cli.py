@@ -21,7 +21,6 @@ from .errors import ClientInfoError, ConfigError
 from .printable import argument
 from .releases.broker_releases import other_release, release
 from .spark import failures
-from .warehouse.address import local_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,7 +152,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
-        if cause := failures.missing_extra(error) or _damage(arguments):
+        if cause := failures.missing_extra(error):
             return _fail(cause, FAILURE)
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where"]
         if context.spark_log is not None:
@@ -183,14 +182,6 @@ def _following(arguments: argparse.Namespace) -> list[str]:
     if unknown:
         following.own_parser.error(_unknown(unknown, following.own_parser))
     return words
-
-
-def _damage(arguments: argparse.Namespace) -> str | None:
-    """Return the damage to a table's log, if the warehouse is on this machine: Spark only reports where it failed."""
-    from .warehouse.table_log import first_damage
-
-    folder = local_folder(getattr(arguments, "warehouse", "") or "")
-    return None if folder is None or "warehouse" not in arguments else first_damage(folder)
 
 
 def _check(arguments: argparse.Namespace) -> None:

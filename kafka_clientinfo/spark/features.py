@@ -52,7 +52,9 @@ def is_on_one_machine(spark: "SparkSession") -> bool:
 
 
 def checkpointed(rows: "DataFrame") -> "DataFrame | None":
-    """Cache rows in memory, on a cluster until an executor is lost; return None if the session does not allow it.
+    """Cache rows in memory; return None if the session does not allow it.
+
+    On a cluster each row is on two executors, so that one may be lost; with Spark 3.5 it is on one, and its loss ends the run.
 
     The plan ends at the cached rows: planned together with the steps that made them, later steps would have plans of millions
     of nodes. Spark frees a checkpoint when nothing refers to it any more.
@@ -64,10 +66,14 @@ def checkpointed(rows: "DataFrame") -> "DataFrame | None":
     from pyspark import StorageLevel
 
     is_kryo = (conf_value(rows.sparkSession, "spark.serializer") or "").endswith(".KryoSerializer")
+    copies = 1 if is_on_one_machine(rows.sparkSession) else 2
     try:
-        if is_kryo and "storageLevel" in signature(rows.localCheckpoint).parameters:
-            # PySpark's levels all serialize, unlike Scala's of the same names; spark.rdd.compress compresses the bytes.
-            return rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+        if "storageLevel" in signature(rows.localCheckpoint).parameters:
+            # What is serialized is compressed, too, if spark.rdd.compress says so.
+            level = StorageLevel(
+                useDisk=True, useMemory=True, useOffHeap=False, deserialized=not is_kryo, replication=copies
+            )
+            return rows.localCheckpoint(storageLevel=level)
         return rows.localCheckpoint()
     except Exception as error:
         if any(sign in str(error) for sign in _REFUSALS):

@@ -1,23 +1,13 @@
 """Repairs a warehouse as a run opens it, before it reads.
 
 It takes back what runs wrote that did not end, replaces tables that are missing, and brings those that an earlier release made
-to the declarations of this one:
-
-    difference of a stored table                      | what is done
-    --------------------------------------------------|---------------------------------------------------------------
-    any, if its rows can be derived again             | it is made anew without rows, and the build fills it
-    columns that it lacks and that may be null;       | columns and checks are added, others' checks dropped; the
-    checks; clustering                                | clustering is declared again, and `maintain` clusters the files
-    any other                                         | the warehouse is refused, and nothing is changed
-    it is no table of this release, but was derived   | it is removed; a view may have its name
-
-Rows of requests that retention has deleted cannot be derived again. The run's commit stores the state, so that after a
-kill the next run looks at all tables again.
+to the declarations of this one (docs/howto/warehouse.md has the cases). Rows of requests that retention has deleted cannot be
+derived again. The run's commit stores the state, so that after a kill the next run looks at all tables again.
 """
 
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING
 
 from ..errors import WarehouseError
@@ -28,7 +18,6 @@ from ..tables.spec import RUNS, TableSpec, table_specs
 from . import ddl, table_log
 from .claims import first_unended
 from .judged_table import JUDGED
-from .staging import remove_folder
 from .state import FORMAT, declared_by
 from .table_layout import TableLayout, differences, layout_of, unlike_checks, unreadable
 
@@ -38,9 +27,8 @@ if TYPE_CHECKING:
 
 def refuse_damaged(tables: "Warehouse") -> None:
     """Raise WarehouseError if a table on this machine has an empty file as a commit: Delta would skip the rows that it named."""
-    root = tables.address.folder
-    for folder in () if root is None else (root / name for name in tables.specs):
-        if (text := table_log.damage(folder, by_size=True)) is not None and table_log.is_made(folder):
+    for name in () if tables.address.folder is None else tables.specs:
+        if (text := table_log.damage(Path(tables.address.root, name))) is not None:
             raise WarehouseError(text)
 
 
@@ -115,16 +103,14 @@ def migrate(tables: "Warehouse") -> None:
     for name in gone:
         if address.is_schema:
             spark.sql(f"DROP TABLE IF EXISTS {tables.table(name)}")
-        else:
-            with suppress(Exception):  # nobody reads what is left
-                remove_folder(address.location(name))
+        elif address.folder is not None:
+            rmtree(address.folder / name, ignore_errors=True)  # nobody reads what is left
     rows = {name: number for name, number in state.rows.items() if name in specs and name not in anew}
     until = None if unlike or gone or state.format < FORMAT else state.built_until
     tables.note(format=FORMAT, declared=declared, rows=rows, built_until=until)
 
 
 def _alterations(spec: TableSpec, layout: TableLayout, table: str) -> Iterator[str]:
-    """Yield the statements after which a stored table is as declared; those that add columns come first."""
     before = "FIRST"
     for column in spec.columns:
         if column.name not in layout.columns:

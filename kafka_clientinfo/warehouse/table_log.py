@@ -33,11 +33,11 @@ def _has_commit(folder: Path) -> bool:
 
 
 def clear(folder: Path) -> bool:
-    """Return whether a folder holds something and is no table; its log, with which Delta could not make one, is removed then."""
-    if not folder.is_dir() or not any(folder.iterdir()) or _has_commit(folder):
+    """Remove the log of a table that a killed run left half made; return whether it also left files of rows."""
+    if _has_commit(folder):
         return False
     rmtree(folder / _LOG, ignore_errors=True)
-    return True
+    return folder.is_dir() and any(folder.iterdir())
 
 
 def newest_first(folder: Path) -> list[Path]:
@@ -92,21 +92,10 @@ def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | 
     return None
 
 
-def damage(folder: Path, by_size: bool = False) -> str | None:
-    """Name the newest commit of a table that is empty or cut off, and say what to do; None if there is none.
-
-    `by_size` looks for empty ones only, without reading any: Delta takes such a commit for one without changes.
-    """
+def damage(folder: Path) -> str | None:
+    """Name the newest empty commit of a table, which Delta takes for one without changes; None if there is none."""
     with suppress(OSError):
-        for commit in newest_first(folder):
-            is_cut = not by_size and len(_actions(commit)) < len(commit.read_bytes().splitlines())
-            if is_cut or not commit.stat().st_size:
-                return f"{commit} is empty or cut off, a commit of the table's log; restore it from a copy"
-    return None
-
-
-def first_damage(root: Path) -> str | None:
-    """Describe the first damage to the log of a table below a folder; None if there is none."""
-    with suppress(OSError):
-        return next(filter(None, map(damage, sorted(filter(is_made, root.iterdir())))), None)
+        for commit in newest_first(folder) if is_made(folder) else ():
+            if not commit.stat().st_size:
+                return f"{commit} is empty, a commit of the table's log; restore it from a copy"
     return None

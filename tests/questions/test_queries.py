@@ -153,11 +153,11 @@ def test_a_file_that_is_removed_while_a_table_is_read_is_named(tmp_path: Path) -
         tables.query("SELECT * FROM {connection_violations}")
 
 
-def test_a_commit_that_is_cut_off_is_named(tmp_path: Path) -> None:
+def test_a_commit_that_is_cut_off_is_not_passed_over(tmp_path: Path) -> None:
     tables = violations_of(tmp_path, "r", "s")
     commit = tmp_path / "connection_violations" / "_delta_log" / f"{1:020}.json"
     commit.write_text(commit.read_text()[:9])
-    with pytest.raises(UnreadableTableError, match=rf"^{commit} is empty or cut off"):
+    with pytest.raises(UnreadableTableError, match=rf"{tmp_path}/connection_violations cannot be read: "):
         tables.query("SELECT * FROM {connection_violations}")
 
 

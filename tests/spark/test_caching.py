@@ -31,17 +31,18 @@ def test_one_machine_makes_a_checkpoint(master: str) -> None:
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "local-cluster[2,1,1024]", None])
-def test_a_session_that_may_lose_executors_keeps_no_rows(master: Any) -> None:
-    rows: Any = Rows(master)
-    assert (is_on_one_machine(rows.sparkSession), checkpointed(rows)) == (False, "checkpoint")
+def test_a_session_that_may_lose_executors_keeps_rows_twice(master: Any) -> None:
+    rows: Any = RowsOfKryo(master)
+    level: Any = checkpointed(rows)
+    assert (is_on_one_machine(rows.sparkSession), level.replication) == (False, 2)
 
 
 class RowsOfKryo(Rows):
     """Stands for a relation of a session on one machine whose serializer is Kryo, and whose Spark is no older than 4."""
 
-    def __init__(self) -> None:
-        super().__init__("local[2]")
-        conf = {"spark.master": "local[2]", "spark.serializer": "org.apache.spark.serializer.KryoSerializer"}
+    def __init__(self, master: str = "local[2]") -> None:
+        super().__init__(master)
+        conf = {"spark.master": master, "spark.serializer": "org.apache.spark.serializer.KryoSerializer"}
         self.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=conf.get))
 
     def localCheckpoint(self, eager: bool = True, storageLevel: Any = None) -> Any:  # noqa: N802, N803
@@ -50,7 +51,7 @@ class RowsOfKryo(Rows):
 
 def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
     level: Any = checkpointed(RowsOfKryo())  # type: ignore[arg-type]
-    assert (level.useMemory, level.useDisk, level.deserialized) == (True, True, False)
+    assert (level.useMemory, level.useDisk, level.deserialized, level.replication) == (True, True, False, 1)
 
 
 def test_other_failures_are_told() -> None:
@@ -75,4 +76,4 @@ def test_only_kryo_and_a_spark_that_takes_a_level_make_bytes(kind: type[Rows], s
     if kind is Rows:
         assert checkpoint == "checkpoint"
     else:
-        assert (checkpoint is not None) == str(serializer).endswith("KryoSerializer")
+        assert checkpoint.deserialized != str(serializer).endswith("KryoSerializer")

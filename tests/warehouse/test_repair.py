@@ -95,9 +95,9 @@ FIRST, ROWS = commit(*TABLE), commit(ADD)
         ({}, None),
         ({named(0): FIRST, named(1): ROWS}, None),
         ({named(0): b""}, None),  # it is half made
-        ({named(0): FIRST, named(1): b""}, "is empty or cut off"),
-        ({named(0): FIRST, named(1): b"", named(2): ROWS}, "is empty or cut off.*restore it from a copy$"),
-        ({named(0): b"", named(1): ROWS}, "is empty or cut off"),
+        ({named(0): FIRST, named(1): b""}, "is empty"),
+        ({named(0): FIRST, named(1): b"", named(2): ROWS}, "is empty.*restore it from a copy$"),
+        ({named(0): b"", named(1): ROWS}, "is empty"),
     ],
 )
 def test_rows_that_an_empty_commit_named_are_not_passed_over(

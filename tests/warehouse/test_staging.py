@@ -9,9 +9,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from kafka_clientinfo.warehouse import staging as module
 from kafka_clientinfo.warehouse.address import Address, address_of
-from kafka_clientinfo.warehouse.staging import Staging, cache, store_of
+from kafka_clientinfo.warehouse.staging import Staging, cache
 
 from ..spark.test_caching import Rows
 
@@ -91,26 +90,3 @@ class TestStaging:
         with closing(Staging(None, Address(str(tmp_path)))):  # type: ignore[arg-type]
             pass
         assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "asked"),
-    [
-        ("gs://lake/w/_staged", "gs://lake/w/_staged?retry_limit_seconds=10"),
-        ("s3://lake/w/_staged", "s3://lake/w/_staged"),
-    ],
-)
-def test_a_store_that_only_spark_reaches_holds_nobody_up(
-    monkeypatch: pytest.MonkeyPatch, path: str, asked: str
-) -> None:
-    uris: list[str] = []
-    monkeypatch.setattr(module, "fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=uris.append)))
-    store_of(path)
-    assert uris == [asked]
-
-
-@pytest.mark.parametrize("name", ["w", "a b", "a%20b", "a%2520b", "ü", "a?b=c", "a#b", "50%", "(a)+'b',c=d;e&f!$"])
-def test_a_path_in_a_store_is_the_one_that_spark_writes_to(name: str) -> None:
-    """Else the leftovers of another warehouse would be removed."""
-    assert store_of(f"gs://lake/{name}/t")[1] == f"lake/{name}/t"
-    assert store_of(f"abfss://box@lake.dfs.core.windows.net/{name}")[1] == f"box/{name}"

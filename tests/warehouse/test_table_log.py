@@ -38,21 +38,6 @@ def test_a_folder_is_a_table_from_its_first_commit_on(tmp_path: Path, name: str)
     assert not table_log.is_made(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("files", "has_empty"),
-    [
-        ({named(0): commit(*TABLE)}, False),
-        ({named(0): b"", named(1): commit(ADD)}, True),
-        ({named(0): commit(*TABLE), named(1): b""}, True),
-        ({named(0): commit(*TABLE), named(1) + ".tmp": b""}, False),
-        ({}, False),
-    ],
-)
-def test_it_finds_empty_commits(tmp_path: Path, files: dict[str, bytes], has_empty: bool) -> None:
-    assert (table_log.damage(save(tmp_path / "t", files), by_size=True) is not None) == has_empty
-    assert table_log.damage(tmp_path, by_size=True) is None
-
-
 def test_commits_are_read_from_the_newest_on(tmp_path: Path) -> None:
     info = {"operation": "WRITE", "userMetadata": "x", "operationMetrics": {"numOutputRows": "3"}, "readVersion": 1}
     folder = save(tmp_path / "t", {named(0): commit({"commitInfo": {}}), named(1): commit({"commitInfo": info}, ADD)})
@@ -84,33 +69,26 @@ FIRST, ROWS = commit(*TABLE), commit(ADD)
     ("files", "damaged"),
     [
         ({named(0): FIRST, named(1): ROWS}, None),
-        ({named(0): FIRST, named(1): ROWS[:-3]}, 1),
         ({named(0): FIRST, named(1): b"", named(2): ROWS}, 1),
-        ({named(0): FIRST, named(1): b"1\n"}, 1),
+        ({named(0): b"", named(1): ROWS}, 0),
+        ({named(0): b""}, None),  # it is half made
+        ({named(0): FIRST, named(1) + ".tmp": b""}, None),
+        ({}, None),
     ],
 )
-def test_damage_is_named_with_what_to_do(tmp_path: Path, files: dict[str, bytes], damaged: int | None) -> None:
+def test_an_empty_commit_is_named_with_what_to_do(tmp_path: Path, files: dict[str, bytes], damaged: int | None) -> None:
     folder = save(tmp_path / "b", files)
-    save(tmp_path / "a", {named(0): FIRST})
-    (tmp_path / "file").write_text("")
     commit_of_it = folder / "_delta_log" / named(damaged or 0)
-    said = f"{commit_of_it} is empty or cut off, a commit of the table's log; restore it from a copy"
-    assert table_log.damage(folder) == table_log.first_damage(tmp_path) == (None if damaged is None else said)
+    said = f"{commit_of_it} is empty, a commit of the table's log; restore it from a copy"
+    assert table_log.damage(folder) == (None if damaged is None else said)
     assert table_log.damage(tmp_path / "nothing") is None
-    assert table_log.first_damage(tmp_path / "nothing") is None
 
 
 def test_only_a_log_without_a_table_is_removed(tmp_path: Path) -> None:
     made = save(tmp_path / "made", {named(0): commit(*TABLE)})
     half = save(tmp_path / "half", {named(0): b"", CRC: b"x"})
     (half / "part-0.parquet").write_bytes(b"PAR1")
-    (tmp_path / "empty").mkdir()
-    assert [table_log.clear(tmp_path / name) for name in ("made", "half", "empty", "none")] == [
-        False,
-        True,
-        False,
-        False,
-    ]
+    assert [table_log.clear(tmp_path / name) for name in ("made", "half", "none")] == [False, True, False]
     assert (made / "_delta_log" / named(0)).exists()
     assert [path.name for path in half.iterdir()] == ["part-0.parquet"]
 
