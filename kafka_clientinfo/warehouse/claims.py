@@ -6,18 +6,10 @@ rows that it appends in their column `run`; these count once it has appended its
 On a folder of this machine the lock of `locks` lets one run at a time begin. Elsewhere (object stores, catalogs, Spark
 Connect) a run claims its number before it writes: with an empty commit to `runs`, under Delta's `txnAppId` and `txnVersion`.
 Delta keeps the highest version per application and table, and refuses a commit under one that is not higher, in the same
-atomic step that orders commits:
+atomic step that orders commits. A run that has claimed commits to every table under versions of its number. So of two that
+begin at once one claims and the other is refused; and a run that finds another that has not ended makes its claim in all tables,
+after which Delta refuses whatever the other still commits. With a lock there are no versions, which cost a job per table.
 
-    state     | since                                      | may commit
-    ----------|--------------------------------------------|---------------------------------------------------------
-    reading   | the warehouse was opened                   | only its claim, if nobody has claimed the number
-    claimed   | its claim stands in `runs`                 | to every table, under versions of its number
-    overtaken | a later run has claimed the next number    | nothing: to `runs`, as that has the later claim; nor to
-              |                                            | other tables, to which the later one has made the same
-              |                                            | empty commit, as it saw that this one had not ended
-    alone     | always, with a lock                        | without versions, which would cost a job per table
-
-So of two that begin at once one claims and the other is refused, and a run that its scheduler took for dead does no harm.
 SQL takes no writer's options: the session's conf gives a MERGE or DELETE its version and name. Where it may not be set
 (serverless compute), the run makes an empty commit to the table before the command, which bears both.
 
@@ -158,7 +150,7 @@ class Claims:
             return
         conf = {f"spark.databricks.delta.write.{key}": value for key, value in version.items()}
         with self._one_command:
-            if not self.is_named or not all(may_set(self.spark, key, value) for key, value in conf.items()):
+            if not self.is_named:
                 self._commit_nothing(name, {"userMetadata": self.label, **version})
                 conf = {}
                 self.check()

@@ -1,7 +1,6 @@
 """Makes the tables of a warehouse, and in a catalog also their schema and the views.
 
-A catalog decides where its tables are stored, so there is no folder to lock: claims keep runs on a schema apart. Tags
-are set once, when a table is made, if the catalog allows it.
+A catalog decides where its tables are stored, so there is no folder to lock: claims keep runs on a schema apart.
 """
 
 import hashlib
@@ -51,11 +50,6 @@ def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str
         is_made = not (rows or replace) and ddl.columns(spark, address, spec.name) is not None  # by another run
         if not is_made:
             raise
-    if address.is_schema:
-        tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
-        tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
-        with suppress(Exception):  # only Unity Catalog has this statement, and a user may lack the right
-            spark.sql(f"ALTER TABLE {address.table(spec.name)} SET TAGS {ddl.properties_list(tags)}")
 
 
 def close_folder(address: Address, spec: TableSpec) -> None:
@@ -63,14 +57,10 @@ def close_folder(address: Address, spec: TableSpec) -> None:
 
     Its files then need no permissions of their own.
     """
-    if _has_raw_bytes(spec) and address.folder is not None:
+    if address.folder is not None and any(column.type == "binary" for column in spec.columns):
         folder = address.folder / spec.name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
-
-
-def _has_raw_bytes(spec: TableSpec) -> bool:
-    return any(column.type == "binary" for column in spec.columns)
 
 
 def make_views(

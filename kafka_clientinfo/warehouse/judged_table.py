@@ -5,14 +5,17 @@ columns are those that the concerns' rules make of a request, so it is not decla
 derives everything makes the table, and others replace rows of it. Another release or other settings make it anew.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
 
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from . import ddl
-from .address import Address
-from .claims import Claims
 from .replacement import REPLACE, changes, merge, of_other_keys
-from .table_log import clear, is_made
+from .table_log import clear
+
+if TYPE_CHECKING:
+    from .warehouse import Warehouse
 
 JUDGED = "judged_requests"
 _KEY = (*CONNECTION_KEY, "seq")
@@ -21,46 +24,42 @@ _KEY = (*CONNECTION_KEY, "seq")
 class JudgedTable:
     """The table of one warehouse, for one run."""
 
-    def __init__(self, spark: SparkSession, address: Address, claims: Claims) -> None:
-        self.spark, self.address, self._claims = spark, address, claims
-        self._table = address.table(JUDGED)
-        self._folder = ddl.log_folder(spark, address, JUDGED)
+    def __init__(self, lake: "Warehouse") -> None:
+        self._lake = lake
 
     def exists(self) -> bool:
         """Return whether a build has made the table."""
-        folder = self._folder
-        return ddl.detail(self.spark, self.address, JUDGED) is not None if folder is None else is_made(folder)
+        return self._lake.is_there(JUDGED)
 
     def read(self) -> DataFrame | None:
         """Return the table as it is now, so that later writes do not change the result; None if it does not exist."""
-        return ddl.snapshot(self.spark, self.address, JUDGED) if self.exists() else None
+        return ddl.snapshot(self._lake.spark, self._lake.address, JUDGED) if self.exists() else None
 
     def overwrite(self, rows: DataFrame) -> None:
         """Write the whole table, in one commit; make it if it does not exist."""
-        if self._folder is not None:
-            clear(self._folder)
+        self._lake.claim()
+        if (folder := self._lake.folder(JUDGED)) is not None:
+            clear(folder)
         properties = {ddl.STATISTICS: ",".join(_KEY)}
-        ddl.write_anew(rows, self.address, JUDGED, properties, self._claims.options(JUDGED))
+        ddl.write_anew(rows, self._lake.address, JUDGED, properties, self._lake.claims.options(JUDGED))
 
     def append(self, rows: DataFrame) -> None:
         """Add the rows of connection ids of which there are none, in one commit."""
-        ddl.write(rows, self.address, JUDGED, None, self._claims.options(JUDGED))
+        self._lake.claim()
+        ddl.write(rows, self._lake.address, JUDGED, None, self._lake.claims.options(JUDGED))
 
-    def replace(self, rows: DataFrame) -> None:
-        """Replace the rows of all connection ids that `rows` holds, in one commit."""
-        self._replace(rows, rows)
-
-    def _replace(self, ids: DataFrame, rows: DataFrame) -> None:
-        """Put rows in the place of all rows of some connection ids."""
-        stored = self.spark.read.table(self._table)
-        if ddl.is_small(self.spark, self.address, JUDGED):
+    def replace(self, rows: DataFrame, ids: DataFrame | None = None) -> None:
+        """Replace the rows of some connection ids, by default all that `rows` holds, in one commit."""
+        ids, table = rows if ids is None else ids, self._lake.table(JUDGED)
+        stored = self._lake.spark.read.table(table)
+        if ddl.is_small(self._lake.spark, self._lake.address, JUDGED):
             self.overwrite(of_other_keys(stored, ids, CONNECTION_ID_KEY).unionByName(rows).coalesce(1))
             return
         changed = changes(stored, rows, ids, CONNECTION_ID_KEY, _KEY)
-        with ddl.named_view(self.spark, changed) as view, self._claims.command(JUDGED):
-            self.spark.sql(merge(self._table, view, rows.columns, _KEY, REPLACE))
+        with ddl.named_view(self._lake.spark, changed) as view:
+            self._lake.command(JUDGED, merge(table, view, rows.columns, _KEY, REPLACE))
 
     def delete(self, ids: DataFrame) -> None:
         """Delete the rows of some connection ids."""
         if (stored := self.read()) is not None:
-            self._replace(ids, stored.where("false"))
+            self.replace(stored.where("false"), ids)

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 
 from ..config.settings import Settings
-from ..errors import ConfigError, WarehouseError
+from ..errors import ConfigError
 from ..spark.arrow_rows import collect
 from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
@@ -79,8 +79,8 @@ def maintain(
         with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
             for name in tables.specs:
                 tables.relation(name)  # refuses one that somebody altered
-            names = [name for name in tables.specs if tables.exists(name)] + [JUDGED] * tables.judged.exists()
-            before = {name: _detail(tables, name) for name in names}
+            details = {name: ddl.detail(tables.spark, tables.address, name) for name in (*tables.specs, JUDGED)}
+            before = {name: detail for name, detail in details.items() if detail is not None}
             if settings.retention_days:
                 with report.stage("retention"):
                     report.deleted = retain(tables, settings.retention_days, datetime.now(UTC))
@@ -88,9 +88,9 @@ def maintain(
                         report.deleted |= retain_connections(tables, settings.keep_connections_days, datetime.now(UTC))
             # Before files are deleted: what is not committed is taken back to files that are there.
             tables.commit(report, settings.fingerprint())
-            for name in names:
+            for name, detail in before.items():
                 with report.stage(name):
-                    done = _tidy(tables, name, before[name], settings.vacuum_hours)
+                    done = _tidy(tables, name, detail, settings.vacuum_hours)
                     report.tables.append({"name": name, "rows_deleted": report.deleted.get(name, 0), **done})
         tables.staging.remove_until(tables.claims.number)
         report.retained_from = time_text(tables.state.retained_from)
@@ -188,24 +188,17 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
         )
 
 
-def _detail(tables: Warehouse, name: str) -> Row:
-    detail = ddl.detail(tables.spark, tables.address, name)
-    if detail is None:
-        raise WarehouseError(f"{tables.address.location(name)} is gone: somebody deletes the warehouse")
-    return detail
-
-
 def _tidy(tables: Warehouse, name: str, before: Row, hours: int) -> dict[str, int]:
     """Compact, cluster and vacuum a table; return its files and bytes, and what the vacuum wrote to its history."""
     spark, table = tables.spark, tables.table(name)
     if int(before["numFiles"]) > 1:
         spark.sql(f"OPTIMIZE {table}")
-    kept_for, wanted = dict(before["properties"]).get(_KEPT_FOR), f"interval {hours} hours"
-    if kept_for != wanted and not (kept_for is None and hours == SAFE_HOURS):
+    wanted = f"interval {hours} hours"
+    if dict(before["properties"]).get(_KEPT_FOR, f"interval {SAFE_HOURS} hours") != wanted:
         ddl.set_properties(spark, table, {_KEPT_FOR: wanted})
     with set_where_allowed(spark, _FEW_TASKS):
         spark.sql(f"VACUUM {table}")
-    after = _detail(tables, name)
+    after = ddl.detail(spark, tables.address, name) or before
     metrics = {row["operation"]: dict(row["operationMetrics"] or {}) for row in ddl.history(spark, table, 2)}
     return {
         "files_before": int(before["numFiles"]),

@@ -11,7 +11,7 @@ from ..tables.spec import TableSpec, table_specs
 from ..tables.views import SPARK, ViewSettings, definition, ended_runs_only, is_view, not_a_table
 from . import ddl
 from .address import address_of, root_of
-from .state import FORMAT, State, declared_by, read_state
+from .state import State, declared_by, read_state
 from .table_layout import check_readable
 from .table_log import is_made
 
@@ -53,18 +53,19 @@ class Reader:
     def state(self) -> State:
         """The state as this run has read and changed it."""
         if self._state is None:
-            self._state = self._read_state() or self._new_state
+            self._state = read_state(self.spark, self.address) or self._new_state
         return self._state
-
-    def _read_state(self, oldest: int = FORMAT) -> State | None:
-        return read_state(self.spark, self.address, oldest)
 
     def exists(self, name: str) -> bool:
         """Return whether the table exists, perhaps as an earlier release made it."""
         self.spec(name)
+        return self.is_there(name)
+
+    def is_there(self, name: str) -> bool:
+        """Return whether a table exists, which need not be declared."""
         if name not in self._existing:
             folder = self.folder(name)
-            if self._columns(name) is not None if folder is None else is_made(folder):
+            if ddl.columns(self.spark, self.address, name) is not None if folder is None else is_made(folder):
                 self._existing.add(name)
         return name in self._existing
 
@@ -81,15 +82,12 @@ class Reader:
             of_ended_runs = partial(ended_runs_only, relation=self.relation)
             settings = ViewSettings.stored(self.state.view_settings)
             return f"(\n{definition(name, SPARK, settings, of_ended_runs)}\n)"
-        spec, columns = self.spec(name), self._columns(name)
+        spec, columns = self.spec(name), ddl.columns(self.spark, self.address, name)
         if columns is None:
             return f"({ddl.no_rows(spec)})"
         check_readable(spec, columns, self.address.location(name))
         nulls = [f"CAST(NULL AS {one.type}) AS `{one.name}`" for one in spec.columns if one.name not in columns]
         return f"(SELECT {', '.join(['*', *nulls])} FROM {self.table(name)})" if nulls else self.table(name)
-
-    def _columns(self, name: str) -> dict[str, str] | None:
-        return ddl.columns(self.spark, self.address, name)
 
     def read_snapshot(self, name: str) -> DataFrame:
         """Return the table as it is now; later writes do not change the result."""

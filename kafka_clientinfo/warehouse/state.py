@@ -14,7 +14,7 @@ from ..errors import ConfigError, WarehouseError
 from ..printable import listed
 from ..tables.spec import RUN, RUNS, TableSpec
 from . import ddl
-from .address import Address, local_folder
+from .address import Address
 from .locks import is_at_work
 from .table_log import is_made, newest_rows
 
@@ -103,19 +103,9 @@ def read_state(spark: "SparkSession", address: Address, oldest: int = FORMAT) ->
 def require_state(state: State | None, root: str) -> State:
     """Return the state; raise WarehouseError if there is no warehouse at `root`, or none yet."""
     if state is None:
-        advice = f"; fill it with `kafka-clientinfo run`{_why_not(root)}"
+        advice = "; fill it with `kafka-clientinfo run`, or name another"
         raise WarehouseError(f"{root} holds no run that ended{unless_at_work(root, advice)}")
     return state
-
-
-def _why_not(root: str) -> str:
-    """Return what a text names instead of a warehouse, if that is on this machine."""
-    folder = local_folder(root)
-    if folder is None or (folder.is_dir() and not (folder / "_delta_log").is_dir()):
-        return ""
-    if folder.is_dir():
-        return f", or name its parent: {folder} is one table"
-    return f", or name another: {f'{folder} is a file' if folder.exists() else f'there is no folder {folder}'}"
 
 
 def no_logs_of(cluster: str, root: str, known: Sequence[str]) -> ConfigError:

@@ -33,7 +33,7 @@ from .progress import Stages
 from .reading import Reader
 from .repair import mend, migrate, refuse_damaged, take_back
 from .staging import Staging
-from .state import OLDEST, State
+from .state import OLDEST, State, read_state
 from .table_log import clear
 
 
@@ -58,11 +58,10 @@ class Warehouse(Reader):
         self._private, self._after_kill = private, after_kill
         self.staging = Staging(spark, self.address, private)
         self.claims = Claims(spark, self.address)
-        self.judged = JudgedTable(spark, self.address, self.claims)
+        self.judged = JudgedTable(self)
         self._claiming = Lock()
         self._rows: dict[str, int | None] = {}  # per table that this run has written; None if not known
         self._written: dict[str, int] = {}
-        self._creating = {name: Lock() for name in self.specs}
 
     def open(self) -> State:
         """Read the state and choose the run's number, once per run; raise WarehouseError as `read_state`, `relation` and `refuse_damaged`."""
@@ -70,7 +69,7 @@ class Warehouse(Reader):
         if self.address.is_schema:
             make_schema(self.spark, self.address)
         claimed, _ = self.claims.newest()
-        state = self._read_state(OLDEST)
+        state = read_state(self.spark, self.address, OLDEST)
         if state is None and self.address.is_schema:
             at_once(self.relation, self.specs)  # raises if there are tables of others
         self._state = state or self._new_state
@@ -107,8 +106,7 @@ class Warehouse(Reader):
             self.claims.claim(self._tables_to_fence)
 
     def _tables_to_fence(self) -> list[str]:
-        """Make the tables that are missing, as a run that has not ended could still make them; return the names of all but `runs`."""
-        self.create_missing(self.specs)
+        self.create_missing(self.specs)  # else a run that has not ended could still make them
         return [*(name for name in self.specs if name != RUNS), *([JUDGED] if self.judged.exists() else [])]
 
     def commit(self, report: Stages, settings: str, error: str | None = None) -> None:
@@ -146,7 +144,7 @@ class Warehouse(Reader):
     def make_anew(self, name: str) -> None:
         """Make a table as declared, without rows, in the place of one that an earlier release declared otherwise."""
         with self.claims.command(name):
-            self._make(name, self.spark.sql(ddl.no_rows(self.spec(name))), replace=True)
+            self._make(name, replace=True)
 
     def append(self, name: str, rows: DataFrame, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; raise WarehouseError if fewer or more than expected were written."""
@@ -185,11 +183,11 @@ class Warehouse(Reader):
         changes = replacement.changes(stored.alias("t").where(bound), new, replaced, CONNECTION_KEY, spec.key)
         with ddl.named_view(self.spark, changes) as view:
             clauses = replacement.REPLACE
-            self._command(name, replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound))
+            self.command(name, replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound))
 
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows that meet a condition in SQL; return their number."""
-        return self._command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
+        return self.command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
 
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
         """Delete rows by the values of some columns, each combination at most once in `keys`; return their number.
@@ -198,7 +196,7 @@ class Warehouse(Reader):
         """
         with ddl.named_view(self.spark, keys) as view:
             merge = replacement.merge(self.table(name), view, (), keys.columns, replacement.DELETE, bound)
-            return self._command(name, merge)
+            return self.command(name, merge)
 
     def is_small(self, name: str) -> bool:
         """Return whether a table is so small that it is written whole."""
@@ -209,25 +207,24 @@ class Warehouse(Reader):
     def _make(self, name: str, rows: DataFrame | None = None, replace: bool = False) -> bool:
         """Make a table in one commit, with its first rows if there are any; return whether it did not exist, or was to be replaced."""
         spec = self.spec(name)
-        with self._creating[name]:
-            if self._private:
-                close_folder(self.address, spec)
-            if self.exists(name) and not replace:
-                return False
-            folder = self.folder(name)  # on this machine; no other run makes it
-            if folder is not None and clear(folder):  # a killed run left it half made
-                replace = True
-            if rows is None and not replace:
-                make_table(self.spark, self.address, spec)
-            else:
-                first = self.spark.sql(ddl.no_rows(spec)) if rows is None else rows
-                with ddl.named_view(self.spark, replacement.commented(first, spec)) as view:
-                    make_table(self.spark, self.address, spec, view, replace)
-            if folder is not None:
-                label = self.claims.label if self.claims.is_named else None
-                self._rows[name] = 0 if rows is None else ddl.written_rows(self.spark, self.address, name, label)
-            self._existing.add(name)
-            return True
+        if self._private:
+            close_folder(self.address, spec)
+        if self.exists(name) and not replace:
+            return False
+        folder = self.folder(name)  # on this machine; no other run makes it
+        if folder is not None and clear(folder):
+            replace = True
+        if rows is None and not replace:
+            make_table(self.spark, self.address, spec)
+        else:
+            first = self.spark.sql(ddl.no_rows(spec)) if rows is None else rows
+            with ddl.named_view(self.spark, replacement.commented(first, spec)) as view:
+                make_table(self.spark, self.address, spec, view, replace)
+        if folder is not None:
+            label = self.claims.label if self.claims.is_named else None
+            self._rows[name] = 0 if rows is None else ddl.written_rows(self.spark, self.address, name, label)
+        self._existing.add(name)
+        return True
 
     def _write(self, name: str, rows: DataFrame, where: str | None = None) -> int | None:
         """Append rows, or replace those that meet a condition, in one commit; return the number of new rows if it is known."""
@@ -250,7 +247,7 @@ class Warehouse(Reader):
         self._written[name] = self._written.get(name, 0) + (written or 0)
         return written
 
-    def _command(self, name: str, statement: str) -> int:
+    def command(self, name: str, statement: str) -> int:
         """Run a MERGE or DELETE; return the number of rows that it affected, none if there is no table."""
         self.claim()
         if not self.exists(name):
@@ -259,7 +256,8 @@ class Warehouse(Reader):
             row = self.spark.sql(statement).first()
         self._rows[name] = None
         affected = 0 if row is None else int(row["num_affected_rows"])
-        self._written[name] = self._written.get(name, 0) + affected
+        if name in self.specs:
+            self._written[name] = self._written.get(name, 0) + affected
         return affected
 
 

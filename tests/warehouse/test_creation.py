@@ -134,19 +134,6 @@ def test_a_table_that_another_run_has_made_is_left_as_it_is(
                 make_table(catalog, address, RAW, *given)  # type: ignore[arg-type]
 
 
-def test_tags_are_told_where_the_catalog_has_them() -> None:
-    catalog = Catalog({})
-    make_table(catalog, NAMED, RAW)  # type: ignore[arg-type]
-    assert catalog.said[1:] == [
-        "ALTER TABLE `main`.`kafka`.`raw` SET TAGS "
-        "('kafka_clientinfo' = 'read from logs', 'kafka_clientinfo_raw_bytes' = 'true')"
-    ]
-    make_table(Catalog({"ALTER TABLE": "no"}), NAMED, RAW)  # type: ignore[arg-type]
-    at_path = Catalog({})
-    make_table(at_path, Address("s3://lake"), RAW)  # type: ignore[arg-type]
-    assert len(at_path.said) == 1
-
-
 def test_a_view_is_made_if_it_is_missing_or_has_another_definition() -> None:
     catalog = Catalog({"SHOW TBLPROPERTIES": "[TABLE_OR_VIEW_NOT_FOUND]"})
     assert make_views(catalog, NAMED, ViewSettings(), ()) == {}  # type: ignore[arg-type]
