@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 SMALL_TABLE_BYTES = 16 << 20
 """Smaller tables are written whole when rows are replaced; larger ones are merged into."""
-_BYTES_PER_VALUE = 4
+BYTES_PER_VALUE = 4
 """Rough size of a value in a file."""
 CHECK = "delta.constraints."
 """Prefix of the properties that hold CHECK constraints."""
@@ -121,14 +121,6 @@ def columns(spark: "SparkSession", address: Address, name: str) -> dict[str, str
         return {one.name: one.dataType.simpleString() for one in spark.read.table(address.table(name)).schema.fields}
 
     return unless_missing(address, name, ask)
-
-
-def is_small(spark: "SparkSession", address: Address, name: str, values: int | None = None) -> bool:
-    """Return whether a table is small or missing: by the number of its values if that is known, else by its size."""
-    if values is not None:
-        return values * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
-    stored = detail(spark, address, name)
-    return stored is None or int(stored["sizeInBytes"]) < SMALL_TABLE_BYTES
 
 
 def history(spark: "SparkSession", table: str, limit: int | None = None) -> "list[Row]":

@@ -52,7 +52,7 @@ class JudgedTable:
         """Replace the rows of some connection ids, by default all that `rows` holds, in one commit."""
         ids, table = rows if ids is None else ids, self._lake.table(JUDGED)
         stored = self._lake.spark.read.table(table)
-        if ddl.is_small(self._lake.spark, self._lake.address, JUDGED):
+        if self._lake.is_small(JUDGED):
             self.overwrite(of_other_keys(stored, ids, CONNECTION_ID_KEY).unionByName(rows).coalesce(1))
             return
         changed = changes(stored, rows, ids, CONNECTION_ID_KEY, _KEY)

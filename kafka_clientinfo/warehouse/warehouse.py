@@ -199,10 +199,12 @@ class Warehouse(Reader):
             return self.command(name, merge)
 
     def is_small(self, name: str) -> bool:
-        """Return whether a table is so small that it is written whole."""
+        """Return whether a table is so small, or missing, that it is written whole: by its rows if their number is known."""
         rows = self._rows.get(name, self.state.rows.get(name))
-        values = None if rows is None else rows * len(self.spec(name).columns)
-        return ddl.is_small(self.spark, self.address, name, values)
+        if rows is not None:
+            return rows * len(self.spec(name).columns) * ddl.BYTES_PER_VALUE < ddl.SMALL_TABLE_BYTES
+        stored = ddl.detail(self.spark, self.address, name)
+        return stored is None or int(stored["sizeInBytes"]) < ddl.SMALL_TABLE_BYTES
 
     def _make(self, name: str, rows: DataFrame | None = None, replace: bool = False) -> bool:
         """Make a table in one commit, with its first rows if there are any; return whether it did not exist, or was to be replaced."""

@@ -8,6 +8,7 @@ import pytest
 
 from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 
 @pytest.mark.parametrize(
@@ -31,20 +32,26 @@ def test_a_table_that_is_missing_is_no_error(sign: str) -> None:
         ddl.unless_missing(Address("s3://lake"), "t", refuse)
 
 
-@pytest.mark.parametrize(("size", "is_small"), [(None, True), ("16777215", True), ("16777216", False)])
-def test_a_table_is_small_below_a_number_of_bytes(
-    size: str | None, is_small: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("rows", "size", "is_small"),
+    [
+        (None, None, True),
+        (None, "16777215", True),
+        (None, "16777216", False),
+        ((1 << 20) - 1, None, True),
+        (1 << 20, None, False),
+    ],
+)
+def test_a_table_is_small_below_a_number_of_bytes_or_values(
+    rows: int | None, size: str | None, is_small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ddl, "detail", lambda *table: size and {"sizeInBytes": size} if table == ("s", "a", "t") else 0)
-    assert ddl.is_small("s", "a", "t") is is_small  # type: ignore[arg-type]
+    def detail(*_: Any) -> Any:
+        return pytest.fail("Spark was asked") if rows else size and {"sizeInBytes": size}
 
-
-@pytest.mark.parametrize(("values", "is_small"), [(0, True), ((4 << 20) - 1, True), (4 << 20, False)])
-def test_a_table_with_a_known_number_of_values_is_not_asked_for(
-    values: int, is_small: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ddl, "detail", lambda *_: pytest.fail("Spark was asked"))
-    assert ddl.is_small("s", "a", "t", values) is is_small  # type: ignore[arg-type]
+    monkeypatch.setattr(ddl, "detail", detail)
+    tables: Any = SimpleNamespace(spark=None, address=None, _rows={}, state=SimpleNamespace(rows={"t": rows}))
+    tables.spec = lambda name: SimpleNamespace(columns="abcd")
+    assert Warehouse.is_small(tables, "t") is is_small
 
 
 @pytest.mark.parametrize(("limit", "end"), [(None, ""), (2, " LIMIT 2")])
