@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import kafka_clientinfo
+from kafka_clientinfo.cli import main
 from kafka_clientinfo.errors import ConfigError, InputError, WarehouseError
 from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.questions.checks import quick_checks
@@ -193,7 +194,7 @@ def test_what_requests_do_not_hold_is_named(spark: Any, name: str, says: str) ->
 @pytest.mark.long
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_table_of_requests_fills_a_warehouse_as_its_log_does(
-    spark: Any, at_once: Path, tmp_path: Path, steps: int
+    spark: Any, at_once: Path, tmp_path: Path, steps: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     requests, bronze = Warehouse(spark, at_once).read("requests"), str(tmp_path / "bronze")
     last = requests.agg({"byte_offset": "max"}).first()[0]
@@ -207,6 +208,8 @@ def test_a_table_of_requests_fills_a_warehouse_as_its_log_does(
     checks = quick_checks(LocalTables(tmp_path / "lake"), str(tmp_path / "lake"))
     assert [check for check in checks if not check.ok] == []
     assert kafka_clientinfo.build(spark, tmp_path / "lake", requests=f"delta.`{bronze}`").files == []
+    assert main(["topics", "--unused", "--warehouse", str(tmp_path / "lake")]) == 2
+    assert "topics are not known here" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="the warehouse was filled from a table of requests; go on with that"):
         pipeline.run(spark, at_once.parent / "b", tmp_path / "lake")
 

@@ -6,7 +6,7 @@ from ..errors import ConfigError
 from ..printable import argument
 from ..questions.filters import add_filters
 from ..questions.topics import ALL, UNUSED, clients_of, coverage, unresolved
-from ..tables.spec import CLIENT
+from ..tables.spec import CLIENT, OF_TABLE
 from .context import Context, add_warehouse
 from .output import add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners, named
@@ -39,6 +39,10 @@ def execute(context: Context) -> None:
             raise ConfigError("--unused takes no topic and no filter but --cluster: nobody uses these topics")
     owners = given_owners(context)
     scope, notes = context.scope("topic_usage")
+    if scope.query(f"SELECT 1 FROM {{ingested_files}} AS f WHERE batch_id LIKE '{OF_TABLE}%' LIMIT 1").rows:
+        raise ConfigError(
+            "topics are not known here, as the warehouse was filled from a table of requests, which lacks them; use `run` on the logs"
+        )
     statement, parameters = UNUSED if arguments.unused else ALL, None
     if arguments.topic is not None:
         statement, parameters = clients_of(scope, argument("TOPIC", arguments.topic))

@@ -20,10 +20,10 @@ from ..ingestion.stored_requests import files_of, with_times_of
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
-from ..tables.spec import table_spec
+from ..tables.spec import OF_TABLE, table_spec
 from ..warehouse.state import LEDGER
 from ..warehouse.warehouse import Warehouse
-from .ingest import OF_TABLE, Ingested, RunReport, after, files_read, refuse_other_source, store_files
+from .ingest import Ingested, RunReport, after, files_read, refuse_other_source, store_files
 
 _COLUMNS = table_spec("requests").read_names
 """The columns that such a table has."""

@@ -38,14 +38,11 @@ from ..resources import rules_digest
 from ..spark.arrow_rows import collect, relation_of
 from ..spark.features import cores, is_on_one_machine
 from ..spark.session_conf import SMALL_BYTES, sized
-from ..tables.spec import table_spec
+from ..tables.spec import OF_TABLE, table_spec
 from ..warehouse.progress import Stages, log, say
 from ..warehouse.staging import cache
 from ..warehouse.state import LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
-
-OF_TABLE = "table "
-"""The beginning of the batch ids of rows that come from a table of requests, not from logs."""
 
 _KINDS = {
     "requests": "request",

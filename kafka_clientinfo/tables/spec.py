@@ -32,6 +32,8 @@ RUNS = "runs"
 """The table with a row for each run that ended."""
 RUN = "run"
 """Column of the tables to which a run appends: its number."""
+OF_TABLE = "table "
+"""The beginning of the batch ids of files that a table of requests has shown, not a log."""
 REQUIRED = "required"
 """The CHECK constraint that no required column is null."""
 ADVICE = ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")
