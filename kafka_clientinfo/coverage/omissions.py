@@ -18,11 +18,6 @@ fewer has hardly any. Measured in blocks of real logs, of all releases and of cl
 Steps are counted per block of a file, from the block's beginning on, and judged after the numbers of steps in `_LOOKS`.
 So only nearby requests decide, and neither the cut into splits nor the growth of a file makes a difference: a split
 parses the text before it anyway.
-
-A block with steps of fewer than `_SOME` connections is judged by clients: a step is also regular if the same client id and
-host sent the id before it on any connection. In whole logs of one broker and one program each (530 programs of 9 libraries)
-and in the corpus, the average share of regular steps is 60 % and more, but for Scala's producer, which counts by two. A Java
-client at one broker of several has a smaller share, too: the log does not show what is missing, so its silence proves nothing.
 """
 
 import numpy as np
@@ -49,7 +44,6 @@ _PROVING_FETCHERS = 2
 _COUNTS_OVER_ALL = "apache-kafka-java"
 """The software that counts its requests over all brokers."""
 _STEP = ("connection_id", "correlation_id", "byte_offset")
-_SENDER = ("remote_host", "client_id")
 _Flags = npt.NDArray[np.bool_]
 _Numbers = npt.NDArray[np.int64]
 
@@ -67,7 +61,7 @@ class Omissions:
             For each request, whether it shows that requests are left out; and whether it shows that none are.
         """
         columns = [
-            *map(events.column, (*_STEP, *_SENDER)),
+            *map(events.column, _STEP),
             pc.fill_null(pc.greater_equal(events["replica_id"], 0), False),
             pc.fill_null(pc.equal(events["client_software_name"], _COUNTS_OVER_ALL), False),
         ]
@@ -75,7 +69,7 @@ class Omissions:
         is_own = pc.and_(events["remote_port"].is_valid(), pc.invert(events["is_forwarded"]))
         counts = pc.and_(pc.not_equal(events["log_level"], "INFO"), is_own)
         indexes: _Numbers = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
-        rows = pa.Table.from_arrays(columns, names=[*_STEP, *_SENDER, "is_fetcher", "counts_over_all"])
+        rows = pa.Table.from_arrays(columns, names=[*_STEP, "is_fetcher", "counts_over_all"])
         rows = rows if len(indexes) == len(rows) else rows.filter(counts)
         before = 0 if self._rows is None else len(self._rows)
         whole = rows if self._rows is None else pa.concat_tables([self._rows, rows])
@@ -109,37 +103,11 @@ def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
             last = begin + number
             if last <= end and ends[last - 1] >= before:
                 steps = np.arange(begin, last)
-                is_of_few = len(np.unique(connections[ends[steps]])) < _SOME and _has_unexplained(
-                    connections[ends[steps]], (sizes[steps] == 1) | _follows_own(rows, blocks, ends[steps])
-                )
                 if number < _MANY or is_fetcher[begin:last].any():
                     steps = steps[~over_all[begin:last]]
                 verdict = _shows_omission(connections[ends[steps]], sizes[steps] == 1, is_fetcher[steps])
-                verdict = True if verdict is None and is_of_few else verdict
                 verdicts += [] if verdict is None else [(int(ends[last - 1]), verdict)]
     return verdicts
-
-
-def _has_unexplained(connections: _Numbers, is_regular: _Flags) -> bool:
-    """Judge steps of few connections by whether each is regular; a longer connection with nine in ten regular ones speaks for the log."""
-    of_connection = np.bincount(connections)
-    regular = np.bincount(connections, weights=is_regular)
-    if np.any((of_connection >= _LONG) & (regular * 10 >= of_connection * 9)):
-        return False
-    has_steps = of_connection > 0
-    return bool((regular[has_steps] / of_connection[has_steps]).mean() < _HALF)
-
-
-def _follows_own(rows: pa.Table, blocks: _Numbers, ends: _Numbers) -> _Flags:
-    """Return whether the sender of each request sent the correlation id before its own in the block, on any connection."""
-    begin = int(np.searchsorted(blocks, blocks[ends[0]]))
-    own = rows.slice(begin, int(ends[-1]) + 1 - begin)
-    codes = [own[name].combine_chunks().dictionary_encode(null_encoding="encode").indices for name in _SENDER]
-    senders = np.array([code.to_numpy() for code in codes], dtype=np.int64)
-    ids = own["correlation_id"].to_numpy().astype(np.int64)
-    known = set(zip(*senders.tolist(), ids.tolist(), strict=True))
-    wanted = zip(*senders[:, ends - begin].tolist(), (ids[ends - begin] - 1).tolist(), strict=True)
-    return np.array([one in known for one in wanted])
 
 
 def _shows_omission(connections: _Numbers, is_one: _Flags, is_fetcher: _Flags) -> bool | None:

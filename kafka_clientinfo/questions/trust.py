@@ -44,11 +44,7 @@ def unseen_starts(scope: Scope) -> str | None:
     if observed == connections:
         return None
     masks = "cannot be told apart, as it masks their addresses (each stands for a client id, software and principal)"
-    were_open = (
-        "was open before it, or it lacks its beginning"
-        if before - masked == 1
-        else "were open before it, or it lacks their beginning"
-    )
+    were_open = f"{'was' if before - masked == 1 else 'were'} open before it"
     reasons = ((before - masked, were_open), (by_sasl, "began with SASL, which it hides"), (masked, masks))
     others = " and ".join(f"{number:,} {reason}" for number, reason in reasons if number)
     return f"The log shows {observed:,} of {connections:,} connections of clients from their beginning; {others}."
@@ -95,7 +91,7 @@ def partly_logged(scope: Scope) -> str | None:
         return None
     more = f" and {len(parts) - _NAMES:,} more" if len(parts) > _NAMES else ""
     return (
-        f"Perhaps not every request is in the logs of {', '.join(parts[:_NAMES])}{more}: a broker may have been at INFO or down, the log "
+        f"Not every request is in the logs of {', '.join(parts[:_NAMES])}{more}: a broker may have been at INFO or down, the log "
         "filtered, or a part of it missing. Clients may be missing, or look fine."
     )
 

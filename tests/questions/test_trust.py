@@ -40,9 +40,9 @@ def scope(folder: Path, starts: Counter[str], *info_brokers: str, filters: Filte
     ("starts", "sentence"),
     [
         ({"before_log": 2, "hidden_by_sasl": 1, "observed": 1200},
-         "The log shows 1,201 of 1,204 connections of clients from their beginning; 2 were open before it, or it lacks their beginning and "
+         "The log shows 1,201 of 1,204 connections of clients from their beginning; 2 were open before it and "
          "1 began with SASL, which it hides."),
-        ({"before_log": 1}, "The log shows 1 of 2 connections of clients from their beginning; 1 was open before it, or it lacks its beginning."),
+        ({"before_log": 1}, "The log shows 1 of 2 connections of clients from their beginning; 1 was open before it."),
         ({"hidden_by_sasl": 3, "observed": 1},
          "The log shows 2 of 5 connections of clients from their beginning; 3 began with SASL, which it hides."),
     ],
@@ -63,7 +63,7 @@ def test_a_log_at_info_is_named_also_with_a_filter_that_leaves_no_request_of_its
 
 
 PARTLY = (
-    "Perhaps not every request is in the logs of c/loud ({}): a broker may have been at INFO or down, the log filtered, or a part of it "
+    "Not every request is in the logs of c/loud ({}): a broker may have been at INFO or down, the log filtered, or a part of it "
     "missing. Clients may be missing, or look fine."
 )
 TIMES = {
