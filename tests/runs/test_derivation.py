@@ -106,6 +106,7 @@ def test_a_session_is_set_up_for_what_an_increment_reads(
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(derivation, name, stand_in)
     derived, _ = derivation_of(until)
+    monkeypatch.setattr(derived, "_newer_than", lambda since: "new")
     derived.files, derived.lake.one_file = [{"requests": 90_000}, {"requests": 9_000}], True
     made = Increment("ids", "new", judged_before=judged, new_requests=7)  # type: ignore[arg-type]
     monkeypatch.setattr(derivation.increments, "everything" if until is None else "new_since", lambda *what: made)

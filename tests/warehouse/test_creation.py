@@ -106,7 +106,7 @@ class Catalog:
         ("[CATALOG_NOT_FOUND] The catalog `main` not found.", "catalog main, which the session does not have"),
         ("[REQUIRES_SINGLE_PART_NAMESPACE] x", "catalog main, which the session does not have"),
         ("[NO_SUCH_CATALOG_EXCEPTION] x", "catalog main, which the session does not have"),
-        ("java.net.ConnectException: Connection refused", "cannot be made: ConnectException: Connection refused"),
+        ("java.net.ConnectException: Connection refused", "ConnectException: Connection refused"),
     ],
 )
 def test_why_a_schema_is_not_made(text: str, message: str) -> None:
