@@ -36,6 +36,10 @@ _FEW_RUNS = 50
 """Runs for which a disk should have room: two days, if they are hourly."""
 _MOST_ASKED = 100_000
 """Connections up to which a run says who would break: with more, that takes seconds."""
+NO_REQUESTS = (
+    "No completed request was found, so that no client can be judged. Is it a kafka-request.log, and is "
+    "kafka.request.logger at DEBUG (TRACE in 0.10.2)? At INFO and WARN a broker may write nothing."
+)
 EXAMPLES = (
     "run /var/log/kafka --warehouse /data/clientinfo --cluster orders",
     "run '/logs/*/kafka-request.log*' s3://archive/kafka --warehouse /data/clientinfo --conf local.toml",
@@ -98,6 +102,9 @@ def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     lines = [_read(report, elapsed), *(f"  {line}" for line in not_read(report.problems, report.files))]
     if report.files:
         lines.append(_rejected(report.files))
+        if not any(file["requests"] for file in report.files):
+            is_first = report.tables.get("requests") == 0
+            lines.append(NO_REQUESTS if is_first else "No completed request was in it.")
     if report.tables:
         lines += _answers(report, context)
     parts = ["\n".join(lines)]

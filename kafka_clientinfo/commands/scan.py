@@ -34,7 +34,7 @@ from ..warehouse.progress import log, say
 from . import activity, text_tables, upgrade
 from .context import SOMETHING_FOUND, Context, add_settings
 from .output import Table, add_formats, as_text, ask, folded, is_text, limit_of, show
-from .run import add_logs, not_read, totals
+from .run import NO_REQUESTS, add_logs, not_read, totals
 from .summary import SHOWN, findings
 
 if TYPE_CHECKING:
@@ -58,10 +58,6 @@ _BUSY = 4
 """The pause after an answer is at least this many times as long as the answer took, so that most time goes to reading."""
 _OTHER_LINES = 23
 """The lines on a full terminal that are not rows of tables."""
-_NO_REQUESTS = (
-    "No completed request was found, so that no client can be judged. Is it a kafka-request.log, and is "
-    "kafka.request.logger at DEBUG (TRACE in 0.10.2)? At INFO and WARN a broker may write nothing."
-)
 _MINIMUMS = (
     "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
 )
@@ -292,7 +288,7 @@ class _Scan:
             and not self._refused.kinds
             and not any(report["requests"] for report in self._reading.reports)
         ):
-            return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(_NO_REQUESTS)}"
+            return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(NO_REQUESTS)}"
         in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
         notes = list(self._notes_on_activity)
         if in_blocks:

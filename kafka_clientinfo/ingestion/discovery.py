@@ -3,7 +3,8 @@
 Files that LOGS or a glob names are read whatever they are. In a folder, files with a request log's name are read, and
 files with the content of one (`logs.recognition`): platforms name logs as they like. A server.log is read for the
 records that only it has (`failed_requests`) if a request log is beside it; alone, it counts as a request log if its
-content is that of one.
+content is that of one. If a folder holds no request log, other logs of a broker are read: on a day on which no client
+sent anything to log, the one file of all loggers holds no request.
 
 A symbolic link to a folder is followed if it leads out of the walked folder, and each target only once, so that loops
 end. Of two names of a file, the one without links is used. Pipes and unlistable folders with a log's name, and files
@@ -190,7 +191,7 @@ def _recognised(files: Sequence[StoredFile]) -> tuple[list[StoredFile], dict[Sto
     others = [file for file in others if not (is_server_log(file) and file.folder in beside)]
     contents = dict(zip(others, _at_once(_content, others), strict=True))
     known += [replace(file, holds_requests=True) for file in others if contents[file] == "requests"]
-    return known, contents
+    return known or [file for file in others if contents[file] == "broker"], contents
 
 
 def _at_once(look: Callable[[StoredFile], _Result], files: Iterable[StoredFile]) -> list[_Result]:

@@ -5,8 +5,13 @@ if a completed request can be read in its first `LOOKED_AT` decompressed bytes, 
 request:` are not enough, because server.log repeats clients' texts, forged lines included. So records are split and
 parsed as in a run. The cost is bounded: one small block for a file that is plainly not text, and no parsing without the
 words.
+
+A file without a request may still be a broker's log, in which all loggers write to one file and no client of that hour
+sent anything to log. A line with a time, a level and a logger of the broker's own packages shows it; a client logs with
+`org.apache.kafka.clients` or `.common`, which show nothing.
 """
 
+import re
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -24,10 +29,16 @@ LOOKED_AT = 4 << 20
 """Bytes that must hold the first request; a broker with thousands of partitions logs much at its start."""
 _MOST_ZEROS = 4 << 30
 """Most zeros before them, in a log that was truncated while it was written."""
-LogContent = Literal["requests", "handled_requests", "other"]
+LogContent = Literal["requests", "handled_requests", "broker", "other"]
 
 _WORDS = (b"Completed request:", b"Handling request:")
 _FIRST_BYTES = 4096
+_OF_BROKER = re.compile(
+    rb"^(?=[^\n]{0,200}\d\d:\d\d:\d\d)(?=[^\n]{0,200}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)[^\n]*?(?<![\w.$-])"
+    rb"(?:kafka\.(?:server|network|log|coordinator|cluster|controller|raft|request)"
+    rb"|org\.apache\.kafka\.(?:server|coordinator|controller|raft|storage|image|metadata))\.[\w.$]*\w",
+    re.MULTILINE,
+)
 
 
 def content_of(file: str | Path | LogFile, latest: datetime | None = None) -> LogContent:
@@ -35,7 +46,7 @@ def content_of(file: str | Path | LogFile, latest: datetime | None = None) -> Lo
 
     Returns:
         `requests` if a completed request can be read; `handled_requests` if there are only traces of requests by
-        `KafkaApis`, which it writes at TRACE; else `other`.
+        `KafkaApis`, which it writes at TRACE; `broker` if it is another log of a broker; else `other`.
 
     Raises:
         OSError: the file cannot be opened or read.
@@ -49,7 +60,9 @@ def content_of(file: str | Path | LogFile, latest: datetime | None = None) -> Lo
             content = _content(sample, latest)
             if content == "requests" or len(sample) == LOOKED_AT or (content is None and _is_binary(sample)):
                 break
-    return _content(sample, latest) or "other"
+    content = _content(sample, latest) or "other"
+    is_broker = content == "other" and _OF_BROKER.search(sample.replace(b"\0", b"")) is not None
+    return "broker" if is_broker else content
 
 
 def _is_binary(sample: bytes) -> bool:

@@ -102,6 +102,22 @@ def test_the_first_line_counts_files(context: Context, read: int, unchanged: int
     assert first.endswith(ends)
 
 
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({}, "No completed request was in it."),
+        ({"requests": 7}, "No completed request was in it."),
+        ({"requests": 0}, run.NO_REQUESTS),
+    ],
+)
+def test_a_quiet_day_is_one_line_and_a_first_run_without_requests_a_hint(
+    context: Context, tables: dict[str, int], says: str
+) -> None:
+    """A report has no numbers of tables if nothing was built."""
+    assert says in _as_text(RunReport(files=[file("a", requests=0)], tables=tables), 0, context).splitlines()
+    assert says not in _as_text(RunReport(files=[file("a", requests=0), file("b")], tables=tables), 0, context)
+
+
 @pytest.mark.parametrize(("files", "code"), [([file("/l/a")], 3), ([], 0)])
 def test_a_run_goes_on_with_a_command_if_it_read_something(
     files: list[dict[str, Any]],

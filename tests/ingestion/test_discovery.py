@@ -125,6 +125,29 @@ def test_a_place_that_is_wrong_stays_a_mistake(tmp_path: Path, item: str, hint: 
         delivered_logs([str(tmp_path / "b3"), str(tmp_path / item)])
 
 
+QUIET = b"[2026-11-24 02:03:11,100] INFO [GroupCoordinator 2]: Stabilized group g (kafka.coordinator.group.GroupCoordinator)\n"
+OF_CLIENT = b"[2026-11-24 02:03:11,100] INFO Kafka version: 3.9.1 (org.apache.kafka.common.utils.AppInfoParser)\n"
+
+
+@pytest.mark.parametrize("item", ["", "*", "**/*.log"])
+def test_a_broker_log_without_a_request_is_read_if_there_is_no_other(tmp_path: Path, item: str) -> None:
+    quiet = save(tmp_path / "2026-11-25-02" / "Broker-1_02-05_c.log", QUIET)
+    assert paths(tmp_path / item) == [str(quiet)]
+    busy = save(tmp_path / "2026-11-25-02" / "Broker-2_02-05_d.log", LOG)
+    assert str(busy) in paths(tmp_path / item)
+
+
+def test_a_quiet_server_log_stays_one(tmp_path: Path) -> None:
+    save(tmp_path / "server.log", QUIET)
+    assert [is_server_log(file) for file in find_logs([str(tmp_path)])] == [True]
+
+
+def test_the_log_of_a_client_is_no_broker_log(tmp_path: Path) -> None:
+    save(tmp_path / "app.log", OF_CLIENT)
+    with pytest.raises(InputError, match=r"any other file there \(app.log\)"):
+        find_logs([str(tmp_path)])
+
+
 def test_a_log_that_is_empty_has_been_delivered(tmp_path: Path) -> None:
     log = save(tmp_path / "b1" / "kafka-request.log", b"")
     assert [file.path for file in delivered_logs([str(tmp_path)]).files] == [str(log)]

@@ -36,6 +36,33 @@ HANDLED = (
 )
 
 
+CLIENT = (
+    b"[2026-11-21 02:45:09,935] INFO Kafka version: 3.9.1 (org.apache.kafka.common.utils.AppInfoParser)\n"
+    b"[2026-11-21 02:45:10,011] ERROR it failed (com.example.App)\n\tat kafka.server.KafkaApis.handle(KafkaApis.scala:1)\n"
+)
+FRAMES = b"kafka.server.KafkaServer failed at noon\n\tat kafka.network.Processor.run(SocketServer.scala:1)\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrapper"),
+    one_in(3, [kind for kind in KINDS if not {"message", "no_logger", "logger_first", "journal"} & set(kind)]),
+)
+def test_it_recognises_a_broker_by_its_loggers(tmp_path: Path, pattern: str, wrapper: str) -> None:
+    """Without the logger's whole name on the line it does not."""
+    assert content_of(save(tmp_path, wrap(SERVER.splitlines(True)[0], pattern, wrapper))) == "broker"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-21 02:45:09,935 INFO kafka.server.KafkaServer: started",
+        "[INFO] 2026-11-21 02:45:09,935 [main] org.apache.kafka.controller.QuorumController replay - done",
+    ],
+)
+def test_a_broker_is_recognised_in_other_patterns(tmp_path: Path, line: str) -> None:
+    assert content_of(save(tmp_path, f"{line}\n".encode())) == "broker"
+
+
 def save(folder: Path, data: bytes) -> Path:
     path = folder / "x"
     path.write_bytes(data)
@@ -59,7 +86,9 @@ def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str,
         (json_record(client_id="\0" * 3000) + LOG, "requests"),
         (HANDLED * 3, "handled_requests"),
         (HANDLED * 2000 + LOG, "requests"),
-        (SERVER, "other"),
+        (SERVER, "broker"),
+        (CLIENT, "other"),
+        (FRAMES, "other"),
         (GC, "other"),
         (b"", "other"),
         (b"\0" * 64 + b"x" * 4032 + LOG, "requests"),
@@ -70,17 +99,20 @@ def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str,
         (b"x" + b"\0" * 64 + b"x" * 4031 + b"\0" + b"x" * 70_000 + b"\n" + LOG, "requests"),
         (b"x" * 4096 + b"\0" * 66_000 + b"\n" + LOG, "requests"),
         (b"\0" + b"x" * 70_000 + b"\n" + LOG, "requests"),
-        (SERVER.decode().encode("utf-16"), "other"),
+        (SERVER.decode().encode("utf-16"), "broker"),
         (b"__CURSOR=s=1\nMESSAGE=another program's line\n\n", "other"),
         (("x\n" * 40_000 + LOG.decode()).encode("utf-16-be"), "other"),
         (b"\x1f\x8b\x08", "other"),
-        (gzip.compress(SERVER * 100)[:300], "other"),
+        (gzip.compress(SERVER * 100)[:300], "broker"),
         (b"\0" * 100_000, "other"),
         (b"\0" * (5 << 20) + LOG, "requests"),
         (bytes(range(256)) * 100 + b"\0\0\0\0" * 100, "other"),
         (b"the words Completed request:{} alone are no request\n", "other"),
-        (b"[2026-11-21 02:45:10,011] ERROR client id is x" + FORGED.encode() + b" (kafka.server.KafkaApis)\n", "other"),
-        (SERVER * 30000 + LOG, "other"),
+        (
+            b"[2026-11-21 02:45:10,011] ERROR client id is x" + FORGED.encode() + b" (kafka.server.KafkaApis)\n",
+            "broker",
+        ),
+        (SERVER * 30000 + LOG, "broker"),
     ],
 )
 def test_it_tells_a_request_log_by_what_it_holds(tmp_path: Path, data: bytes, content: str) -> None:
@@ -120,7 +152,7 @@ def test_it_reads_no_further_than_it_must() -> None:
 def test_it_looks_no_further_than_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert recognition.LOOKED_AT == 4 << 20
     monkeypatch.setattr(recognition, "LOOKED_AT", len(SERVER))
-    assert content_of(save(tmp_path, SERVER + LOG)) == "other"
+    assert content_of(save(tmp_path, SERVER + LOG)) == "broker"
 
 
 @pytest.mark.parametrize("words", ["Completed request:", "Handling request:"])
