@@ -19,6 +19,7 @@ from ..questions.losses import losses, lost_by_client
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
+    OTHERS,
     advice,
     counted,
     explained,
@@ -158,7 +159,7 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
     parts += already_refused(result.refused_already, result.fine_beside_refused)
     if result.target is not None:
-        fine = Fine(result.clients_refused_already, result.barely_seen, result.fine_beside_refused)
+        fine = Fine(result.clients_refused_already, result.barely_seen, result.fine_beside_refused, result.is_only_info)
         parts.append(folded(headline(result.target, result.clients, fine)))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
@@ -233,14 +234,16 @@ def _named(client: Mapping[str, Any]) -> str:
 def headline(target: str, by_verdict: Mapping[str, int], fine: Fine) -> str:
     """Return the sentence with the number of clients per verdict at a release; those of `fine.refused` are not among them."""
     number = sum(by_verdict.values()) + fine.refused
-    text = f"Kafka {target}: of {counted(number, 'client')} {verdicts(by_verdict, f'{by_verdict[REFUSED]:,}', fine.refused)}"
+    by_words = verdicts(by_verdict, f"{by_verdict[REFUSED]:,}", fine.refused, fine.is_only_info)
+    text = f"Kafka {target}: of {counted(number, 'client')} {by_words}"
     limits = (
         (fine.barely_seen, "as far as seen (metadata and versions only)"),
         (fine.beside, f"from {'a host' if fine.beside == 1 else 'hosts'} of which requests are refused already"),
     )
     is_one = by_verdict[ACCEPTED] == 1
     parts = (words if is_one else f"{number:,} of them {words}" for number, words in limits if number)
-    return ", ".join([text, *parts]) + "."
+    others = f"; {OTHERS}." if fine.is_only_info and by_verdict[ACCEPTED] else "."
+    return ", ".join([text, *parts]) + others
 
 
 def at_release(scope: Scope, release: str, refused: Refusals, more: str = "") -> tuple[str, Fine]:

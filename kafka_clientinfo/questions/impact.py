@@ -14,7 +14,7 @@ from .presenter import IN_WORDS, REFUSED_ALREADY, counted
 from .probable import add_probable
 from .queries import Rows
 from .refused import Refusals, refusals
-from .trust import brokers_without_logs, info_logs, names_of, nobody, of_cluster, partly_logged
+from .trust import brokers_without_logs, info_logs, is_only_info, names_of, nobody, of_cluster, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
@@ -45,6 +45,7 @@ class Impact:
         cannot_tell: sentences about what the log, or the reference data, do not show.
         clients_refused_already: number of clients with the verdict `REFUSED_ALREADY` at the target.
         refused_senders: who sent what is refused already, see `Refusals.senders`.
+        is_only_info: see `Fine.is_only_info`.
     """
 
     target: str | None
@@ -63,6 +64,7 @@ class Impact:
     cannot_tell: list[str] = field(default_factory=list)
     clients_refused_already: int = 0
     refused_senders: list[dict[str, Any]] = field(default_factory=list)
+    is_only_info: bool = False
 
     @property
     def refusals(self) -> Refusals:
@@ -80,11 +82,13 @@ class Fine:
             was read: a program had just begun, or its log was cut.
         beside: those from hosts with requests that are refused already, and of which the client is not known. If the host is
             not known either, it may be any of the cluster's.
+        is_only_info: whether all logs are at INFO, so that others that are fine are not logged.
     """
 
     refused: int = 0
     barely_seen: int = 0
     beside: int = 0
+    is_only_info: bool = False
 
 
 def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
@@ -179,6 +183,7 @@ def judged_clients(scope: Scope, target: str, refused: Refusals) -> tuple[dict[s
     """Return the number of clients per worst verdict at a measured release, without those of `Fine.refused`, and `Fine`."""
     clients, fine = clients_by_verdict(scope, target), fine_clients(scope, target, refused)
     clients[ACCEPTED] -= fine.refused
+    fine.is_only_info = is_only_info(scope)
     return clients, fine
 
 
@@ -186,7 +191,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
     result.clients, fine = judged_clients(scope, target, result.refusals)
     result.clients_refused_already, result.barely_seen = fine.refused, fine.barely_seen
-    result.fine_beside_refused = fine.beside
+    result.fine_beside_refused, result.is_only_info = fine.beside, fine.is_only_info
     counts = scope.query(
         f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM judged WHERE rank < {FINE} "
         "GROUP BY rank, reason ORDER BY rank, most DESC, reason"

@@ -89,13 +89,20 @@ def why(reason: str, refused_from: str | None, before_release: str = "from ") ->
     return f"{reason} ({before_release}{refused_from})" if refused_from else reason
 
 
-def verdicts(clients_by_verdict: Mapping[str, int], breaking: str, refused_already: int = 0) -> str:
+OTHERS = "others are not logged"
+"""What takes the place of clients that are fine if all logs are at INFO."""
+
+
+def verdicts(
+    clients_by_verdict: Mapping[str, int], breaking: str, refused_already: int = 0, is_only_info: bool = False
+) -> str:
     """Return a sentence without its end about the clients of each verdict.
 
     Args:
         clients_by_verdict: their numbers.
         breaking: the number of those that break, as text.
         refused_already: how many more there are of which brokers refuse requests already, and that are not fine.
+        is_only_info: whether all logs are at INFO.
     """
     later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, ACCEPTED))
     refused = (
@@ -104,7 +111,8 @@ def verdicts(clients_by_verdict: Mapping[str, int], breaking: str, refused_alrea
         else ""
     )
     are = "is" if clients_by_verdict[ACCEPTED] == 1 else "are"
-    return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {refused}{fine} {are} fine"
+    end = OTHERS if is_only_info and not clients_by_verdict[ACCEPTED] else f"{fine} {are} fine"
+    return f"{breaking} would break; {later} would work, but not later; {unjudged} cannot be judged; {refused}{end}"
 
 
 def probably(use: Mapping[str, Any]) -> str:

@@ -64,6 +64,12 @@ def info_logs(scope: Scope) -> str | None:
     )
 
 
+def is_only_info(scope: Scope) -> bool:
+    """Return whether all logs are at INFO, so that a client that is fine may be in none of them."""
+    ((is_only,),) = of_cluster(scope).query("SELECT bool_and(info_only) FROM {api_usage} AS u")
+    return bool(is_only)
+
+
 def partly_logged(scope: Scope) -> str | None:
     """Return a sentence on the brokers of which only some of the time has every request in the log; None if there are none.
 

@@ -17,6 +17,7 @@ from ..questions.filters import Scope
 from ..questions.impact import Impact
 from ..questions.presenter import (
     IN_WORDS,
+    OTHERS,
     REFUSED_ALREADY,
     advice,
     counted,
@@ -35,7 +36,7 @@ from ..tables.spec import CLIENT
 from . import plots
 from .clients import Inventory, Limits, OwnersOfClients
 from .over_time import Buckets, buckets, connections_over_time, requests_over_time
-from .page import Section, embedded, page
+from .page import NONE, Section, embedded, page
 from .table import LIMIT, Table, declarations, declared, read
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -183,6 +184,9 @@ class _Contents:
         else:
             tables.insert(0, _refused(self.verdict))
         figures = [(f"{numbers_of_clients[name]:,}", text) for name, text in words.items()]
+        if self.verdict.is_only_info:  # clients that are fine stand last
+            fine = numbers_of_clients[ACCEPTED]
+            figures[-1] = (f"{fine:,}", f"{words[ACCEPTED]}; {OTHERS}") if fine else (NONE, OTHERS)
         return self._section(
             "who_breaks",
             *tables,

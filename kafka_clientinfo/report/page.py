@@ -13,6 +13,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+NONE = "–"
+"""The figure of what is not known."""
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -78,7 +80,10 @@ def _section(section: Section, level: str) -> str:
     if section.closed:
         parts.append('<details class="closed"><summary>Show</summary>')
     if section.figures:
-        items = "".join(f"<div><dd>{escape(n)}</dd><dt>{escape(words)}</dt></div>" for n, words in section.figures)
+        items = "".join(
+            f"<div><dd{' class=none' if n == NONE else ''}>{escape(n)}</dd><dt>{escape(words)}</dt></div>"
+            for n, words in section.figures
+        )
         parts.append(f'<dl class="figures">{items}</dl>')
     parts += [_plot(*plot) for plot in section.plots]
     parts += [f'<div class="slot" data-table="{escape(table)}"></div>' for table in section.tables]

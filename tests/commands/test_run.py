@@ -13,10 +13,12 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.commands import run
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.run import _as_text, totals
+from kafka_clientinfo.commands.upgrade import at_release
 from kafka_clientinfo.ingestion.planned import Problem
+from kafka_clientinfo.questions.refused import refusals
 from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.warehouse.state import State
-from tests.commands.fleet_on_disk import fleet, use
+from tests.commands.fleet_on_disk import TARGET, fleet, use
 from tests.report.tables_on_disk import write_warehouse
 
 
@@ -67,6 +69,31 @@ def test_five_lines_say_what_there_is_and_what_is_next(context: Context) -> None
     assert re.fullmatch(r"Kafka [\d.]+: of 1 client 0 would break; .*\.", verdict)
     command = r"`kafka-clientinfo upgrade --target [\d.]+ --warehouse .*` says who; `kafka-clientinfo report .*` writes a page; "
     assert re.fullmatch(rf"Next: {command}-v and `kafka-clientinfo summary` show more\.", following)
+
+
+@pytest.mark.parametrize(
+    ("loud", "fine", "ends"),
+    [
+        ([], [], "0 cannot be judged; others are not logged."),
+        (
+            [],
+            [use("new", "10.1.0.3", api="FETCH", info_only=True)],
+            "0 cannot be judged; 1 is fine; others are not logged.",
+        ),
+        ([use("new", "10.1.0.3", api="FETCH", broker="b2")], [], "0 cannot be judged; 1 is fine."),
+    ],
+)
+def test_clients_that_no_log_at_info_has_are_not_none(
+    tmp_path: Path, loud: list[Any], fine: list[Any], ends: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One rule for `run`, `upgrade` and `scan`: a broker with another level may have them."""
+    old: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
+    root = fleet(tmp_path / "w", [use("old", "10.1.0.1", info_only=True, **old), *loud, *fine])
+    assert cli.main(["upgrade", "--target", TARGET, "--warehouse", str(root)]) == 3
+    assert ends in " ".join(capsys.readouterr().out.split())
+    context = Context(Namespace(warehouse=str(root), conf=None, verbose=False))
+    scope = context.scope("upgrade_impact")[0]
+    assert at_release(scope, TARGET, refusals(scope))[0].endswith(ends)
 
 
 def test_it_names_the_command_if_an_answer_takes_longer(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,17 @@ def test_it_says_which_clients_may_only_look_fine(hostile_warehouse: Path, page:
         assert (with_notes.count(f"<li>{note}</li>"), page.count(f"<li>{note}</li>")) == (1, 0)
 
 
+def test_clients_that_are_not_logged_are_no_green_zero(hostile_warehouse: Path, page: str) -> None:
+    scope = scope_of(hostile_warehouse)
+    verdict = impact(scope, TARGET, True)
+    assert "not logged</dt>" not in page
+    verdict.is_only_info = True
+    number = verdict.clients["accepted"]
+    assert f"<dd>{number:,}</dd><dt>fine; others are not logged</dt>" in contents.report(scope, verdict)
+    verdict.clients["accepted"] = 0
+    assert "<dd class=none>–</dd><dt>others are not logged</dt></div></dl>" in contents.report(scope, verdict)
+
+
 def test_the_list_of_clients_calls_no_refused_client_fine(hostile_warehouse: Path, data: dict[str, Any]) -> None:
     scope = scope_of(hostile_warehouse)
     verdict = impact(scope, TARGET, True)
