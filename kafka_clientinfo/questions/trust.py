@@ -33,9 +33,11 @@ def limits_of_logs(scope: Scope) -> list[str]:
 
 def unseen_starts(scope: Scope) -> str | None:
     """Return a sentence on how many connections of clients the log shows from their beginning; None if it shows all so."""
-    ((connections, observed, by_sasl, masked, before),) = scope.query(
+    ((connections, observed, by_sasl, masked, one_end, before),) = scope.query(
         "SELECT count(*), count(CASE WHEN start = 'observed' THEN 1 END), "
-        f"count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), count(CASE WHEN connection_id LIKE '{MASKED_IDS}' THEN 1 END), "
+        f"count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), "
+        f"count(CASE WHEN connection_id LIKE '{MASKED_IDS}' AND remote_host IS NULL THEN 1 END), "
+        f"count(CASE WHEN connection_id LIKE '{MASKED_IDS}' AND remote_host IS NOT NULL THEN 1 END), "
         "count(CASE WHEN start = 'before_log' THEN 1 END) "
         "FROM {connections} AS c WHERE role = 'client'"
     )
@@ -44,8 +46,15 @@ def unseen_starts(scope: Scope) -> str | None:
     if observed == connections:
         return None
     masks = "cannot be told apart, as it masks their addresses (each stands for a client id, software and principal)"
-    were_open = f"{'was' if before - masked == 1 else 'were'} open before it"
-    reasons = ((before - masked, were_open), (by_sasl, "began with SASL, which it hides"), (masked, masks))
+    broker_end = f"{'has' if one_end == 1 else 'have'} the broker's address masked, and their clients and hosts are counted by the client's"
+    whole_ids = before - masked - one_end
+    were_open = f"{'was' if whole_ids == 1 else 'were'} open before it"
+    reasons = (
+        (whole_ids, were_open),
+        (by_sasl, "began with SASL, which it hides"),
+        (masked, masks),
+        (one_end, broker_end),
+    )
     others = " and ".join(f"{number:,} {reason}" for number, reason in reasons if number)
     return f"The log shows {observed:,} of {connections:,} connections of clients from their beginning; {others}."
 

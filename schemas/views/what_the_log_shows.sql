@@ -3,7 +3,7 @@ SELECT c.cluster, c.broker, c.connections, c.observed, c.hidden_by_sasl, c.befor
        round(CAST(100 AS DOUBLE) * c.observed / c.connections, 1) AS percent_observed,
        u.info_only, a.broker IS NOT NULL AS has_api_versions_answers, f.rejected_records, f.damaged_files,
        f.first_logged_at, f.last_logged_at,
-       -- Of before_log: rows that stand for a client, as the log masks addresses and connections cannot be told apart.
+       -- Of before_log: rows with a connection id of which the log masks an address; without the client's, a row stands for a client.
        c.masked
 FROM (
     SELECT cluster, broker, count(*) AS connections,

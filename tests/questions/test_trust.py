@@ -8,7 +8,13 @@ import pytest
 
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.questions.trust import brokers_without_logs, limits_of_logs, partly_logged, releases_of_brokers
+from kafka_clientinfo.questions.trust import (
+    brokers_without_logs,
+    limits_of_logs,
+    partly_logged,
+    releases_of_brokers,
+    unseen_starts,
+)
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
 
@@ -51,6 +57,26 @@ def test_connections_whose_beginning_is_not_seen_are_counted(
     tmp_path: Path, starts: dict[str, int], sentence: str
 ) -> None:
     assert limits_of_logs(scope(tmp_path, Counter(starts))) == [sentence, BY_BROKER]
+
+
+MASKED = {
+    "the broker's end": (
+        "INTERNAL_IP-10.20.1.5:44444-7", "10.20.1.5", "1 has the broker's address masked, and their clients and hosts are counted by the client's."
+    ),
+    "both ends": (
+        "INTERNAL_IP-INTERNAL_IP-5", None,
+        "1 cannot be told apart, as it masks their addresses (each stands for a client id, software and principal).",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_only_a_masked_client_cannot_be_told_apart(tmp_path: Path, name: str) -> None:
+    connection_id, host, text = MASKED[name]
+    row = {"cluster": "c", "role": "client", "start": "before_log", "connection_id": f"{connection_id}#0123456789ab"}
+    tables = local_tables(str(write_warehouse(tmp_path / "w", {"connections": [row | {"remote_host": host}]})))
+    assert tables is not None
+    assert unseen_starts(Scope(tables)) == f"The log shows 0 of 1 connections of clients from their beginning; {text}"
 
 
 def test_nothing_is_said_if_the_log_shows_all(tmp_path: Path) -> None:
