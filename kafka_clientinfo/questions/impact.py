@@ -303,14 +303,15 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
 
 
 def _refusals_shown(scope: Scope) -> str:
-    """Return a sentence on the brokers of which a server.log shows what they refuse already."""
+    """Return a sentence on the brokers of which a server.log, or the one file of all loggers, shows what they refuse already."""
     ((brokers, shown),) = scope.query(
         "SELECT count(*), count(CASE WHEN shows THEN 1 END) FROM (SELECT cluster, broker, "
-        "bool_or(path LIKE '%server.log%' AND requests = 0) AS shows FROM {ingested_files} AS f "
+        "bool_or(path LIKE '%server.log%' AND requests = 0 OR array_contains(map_keys(ignored), 'other_logger')) AS shows "
+        "FROM {ingested_files} AS f "
         f"WHERE {Filters(cluster=scope.filters.cluster).where()} GROUP BY cluster, broker) AS b",
         scope.filters.parameters,
     )
     return (
-        "Requests that today's brokers refuse with a closed connection are in no request log, but in their server.log, which was "
-        f"read of {shown:,} of {counted(brokers, 'broker')}; what is refused already counts if it is of the last day of the logs."
+        "Requests that today's brokers refuse with a closed connection are in no request log, but in their server.log, or in the one file "
+        f"of all loggers, which was read of {shown:,} of {counted(brokers, 'broker')}; what is refused already counts if it is of the last day of the logs."
     )

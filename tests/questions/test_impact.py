@@ -16,6 +16,7 @@ from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.refused import Refusals, refusals
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.tables.spec import CLIENT
+from tests.builders import json_record
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
 from tests.scanned import scanned
@@ -226,6 +227,21 @@ def test_what_is_refused_counts_where_nothing_else_is_logged(tmp_path: Path) -> 
     assert (found.breaks, sum(found.clients.values())) == (True, 0)
     assert {row["api_name"] for row in found.refused_already} == {"PRODUCE"}
     assert found.cannot_tell[0].startswith("The logs hold no request that a broker took:")
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"), [(["one"], "1 of 2 brokers"), (["server.log", "one"], "2 of 2 brokers"), ([], "0 of 2 brokers")]
+)
+def test_the_file_of_all_loggers_shows_what_is_refused(tmp_path: Path, names: list[str], shown: str) -> None:
+    """`one` adds another logger's line to the request log of the second broker."""
+    started = b"[2026-11-21 02:45:09,935] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\n"
+    for broker, more in (("b1", b""), ("b2", started if "one" in names else b"")):
+        (tmp_path / broker).mkdir()
+        (tmp_path / broker / "kafka-request.log").write_bytes(json_record(client_id=broker) + more)
+    if "server.log" in names:
+        (tmp_path / "b1" / "server.log").write_bytes(started * 2)
+    found = impact(Scope(scanned([tmp_path], Settings())), TARGET)
+    assert f"of all loggers, which was read of {shown};" in " ".join(found.cannot_tell)
 
 
 def test_any_client_may_be_refused_where_neither_client_nor_host_is_known(of_4_4: Scope) -> None:
