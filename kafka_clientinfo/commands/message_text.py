@@ -17,7 +17,7 @@ from ..config.owners import Owner
 from ..errors import ConfigError
 from ..printable import safe
 from ..protocol import UNKNOWN, api_key
-from ..questions.losses import Lost
+from ..questions.losses import Lost, NamesByClient
 from ..questions.presenter import (
     advised,
     counted,
@@ -82,6 +82,7 @@ class Facts:
         brokers: which release the brokers have, as ` (Kafka 3.9)`; "" if that is not known.
         refused: rows of `Refusals.senders`.
         lost: the topics and groups of clients that break.
+        groups: all groups of clients.
     """
 
     target: str
@@ -89,6 +90,7 @@ class Facts:
     brokers: str = ""
     refused: Sequence[dict[str, Any]] = ()
     lost: Lost = field(default_factory=Lost)
+    groups: NamesByClient = field(default_factory=dict)
 
 
 class MessageTemplate:
@@ -250,10 +252,11 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
     cluster, principal, _, named = map(_text, who(uses[0]))
     keys = [tuple(own[0][name] for name in CLIENT) for own in clients]
     lost = facts.lost
-    topics, groups, possible_topics, possible_groups = (
+    topics, groups, possible_topics, possible_groups, all_groups = (
         sorted({name for key in keys for name in names.get(key, ())})
-        for names in (lost.topics, lost.groups, lost.possible_topics, lost.possible_groups)
+        for names in (lost.topics, lost.groups, lost.possible_topics, lost.possible_groups, facts.groups)
     )
+    other_groups = [name for name in all_groups if name not in {*groups, *possible_groups}]
     requests, last = sum(use["requests"] for use in uses), max(use["last_seen"] for use in uses)
     library = {text: None for use in uses if (text := probably(use))}
     lines = [
@@ -266,18 +269,17 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
         f"- **Consumer groups:** {_listed(groups)}" if groups else "",
         _of_same_id("Topics", possible_topics),
         _of_same_id("Consumer groups", possible_groups),
+        _of_same_id("Consumer groups", other_groups, "at other times or from other hosts"),
         f"- **Seen:** {counted(requests, 'request')} that Kafka {facts.target} would not accept, the last one at {last:%Y-%m-%d %H:%M}",
     ]
     heading, *bullets = filter(None, lines)
     return "\n\n".join([heading, "\n".join(bullets)])
 
 
-def _of_same_id(what: str, names: Sequence[str]) -> str:
+def _of_same_id(what: str, names: Sequence[str], when: str = "at that time") -> str:
     if not names:
         return ""
-    return (
-        f"- **{what} of clients with this id at that time,** some of which may be of other programs: {_listed(names)}"
-    )
+    return f"- **{what} of clients with this id {when},** some of which may be of other programs: {_listed(names)}"
 
 
 def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str:

@@ -15,7 +15,7 @@ from ..questions.impact import (
     judged_clients,
     limits_of_messages,
 )
-from ..questions.losses import losses, lost_by_client
+from ..questions.losses import groups_of_clients, losses, lost_by_client
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
@@ -132,7 +132,8 @@ def execute(context: Context) -> int:
 
 def _facts(result: Impact, scope: Scope) -> Facts:
     target, brokers = str(result.target), todays_release(result.brokers)
-    return Facts(target, limits_of_messages(scope), brokers, result.refused_senders, lost_by_client(scope, target))
+    lost, groups = lost_by_client(scope, target), groups_of_clients(scope)
+    return Facts(target, limits_of_messages(scope), brokers, result.refused_senders, lost, groups)
 
 
 def as_tables(result: Impact) -> list[Table]:

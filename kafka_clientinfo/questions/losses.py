@@ -155,6 +155,15 @@ def losses(scope: Scope, target: str) -> Rows:
     )
 
 
+def groups_of_clients(scope: Scope) -> NamesByClient:
+    """Return the groups in which clients take part, on whatever connection."""
+    rows = scope.query(
+        f"SELECT DISTINCT {_CLIENT}, group_id AS name FROM {{connection_groups}} AS g "
+        "WHERE role = 'client' AND takes_part ORDER BY name"
+    ).dicts()
+    return {client: [row["name"] for row in own] for client, own in grouped(rows, CLIENT).items()}
+
+
 def lost_by_client(scope: Scope, target: str) -> Lost:
     """Return the topics and groups of the clients that break at a measured release."""
     rows = scope.query(

@@ -164,6 +164,18 @@ def test_clients_with_ids_that_differ_by_numbers_are_one_program(owners: str, tm
     assert "- **Consumer groups:** g\n" in path.read_text("utf-8")
 
 
+def test_a_group_of_other_requests_of_the_client_is_named(owners: str, tmp_path: Path) -> None:
+    old: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
+    others = [use("app", host, groups=groups, day=1) for host, groups in (("10.1.0.1", ["g"]), ("10.1.0.2", ["h"]))]
+    warehouse = fleet(tmp_path / "w", [use("app", "10.1.0.1", **old, groups=["breaks"]), *others])
+    upgrade(warehouse, owners, "--messages", str(tmp_path / "m"))
+    (path,) = (tmp_path / "m").iterdir()
+    text = path.read_text("utf-8")
+    assert "- **Consumer groups:** breaks\n" in text
+    when = "of clients with this id at other times or from other hosts,** some of which may be of other programs"
+    assert f"- **Consumer groups {when}: g, h\n" in text
+
+
 def test_a_template_adds_the_operators_words(warehouse: Path, owners: str, tmp_path: Path) -> None:
     template = tmp_path / "t.md"
     template.write_text(
