@@ -14,8 +14,8 @@ from ..questions.presenter import (
     advised,
     held_down_by,
     least_release,
-    library_of_default_id,
     may_be_held_down_by,
+    suggested_library,
     version_numbers,
     ways_of_libraries,
 )
@@ -105,7 +105,7 @@ def _without_advice(uses: Sequence[Mapping[str, Any]], target: str) -> str:
             "its library must send newer requests, which the appendix names: take a newer release of it, or raise the setting "
             "that holds it to older ones"
         )
-    library = library_of_default_id(uses[0]["client_id"])
+    library = suggested_library(uses[0])
     ways = {name: (least, newest) for name, least, newest, _ in ways_of_libraries(target)}
     if library is None or library.name not in ways or any(use["reason"] not in TOO_OLD for use in uses):
         return f"find out which library it uses, and see “{_UNKNOWN_LIBRARY}” below"
@@ -146,12 +146,15 @@ def has_no_library(uses: Iterable[Mapping[str, Any]]) -> bool:
     return all(use["client_software_name"] == UNKNOWN and use["library"] is None for use in uses)
 
 
-def of_any_library(target: str, brokers: str) -> str:
-    """Return what to do for each measured library, in Markdown; `brokers` is their release in words."""
+def of_any_library(target: str, brokers: str, fitting: Collection[str] = ()) -> str:
+    """Return what to do for each measured library, in Markdown, those first that fit the clients.
+
+    `brokers` is their release in words.
+    """
     ways = [
         f"- {_text(name)}: upgrade to {least} or later (newest: {newest})"
         + (f"; {setting}." if (setting := _if_it_sets(name)) else ".")
-        for name, least, newest, _ in ways_of_libraries(target)
+        for name, least, newest, _ in sorted(ways_of_libraries(target), key=lambda way: way[0] not in fitting)
     ]
     remark = (
         f"These releases work with Kafka {target}. Check that the one you take works with today's brokers too{brokers}."

@@ -20,6 +20,7 @@ from ..protocol import UNKNOWN, api_key
 from ..questions.losses import Lost, NamesByClient
 from ..questions.presenter import (
     advised,
+    candidates,
     counted,
     explained,
     hosts,
@@ -237,12 +238,14 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
         programs.setdefault((cluster, principal, without_numbers(client_id), *of_software, its_steps), []).append(own)
     blocks = [_program(clients, its_steps, facts) for (*_, its_steps), clients in list(programs.items())[:_MOST]]
     more = len(programs) - len(blocks)
-    has_unknown = any(map(has_no_library, (map(advised, own) for clients in programs.values() for own in clients)))
+    all_clients = [[advised(use) for use in own] for clients in programs.values() for own in clients]
+    unknown = [own for own in all_clients if has_no_library(own)]
+    fitting = {name for own in unknown for use in own for name in candidates(use)}
     return _section(
         "What to change",
         *blocks,
         f"… and {counted(more, 'program')} more, which `kafka-clientinfo upgrade` lists." if more > 0 else "",
-        of_any_library(facts.target, facts.brokers) if has_unknown else "",
+        of_any_library(facts.target, facts.brokers, fitting) if unknown else "",
     )
 
 
@@ -284,7 +287,7 @@ def _of_same_id(what: str, names: Sequence[str], when: str = "at that time") -> 
 
 def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str:
     if probable:
-        is_known, text = is_known_by_behaviour(use), _text(" or ".join(probable))
+        is_known, text = is_known_by_behaviour(use), markdown_text(safe(" or ".join(probable), 8 * _TEXT))
         return f"it states none, and is {text} by how it behaves" if is_known else f"it states none; {text}"
     return "it states none" if use["client_software_name"] == UNKNOWN else f"{named}, as it states itself"
 

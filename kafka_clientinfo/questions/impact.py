@@ -36,7 +36,7 @@ class Impact:
         clients: number of clients per worst verdict, for the target; without those of `clients_refused_already`.
         barely_seen: number of clients that are fine at the target, see `Fine.barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
-            Columns with `probable_` in front are about clients without a name, see `probable.add_probable`.
+            Columns with `probable_` in front, and candidate_software, are about clients without a name, see `probable.add_probable`.
         found: number of such rows per verdict, before a limit applies.
         reasons: the reasons in all of them.
         by_release: number of clients per worst verdict, for every release; `REFUSED_ALREADY` is one of them.

@@ -10,7 +10,7 @@ from typing import Any
 from ..config.patterns import LONGEST_TEXT
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, TOO_OLD, UNDECIDED, release
-from ..releases.client_libraries import Library, client_libraries
+from ..releases.client_libraries import Library, client_libraries, library_of_behaviour, may_be_held_down
 from ..tables.dialects import NUMBERS
 from ..tables.spec import ADVICE, CLIENT
 
@@ -118,7 +118,8 @@ def verdicts(
 def probably(use: Mapping[str, Any]) -> str:
     """Return what a refused client without a name probably is, as `probably sarama 1.19.0 to 1.30.1`; "" if not known.
 
-    How it behaves says it. A client id that a library chooses by default is only named: other programs may use it too.
+    How it behaves says it. If several libraries behave so, all of them are named. A client id that a library chooses by
+    default is only named: other programs may use it too.
 
     Args:
         use: a row of `Impact.rows`; one without the columns that `add_probable` adds has nothing probable.
@@ -126,7 +127,11 @@ def probably(use: Mapping[str, Any]) -> str:
     if use["verdict"] != REFUSED:
         return ""
     if not is_known_by_behaviour(use):
-        return _of_client_id(use["client_id"] or "") if use["client_software_name"] == UNKNOWN else ""
+        if use["client_software_name"] != UNKNOWN:
+            return ""
+        fitting = [_fitting(**one) for one in use.get("candidate_software") or ()]
+        fits = f"fits {', '.join(fitting)}, or another library" if fitting else ""
+        return "; ".join(filter(None, (fits, _of_client_id(use))))
     first, last = use["probable_versions_from"], use["probable_versions_to"]
     return f"probably {use['probable_software_name']} {first if first == last else f'{first} to {last}'}"
 
@@ -136,11 +141,31 @@ def is_known_by_behaviour(use: Mapping[str, Any]) -> bool:
     return use.get("probable_software_name") is not None and use["verdict"] == REFUSED
 
 
-def _of_client_id(client_id: str) -> str:
-    library = library_of_default_id(client_id)
+def _fitting(software_name: str, versions_from: str, versions_to: str) -> str:
+    library = library_of_behaviour(software_name)
+    name = library.name if library is not None and library.software == software_name else software_name
+    if library is not None and library.version_settings and may_be_held_down(software_name):
+        return f"{name} {versions_from} or later with an old {library.version_settings.partition(',')[0]}"
+    return f"{name} {versions_from if versions_from == versions_to else f'{versions_from} to {versions_to}'}"
+
+
+def candidates(use: Mapping[str, Any]) -> set[str]:
+    """Return the names of the measured libraries that fit a refused client of which none is probable."""
+    libraries = (library_of_behaviour(one["software_name"]) for one in use.get("candidate_software") or ())
+    return {library.name for library in libraries if library is not None}
+
+
+def _of_client_id(use: Mapping[str, Any]) -> str:
+    library = suggested_library(use)
     if library is None:
         return ""
     return f"its client id is one that {library.name} picks by default, but other programs may use it too"
+
+
+def suggested_library(use: Mapping[str, Any]) -> Library | None:
+    """Return the library that a client's id suggests; None if the client behaves as other ones only."""
+    library, fitting = library_of_default_id(use["client_id"]), candidates(use)
+    return library if library is not None and (not fitting or library.name in fitting) else None
 
 
 def library_of_default_id(client_id: str | None) -> Library | None:

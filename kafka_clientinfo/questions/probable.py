@@ -15,6 +15,9 @@ A row has none if its API was not measured with the release that is advised, or 
 `upgrade_over` is the release that the brokers need first, if no release of the library works with today's. As in
 `upgrade_impact`, neither it nor `upgrade_newest` is known if the brokers may be older than 2.8.2.
 
+If no library is probable, the candidates are those that fit every connection of the client that sent a request which the
+target refuses, with the span of their versions.
+
 What a client states is never replaced: these are columns of their own, and only clients without a name have them.
 """
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 PROBABLE = ("probable_software_name", "probable_versions_from", "probable_versions_to")
 """Columns of `probable_connections` that say what a client without a name probably is."""
+CANDIDATES = "candidate_software"
 _ADVISED = ("library", *ADVICE)
 _REQUEST = (*CLIENT, "api_name", "api_version")
 _MOST_IDS = 500
@@ -53,26 +57,31 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
     Args:
         tables: of the warehouse.
         rows: the columns of `CLIENT`, api_name, api_version, `verdict` and `reason` at the target. They get the columns
-            `PROBABLE` and, by names with `probable_` in front, library and `ADVICE`; null if they are not known or not needed.
+            `PROBABLE` and, by names with `probable_` in front, library and `ADVICE`; null if they are not known or not needed;
+            and `CANDIDATES`, the libraries that fit a refused client, null if one is probable or none fits.
         target: the name of a measured release.
     """
     for row in rows:
-        row.update(dict.fromkeys((*PROBABLE, *(f"probable_{name}" for name in _ADVISED))))
+        row.update(dict.fromkeys((*PROBABLE, *(f"probable_{name}" for name in _ADVISED), CANDIDATES)))
     unnamed = grouped((row for row in rows if row["client_software_name"] == UNKNOWN), _REQUEST)
     if not unnamed:
         return
     condition, parameters = _of_ids({request[CLIENT.index("client_id")] for request in unnamed})
-    probable = {
-        request: spoken
-        for request, spoken in _probable(tables, condition, parameters, {request[-1] for request in unnamed}).items()
+    sent = {
+        request: connections
+        for request, connections in _sent(tables, condition, parameters, {request[-1] for request in unnamed}).items()
         if request in unnamed
     }
+    probable = _probable(sent)
+    refused_requests = {request for request, own in unnamed.items() if any(row["verdict"] == REFUSED for row in own)}
+    candidates = _candidates({request: own for request, own in sent.items() if request in refused_requests})
+    for request in refused_requests - probable.keys():
+        for row in unnamed[request]:
+            row[CANDIDATES] = candidates.get(request[: len(CLIENT)]) or None
     for request, spoken in probable.items():
         for row in unnamed[request]:
             row.update(zip(PROBABLE, spoken, strict=True))
-    refused = {
-        request[: len(CLIENT)] for request in probable if any(row["verdict"] == REFUSED for row in unnamed[request])
-    }
+    refused = {request[: len(CLIENT)] for request in refused_requests & probable.keys()}
     used = _used(tables, condition, parameters, refused) if refused else {}
     for request, spoken in probable.items():
         if (use := used.get(request[: len(CLIENT)])) is not None:
@@ -97,27 +106,53 @@ def _of_ids(client_ids: Collection[str | None]) -> tuple[str, dict[str, str]]:
     return f"coalesce(client_id, '') IN ({', '.join(f'{{{name}}}' for name in parameters)})", parameters
 
 
-def _probable(
+def _sent(
     tables: "Tables", condition: str, parameters: Mapping[str, str], versions: Collection[int]
-) -> dict[tuple[Any, ...], tuple[str, str, str]]:
-    """Return the probable library and span of releases by `_REQUEST`, of each request of one of the versions.
-
-    The connections that sent it must agree on the library, and each of their hosts must have one that shows it.
-    """
-    columns = ", ".join((*(f"c.{name}" for name in (*CLIENT, "remote_host", *PROBABLE)), "u.api_name", "u.api_version"))
+) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Return what the connections show that sent a request of one of the versions, by `_REQUEST`."""
+    shown = (*CLIENT, "remote_host", *PROBABLE, CANDIDATES)
+    columns = ", ".join((*(f"c.{name}" for name in shown), "u.api_name", "u.api_version"))
     rows = tables.query(
         f"SELECT {columns} FROM (SELECT * FROM {{probable_connections}} AS p WHERE {condition}) AS c "
         f"JOIN {{api_usage}} AS u ON {same('c', 'u', CONNECTION_KEY)} "
         f"WHERE u.api_version IN ({', '.join(str(int(version)) for version in sorted(versions))}) GROUP BY {columns}",
         parameters,
     ).dicts()
+    return grouped(rows, _REQUEST)
+
+
+def _probable(sent_by: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> dict[tuple[Any, ...], tuple[str, str, str]]:
+    """Return the probable library and span of releases of requests, by what the connections show that sent them.
+
+    These must agree on the library, and each of their hosts must have one that shows it.
+    """
     probable = {}
-    for request, sent in grouped(rows, _REQUEST).items():
+    for request, sent in sent_by.items():
         shown = [row for row in sent if row["probable_software_name"] is not None]
         names, firsts, lasts = ({row[name] for row in shown} for name in PROBABLE)
         if len(names) == 1 and {row["remote_host"] for row in shown} == {row["remote_host"] for row in sent}:
             probable[request] = (*names, min(firsts, key=version_numbers), max(lasts, key=version_numbers))
     return probable
+
+
+def _candidates(sent_by: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> dict[tuple[Any, ...], list[dict[str, str]]]:
+    """Return the measured libraries that fit all connections of a client which sent one of the requests."""
+    candidates = {}
+    for client, sent in grouped((row for own in sent_by.values() for row in own), CLIENT).items():
+        fitting = [
+            {one["software_name"]: one for one in row[CANDIDATES] or () if one["software_name"] != UNKNOWN}
+            for row in sent
+        ]
+        candidates[client] = [
+            {
+                "software_name": name,
+                "versions_from": min((own[name]["versions_from"] for own in fitting), key=version_numbers),
+                "versions_to": max((own[name]["versions_to"] for own in fitting), key=version_numbers),
+            }
+            for name in fitting[0]
+            if all(name in own for own in fitting)
+        ]
+    return candidates
 
 
 def _used(

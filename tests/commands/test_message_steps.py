@@ -1,5 +1,6 @@
 """What a message says to do: by what the client states, else by how it behaves, else by its client id, with an "if"."""
 
+import re
 from typing import Any
 
 import pytest
@@ -88,6 +89,19 @@ def test_what_stops_is_what_is_refused(apis: set[str | None], stops: str) -> Non
 
 def test_what_to_do_about_a_setting_is_known_of_each_library_that_has_one() -> None:
     assert all((library.remedy is None) == (library.version_settings is None) for library in client_libraries())
+
+
+def test_the_id_of_a_library_that_does_not_fit_names_none() -> None:
+    java = {"software_name": "apache-kafka-java", "versions_from": "0.10.0.0", "versions_to": "0.10.2.2"}
+    assert list(steps([unnamed("sarama", candidate_software=[java])], "4.0.1")) == [FIND_OUT]
+    (step,) = steps([unnamed("producer-1", candidate_software=[java])], "4.0.1")
+    assert step.startswith("if this is Apache Kafka's Java client, as its client id suggests:")
+
+
+def test_libraries_that_fit_come_first() -> None:
+    names = re.findall(r"(?m)^- (.+?):", of_any_library("4.0.1", "", {"sarama", "kafka-python"}))
+    assert names[:3] == ["kafka-python", "sarama", "Apache Kafka's Java client"]
+    assert len(names) == len(set(names)) == len(client_libraries())
 
 
 def test_the_brokers_release_is_named() -> None:

@@ -64,8 +64,16 @@ def use(library: str, first: str | None, newest: str | None, **given: Any) -> di
     return row | columns | {"upgrade_over": None, "raise_setting": None} | given
 
 
-def by_id(client_id: str | None) -> dict[str, Any]:
-    return use("", None, None, client_software_name="unknown", client_id=client_id) | {"library": None}
+def by_id(client_id: str | None, **given: Any) -> dict[str, Any]:
+    return use("", None, None, client_software_name="unknown", client_id=client_id, **given) | {"library": None}
+
+
+def fits(name: str, first: str, last: str) -> dict[str, str]:
+    return {"software_name": name, "versions_from": first, "versions_to": last}
+
+
+JAVA_0_10 = fits("apache-kafka-java", "0.10.0.0", "0.10.2.2")
+SARAMA, RDKAFKA = fits("sarama", "1.19.0", "1.61.1"), fits("librdkafka", "1.0.0", "1.0.0")
 
 
 def by_behaviour(library: str, first: str, last: str, **given: Any) -> dict[str, Any]:
@@ -119,6 +127,16 @@ def test_java_clients_need_a_release_that_kafka_supports(
             "its client id is one that kafka-python picks by default, but other programs may use it too",
         ),
         (by_id("sarama\n"), ""),
+        (
+            by_id("app", candidate_software=[JAVA_0_10, SARAMA, RDKAFKA]),
+            f"fits {JAVA} 0.10.0.0 to 0.10.2.2, sarama 1.19.0 or later with an old Config.Version, librdkafka 1.0.0, or another library",
+        ),
+        (by_id("sarama", candidate_software=[JAVA_0_10]), f"fits {JAVA} 0.10.0.0 to 0.10.2.2, or another library"),
+        (
+            by_id("rdkafka", candidate_software=[RDKAFKA]),
+            "fits librdkafka 1.0.0, or another library; its client id is one that confluent-kafka for Python (librdkafka) picks by "
+            "default, but other programs may use it too",
+        ),
         (by_id(f"consumer-{'9' * 247}"), ""),
         (by_id(None), ""),
         (

@@ -165,6 +165,47 @@ def test_a_host_that_sends_the_request_and_shows_no_library_may_be_another_progr
     assert [row["probable_software_name"] for row in impact(Scope(tables), TARGET).rows] == [None]
 
 
+def fits(name: str, first: str, last: str) -> dict[str, str]:
+    return {"software_name": name, "versions_from": first, "versions_to": last}
+
+
+OLD_JAVA, NEW_JAVA, WHOLE_JAVA = (
+    fits("apache-kafka-java", first, last)
+    for first, last in (("0.9.0", "0.10.2"), ("0.10.0", "0.11.0"), ("0.9.0", "0.11.0"))
+)
+SARAMA, KAFKA_GO = fits("sarama", "1.19.0", "1.61.1"), fits("kafka-go", "0.1.0", "0.4.50")
+ANOTHER: dict[str, Any] = {"software_name": "unknown", "versions_from": None, "versions_to": None}
+
+
+@pytest.mark.parametrize(
+    ("connections", "candidates"),
+    [
+        ([[OLD_JAVA, SARAMA, ANOTHER], [NEW_JAVA, KAFKA_GO, SARAMA, ANOTHER]], [WHOLE_JAVA, SARAMA]),
+        ([[OLD_JAVA, ANOTHER], [SARAMA, ANOTHER]], None),
+        ([[OLD_JAVA, ANOTHER], []], None),
+        ([[OLD_JAVA, ANOTHER], None], None),
+    ],
+)
+def test_candidates_fit_every_connection_that_breaks(
+    connections: list[list[dict[str, Any]] | None], candidates: list[dict[str, str]] | None, tmp_path: Path
+) -> None:
+    """A connection that sends other requests does not count."""
+    uses = [use("app", f"10.1.0.{n}", **unnamed(candidate_software=own)) for n, own in enumerate(connections)]
+    uses.append(use("app", "10.2.0.1", **UNNAMED, candidate_software=[KAFKA_GO]))
+    tables = local_tables(str(fleet(tmp_path / "w", uses)))
+    assert tables is not None
+    (row,) = impact(Scope(tables), TARGET).rows
+    assert row["candidate_software"] == candidates
+
+
+def test_a_probable_library_has_no_candidates_beside_it(tmp_path: Path) -> None:
+    uses = [use("app", "10.1.0.1", **unnamed(*OLD_RDKAFKA, candidate_software=[fits(*OLD_RDKAFKA)]))]
+    tables = local_tables(str(fleet(tmp_path / "w", uses)))
+    assert tables is not None
+    (row,) = impact(Scope(tables), TARGET).rows
+    assert row["candidate_software"] is None
+
+
 def test_one_client_id_with_and_without_a_name_is_two_clients(tmp_path: Path) -> None:
     stated = {"client_software_name": "kgo", "client_software_version": "v1.0"}
     uses = [use("app", "h", **unnamed(*OLD_RDKAFKA)), use("app", "h", **PRODUCE, **stated)]
