@@ -4,6 +4,7 @@ For answers: how many connections the logs show from the beginning, and what INF
 warehouse has instead.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import combinations, pairwise
@@ -187,7 +188,11 @@ def instead(scope: Scope) -> list[str]:
     filters = scope.filters
     texts = []
     if (principal := filters.principal) is not None:
-        if principal and ":" not in principal and not principal.startswith("*"):
+        longer = Scope(scope.tables, Filters(cluster=filters.cluster, principal=f"*{principal}*"))
+        others = "SELECT count(*) FROM {connections} AS c WHERE role = 'client' AND principal <> {asked}"
+        if principal and "*" not in principal and longer.query(others, {"asked": principal}).rows[0][0]:
+            texts.append(f"--principal {_text(shlex.quote(f'*{principal}*'))} fits some")
+        elif principal and ":" not in principal and not principal.startswith("*"):
             texts.append(f"principals have a type in front: User:{_text(principal)}, or *{_text(principal)}")
         texts += _most_used(scope, "principal", "principals")
     if filters.client is not None:

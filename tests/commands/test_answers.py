@@ -182,7 +182,10 @@ def test_where_no_connection_fits_the_tables_are_counted_alone(
     )
 
 
-NAMED = "the warehouse has the principals User:ANONYMOUS, User:alice"
+NAMED = (
+    "the warehouse has the principals User:ANONYMOUS, User:alice, [IAM]:[arn:aws:sts::1:assumed-role/app-2-role/i-1]"
+)
+MSK = "[IAM]:[arn:aws:sts::1:assumed-role/app-2-role/i-1]"
 IDS = "the warehouse has the client ids a, b, c, …"
 TIMES = "the warehouse has connections from 2026-11-21 01:00 to 2026-11-22 01:01 UTC"
 
@@ -190,18 +193,23 @@ TIMES = "the warehouse has connections from 2026-11-21 01:00 to 2026-11-22 01:01
 @pytest.fixture(scope="module")
 def two_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
     uses = [use(name, "10.0.0.1", day=day) for day in range(2) for name in "abcd"]
-    return fleet(tmp_path_factory.mktemp("two-days") / "w", [*uses, use("a", "10.0.0.1", principal="User:alice")])
+    return fleet(
+        tmp_path_factory.mktemp("two-days") / "w",
+        [*uses, use("a", "10.0.0.1", principal="User:alice"), use("b", "10.0.0.1", principal=MSK, cluster="msk")],
+    )
 
 
 @pytest.mark.parametrize(
     ("filters", "asked_for", "instead"),
     [
         (
-            ["--principal", "alice"],
-            "--principal alice",
-            f"principals have a type in front: User:alice, or *alice; {NAMED}",
+            ["--principal", "bob"],
+            "--principal bob",
+            f"principals have a type in front: User:bob, or *bob; {NAMED}",
         ),
         (["--principal", "User:bob"], "--principal User:bob", NAMED),
+        (["--principal", "app-2-role"], "--principal app-2-role", f"--principal '*app-2-role*' fits some; {NAMED}"),
+        (["--principal", "alice"], "--principal alice", f"--principal '*alice*' fits some; {NAMED}"),
         (["--principal", "*:bob"], "--principal *:bob", NAMED),
         (["--client", "x\x1b[2J"], "--client x\ufffd[2J", IDS),
         (["--since", "2030-01-01"], "--since 2030-01-01", TIMES),
@@ -209,7 +217,7 @@ def two_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             ["--principal", "User:alice", "--cluster", "c", "--until", "2026-11-20T01:02:03Z"],
             "--until 2026-11-20T01:02:03 --cluster c --principal User:alice",
-            f"{NAMED}; {TIMES}",
+            f"the warehouse has the principals User:ANONYMOUS, User:alice; {TIMES}",
         ),
     ],
 )
