@@ -7,6 +7,7 @@ from typing import Any
 from kafka_clientinfo.questions.impact import impact
 from kafka_clientinfo.report import contents
 from kafka_clientinfo.tables.spec import CLIENT
+from tests.commands.fleet_on_disk import fleet, use
 from tests.report.conftest import TARGET, at
 from tests.report.pages import data_of, scope_of
 
@@ -58,6 +59,17 @@ def test_clients_that_are_not_logged_are_no_green_zero(hostile_warehouse: Path, 
     assert f"<dd>{number:,}</dd><dt>fine; others are not logged</dt>" in contents.report(scope, verdict)
     verdict.clients["accepted"] = 0
     assert "<dd class=none>–</dd><dt>others are not logged</dt></div></dl>" in contents.report(scope, verdict)
+
+
+def test_what_is_not_logged_at_info_is_not_none(tmp_path: Path) -> None:
+    old: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
+    scope = scope_of(fleet(tmp_path / "w", [use("old", "10.1.0.1", info_only=True, **old)]))
+    made = contents.report(scope, impact(scope, TARGET, True))
+    for silent in ("rebalances of groups", "violations", "topics that nobody wrote or read"):
+        assert f"<li>Not logged at INFO: {silent}.</li>" in made
+    for table in ("rebalances", "rules", "violations", "unused_topics"):
+        assert f'data-table="{table}"' not in made
+    assert "<dd>0</dd><dt>errors</dt>" not in made
 
 
 def test_the_list_of_clients_calls_no_refused_client_fine(hostile_warehouse: Path, data: dict[str, Any]) -> None:
