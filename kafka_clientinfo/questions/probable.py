@@ -67,11 +67,7 @@ def add_probable(tables: "Tables", rows: Sequence[dict[str, Any]], target: str) 
     if not unnamed:
         return
     condition, parameters = _of_ids({request[CLIENT.index("client_id")] for request in unnamed})
-    sent = {
-        request: connections
-        for request, connections in _sent(tables, condition, parameters, {request[-1] for request in unnamed}).items()
-        if request in unnamed
-    }
+    sent = _sent(tables, condition, parameters, unnamed)
     probable = _probable(sent)
     refused_requests = {request for request, own in unnamed.items() if any(row["verdict"] == REFUSED for row in own)}
     candidates = _candidates({request: own for request, own in sent.items() if request in refused_requests})
@@ -107,18 +103,19 @@ def _of_ids(client_ids: Collection[str | None]) -> tuple[str, dict[str, str]]:
 
 
 def _sent(
-    tables: "Tables", condition: str, parameters: Mapping[str, str], versions: Collection[int]
+    tables: "Tables", condition: str, parameters: Mapping[str, str], requests: Collection[tuple[Any, ...]]
 ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return what the connections show that sent a request of one of the versions, by `_REQUEST`."""
+    """Return what the connections show that sent the requests, by `_REQUEST`."""
+    versions = {int(request[-1]) for request in requests}
     shown = (*CLIENT, "remote_host", *PROBABLE, CANDIDATES)
     columns = ", ".join((*(f"c.{name}" for name in shown), "u.api_name", "u.api_version"))
     rows = tables.query(
         f"SELECT {columns} FROM (SELECT * FROM {{probable_connections}} AS p WHERE {condition}) AS c "
         f"JOIN {{api_usage}} AS u ON {same('c', 'u', CONNECTION_KEY)} "
-        f"WHERE u.api_version IN ({', '.join(str(int(version)) for version in sorted(versions))}) GROUP BY {columns}",
+        f"WHERE u.api_version IN ({', '.join(map(str, sorted(versions)))}) GROUP BY {columns}",
         parameters,
     ).dicts()
-    return grouped(rows, _REQUEST)
+    return {request: sent for request, sent in grouped(rows, _REQUEST).items() if request in requests}
 
 
 def _probable(sent_by: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> dict[tuple[Any, ...], tuple[str, str, str]]:
@@ -139,18 +136,13 @@ def _candidates(sent_by: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> dict
     """Return the measured libraries that fit all connections of a client which sent one of the requests."""
     candidates = {}
     for client, sent in grouped((row for own in sent_by.values() for row in own), CLIENT).items():
-        fitting = [
-            {one["software_name"]: one for one in row[CANDIDATES] or () if one["software_name"] != UNKNOWN}
-            for row in sent
-        ]
+        fitting = [{one["software_name"]: one for one in row[CANDIDATES] or ()} for row in sent]
+        names = [name for name in fitting[0] if name != UNKNOWN and all(name in own for own in fitting)]
+        ends = (("versions_from", min), ("versions_to", max))
         candidates[client] = [
-            {
-                "software_name": name,
-                "versions_from": min((own[name]["versions_from"] for own in fitting), key=version_numbers),
-                "versions_to": max((own[name]["versions_to"] for own in fitting), key=version_numbers),
-            }
-            for name in fitting[0]
-            if all(name in own for own in fitting)
+            {"software_name": name}
+            | {end: of((own[name][end] for own in fitting), key=version_numbers) for end, of in ends}
+            for name in names
         ]
     return candidates
 

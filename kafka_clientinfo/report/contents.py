@@ -49,13 +49,8 @@ _OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--res
 _KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
 """The kinds of ApiVersions outcomes in a plot; outcomes that are missing here are refusals."""
 _COUNTED = {"error": "errors", "warning": "warnings", "info": "notes"}
-_NOT_AT_INFO = {
-    "rebalances": "rebalances of groups",
-    "rules": "violations",
-    "violations": "violations",
-    "unused_topics": "topics that nobody wrote or read",
-}
-"""What the tables show for which the requests at INFO are too few."""
+_NOT_AT_INFO = frozenset({"rebalances", "rules", "violations", "unused_topics"})
+"""Tables for which the requests at INFO are too few."""
 _BARS = 14
 """The largest number of bars in a plot."""
 _NOT_BREAKING = 200
@@ -160,20 +155,16 @@ class _Contents:
         for table in (*section.tables, *section.collapsed):
             if table not in self.tables:
                 self.tables[table] = read(self.scope, table)
-        return self._without_silence(section) if self.verdict.is_only_info else section
-
-    def _without_silence(self, section: Section) -> Section:
-        """Return a section without the empty tables of what is not logged at INFO, with a note on them."""
         shown = (*section.tables, *section.collapsed)
-        silent = {name: _NOT_AT_INFO[name] for name in shown if name in _NOT_AT_INFO and not self.tables[name].rows}
-        if not silent:
+        silent = [name for name in shown if name in _NOT_AT_INFO and not self.tables[name].rows]
+        if not (silent and self.verdict.is_only_info):
             return section
         return replace(
             section,
             tables=[name for name in section.tables if name not in silent],
             collapsed={name: line for name, line in section.collapsed.items() if name not in silent},
             figures=() if "rules" in silent else section.figures,
-            notes=[f"Not logged at INFO: {', '.join(dict.fromkeys(silent.values()))}.", *section.notes],
+            notes=[f"Not logged at INFO: {', '.join(silent).replace('_', ' ')}.", *section.notes],
         )
 
     def _who_breaks(self) -> Section:
