@@ -16,8 +16,9 @@ from typing import Any
 
 from ..printable import safe
 from ..questions.filters import Scope
-from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id
+from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id, without_numbers
 from ..questions.topics import topics_of_clients
+from ..tables.dialects import UUID
 from ..tables.spec import CLIENT
 from .ownership import Ownership, seen_endpoints
 
@@ -35,7 +36,9 @@ _NOBODYS = """
 _ROLE = re.compile(r"\[?IAM\]?:\[?arn:aws[a-z-]*:sts::\d*:assumed-role/([^/\[\]]+)/[^\[\]]*\]?")
 _PICKED = re.compile(r"(?:producer|consumer|adminclient)-\d+|(?:consumer-|producer-)?console-.*|perf-.*client")
 """Client ids of Apache Kafka's Java client and tools that name no program; with a group in them, an id says something."""
-_OF_GROUP = re.compile(r"(?:producer|consumer|adminclient)-(.+)-\d+")
+_OF_GROUP = re.compile(r"(?:producer|consumer|adminclient)-(.+)-\0")
+_VARYING = {"\0": r"\d+", "\1": "[0-9a-f-]{36}"}
+"""Marks of numbers and UUIDs, which no plain id has, and the expressions that fit them."""
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 _Rule = tuple[str, str, tuple[str, ...]]
@@ -60,16 +63,16 @@ def first_owners(scope: Scope, ownership: Ownership) -> str:
             if _is_nobodys(client_id):
                 of_nobody.setdefault(client_id, []).append(row)
             else:
-                by_numbers.setdefault(_numbered(client_id), []).append(row)
-    for pattern, rows in by_numbers.items():
+                by_numbers.setdefault(_marked(client_id), []).append(row)
+    for marked, rows in by_numbers.items():
         topics_by_id: dict[str, set[str]] = {}
         for row in rows:
             topics_by_id.setdefault(row["client_id"], set()).update(topics.get(tuple(row[name] for name in CLIENT), ()))
         is_one = len(set(map(frozenset, topics_by_id.values()))) == 1
         for row in rows:
-            by_rule.setdefault(_of_id(row["client_id"], pattern, is_one), []).append(row)
+            by_rule.setdefault(_of_ids(marked if is_one else row["client_id"], row["client_id"]), []).append(row)
     parts = [_FIRST_LINES] if by_rule or of_nobody else []
-    parts += (_text(*rule, rows) for rule, rows in sorted(by_rule.items(), key=_most_used))
+    parts += (_text(*rule, rows) for rule, rows in sorted(by_rule.items(), key=_principals_first))
     if of_nobody:
         parts.append(_NOBODYS)
         parts += (
@@ -93,16 +96,16 @@ def _of_principal(principal: str) -> _Rule:
     return principal.removeprefix("User:"), "principals", (_escaped(principal),)
 
 
-def _of_id(client_id: str, pattern: str, is_one: bool) -> _Rule:
-    if not is_one:
-        return client_id, "client_ids", (_escaped(client_id),)
-    of_group = _OF_GROUP.fullmatch(client_id)
-    text = of_group[1] if of_group else client_id
-    return re.sub(r"[-_.:#]*\d[\d._-]*$", "", text) or text, "client_ids", (pattern,)
+def _of_ids(marked: str, client_id: str) -> _Rule:
+    """Return the rule of the ids that are alike but for their marks; only a name without any may be that of one id."""
+    of_group = _OF_GROUP.fullmatch(marked)
+    owner = re.sub(r"[-_.:#]*[\0\1]", "", of_group[1] if of_group else marked) or client_id
+    pattern = re.sub(r"[\0\1]", lambda mark: _VARYING[mark[0]], _escaped(marked))
+    return owner, "client_ids", (pattern,)
 
 
-def _numbered(client_id: str) -> str:
-    return re.sub(r"\d+", r"\\d+", _escaped(client_id))
+def _marked(client_id: str) -> str:
+    return str(without_numbers(re.sub(UUID, "\1", client_id), "\0"))
 
 
 def _escaped(text: str) -> str:
@@ -129,6 +132,11 @@ def _counts(rows: Sequence[dict[str, Any]]) -> str:
 
 def _most_used(item: tuple[Any, list[dict[str, Any]]]) -> tuple[int, Any]:
     return -sum(row["connections"] for row in item[1]), item[0]
+
+
+def _principals_first(item: tuple[_Rule, list[dict[str, Any]]]) -> tuple[Any, ...]:
+    """A client id says less: another one may have it, and log in."""
+    return item[0][1] != "principals", *_most_used(item)
 
 
 def _toml(text: str) -> str:

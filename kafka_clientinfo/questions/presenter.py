@@ -40,9 +40,13 @@ def identity(text: str | None) -> str:
     return _NULL if text is None else text or _EMPTY
 
 
-def without_numbers(client_id: str | None) -> str | None:
-    """Return a client id with `#` for each number and UUID, which is the same for all instances of a program."""
-    return None if client_id is None else re.sub(NUMBERS, "#", client_id)
+def without_numbers(client_id: str | None, mark: str = "#") -> str | None:
+    """Return a client id with a mark for what varies in it between instances of a program; see `NUMBERS`."""
+    if client_id is None:
+        return None
+    for pattern, text in NUMBERS:
+        client_id = re.sub(pattern.replace(r"\z", r"\Z"), text.replace("#", mark), client_id)
+    return client_id
 
 
 def requested(row: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ Views are written in the part of Spark's SQL that DuckDB shares. What differs is
 
 import re
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 from ..printable import INVISIBLE
 from .types import quoted_text
@@ -32,8 +33,14 @@ UNSAFE = (
 These are all but letters, marks, digits, punctuation, symbols and the plain blank, and invisible ones among those; see
 `printable.safe`.
 """
-NUMBERS = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+"
-"""A regular expression of all engines and of Python: the numbers and UUIDs in client ids, which vary between instances."""
+UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ALONE = ("(^|[^0-9A-Za-z])[0-9]+([^0-9A-Za-z])", r"\1#\2")
+NUMBERS = ((UUID, "#"), (r"[0-9]+\z", "#"), _ALONE, _ALONE)
+"""Regular expressions and replacements, one after the other, of what varies between instances in client ids.
+
+That are UUIDs, a number at the end, and numbers between separators: twice, as two may share one. A number before or after
+letters is part of a name. The expressions are those of RE2, and of Java with `$1` for `\\1`.
+"""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _QUOTED_LENGTH = 80
 _OF_GREP, _SPARK_ESCAPED, _DUCKDB_ESCAPED = r"([\\\[\](){}.*+?^$|])", r"\\$1", r"\\\1"
@@ -51,6 +58,12 @@ def spark_sql(text: str, log_zone: str) -> str:
     zone = spark_literal(log_zone)
     special, escaped = spark_literal(_OF_GREP), spark_literal(_SPARK_ESCAPED)
 
+    def without_numbers(value: str) -> str:
+        for pattern, text in NUMBERS:
+            replacement = text.replace("\\", "$")
+            value = f"regexp_replace({value}, {spark_literal(pattern)}, '{replacement}')"
+        return value
+
     def harmless(value: str, length: str) -> str:
         cut = f"CASE WHEN length({value}) > {length} THEN concat(substring({value}, 1, {length}), '…') ELSE {value} END"
         return f"regexp_replace({cut}, {spark_literal(UNSAFE)}, '{_REPLACEMENT}')"
@@ -64,7 +77,7 @@ def spark_sql(text: str, log_zone: str) -> str:
         "quoted": quoted,
         "local_time": lambda at: f"date_format(from_utc_timestamp({at}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')",
         "grep_escaped": lambda value: f"regexp_replace({value}, {special}, {escaped})",
-        "without_numbers": lambda value: f"regexp_replace({value}, '{NUMBERS}', '#')",
+        "without_numbers": without_numbers,
         "list_sum": lambda values: f"aggregate({values}, CAST(0 AS BIGINT), (total, number) -> total + number)",
     }
     return _rewritten(text, functions, _as_spark_literal)
@@ -128,7 +141,9 @@ def duckdb_macros(log_zone: str) -> list[str]:
         ),
         "quoted(x)": f"'''' || harmless(coalesce(x, 'null'), {_QUOTED_LENGTH}) || ''''",
         "grep_escaped(x)": f"regexp_replace(x, {quoted_text(_OF_GREP)}, {quoted_text(_DUCKDB_ESCAPED)}, 'g')",
-        "without_numbers(x)": f"regexp_replace(x, '{NUMBERS}', '#', 'g')",
+        "without_numbers(x)": reduce(
+            lambda value, one: f"regexp_replace({value}, {quoted_text(one[0])}, '{one[1]}', 'g')", NUMBERS, "x"
+        ),
         "local_time(x)": f"strftime(timezone({zone}, timezone('UTC', x)), '%Y-%m-%d %H:%M:%S,%g')",
     }
     return [f"CREATE OR REPLACE MACRO {name} AS {body}" for name, body in macros.items()]

@@ -37,14 +37,15 @@ def test_it_begins_with_a_rule_for_each_principal_or_kind_of_client_id(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     owners = load_owners(str(path))
     assert [(rule.owner.name, {kind: texts for kind, texts in rule.patterns.items() if texts}) for rule in owners.rules] == [
-        ("search", {"client_ids": (r"search-\d+",)}),
         ("pay.ments", {"principals": (r"User:pay\.ments",)}),
+        ("search", {"client_ids": (r"search-\d+",)}),
     ]  # fmt: skip
     assert "# 3 connections from 3 hosts, such as 10.2.0.1\n" in path.read_text("utf-8")
     assert cli.main(["clients", "--warehouse", warehouse, "--init-owners", str(path)]) == 2
     assert "is there already; name a new file" in capsys.readouterr().err
 
 
+UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
 
 
@@ -67,6 +68,18 @@ ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
              r"client_ids = ['app-\d+']"],
         ),
         (
+            [use(name, "10.1.0.1") for name in ("j332-c1", "j01022-c1", "j01022-c2")],
+            ["# 2 connections from 1 host, such as 10.1.0.1", "# j01022-c1, j01022-c2", "[[owners]]", "owner = 'j01022-c'",
+             r"client_ids = ['j01022-c\d+']",
+             "# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", "owner = 'j332-c'", r"client_ids = ['j332-c\d+']"],
+        ),
+        (
+            [use(name, "10.1.0.1") for name in ("app-1-x", "app-2-x", f"job-{UUID}")],
+            ["# 2 connections from 1 host, such as 10.1.0.1", "# app-1-x, app-2-x", "[[owners]]", "owner = 'app-x'",
+             r"client_ids = ['app-\d+-x']",
+             "# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", "owner = 'job'", "client_ids = ['job-[0-9a-f-]{36}']"],
+        ),
+        (
             [use("consumer-pay.all-1", "10.1.0.1")],
             ["# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", "owner = 'pay.all'",
              r"client_ids = ['consumer-pay\.all-\d+']"],
@@ -85,7 +98,7 @@ ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
              ))],
         ),
     ],
-    ids=["one role", "two programs", "one program", "a group", "a quote", "of nobody"],
+    ids=["one role", "two programs", "one program", "numbers in names", "numbers between", "a group", "a quote", "of nobody"],
 )  # fmt: skip
 def test_it_guesses_one_rule_for_a_program(
     uses: list[dict[str, Any]], lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

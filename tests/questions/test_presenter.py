@@ -12,6 +12,7 @@ from kafka_clientinfo.questions.presenter import (
     least_release,
     verdicts,
     ways_of_libraries,
+    without_numbers,
 )
 from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 from kafka_clientinfo.releases.client_libraries import client_libraries
@@ -55,6 +56,26 @@ def test_a_missing_name_differs_from_an_empty_one(text: str | None, shown: str) 
 
 JAVA = "Apache Kafka's Java client"
 REMARK = "0.11.0.3 works as measured, but Kafka 4.0 supports 2.1 and later only, KIP-896"
+
+
+IDS = {
+    "cron-ck-17": "cron-ck-#",
+    "producer-4": "producer-#",
+    "app_17_x": "app_#_x",
+    "1-2-3-a": "#-#-#-a",
+    "x-1.5\n": "x-#.#\n",
+    "j01022-c1": "j01022-c#",
+    "j332-c1": "j332-c#",
+    "app-0f8fad5b-d9cb-469f-a165-70867728950e-x": "app-#-x",
+    "é5-7é": "é#-#é",
+    "": "",
+}
+"""Client ids, and what stays the same in all instances of the program."""
+
+
+@pytest.mark.parametrize("client_id", IDS)
+def test_only_what_varies_between_instances_is_no_part_of_a_name(client_id: str) -> None:
+    assert without_numbers(client_id) == IDS[client_id]
 
 
 def use(library: str, first: str | None, newest: str | None, **given: Any) -> dict[str, Any]:

@@ -16,12 +16,16 @@ from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import fine_clients
 from kafka_clientinfo.questions.losses import losses, lost_by_client
 from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.presenter import without_numbers
 from kafka_clientinfo.questions.refused import refusals
 from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.tables.dialects import spark_sql
 from kafka_clientinfo.tables.latency import BOUNDS, NAMES
 from kafka_clientinfo.tables.spec import relation_specs, table_specs, view_specs
+from kafka_clientinfo.tables.types import quoted_text
 from kafka_clientinfo.tables.views import SPARK, ViewSettings, definition, definitions, views
 from kafka_clientinfo.warehouse.ddl import no_rows
+from tests.questions.test_presenter import IDS
 
 QUESTIONS = (
     "who_connects",
@@ -198,3 +202,15 @@ def test_each_request_has_the_connection_that_counts_it(sample_warehouse: Path) 
     counted = tables.query(f"SELECT {', '.join(key)} FROM ({COUNTED}) ORDER BY ALL").rows
     assert counted == tables.query(f"SELECT {', '.join(key)} FROM {{connections}} ORDER BY ALL").rows
     assert len(counted) > 1000
+
+
+def test_the_engines_and_python_know_alike_what_varies_in_client_ids(
+    spark: Any, engines: tuple[SparkTables, LocalTables]
+) -> None:
+    ids = {one: without_numbers(one) for one in (*IDS, *(f"{one}-{other}" for one in IDS for other in IDS))}
+    of_spark = spark.createDataFrame([(one,) for one in ids], "client_id string")
+    by_spark = of_spark.selectExpr("client_id", spark_sql("without_numbers(client_id)", "UTC")).collect()
+    assert dict(map(tuple, by_spark)) == ids
+    listed = ", ".join(f"({quoted_text(one)})" for one in ids)
+    by_duckdb = engines[1].query(f"SELECT client_id, without_numbers(client_id) FROM (VALUES {listed}) AS i(client_id)")
+    assert dict(by_duckdb.rows) == ids
