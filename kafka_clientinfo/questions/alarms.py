@@ -1,7 +1,7 @@
 """What the newest run brought that somebody should know: one line each, with the time from which it is new.
 
 The rules are in SQL, the part `changes` of the view `what_changed`; only who owns a client is known here alone.
-Everything is compared by the time of the log: what was logged up to the end of the run before, and what came later.
+New is what no run before the newest one of its cluster had read, or what was logged after a time that somebody asked for.
 
     kind    | rings once, when
     --------|-----------------------------------------------------------------------------------------------------------
@@ -9,12 +9,12 @@ Everything is compared by the time of the log: what was logged up to the end of 
     unowned | a client comes that has no owner (only if there are rules on owners)
     unknown | a client that named its software comes without a name only
     refused | a broker refuses a version from a host for the first time (`refused_requests`)
-    stopped | a broker that logged every request is not in the newest run, and others of its cluster are
+    stopped | a broker that logged every request is not in the newest run, and others have gone on after its end
     gap     | a broker's log no longer holds every request: its level fell to INFO, or it is filtered
     reader  | a topic that is written was read, and has not been for `unused_topic_hours`, all of which the logs cover
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ from .filters import Scope
 from .presenter import without_numbers
 
 KINDS = ("breaks", "unowned", "unknown", "refused", "stopped", "gap", "reader")
+_UNOWNED = " is new, and has no owner"
+_NAMED = 3
 Since = Mapping[str, datetime]
 """Per cluster, the time up to which everything is known."""
 
@@ -45,11 +47,9 @@ class Alarm(NamedTuple):
 def known_before(scope: Scope) -> Since:
     """Return up to when the run before a cluster's newest one had read its logs; nothing of a cluster with one run.
 
-    Logs of a cluster come late by different times: an alarm may ring twice, rather than never.
+    It is for people: what is new follows from what the newest run read, as logs of a cluster come late by different times.
     """
-    rows = scope.tables.query(
-        "SELECT cluster, min(read_before) FROM {newest_reads} AS r WHERE read_before IS NOT NULL GROUP BY cluster"
-    )
+    rows = scope.tables.query("SELECT cluster, known_until FROM {known_until} AS k")
     return dict(rows.rows)
 
 
@@ -66,25 +66,65 @@ def alarms(
         is_asked: whether the time is not that of the run before: then nobody knows which log should have gone on.
     """
     rows = scope.tables.query(
-        "SELECT kind, cluster, principal, client_id, first_seen, what, news_from, news_until FROM {changes} AS c "
-        "WHERE release IS NULL OR release = {target}",
+        "SELECT kind, cluster, principal, client_id, client_ids, made_with, is_merged, release, first_seen, what, news_from, "
+        "news_until, is_new FROM {changes} AS c WHERE release IS NULL OR release = {target}",
         {"target": target},
     ).dicts()
     owners: dict[tuple[Any, ...], set[str]] = {}
     for (cluster, principal, own_id, *_), names in (owned or {}).items():
-        owners.setdefault((cluster, principal, without_numbers(own_id)), set()).update(names)
-    found = []
+        owners.setdefault((cluster, principal, own_id), set()).update(names)
     for row in rows:
         known, begin = since.get(row["cluster"]), row["news_from"]
-        program = (row["cluster"], row["principal"], without_numbers(row["client_id"]))
-        is_left_out = {"unowned": owned is None or program in owners, "stopped": is_asked}
-        if known is None or known >= row["news_until"] or is_left_out.get(row["kind"]):
-            continue
-        if begin is None or begin <= known:
-            of_owners = sorted(owners.get(program, ())) if row["kind"] in ("breaks", "unknown") else []
-            owned_by = f"; owner: {', '.join(of_owners)}" if of_owners else ""
-            found.append(Alarm(row["kind"], row["cluster"], row["first_seen"], row["what"] + owned_by))
-    return sorted(found, key=lambda alarm: (KINDS.index(alarm.kind), *alarm[1:]))
+        if is_asked:
+            row["is_new"] = known is not None and known < row["news_until"] and (begin is None or begin <= known)
+        ids = row["client_ids"] or [row["client_id"]]
+        row["owners"] = [owners.get((row["cluster"], row["principal"], one), set()) for one in ids]
+    found: dict[str, list[Alarm]] = {kind: [] for kind in KINDS}
+    for row in _of_owners(rows):
+        of_owners = sorted(set().union(*row["owners"]))
+        is_left_out = {"unowned": owned is None or bool(of_owners), "stopped": is_asked}
+        if row["is_new"] and row["cluster"] in since and not is_left_out.get(row["kind"]):
+            owned_by = f"; owner: {', '.join(of_owners)}" if of_owners and row["kind"] in ("breaks", "unknown") else ""
+            found[row["kind"]].append(Alarm(row["kind"], row["cluster"], row["first_seen"], row["what"] + owned_by))
+    found["unowned"] = _summed_up(found["unowned"])
+    return [alarm for kind in KINDS for alarm in sorted(found[kind], key=lambda alarm: alarm[1:])]
+
+
+def _of_owners(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of programs; in place of one that has ids of several owners, those of its ids.
+
+    An id is not new if another one of the program was known, and has an owner in common with it, or as it none.
+    """
+
+    def program(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        who = (row["cluster"], row["principal"], without_numbers(row["client_id"]))
+        return row["kind"], *who, row["made_with"], row["release"]
+
+    several = {program(row) for row in rows if any(row["owners"]) and not set.intersection(*row["owners"])}
+    known = [(program(row), row["owners"][0]) for row in rows if not row["is_merged"] and not row["is_new"]]
+    by_program: dict[tuple[Any, ...], list[set[str]]] = {}
+    for of_program, names in known:
+        by_program.setdefault(of_program, []).append(names)
+    for row in rows:
+        if row["is_merged"] and program(row) not in several:
+            yield row
+        elif not row["is_merged"] and program(row) in several:
+            own = row["owners"][0]
+            if not any(own & other or not (own or other) for other in by_program.get(program(row), ())):
+                yield row
+
+
+def _summed_up(unowned: list[Alarm]) -> list[Alarm]:
+    """Return clients without an owner; more than three of a cluster as one alarm."""
+    summed = []
+    for cluster in {alarm.cluster for alarm in unowned}:
+        own = sorted(alarm for alarm in unowned if alarm.cluster == cluster)
+        if len(own) > _NAMED:
+            names = ", ".join(alarm.text.removesuffix(_UNOWNED) for alarm in own[:_NAMED])
+            text = f"{names} and {len(own) - _NAMED} more are new, and have no owner"
+            own = [Alarm(own[0].kind, cluster, own[0].at, text)]
+        summed += own
+    return summed
 
 
 def logs_of_brokers(scope: Scope) -> list[dict[str, Any]]:

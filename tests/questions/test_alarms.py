@@ -25,7 +25,17 @@ def scope(root: Path, rows: Rows) -> Scope:
     tables = dict.fromkeys(
         ("client_inventory", "upgrade_impact", "refused_requests", "topic_usage", "known_topics"), ()
     )
-    return Scope(LocalTables(write_warehouse(root, {**tables, **rows})), Filters())  # type: ignore[dict-item]
+    clients = [*rows.get("client_inventory", ()), *rows.get("upgrade_impact", ())]
+    uses = [
+        {"broker": "b1", "connection_id": str(number), "role": "client", "first_at": row["first_seen"], **row}
+        for number, row in enumerate(clients)
+    ]
+    failed = [
+        {"run": 1 + (row["first_at"] > NOON), "byte_offset": number, "reason": "unsupported_version", **row}
+        for number, row in enumerate(rows.get("refused_requests", ()))
+    ]
+    stored = {"api_usage": uses, "failed_requests": failed}
+    return Scope(LocalTables(write_warehouse(root, {**tables, **stored, **rows})), Filters())  # type: ignore[dict-item]
 
 
 def client(client_id: str | None, first: datetime, name: str = "kgo", last: datetime | None = None) -> dict[str, Any]:
@@ -34,10 +44,15 @@ def client(client_id: str | None, first: datetime, name: str = "kgo", last: date
 
 
 def breaking(
-    client_id: str | None, first: datetime, version: int = 2, reason: str | None = "below_range"
+    client_id: str | None,
+    first: datetime,
+    version: int = 2,
+    reason: str | None = "below_range",
+    name: str = "kgo",
+    **given: Any,
 ) -> dict[str, Any]:
     use = {"api_key": 1, "api_name": "FETCH", "api_version": version, "host_list": ["10.0.0.1"]}
-    return client(client_id, first) | use | {"refused_by": {TARGET: reason} if reason else {}}
+    return client(client_id, first, name) | use | {"refused_by": {TARGET: reason} if reason else {}} | given
 
 
 def refused(
@@ -74,6 +89,29 @@ def covered(first: datetime, until: datetime) -> dict[str, Any]:
     return {"cluster": "c", "topic": "orders", "covered_from": first, "covered_until": until}
 
 
+STATE = State(built_until=NOON, rows={"requests": 1}).as_json
+
+
+def runs_that_read(*reads: tuple[int, str, str, datetime]) -> Rows:
+    """Runs that read a request each of a cluster's broker at a time, with what sums them up."""
+    numbers = sorted({run for run, *_ in reads})
+    return {
+        "runs": [{"run": run, "requests": 1, "state": STATE} for run in numbers],
+        "requests": [
+            {
+                "run": run,
+                "cluster": cluster,
+                "broker": broker,
+                "logged_at": at,
+                "file_id": broker,
+                "byte_offset": number,
+            }
+            for number, (run, cluster, broker, at) in enumerate(reads)
+        ],
+        "client_activity_parts": [{"run": run, "cluster": cluster, "requests": 1} for run, cluster, *_ in reads],
+    }
+
+
 DAY = timedelta(hours=24)
 CASES: Mapping[str, tuple[Rows, list[str]]] = {
     "a new client that breaks": (
@@ -89,6 +127,36 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
     ),
     "one that broke before": ({"upgrade_impact": [breaking("a", BEFORE), breaking("a", AFTER, 3)]}, []),
     "the next start of a job that breaks": ({"upgrade_impact": [breaking("cron-17", BEFORE), breaking("cron-18", AFTER)]}, []),
+    "one whose id has another number in a name": (
+        {"upgrade_impact": [breaking("j01022-c1", BEFORE), breaking("j332-c1", AFTER, 3)]},
+        [f"breaks: j332-c1 (User:p) would break at Kafka {TARGET}: FETCH v3, from 10.0.0.1"],
+    ),
+    "one like it of another library": (
+        {"upgrade_impact": [breaking("app-1", BEFORE), breaking("app-2", AFTER, 3, name="sarama")]},
+        [f"breaks: app-2 (User:p) would break at Kafka {TARGET}: FETCH v3, from 10.0.0.1"],
+    ),
+    "one like it of a library that is not known": (
+        {"upgrade_impact": [breaking("app-1", BEFORE), breaking("app-2", AFTER, 3, name="unknown")]}, [],
+    ),
+    "one like it that has another owner": (
+        {"upgrade_impact": [breaking("own-1", BEFORE), breaking("own-2", AFTER), breaking("own-3", AFTER)]},
+        [f"breaks: own-3 (User:p) would break at Kafka {TARGET}: FETCH v2, from 10.0.0.1; owner: Others"],
+    ),
+    "a client in a log that comes late": (
+        {
+            **runs_that_read((1, "c", "b1", NOON), (2, "c", "b3", BEFORE - HOUR), (2, "c", "b1", AFTER)),
+            "upgrade_impact": [breaking("late", BEFORE - HOUR, broker="b3"), breaking("old", BEFORE - HOUR)],
+        },
+        [f"breaks: late (User:p) would break at Kafka {TARGET}: FETCH v2, from 10.0.0.1"],
+    ),
+    "a refusal in a record that had to wait": (
+        {"refused_requests": [refused(BEFORE) | {"run": 2}]}, ["refused: b3 refuses PRODUCE v2 from h: 215 requests so far"],
+    ),
+    "a log that stops after those that go on": ({"ingested_files": [log("b1", AFTER), log("b2", AFTER + HOUR)]}, []),
+    "many clients without an owner": (
+        {"client_inventory": [client(name, AFTER) for name in "abcde"]},
+        ["unowned: a (User:p), b (User:p), c (User:p) and 2 more are new, and have no owner"],
+    ),
     "a new client that does not break": ({"upgrade_impact": [breaking("a", AFTER, reason=None)]}, []),
     "a client without an owner": ({"client_inventory": [client("free", AFTER)]}, ["unowned: free (User:p) is new, and has no owner"]),
     "one that was there": ({"client_inventory": [client("free", BEFORE, last=AFTER)]}, []),
@@ -142,25 +210,15 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
 }  # fmt: skip
 
 
-def runs_that_read(*reads: tuple[int, str, str, datetime]) -> Rows:
-    """Runs that read a request each of a cluster's broker at a time, with what sums them up."""
-    numbers = sorted({run for run, *_ in reads})
-    return {
-        "runs": [{"run": run, "requests": 1, "state": STATE} for run in numbers],
-        "requests": [
-            {"run": run, "cluster": cluster, "broker": broker, "logged_at": at, "file_id": "f", "byte_offset": number}
-            for number, (run, cluster, broker, at) in enumerate(reads)
-        ],
-        "client_activity_parts": [{"run": run, "cluster": cluster, "requests": 1} for run, cluster, *_ in reads],
-    }
-
-
-STATE = State(built_until=NOON, rows={"requests": 1}).as_json
 RUNS = runs_that_read(
     (1, "c", "b1", NOON), (1, "c", "b2", NOON + HOUR / 2), (2, "c", "b1", AFTER), (2, "new", "x", AFTER)
 )  # fmt: skip
 """Two runs that read, of which the second brought nothing of b2."""
-OWNED = {("c", "User:p", "owned", "kgo", "1"): ["All", "Payments"]}
+OWNED = {
+    ("c", "User:p", "owned", "kgo", "1"): ["All", "Payments"],
+    **{("c", "User:p", f"own-{number}", "kgo", "1"): ["Own"] for number in (1, 2)},
+    ("c", "User:p", "own-3", "kgo", "1"): ["Others"],
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -175,7 +233,7 @@ def test_what_is_new_rings(name: str, tmp_path: Path) -> None:
         f"SELECT kind, cluster, first_seen, what FROM {{what_changed}} AS w WHERE coalesce(release, '{TARGET}') = '{TARGET}'"
     )
     assert sorted(map(tuple, in_view), key=lambda row: (KINDS.index(row[0]), *row[1:])) == [
-        (*alarm[:3], alarm.text.partition("; owner: ")[0]) for alarm in rung if alarm.kind != "unowned"
+        tuple(alarm) for alarm in alarms(asked, since, TARGET, None, False)
     ]
 
 

@@ -1,12 +1,20 @@
--- Until when the newest run that read requests of a cluster, and the one before it, have read the log of each of its brokers.
--- It is null where a run read none. One warehouse may hold several clusters, each with runs of its own.
+-- What the newest run that read requests or refusals of a cluster read of each log file (read_from, read_until), and until when the
+-- run before it that read requests had read it (read_before). Null where a run read none of it.
+-- One warehouse may hold several clusters, each with runs of its own.
 WITH runs_of_clusters AS (
-    SELECT cluster, run, row_number() OVER (PARTITION BY cluster ORDER BY run DESC) AS place
-    FROM (SELECT DISTINCT cluster, run FROM {client_activity_parts}) AS p
+    SELECT cluster, run, true AS has_requests FROM {client_activity_parts}
+    UNION
+    SELECT cluster, run, false FROM {failed_requests}
+),
+newest AS (SELECT cluster, max(run) AS run FROM runs_of_clusters GROUP BY cluster),
+compared AS (
+    SELECT n.cluster, n.run, max(CASE WHEN b.has_requests AND b.run < n.run THEN b.run END) AS run_before
+    FROM newest AS n JOIN runs_of_clusters AS b ON b.cluster = n.cluster
+    GROUP BY n.cluster, n.run
 )
-SELECT r.cluster, r.broker, max(CASE WHEN n.place = 1 THEN r.logged_at END) AS read_until,
-       max(CASE WHEN n.place = 2 THEN r.logged_at END) AS read_before
-FROM runs_of_clusters AS n
-JOIN {requests} AS r ON r.cluster = n.cluster AND r.run = n.run
-WHERE n.place <= 2
-GROUP BY r.cluster, r.broker
+SELECT r.cluster, r.broker, r.file_id, c.run, min(CASE WHEN r.run = c.run THEN r.logged_at END) AS read_from,
+       max(CASE WHEN r.run = c.run THEN r.logged_at END) AS read_until,
+       max(CASE WHEN r.run = c.run_before THEN r.logged_at END) AS read_before
+FROM compared AS c
+JOIN {requests} AS r ON r.cluster = c.cluster AND (r.run = c.run OR r.run = c.run_before)
+GROUP BY r.cluster, r.broker, r.file_id, c.run
