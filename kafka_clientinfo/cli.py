@@ -195,7 +195,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for option in ("target", "upgrade"):
         if (asked := getattr(arguments, option, None)) is not None:
             measured, arguments.asked_release = release(asked), asked
-            if (sentence := other_release(asked, measured)) is not None:
+            sentence = other_release(asked, measured)
+            if sentence is not None and arguments.command != "watch":  # cron would post it each hour
                 text_tables.complain(sentence)
             setattr(arguments, option, measured.name)
 

@@ -14,7 +14,7 @@ from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
 from ..questions.impact import judged_clients
 from ..questions.presenter import REFUSED_ALREADY
 from ..questions.refused import refusals
-from ..releases.broker_releases import ACCEPTED, releases
+from ..releases.broker_releases import ACCEPTED, REFUSED, other_release, release, releases
 from ..tables.spec import CLIENT
 from .context import SOMETHING_FOUND, Context, add_warehouse
 from .messages import TOKEN, Webhook
@@ -71,14 +71,24 @@ def execute(context: Context) -> int:
     if webhook is not None and new:
         posted = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
         webhook.post({"text": "\n".join(posted), "alarms": [one._asdict() | {"at": instant(one.at)} for one in new]})
-    if not since:
-        notes.insert(0, "There is one run only: nothing to compare it with.")
-    elif not new:
+    notes[:0] = [_first_run(scope, name, target) for name in clusters if name not in since]
+    if new and (other := other_release(arguments.asked_release or target, release(target))) is not None:
+        notes.insert(0, other)
+    if since and not new:
         notes.insert(0, f"Nothing new since {max(since.values()):%Y-%m-%d %H:%M:%S} UTC.")
     table = Table("", ("kind", "cluster", "first seen", "what"), new, name="alarms").first(limit_of(arguments))
     since_when = {name: instant(at) for name, at in since.items()}
     show(arguments, [table], notes, {"target": target, "since": since_when, "alarms": table.dicts()})
     return SOMETHING_FOUND if new else 0
+
+
+def _first_run(scope: Scope, cluster: str, target: str) -> str:
+    """Return what is to be said of a cluster of which nothing can be new: how many clients break already."""
+    own = replace(scope, filters=Filters(cluster=cluster))
+    numbers, _ = judged_clients(own, target, refusals(own))
+    many = "client breaks" if numbers[REFUSED] == 1 else "clients break"
+    text = f"There is one run only of {safe(cluster)}: nothing to compare it with. {numbers[REFUSED]:,} {many} at Kafka {target} already"
+    return f"{text}; `kafka-clientinfo upgrade` says who." if numbers[REFUSED] else f"{text}."
 
 
 def _metrics(

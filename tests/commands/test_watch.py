@@ -46,9 +46,24 @@ def test_nothing_new_is_said(warehouse: Path, capsys: pytest.CaptureFixture[str]
     assert "Nothing new since 2026-11-23 00:00:00 UTC." in capsys.readouterr().out
 
 
-def test_one_run_is_compared_with_nothing(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_run_is_compared_with_nothing_but_who_breaks_is_counted(
+    warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert watched(warehouse) == 0
-    assert "There is one run only: nothing to compare it with." in capsys.readouterr().out
+    text = "There is one run only of c: nothing to compare it with. 3 clients break at Kafka 4.0.1 already"
+    assert f"{text}; `kafka-clientinfo upgrade` says who." in capsys.readouterr().out
+
+
+def test_a_release_that_stands_for_another_is_named_beside_news_only(
+    warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["watch", "--warehouse", str(warehouse), "--target", "4.0", "--since"]
+    assert cli.main([*line, "2026-11-23"]) == 0
+    out, err = capsys.readouterr()
+    assert ("judged as" in out, err) == (False, "")
+    cli.main([*line, "2026-11-01"])
+    out, err = capsys.readouterr()
+    assert ("Kafka 4.0 is judged as 4.0.1" in out, err) == (True, "")
 
 
 def test_of_one_cluster_only_its_news_is_said(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
