@@ -269,3 +269,23 @@ def test_the_two_newest_runs_of_each_cluster_are_compared(tmp_path: Path) -> Non
 def test_after_one_run_nothing_is_known(tmp_path: Path) -> None:
     assert known_before(scope(tmp_path / "w", runs_that_read((1, "c", "b1", NOON)))) == {}
     assert known_before(scope(tmp_path / "v", {})) == {}
+
+
+@pytest.mark.parametrize(("runs", "rings"), [(1, False), (2, False), (3, True), (4, False)])
+def test_a_log_stops_once_when_another_goes_on_after_its_end(runs: int, rings: bool, tmp_path: Path) -> None:
+    ends = (BEFORE - HOUR, BEFORE, AFTER, AFTER + HOUR)[:runs]
+    reads = runs_that_read((1, "c", "b2", NOON), *((place, "c", "b1", at) for place, at in enumerate(ends, 1)))
+    asked = scope(tmp_path / "w", {**reads, "ingested_files": [log("b1", ends[-1]), log("b2", NOON)]})
+    rung = alarms(asked, known_before(asked), TARGET, None, False)
+    assert [alarm.kind for alarm in rung] == ["stopped"] * rings
+
+
+def test_a_run_that_read_server_log_only_brings_refusals_only(tmp_path: Path) -> None:
+    rows = {
+        **runs_that_read((1, "c", "b1", BEFORE), (2, "c", "b1", AFTER)),
+        "runs": [{"run": run, "requests": 1, "state": STATE} for run in (1, 2, 3)],
+        "refused_requests": [refused(BEFORE) | {"run": 3}],
+    }
+    asked = scope(tmp_path / "w", {**rows, "upgrade_impact": [breaking("a", AFTER)]})
+    rung = alarms(asked, known_before(asked), TARGET, None, False)
+    assert [alarm.kind for alarm in rung] == ["refused"]

@@ -1,4 +1,4 @@
--- What may be new to somebody. is_new: nobody who saw the runs before the newest one could know it, by what that run read.
+-- What may be new to somebody: is_new is what no run before the newest one had read.
 -- For a time of somebody's own: it is news for all who know the logs until a time from news_from on (null: ever) and before news_until.
 -- Client ids that differ by a number or a UUID are one client, so that not each start of a batch job is news, unless the clients
 -- have several libraries. Of each (is_merged) there are also the rows of its ids, for those who know that their owners differ.

@@ -1,6 +1,6 @@
--- What the newest run that read requests or refusals of a cluster read of each log file (read_from, read_until), and until when the
--- run before it that read requests had read it (read_before). Null where a run read none of it.
--- One warehouse may hold several clusters, each with runs of its own.
+-- What the newest run that read requests or refusals of a cluster read of each log file, and until when the run before had read it.
+-- read_from and read_until are null where the newest one read none of it, read_before where the one before did, of those that
+-- read requests. One warehouse may hold several clusters, each with runs of its own.
 WITH runs_of_clusters AS (
     SELECT cluster, run, true AS has_requests FROM {client_activity_parts}
     UNION
