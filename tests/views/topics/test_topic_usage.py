@@ -22,8 +22,9 @@ def fetch(at: float, topic_id: str | None = None, topic: str | None = None, erro
     request["forgottenTopicsData"] = []
     rows = [{**name, "partitions": [{"partitionIndex": 0, "errorCode": error, "recordsSizeInBytes": 5}]}]
     response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 0, "responses": rows}
-    given = {"correlation_id": int(at * 10)} | given
-    return json_record(at=at, api="FETCH", version=13, request=request, response=response, **given)
+    return json_record(
+        at=at, api="FETCH", version=13, request=request, response=response, correlation_id=int(at * 10), **given
+    )
 
 
 def metadata(at: float, *topics: tuple[str, str | None], error: int = 0, brokers: int = 1) -> bytes:
@@ -59,10 +60,7 @@ def tables(folder: Path, **logs: list[bytes]) -> Any:
 
 
 NAMED = metadata(7200, ("t", ID))
-OF_BUSY = {"topic": "used", "client_id": "c", "connection": "10.0.0.1:9092-10.0.0.3:40000-1"}
-BUSY = [fetch(60 * number, correlation_id=number, **OF_BUSY) for number in range(120)]
-A_THIRD = [fetch(60 * number, correlation_id=3 * number, **OF_BUSY) for number in range(120)]
-"""Each third request of a log like `BUSY`."""
+BUSY = [fetch(second, topic="used", client_id="c") for second in range(0, 7200, 60)]
 
 
 def busy(*named: tuple[str, str | None]) -> list[bytes]:
@@ -84,7 +82,6 @@ NAMES: dict[str, tuple[Logs, tuple[str, str | None, str, int]]] = {
 COVERED: dict[str, tuple[Logs, int | None]] = {
     "a broker begins later": ({"b1": BUSY, "b2": [*BUSY[30:], NAMED]}, 7140 - 1800),
     "a broker is at INFO": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, None),
-    "a part of the log of one connection": ({"b1": [*A_THIRD, NAMED]}, None),
     "a broker has another time": (
         {"b1": [*BUSY, NAMED], "b2": [fetch(-5 * HOUR, topic="used"), fetch(-5 * HOUR + 1, topic="used")]}, None,
     ),
@@ -136,7 +133,6 @@ UNUSED: dict[str, tuple[Logs, list[str]]] = {
     **{f"by {api}": ({"b1": [*busy(("t", ID), ("u", None)), use(api), NAMED]}, ["u"]) for api in USES},
     "an answer lists more brokers": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)]}, []),
     "an answer lists as many": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)], "b2": [*BUSY, NAMED]}, ["t"]),
-    "in a part of a log": ({"b1": [A_THIRD[0], metadata(1, ("t", ID)), *A_THIRD[1:], NAMED]}, []),
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
 }  # fmt: skip
 """Logs, and the topics that count as unused."""
