@@ -63,7 +63,8 @@ def first_owners(scope: Scope, ownership: Ownership) -> str:
             if _is_nobodys(client_id):
                 of_nobody.setdefault(client_id, []).append(row)
             else:
-                by_numbers.setdefault(_marked(client_id), []).append(row)
+                marked = str(without_numbers(re.sub(UUID, "\1", client_id), "\0"))
+                by_numbers.setdefault(marked, []).append(row)
     for marked, rows in by_numbers.items():
         topics_by_id: dict[str, set[str]] = {}
         for row in rows:
@@ -72,7 +73,9 @@ def first_owners(scope: Scope, ownership: Ownership) -> str:
         for row in rows:
             by_rule.setdefault(_of_ids(marked if is_one else row["client_id"], row["client_id"]), []).append(row)
     parts = [_FIRST_LINES] if by_rule or of_nobody else []
-    parts += (_text(*rule, rows) for rule, rows in sorted(by_rule.items(), key=_principals_first))
+    # A client id says less than a principal: one that logs in may have it too.
+    ordered = sorted(by_rule.items(), key=lambda item: (item[0][1] != "principals", *_most_used(item)))
+    parts += (_text(*rule, rows) for rule, rows in ordered)
     if of_nobody:
         parts.append(_NOBODYS)
         parts += (
@@ -100,12 +103,7 @@ def _of_ids(marked: str, client_id: str) -> _Rule:
     """Return the rule of the ids that are alike but for their marks; only a name without any may be that of one id."""
     of_group = _OF_GROUP.fullmatch(marked)
     owner = re.sub(r"[-_.:#]*[\0\1]", "", of_group[1] if of_group else marked) or client_id
-    pattern = re.sub(r"[\0\1]", lambda mark: _VARYING[mark[0]], _escaped(marked))
-    return owner, "client_ids", (pattern,)
-
-
-def _marked(client_id: str) -> str:
-    return str(without_numbers(re.sub(UUID, "\1", client_id), "\0"))
+    return owner, "client_ids", (re.sub(r"[\0\1]", lambda mark: _VARYING[mark[0]], _escaped(marked)),)
 
 
 def _escaped(text: str) -> str:
@@ -132,11 +130,6 @@ def _counts(rows: Sequence[dict[str, Any]]) -> str:
 
 def _most_used(item: tuple[Any, list[dict[str, Any]]]) -> tuple[int, Any]:
     return -sum(row["connections"] for row in item[1]), item[0]
-
-
-def _principals_first(item: tuple[_Rule, list[dict[str, Any]]]) -> tuple[Any, ...]:
-    """A client id says less: another one may have it, and log in."""
-    return item[0][1] != "principals", *_most_used(item)
 
 
 def _toml(text: str) -> str:

@@ -12,7 +12,7 @@ from ..printable import safe
 from ..questions.alarms import alarms, known_before, logs_of_brokers
 from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
 from ..questions.impact import judged_clients
-from ..questions.presenter import REFUSED_ALREADY
+from ..questions.presenter import REFUSED_ALREADY, counted
 from ..questions.refused import refusals
 from ..releases.broker_releases import ACCEPTED, REFUSED, other_release, release, releases
 from ..tables.spec import CLIENT
@@ -86,9 +86,8 @@ def _first_run(scope: Scope, cluster: str, target: str) -> str:
     """Return what is to be said of a cluster of which nothing can be new: how many clients break already."""
     own = replace(scope, filters=Filters(cluster=cluster))
     numbers, _ = judged_clients(own, target, refusals(own))
-    many = "client breaks" if numbers[REFUSED] == 1 else "clients break"
-    text = f"There is one run only of {safe(cluster)}: nothing to compare it with. {numbers[REFUSED]:,} {many} at Kafka {target} already"
-    return f"{text}; `kafka-clientinfo upgrade` says who." if numbers[REFUSED] else f"{text}."
+    already = f"{counted(numbers[REFUSED], 'client')} would break at Kafka {target} already, as `kafka-clientinfo upgrade` says"
+    return f"There is one run only of {safe(cluster)}: nothing to compare it with. {already}."
 
 
 def _metrics(

@@ -22,7 +22,6 @@ from .filters import Scope
 from .presenter import without_numbers
 
 KINDS = ("breaks", "unowned", "unknown", "refused", "stopped", "gap", "reader")
-_UNOWNED = " is new, and has no owner"
 _NAMED = 3
 Since = Mapping[str, datetime]
 """Per cluster, the time up to which everything is known."""
@@ -45,12 +44,8 @@ class Alarm(NamedTuple):
 
 
 def known_before(scope: Scope) -> Since:
-    """Return up to when the run before a cluster's newest one had read its logs; nothing of a cluster with one run.
-
-    It is for people: what is new follows from what the newest run read, as logs of a cluster come late by different times.
-    """
-    rows = scope.tables.query("SELECT cluster, known_until FROM {known_until} AS k")
-    return dict(rows.rows)
+    """Return up to when the run before a cluster's newest one had read its logs; nothing of a cluster with one run."""
+    return dict(scope.tables.query("SELECT cluster, known_until FROM {known_until} AS k").rows)
 
 
 def alarms(
@@ -75,8 +70,8 @@ def alarms(
         owners.setdefault((cluster, principal, own_id), set()).update(names)
     for row in rows:
         known, begin = since.get(row["cluster"]), row["news_from"]
-        if is_asked:
-            row["is_new"] = known is not None and known < row["news_until"] and (begin is None or begin <= known)
+        if is_asked and known is not None:
+            row["is_new"] = known < row["news_until"] and (begin is None or begin <= known)
         ids = row["client_ids"] or [row["client_id"]]
         row["owners"] = [owners.get((row["cluster"], row["principal"], one), set()) for one in ids]
     found: dict[str, list[Alarm]] = {kind: [] for kind in KINDS}
@@ -101,16 +96,14 @@ def _of_owners(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         return row["kind"], *who, row["made_with"], row["release"]
 
     several = {program(row) for row in rows if any(row["owners"]) and not set.intersection(*row["owners"])}
-    known = [(program(row), row["owners"][0]) for row in rows if not row["is_merged"] and not row["is_new"]]
-    by_program: dict[tuple[Any, ...], list[set[str]]] = {}
-    for of_program, names in known:
-        by_program.setdefault(of_program, []).append(names)
+    known: dict[tuple[Any, ...], list[set[str]]] = {}
     for row in rows:
-        if row["is_merged"] and program(row) not in several:
-            yield row
-        elif not row["is_merged"] and program(row) in several:
-            own = row["owners"][0]
-            if not any(own & other or not (own or other) for other in by_program.get(program(row), ())):
+        if not row["is_merged"] and not row["is_new"]:
+            known.setdefault(program(row), []).append(row["owners"][0])
+    for row in rows:
+        if row["is_merged"] != (program(row) in several):
+            own, others = row["owners"][0], () if row["is_merged"] else known.get(program(row), ())
+            if not any(own & other or not (own or other) for other in others):
                 yield row
 
 
@@ -120,7 +113,7 @@ def _summed_up(unowned: list[Alarm]) -> list[Alarm]:
     for cluster in {alarm.cluster for alarm in unowned}:
         own = sorted(alarm for alarm in unowned if alarm.cluster == cluster)
         if len(own) > _NAMED:
-            names = ", ".join(alarm.text.removesuffix(_UNOWNED) for alarm in own[:_NAMED])
+            names = ", ".join(alarm.text.removesuffix(" is new, and has no owner") for alarm in own[:_NAMED])
             text = f"{names} and {len(own) - _NAMED} more are new, and have no owner"
             own = [Alarm(own[0].kind, cluster, own[0].at, text)]
         summed += own

@@ -16,7 +16,6 @@ Views are written in the part of Spark's SQL that DuckDB shares. What differs is
 
 import re
 from collections.abc import Callable, Mapping
-from functools import reduce
 
 from ..printable import INVISIBLE
 from .types import quoted_text
@@ -38,8 +37,7 @@ _ALONE = ("(^|[^0-9A-Za-z])[0-9]+([^0-9A-Za-z])", r"\1#\2")
 NUMBERS = ((UUID, "#"), (r"[0-9]+\z", "#"), _ALONE, _ALONE)
 """Regular expressions and replacements, one after the other, of what varies between instances in client ids.
 
-That are UUIDs, a number at the end, and numbers between separators: twice, as two may share one. A number before or after
-letters is part of a name. The expressions are those of RE2, and of Java with `$1` for `\\1`.
+UUIDs, a number at the end, and numbers between separators: twice, as two may share one. Java has `$1` for `\\1`.
 """
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _QUOTED_LENGTH = 80
@@ -58,12 +56,6 @@ def spark_sql(text: str, log_zone: str) -> str:
     zone = spark_literal(log_zone)
     special, escaped = spark_literal(_OF_GREP), spark_literal(_SPARK_ESCAPED)
 
-    def without_numbers(value: str) -> str:
-        for pattern, text in NUMBERS:
-            replacement = text.replace("\\", "$")
-            value = f"regexp_replace({value}, {spark_literal(pattern)}, '{replacement}')"
-        return value
-
     def harmless(value: str, length: str) -> str:
         cut = f"CASE WHEN length({value}) > {length} THEN concat(substring({value}, 1, {length}), '…') ELSE {value} END"
         return f"regexp_replace({cut}, {spark_literal(UNSAFE)}, '{_REPLACEMENT}')"
@@ -77,7 +69,7 @@ def spark_sql(text: str, log_zone: str) -> str:
         "quoted": quoted,
         "local_time": lambda at: f"date_format(from_utc_timestamp({at}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')",
         "grep_escaped": lambda value: f"regexp_replace({value}, {special}, {escaped})",
-        "without_numbers": without_numbers,
+        "without_numbers": lambda value: _without_numbers(value, spark_literal).replace(r"'\1#\2'", "'$1#$2'"),
         "list_sum": lambda values: f"aggregate({values}, CAST(0 AS BIGINT), (total, number) -> total + number)",
     }
     return _rewritten(text, functions, _as_spark_literal)
@@ -141,12 +133,16 @@ def duckdb_macros(log_zone: str) -> list[str]:
         ),
         "quoted(x)": f"'''' || harmless(coalesce(x, 'null'), {_QUOTED_LENGTH}) || ''''",
         "grep_escaped(x)": f"regexp_replace(x, {quoted_text(_OF_GREP)}, {quoted_text(_DUCKDB_ESCAPED)}, 'g')",
-        "without_numbers(x)": reduce(
-            lambda value, one: f"regexp_replace({value}, {quoted_text(one[0])}, '{one[1]}', 'g')", NUMBERS, "x"
-        ),
+        "without_numbers(x)": _without_numbers("x", quoted_text, ", 'g'"),
         "local_time(x)": f"strftime(timezone({zone}, timezone('UTC', x)), '%Y-%m-%d %H:%M:%S,%g')",
     }
     return [f"CREATE OR REPLACE MACRO {name} AS {body}" for name, body in macros.items()]
+
+
+def _without_numbers(value: str, literal: Callable[[str], str], flags: str = "") -> str:
+    for pattern, text in NUMBERS:
+        value = f"regexp_replace({value}, {literal(pattern)}, '{text}'{flags})"
+    return value
 
 
 _STRING = re.compile(r"'(?:[^']|'')*'|--[^\n]*")

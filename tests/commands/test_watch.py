@@ -50,8 +50,8 @@ def test_one_run_is_compared_with_nothing_but_who_breaks_is_counted(
     warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert watched(warehouse) == 0
-    text = "There is one run only of c: nothing to compare it with. 3 clients break at Kafka 4.0.1 already"
-    assert f"{text}; `kafka-clientinfo upgrade` says who." in capsys.readouterr().out
+    text = "There is one run only of c: nothing to compare it with. 3 clients would break at Kafka 4.0.1 already"
+    assert f"{text}, as `kafka-clientinfo upgrade` says." in capsys.readouterr().out
 
 
 def test_a_release_that_stands_for_another_is_named_beside_news_only(
