@@ -286,20 +286,14 @@ def _only_library() -> Column:
     return F.when(is_one & (F.size("attempts") > 0) & is_sure & is_named_so, only)
 
 
-def _library_of(stated_name: Column) -> Column:
-    """Return the library that states a name: the name, or the library of a binding that states its own."""
-    library = stated_name
-    for prefix, software in BINDINGS.items():
-        library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
-    return library
-
-
 def _contradicting_name(stated_name: Column, stated_version: Column) -> Column:
     """Return the library as which a client behaves that states another one, which never sends what it sent.
 
     Null if the stated release is not one of those that were there when libraries were measured: it may send anything.
     """
-    library = _library_of(stated_name)
+    library = stated_name
+    for prefix, software in BINDINGS.items():
+        library = F.when(stated_name.startswith(prefix), F.lit(software)).otherwise(library)
     known = constant_map({f"{one.software} {release}": "known" for one in libraries() for release in one.known})
     stated = F.concat_ws(" ", library, F.regexp_extract(stated_version, "^v?([0-9.]+)", 1))
     masks = constant_map({software: " ".join(map(str, words)) for software, words in words_by_library().items()})
