@@ -8,8 +8,6 @@ Options, of which the names' case does not matter:
     records             | `requests` (default), `rejected_records`, `failed_requests` or, in a batch, `ingested_files`
     numPartitions       | the number of tasks; by default the bytes of log choose it
     cluster, log_zone … | settings of the reading, as in conf/local.toml; `conf` names a file with settings
-    pushDownPredicate   | `true` filters in the tasks by logged_at, api_key and others; needs Spark 4.1 and
-                        | spark.sql.python.filterPushdown.enabled
     maxBytesPerTrigger  | of a stream: bytes of log per batch, as `64m`; needs Spark 4.2
     failOnDataLoss      | of a stream: `false` goes on if a log is gone that was to be read
 

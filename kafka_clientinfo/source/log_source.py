@@ -1,7 +1,7 @@
 """The data source itself, a thin layer over planning and reading: in a task, splits become batches of one table."""
 
 import logging
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -56,8 +56,7 @@ class KafkaRequestLog(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of what the logs hold now, with the columns of a schema; raises ConfigError for another one."""
-        options = self._parsed(schema)
-        return _FilteringReader(options) if options.push_down else LogReader(options)
+        return LogReader(self._parsed(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return a reader of what the logs hold and will hold; raises ConfigError as `reader` does."""
@@ -99,28 +98,6 @@ class LogReader(DataSourceReader):
         """Read the work of one task."""
         work: Work = partition.value
         return read(work)
-
-
-class _FilteringReader(LogReader):
-    """Reads only rows that Spark asks for. Spark refuses such a reader unless the session allows it."""
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._filters: list[Any] = []
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802
-        """Take the filters that can be applied here, and return the others (Spark 4.1)."""
-        from .filters import supported
-
-        self._filters = list(supported(filters, row_schema(self._options)))
-        return [one for one in filters if not any(one is taken for taken in self._filters)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the work of one task, and leave out rows that no filter lets through."""
-        from .filters import filtered
-
-        for batch in super().read(partition):
-            yield filtered(batch, self._filters)
 
 
 def row_schema(options: Options) -> pa.Schema:

@@ -19,16 +19,7 @@ RECORDS = {
 """The kinds of rows that may be read, each a table of a warehouse, with their names in `arrow_schema.SCHEMA`."""
 _SETTINGS = ("cluster", "broker_pattern", "log_zone", "split_bytes")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_OWN = [
-    "path",
-    "paths",
-    "records",
-    "conf",
-    "maxBytesPerTrigger",
-    "failOnDataLoss",
-    "pushDownPredicate",
-    "numPartitions",
-]
+_OWN = ["path", "paths", "records", "conf", "maxBytesPerTrigger", "failOnDataLoss", "numPartitions"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,6 @@ class Options:
         settings: the settings of the reading.
         max_bytes: bytes of log per batch of a stream, at most; None for no bound.
         fail_on_data_loss: whether a stream fails if bytes of a log that it had planned to read are gone.
-        push_down: whether to filter rows before Spark gets them.
         partitions: the number of tasks; None chooses it by the bytes.
         columns: the columns to return; None for all.
     """
@@ -51,7 +41,6 @@ class Options:
     settings: Settings
     max_bytes: int | None = None
     fail_on_data_loss: bool = True
-    push_down: bool = False
     partitions: int | None = None
     columns: tuple[str, ...] | None = None
 
@@ -85,7 +74,6 @@ def parse_options(given: Mapping[str, str]) -> Options:
         settings,
         _bytes(by_name.get("maxbytespertrigger")),
         _flag("failOnDataLoss", by_name.get("failondataloss", "true")),
-        _flag("pushDownPredicate", by_name.get("pushdownpredicate", "false")),
         _number("numPartitions", by_name.get("numpartitions")),
     )
 

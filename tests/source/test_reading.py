@@ -3,12 +3,11 @@
 import logging
 import sys
 from contextlib import nullcontext, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -199,31 +198,3 @@ def test_spark_before_data_sources_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delitem(sys.modules, "kafka_clientinfo.source")
     with pytest.raises(ImportError, match=r"kafka_clientinfo\.source needs Spark 4\.0 or later"):
         __import__("kafka_clientinfo.source")
-
-
-def test_pushed_filters_keep_the_rows_that_spark_would_keep() -> None:
-    datasource = pytest.importorskip("pyspark.sql.datasource")
-    from kafka_clientinfo.source.filters import filtered, supported
-
-    schema = pa.schema([("api_key", pa.int32()), ("client_id", pa.string()), ("logged_at", pa.timestamp("us", "UTC")),
-                        ("request_body", pa.string())])  # fmt: skip
-    batch = pa.RecordBatch.from_pylist(
-        [{"api_key": key, "client_id": text, "logged_at": NOON + timedelta(hours=key or 0), "request_body": "b"}
-         for key, text in [(1, "a"), (2, None), (None, "a"), (3, "b")]],
-        schema=schema,
-    )  # fmt: skip
-    kept = {
-        datasource.EqualTo(("api_key",), 1): [1],
-        datasource.In(("api_key",), (1, 3, None)): [1, 3],
-        datasource.GreaterThan(("logged_at",), NOON + timedelta(hours=1)): [2, 3],
-        datasource.GreaterThanOrEqual(("api_key",), 2): [2, 3],
-        datasource.LessThan(("api_key",), 2): [1],
-        datasource.LessThanOrEqual(("api_key",), 2): [1, 2],
-        datasource.IsNotNull(("client_id",)): [1, None, 3],
-    }
-    for one, keys in kept.items():
-        assert list(supported([one], schema)) == [one]
-        assert filtered(batch, [one]).column("api_key").to_pylist() == keys, one
-    others = [datasource.EqualTo(("request_body",), "b"), datasource.IsNull(("client_id",)),
-              datasource.StringStartsWith(("client_id",), "a"), datasource.EqualTo(("api_key", "x"), 1)]  # fmt: skip
-    assert list(supported(others, schema)) == []

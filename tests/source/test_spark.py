@@ -64,25 +64,6 @@ def test_tables_are_derived_of_its_rows_which_no_run_has_stored(source: Any) -> 
     assert parts.agg(F.sum("requests")).first()[0] == requests.where("not is_duplicate").count()
 
 
-def test_filters_are_pushed_where_the_session_allows_it(
-    spark: Any, source: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = str(ROOT / "sample_logs" / "kafka-2.8.2")
-    condition = (F.col("api_key") == 18) & (F.col("logged_at") > F.lit("2020-01-01 00:00:00").cast("timestamp"))
-    plain = spark.read.format(FORMAT).load(folder).where(condition)
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    try:
-        pushed = spark.read.format(FORMAT).option("pushDownPredicate", "true").load(folder).where(condition)
-        assert_df_equality(comparable(pushed), comparable(plain))
-        assert pushed.count() > 0
-        pushed.explain()
-        assert "Filter (" not in capsys.readouterr().out
-        plain.explain()
-        assert "Filter (" in capsys.readouterr().out
-    finally:
-        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
-
-
 @pytest.mark.parametrize("kind", ["batch", pytest.param("stream", marks=pytest.mark.long)])
 def test_a_schema_chooses_columns(spark: Any, source: Any, tmp_path: Path, kind: str) -> None:
     logs = str(ROOT / "sample_logs" / "kafka-2.8.2")
