@@ -62,7 +62,6 @@ def _asked() -> Column:
 
 
 def _text(work: Column) -> Column:
-    """Return the API and version of a request as one text; null if there is none."""
     return F.when(work.isNotNull(), F.concat_ws(" ", work["api"], work["version"].cast("string")))
 
 

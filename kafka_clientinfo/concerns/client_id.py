@@ -44,7 +44,6 @@ def aggregates() -> Aggregates:
 
 
 def _counts() -> Aggregates:
-    """Return the aggregates that are columns of the table `connections` without change."""
     is_same, is_other = F.col("client_id_is_same"), F.col("client_id_is_other")
     return {
         "client_id_same": requests_where(is_same),

@@ -81,7 +81,6 @@ def is_telemetry() -> Column:
 
 
 def _has_instance_id() -> Column:
-    """Return whether a request carries a client instance id that is not zero."""
     return F.coalesce(F.col("client_instance_id") != ZERO_UUID, F.lit(False))
 
 
@@ -101,7 +100,6 @@ def aggregates() -> Aggregates:
 
 
 def _judged() -> Aggregates:
-    """Return the aggregates that are columns of the table `connections` without change."""
     different = F.col("instance_id_is_different")
     return {
         "header_v3_requests": requests_where(has_header_v3()),

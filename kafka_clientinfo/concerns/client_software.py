@@ -94,7 +94,6 @@ def _is_invalid(name: str) -> Column:
 
 
 def _differs(name: str, pattern: str) -> Column:
-    """Return whether a text was sent and does not match."""
     return F.coalesce(~F.col(name).rlike(pattern), F.lit(False))
 
 

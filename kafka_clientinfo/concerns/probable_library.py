@@ -165,7 +165,6 @@ def _found(tables: Mapping[str, Masks], generation: Column, key: Column) -> Colu
 
 
 def _of_generation(generation: Column, tables: Mapping[str, _Table], constant: Callable[[_Table], Column]) -> Column:
-    """Return the constant of a generation; null for another generation."""
     return F.coalesce(*(F.when(generation == name, constant(table)) for name, table in tables.items()))
 
 

@@ -183,7 +183,6 @@ def _severity(data: Mapping[str, Any], source: str) -> tuple[tuple[str, str], ..
 
 
 def _activity(data: Mapping[str, Any], source: str) -> ActivityLimits:
-    """Return the limits of the policy's table; those that it leaves out keep their defaults."""
     ranges = {limit.name: limit.metadata["range"] for limit in fields(ActivityLimits)}
     check_names(data, ranges, f"{source}: activity")
     for name, value in data.items():

@@ -163,7 +163,6 @@ def _checked(name: str, value: Any, source: str) -> Any:
 
 
 def _spark_value(key: str, value: Any, source: str) -> str:
-    """Return the text of an entry of the table [spark]."""
     if isinstance(value, dict):
         path, leaf = key, value
         while isinstance(leaf, dict) and leaf:

@@ -183,7 +183,6 @@ def _first_of_each(requests: Iterable[RequestFields]) -> dict[str, RequestFields
 
 
 def _may_open(event: RequestFields) -> bool:
-    """Return whether a request can be its connection's first one."""
     if (event.security_protocol or "").startswith("SASL"):
         return event.correlation_id <= _HIDDEN_BY_SASL
     if event.client_software_name not in (None, UNKNOWN):
@@ -192,7 +191,6 @@ def _may_open(event: RequestFields) -> bool:
 
 
 def _listener(event: RequestFields) -> str:
-    """Return the local address of a connection, the first part of its id."""
     return event.connection_id.partition("-")[0]
 
 

@@ -76,7 +76,6 @@ def _differences(
 
 
 def _starts(row: tuple[Any, ...], file: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the starts of the broker, by a row of `log_positions`, that part the file's requests."""
     *_, before, during = row
     return before, [at for at in during if at < file["last_logged_at"]]
 
@@ -92,6 +91,5 @@ def _offsets(file: File) -> Iterator[int]:
 
 
 def _part(row: tuple[Any, ...], offset: int) -> tuple[Any, ...]:
-    """Return period and coverage at an offset, by a row of `log_positions`."""
     _, _, _, first, later, *_ = row
     return [part for part in later or [first] if part[0] <= offset][-1][1:]  # type: ignore[no-any-return]

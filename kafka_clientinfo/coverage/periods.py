@@ -191,7 +191,6 @@ class Periods:
 
 
 def _by_period(runs: Iterable[DebugRun]) -> Iterator[list[DebugRun]]:
-    """Yield the runs of each period."""
     return (list(its) for _, its in groupby(runs, lambda run: run.period))
 
 
@@ -204,7 +203,6 @@ def _runs(files: Iterable[File]) -> Iterator[DebugRun]:
 
 
 def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequence[datetime]:
-    """Return those of the sorted times that are not before the first one and not after the last one."""
     return times[bisect_left(times, first) : bisect_right(times, last)]
 
 

@@ -267,7 +267,6 @@ class RequestRows:
         self._duplicates.note(dict(zip(_TYPES, events.columns, strict=True)))
 
     def _plain_columns(self) -> Columns:
-        """Return the rows of plain records as arrays by the names of `RequestEvent`."""
         rows = self._count
         values = {name: self._rows[at :: len(_ROW)] for at, name in enumerate(_ROW)}
         columns = {name: pa.array(values[name], _TYPES[name]) for name in _ROW if name in _TYPES}
@@ -316,7 +315,6 @@ def _without_two_ends(columns: Columns, principal_patterns: tuple[str, ...]) -> 
 
 
 def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]) -> Columns:
-    """Return the fields of the pieces, for rows that hold the pieces' numbers."""
     where = pa.array(numbers, pa.int32())
     names = kind._fields  # type: ignore[attr-defined]  # a NamedTuple
     values = zip(*pieces.read_values, strict=True)

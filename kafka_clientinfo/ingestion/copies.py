@@ -32,7 +32,6 @@ class Candidate:
 
     @property
     def path(self) -> str:
-        """Its path, for tables and messages."""
         return self.file.path
 
     def opens_alike(self, other: "Candidate") -> bool:

@@ -211,7 +211,6 @@ def _content(file: StoredFile) -> LogContent:
 
 
 def _nothing(unknown: dict[StoredFile, LogContent]) -> str:
-    """Return why a folder holds no log to read."""
     reason = f"no {LOG_NAMES} below this folder"
     if not unknown:
         return reason
@@ -331,7 +330,6 @@ def _fixed_part(path: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _matching(files: Iterable[StoredFile], base: str, pattern: tuple[str, ...]) -> _Named:
-    """Return the files that a glob matches, and those below the folders that it matches."""
     matched = _Named([], [])
     for file in files:
         parts = tuple(file.inner[len(base) :].strip("/").split("/"))

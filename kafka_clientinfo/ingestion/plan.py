@@ -213,7 +213,6 @@ def planned_file(candidate: Candidate, identity: str, settings: Settings) -> Pla
 
 
 def _of_other_cluster(candidate: Candidate, name: tuple[str, str]) -> Problem | None:
-    """Return the problem of a file that is read as one cluster's log and was read before as another's, else None."""
     cluster, broker = name
     if candidate.cluster == cluster:
         return None
@@ -226,7 +225,6 @@ def _of_other_cluster(candidate: Candidate, name: tuple[str, str]) -> Problem | 
 
 
 def _copy(candidate: Candidate, same_as: str, name: tuple[str, str]) -> Problem:
-    """Return the problem of a file with a log that is read under another name."""
     log = "the same log as before" if candidate.path == same_as else f"the same log as {same_as}"
     if (candidate.cluster, candidate.broker) != name:
         log += f", which counts as broker {name[1]} of cluster {name[0]}"
@@ -266,7 +264,6 @@ def _still_damaged(planned: PlannedFile, row: Row) -> PlannedFile | Problem:
 
 
 def _first_time(planned: PlannedFile, zone: str) -> datetime | None:
-    """Return the time of the first record of the new bytes that has one; None if none has."""
     clock, start = LogClock(zone), max(planned.resume_at, planned.first_offset)
     with suppress(CorruptFile):
         for record in range_records(planned.file, start, None, framing_of(planned.file), planned.layout):

@@ -98,7 +98,6 @@ class PlannedFile:
 
     @property
     def path(self) -> str:
-        """Its path, for tables and messages."""
         return self.file.path
 
     @property

@@ -26,7 +26,6 @@ class TaskCounter:
                 self._file = (Path(folder) / str(number)).open("wb", buffering=0)
 
     def add(self, count: int) -> None:
-        """Add the bytes of a read."""
         self._count += count
         if self._file is not None:
             with suppress(OSError):
@@ -34,7 +33,6 @@ class TaskCounter:
                 self._file.write(self._count.to_bytes(8, "little"))
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
 

@@ -205,7 +205,6 @@ def _restarts(earlier: Iterable[Statistics], new: Iterable[Statistics]) -> list[
 
 
 def _step_back_ms(before: Statistics, own: Sequence[Statistics]) -> int:
-    """Return the most by which a request's time lies below that of an earlier one of the file."""
     most: int = before.get("step_back_ms", 0)
     latest: datetime | None = before.get("last_logged_at")
     for split in own:
@@ -261,7 +260,6 @@ def overlaps(files: Iterable[Statistics], new: Iterable[str] | None = None) -> l
 
 
 def _overlapping(files: Iterable[Statistics]) -> list[Statistics]:
-    """Return those of one broker's files, in order of their beginning, that overlap another one."""
     latest: Statistics | None = None
     by_id: dict[str, Statistics] = {}
     for file in files:

@@ -92,7 +92,6 @@ class StoredFile:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
         return self.path.rpartition("/")[2]
 
     @property

@@ -76,8 +76,6 @@ class _Count:
 
 
 class _Topics:
-    """The topics of one client, operation and day."""
-
     def __init__(self) -> None:
         self.counts: dict[Topic, _Count] = {}
         self.rest: _Count | None = None

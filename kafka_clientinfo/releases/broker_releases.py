@@ -278,7 +278,6 @@ def kafka_releases() -> list[Row]:
 
 
 def _ranges(release: Release, key: int) -> tuple[str | None, int | None, int | None, int | None, int | None]:
-    """Return what the release needs for the API, the range that it advertises, and the range that it accepts."""
     if (api_range := release.apis.get(key)) is None:
         return None, None, None, None, None
     low, high = api_range.low, api_range.high
@@ -287,7 +286,6 @@ def _ranges(release: Release, key: int) -> tuple[str | None, int | None, int | N
 
 
 def _refused_later() -> dict[tuple[str, int], tuple[int, str]]:
-    """Return, by release and API, the highest version that is deprecated, and the first release that refuses it."""
     return {
         (name, key): (version, refused_from)
         for key, version in known_versions()  # in order, so the highest version remains

@@ -214,7 +214,6 @@ def _begins_between(
 
 
 def _highest_numbers(handshakes: Iterable[str]) -> dict[str, int]:
-    """Return the highest version of ApiVersions with which handshakes begin, by what follows it."""
     numbered = [(match[2], int(match[1])) for how in handshakes if (match := _NUMBERED.match(how))]
     return dict(sorted(numbered))  # in order, so the highest one remains
 
@@ -257,7 +256,6 @@ def by_version() -> Mapping[str, Mapping[tuple[int, int], Words]]:
 
 
 def _offers(generation: str, key: int) -> set[int | None]:
-    """Return the highest versions of an API that brokers of a generation of request logs offer."""
     first = GENERATIONS[generation]
     until = min((other for other in GENERATIONS.values() if other > first), default=(99,))
     brokers = [one for name, one in releases().items() if first <= release_numbers(name) < until]

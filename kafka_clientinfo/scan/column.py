@@ -183,7 +183,6 @@ class WindowSpec:
     frame: str = ""
 
     def orderBy(self, *order: "Column | str") -> "WindowSpec":  # noqa: N802
-        """Order its rows, nulls first."""
         return replace(self, order=list(map(named, order)))
 
     def rowsBetween(self, first: int, last: int) -> "WindowSpec":  # noqa: N802

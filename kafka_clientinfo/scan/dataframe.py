@@ -75,7 +75,6 @@ class DataFrame:
         return self._sql(f"SELECT * FROM {self.source}")
 
     def _sql(self, statement: str) -> str:
-        """Return a statement about `source` with those that it reads."""
         reads = Counter(_NAME.findall(" ".join([statement, *self.statements.values()])))
         tables = (
             f"{name} AS {'' if reads[name] > 1 else 'NOT '}MATERIALIZED ({sql})"
@@ -84,7 +83,6 @@ class DataFrame:
         return f"WITH {', '.join(tables)} {statement}" if self.statements else statement
 
     def _made(self, statement: str, columns: list[str], *others: "DataFrame") -> "DataFrame":
-        """Return the relation of a statement that reads this relation and others."""
         name = f"_q{next(_numbers)}"
         statements = self._with_statements(*others) | {name: statement}
         return DataFrame(self.sparkSession, name, columns, statements=statements)
@@ -101,7 +99,6 @@ class DataFrame:
         return f"{column.render(self.scope)} AS {quoted_name(name)}"
 
     def select(self, *columns: "Column | str") -> "DataFrame":
-        """Select columns by path, expressions, `*`, or all fields of a struct (`name.*`)."""
         items: list[str] = []
         names: list[str] = []
         for column in columns:

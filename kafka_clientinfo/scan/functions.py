@@ -19,7 +19,6 @@ col, lit = path, literal
 
 
 def when(condition: Column, value: Any) -> Column:
-    """Begin a CASE expression."""
     return cased(((condition, literal(value)),))
 
 
@@ -76,7 +75,6 @@ concat, array = _listing("(", " || "), _listing("[", end="]")
 
 
 def concat_ws(separator: str, *parts: ColumnOrName) -> Column:
-    """Join texts that are not null."""
     return _listing("concat_ws(")(literal(separator), *parts)
 
 
@@ -169,7 +167,6 @@ def _converted(type_: str, value: Column, source: Column, at: str | None) -> Col
 
 
 def get_json_object(text: ColumnOrName, at: str) -> Column:
-    """Return the text at a path in JSON; null if there is none."""
     return call("json_extract_string({}, {})", _json(text), literal(at))
 
 
@@ -180,7 +177,6 @@ def date_format(at: ColumnOrName, pattern: str) -> Column:
 
 
 def from_utc_timestamp(at: ColumnOrName, zone: str) -> Column:
-    """Convert a time from UTC to the local time of a zone."""
     return call("timezone({}, timezone('UTC', {}))", literal(zone), named(at)) if zone != "UTC" else named(at)
 
 
@@ -224,7 +220,6 @@ array_min, array_max = _simple("list_min({})"), _simple("list_max({})")
 
 
 def aggregate(values: ColumnOrName, begin: Column, function: Callable[[Column, Column], Column]) -> Column:
-    """Fold a list, starting with a value."""
     return call("list_reduce({}, {}, {})", named(values), _lambda(function, 2), begin)
 
 
@@ -242,7 +237,6 @@ def transform(values: ColumnOrName, function: Callable[..., Column]) -> Column:
 
 
 def filter(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:  # noqa: A001
-    """Return the elements for which a function is true."""
     return call("list_filter({}, {})", named(values), _lambda(function))
 
 
@@ -257,12 +251,10 @@ def exists(values: ColumnOrName, function: Callable[[Column], Column]) -> Column
 
 
 def collect_list(values: ColumnOrName) -> Column:
-    """Collect the values that are not null."""
     return _collected("list({})", values)
 
 
 def collect_set(values: ColumnOrName) -> Column:
-    """Collect the distinct values that are not null."""
     return _collected("list(DISTINCT {})", values)
 
 
@@ -284,17 +276,14 @@ class _Around(Column):
 
 
 def sum(column: ColumnOrName) -> Column:  # noqa: A001
-    """Sum whole numbers."""
     return _Around("CAST({} AS BIGINT)", call("sum({})", named(column)))
 
 
 def count(column: ColumnOrName) -> Column:
-    """Count rows, or rows in which a column is not null."""
     return call("count(*)") if isinstance(column, str) and column == "*" else call("count({})", named(column))
 
 
 def _at_an_end(name: str) -> Callable[..., Column]:
-    """Return an aggregate or window function that can ignore nulls."""
     return lambda column, ignorenulls=False: call(f"{name}({{}}{' IGNORE NULLS' * ignorenulls})", named(column))
 
 

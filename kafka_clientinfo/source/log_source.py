@@ -47,7 +47,6 @@ class KafkaRequestLog(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
         return "kafka_request_log"
 
     def schema(self) -> StructType:
@@ -95,7 +94,6 @@ class LogReader(DataSourceReader):
         return [InputPartition(work) for work in divided(splits, self._options, tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the work of one task."""
         work: Work = partition.value
         return read(work)
 

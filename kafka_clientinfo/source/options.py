@@ -86,7 +86,6 @@ def _logs(by_name: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _bytes(text: str | None) -> int | None:
-    """Read a number of bytes, as `1048576`, `64k`, `64m` or `1g`."""
     if text is None:
         return None
     given = re.fullmatch(r"([0-9]+)([kmg]?)b?", text.strip().lower())

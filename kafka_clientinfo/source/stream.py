@@ -55,7 +55,6 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         self._warned: set[Problem] = set()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Return the offset before all logs."""
         return {"logs": {}}
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
@@ -139,7 +138,6 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         return self._planned[name].resume_at if name in self._planned else None
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the work of one task."""
         work: Work = partition.value
         return read(work)
 

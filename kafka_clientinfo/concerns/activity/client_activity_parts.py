@@ -89,13 +89,11 @@ def _quota_delay() -> Column:
 
 
 def _bucket_number(seconds: int) -> Column:
-    """Return the number of the bucket that holds a request; buckets are so many seconds long."""
     # Arithmetic with seconds is exact for every length of a bucket and raises no ANSI errors, as dates might.
     return F.floor(F.unix_seconds("logged_at") / seconds).cast("bigint")
 
 
 def _slot(milliseconds: Column) -> Column:
-    """Return the number of the bucket of `latency` that holds a time."""
     first, *others = enumerate(BOUNDS)
     begin = F.when(milliseconds <= first[1], first[0])
     return reduce(lambda cases, case: cases.when(milliseconds <= case[1], case[0]), others, begin).otherwise(

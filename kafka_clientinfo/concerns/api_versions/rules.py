@@ -54,13 +54,11 @@ def predicates() -> Columns:
 
 
 def _refuses_without_offer() -> Column:
-    """Return whether a response with UNSUPPORTED_VERSION lacks the range of ApiVersions."""
     refused = is_api_versions() & (F.col("error_code") == _UNSUPPORTED)
     return refused & F.col("answered_error").isNotNull() & offered()["maxVersion"].isNull()
 
 
 def _refuses_what_it_offers() -> Column:
-    """Return whether a response with UNSUPPORTED_VERSION offers the version that it refuses."""
     refused = is_api_versions() & (F.col("error_code") == _UNSUPPORTED)
     is_offered = F.col("api_version").between(offered()["minVersion"], offered()["maxVersion"])
     return refused & F.coalesce(is_offered, F.lit(False))

@@ -117,7 +117,6 @@ def _sent_names() -> Column:
 
 
 def _undecoded() -> Column:
-    """Count the payloads that could not be decoded."""
     counts = F.coalesce(total(F.map_values("payloads.undecoded")), F.lit(0))
     known = F.when(_by_joined_type().isNotNull(), F.size(_by_joined_type())).otherwise(0)
     return F.sum(F.greatest(counts - known, F.lit(0)))
@@ -153,7 +152,6 @@ def _assignments(messages: DataFrame) -> DataFrame:
 
 
 def _by_connection_and_group(by_version: DataFrame) -> DataFrame:
-    """Aggregate rows per API, version and stated protocol type to one per connection and group."""
     is_sent = F.coalesce(F.col("sent_type") == "connect", F.lit(False))
     is_connect = is_sent | F.array_contains("response_types", "connect")
     kind = F.coalesce(looked_up(HEARTBEATS, F.col("api_key")), F.when(is_connect, F.lit("connect")), F.lit("classic"))
@@ -212,7 +210,6 @@ def _subscription(**fields: Column) -> Column:
 
 
 def _of_consumers() -> Column:
-    """Return the subscriptions in a JoinGroup of consumers."""
     own = F.filter(
         "payloads.subscriptions", lambda s: s["memberId"].isNotNull() & (s["protocolType"] == F.lit("consumer"))
     )
@@ -233,7 +230,6 @@ def _of_consumers() -> Column:
 
 
 def _of_heartbeat() -> Column:
-    """Return the subscription that a heartbeat states."""
     return _subscription(
         member_id=F.col("sent.memberId"),
         stated_at=F.col("latest_at"),

@@ -71,7 +71,6 @@ def _at(kind: str) -> Column:
 
 
 def _messages(requests: DataFrame) -> DataFrame:
-    """Return the requests of groups that change or show a membership, with their parsed bodies."""
     keys = (JOIN, SYNC, _BEAT, _LEAVE, *map(int, HEARTBEATS))
     is_counted = ~F.col("is_duplicate") & ~F.col("is_forwarded") & (F.col("log_level") != "INFO")
     error = F.col("error_code")
@@ -95,7 +94,6 @@ def _messages(requests: DataFrame) -> DataFrame:
 
 
 def _events(messages: DataFrame) -> DataFrame:
-    """Return one row per message and member that it is about."""
     own_id = F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))
     own_instance = F.coalesce(unless_empty("sent.groupInstanceId"), unless_empty("sent.instanceId"))
     is_epoch = F.col("protocol") != "classic"

@@ -71,7 +71,6 @@ def _state() -> Column:
 
 
 def _events(of_members: DataFrame, judged_requests: DataFrame) -> DataFrame:
-    """Return one row per message that shows a member's state, and per member that leaves."""
     member = F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))
     shown = of_members.select(
         *GROUP_KEY,

@@ -121,7 +121,6 @@ def _is_refused_inside() -> Column:
 
 
 def _is_after_answer() -> Column:
-    """Return whether requests other than ApiVersions came after an answer."""
     return F.col("answer_seq").isNotNull() & (F.col("api_key") != int(ApiKey.API_VERSIONS))
 
 
