@@ -1,11 +1,5 @@
 """The starts of brokers, each of which ends all connections of the process before.
 
-    evidence                                     | function
-    ---------------------------------------------|-------------------
-    the broker's own log reports that it started | `_reported`
-    the first requests of a log file             | `_shown_by_files`
-    requests inside a log file                   | `_shown_inside`
-
 A broker's own log reports first that the process was launched, and then, when it serves its listeners, that it has
 started. All connections are newer than the launch. A process that is launched and never starts ends no connections:
 it failed, or somebody launched a second one by mistake. A broker that was killed logs no shutdown.

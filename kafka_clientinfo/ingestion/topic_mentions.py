@@ -1,16 +1,7 @@
 """Counts what the requests of a part of a log say of topics, so that rows grow with clients and topics, not requests.
 
-A row of the table `topic_mentions` is of one kind:
-
-    kind           | says
-    ---------------|--------------------------------------------------------------------------------------------
-    use            | how often a client names a topic for an operation on a day
-    name           | that a topic exists, and its id where that was shown
-    deletion       | that it was deleted, likewise
-    broker         | that an answer lists a broker of the cluster, by its id
-    session        | that a part shows a fetch session without its beginning, or without its end (`fetch_sessions`)
-    session_topic  | what such a part knows of one topic of the session
-
+The kinds of rows are those of schemas/tables/topic_mentions.toml: one of `session` is of a part that shows a fetch session
+without its beginning, or without its end (`fetch_sessions`).
 Forwarded copies of requests are left out, as the client's own connection has logged them, and so are duplicates.
 """
 

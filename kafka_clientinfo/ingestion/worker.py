@@ -1,12 +1,6 @@
 """Reads splits into Arrow batches; rows are made in Python only here.
 
-A split is read in these steps:
-
-    `_check_identity`        | stop if another file has taken the planned file's name
-    `_look_back`             | parse the `LOOKBACK` bytes before the split, for duplicates and silences; count nothing
-    `_read_beginning_again`  | parse the file's first requests again, as they are judged together with the new ones
-    `_next`, `_take`         | read the records in order: plain JSON by `columnar`, all others by the record parser
-    `flush`, `statistics`    | make rows, after every batch; and count them, at the end
+Plain JSON is read by `columnar`, and every other record by the record parser.
 
 How the reading ends:
 

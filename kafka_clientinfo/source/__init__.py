@@ -3,15 +3,7 @@
     spark.dataSource.register(KafkaRequestLog)
     requests = spark.read.format("kafka_request_log").option("cluster", "orders").load("/Volumes/main/kafka/logs")
 
-Options, of which the names' case does not matter:
-
-    records             | `requests` (default), `rejected_records`, `failed_requests` or, in a batch, `ingested_files`
-    numPartitions       | the number of tasks; by default the bytes of log choose it
-    cluster, log_zone … | settings of the reading, as in conf/local.toml; `conf` names a file with settings
-    maxBytesPerTrigger  | of a stream: bytes of log per batch, as `64m`; needs Spark 4.2
-    failOnDataLoss      | of a stream: `false` goes on if a log is gone that was to be read
-
-Spark finds it without `register` where the wheel is installed (see `pyspark_kafka_request_log`).
+docs/howto/ways-in.md has the options, of which the names' case does not matter. Spark finds it without `register` where the wheel is installed (see `pyspark_kafka_request_log`).
 """
 
 from pyspark import __version__

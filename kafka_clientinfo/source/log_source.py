@@ -43,7 +43,7 @@ class Work:
 
 
 class KafkaRequestLog(DataSource):
-    """Request logs of Kafka brokers; see the package for the options."""
+    """Request logs of Kafka brokers; see docs/howto/ways-in.md for the options."""
 
     @classmethod
     def name(cls) -> str:

@@ -1,13 +1,7 @@
 """The table `connection_groups`: a connection's messages and members in each group, and what they state (KIP-559).
 
-A message is self-describing if it carries the protocol type, which is needed to read the bytes in it:
-
-    message                                        | self-describing
-    -----------------------------------------------|-----------------------------------------
-    JoinGroup request, DescribeGroups response     | always
-    JoinGroup response                             | from v7 on, if the type is there
-    SyncGroup request and response                 | from v5 on, if the type is there
-    heartbeats of consumer, share, streams groups  | always, because they hold no such bytes
+A message is self-describing if it carries the protocol type, which is needed to read the bytes in it: see
+schemas/bytes_fields.toml. Heartbeats of consumer, share and streams groups always are, because they hold no such bytes.
 """
 
 from ...config.settings import Settings
