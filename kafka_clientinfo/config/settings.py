@@ -164,14 +164,9 @@ def _checked(name: str, value: Any, source: str) -> Any:
 
 def _spark_value(key: str, value: Any, source: str) -> str:
     if isinstance(value, dict):
-        path, leaf = key, value
-        while isinstance(leaf, dict) and leaf:
-            part, leaf = next(iter(leaf.items()))
-            path += f".{part}"
-        path = path if path.startswith("spark.") else f"spark.{path}"
         raise ConfigError(
-            f"{source}: spark: {key} is a table, {shown(value)}; TOML reads a key with dots as tables in tables, so put it "
-            f'in quotes, below [spark]: "{path}" = …'
+            f"{source}: spark: {key} is a table, {shown(value)}; TOML reads a key with dots as tables in tables, so put the "
+            "whole key in quotes, below [spark]"
         )
     if not key.startswith("spark."):
         raise ConfigError(
@@ -187,9 +182,6 @@ def _spark_value(key: str, value: Any, source: str) -> str:
 
 
 def _merge(settings: Settings, values: Mapping[str, Any], source: str) -> Settings:
-    for name in values:
-        if name.startswith("spark.") and not name.startswith(SPARK_PREFIX):
-            raise ConfigError(f"{source}: {name} is an entry of Spark's conf; write it below the line [spark]")
     check_names(values, _NAMES, source, "setting")
     checked = {name: _checked(name, value, source) for name, value in values.items()}
     if "spark" in checked:

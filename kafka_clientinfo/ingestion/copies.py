@@ -14,7 +14,7 @@ from typing import Any
 
 from ..logs.reader import OPENING_BYTES, FileHead, readable_bytes, resume_point
 from .discovery import is_server_log
-from .planned import Problem, reason_of, rotated
+from .planned import Problem, rotated
 from .storage import StoredFile
 
 Row = Mapping[str, Any]
@@ -160,4 +160,4 @@ def unreadable(file: StoredFile, error: OSError) -> Problem:
     with suppress(OSError):
         if error.errno == errno.ESTALE and file.is_replaced():
             return rotated(file.path)
-    return Problem(file.path, "unreadable", reason_of(error))
+    return Problem(file.path, "unreadable", str(error.strerror or error))

@@ -58,11 +58,6 @@ def relaid(path: str, offset: int) -> Problem:
     return Problem(path, "layout", f"from byte {offset} on it has another layout; each line is read as what it is")
 
 
-def reason_of(error: OSError) -> str:
-    """Return the text of an error of the operating system or of a store."""
-    return error.strerror or str(error)
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
     """A file with new bytes, from `resume_at` on.

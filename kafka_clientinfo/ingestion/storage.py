@@ -295,14 +295,10 @@ def _hadoop(root: str) -> tuple[arrow_fs.FileSystem, str]:
 def _fsspec(scheme: str, root: str) -> tuple[arrow_fs.FileSystem, str]:
     try:
         from fsspec.core import url_to_fs
-    except ImportError:
-        raise StorageError(f"{scheme}:// needs fsspec and its package for this scheme; install them") from None
-    try:
+
         file_system, prefix = url_to_fs(root)
-    except ImportError as error:
-        raise StorageError(f"{scheme}:// needs another package: {error}") from None
-    except ValueError as error:
-        raise StorageError(f"no library here knows {scheme}:// ({error})") from None
+    except (ImportError, ValueError) as error:
+        raise StorageError(f"{scheme}:// needs fsspec and its package for this scheme ({error})") from None
     return arrow_fs.PyFileSystem(arrow_fs.FSSpecHandler(file_system)), str(prefix)
 
 

@@ -40,7 +40,6 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
     [
         ("cluster = ", "not valid TOML"),
         ('colour = "red"', "unknown setting 'colour'; known are"),
-        ('"spark.ui.enabled" = true', "c.toml: spark.ui.enabled is an entry of Spark's conf; write it below the line"),
         ('cluster = ""', "give the cluster a name"),
         ("cluster = 5", "cluster is 5; expected a value like"),
         (f"cluster = ['{'a' * 76}']", f"cluster is ['{'a' * 76}']; expected"),
@@ -67,8 +66,7 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
         ("controller_listeners = [1]", "controller_listeners is"),
         ("spark = 1", "spark is 1"),
         ("spark.sql.x = 1", """spark: sql is a table, {'x': 1}; TOML reads a key with dots as tables in tables"""),
-        ("spark.sql.x = 1", """put it in quotes, below [spark]: "spark.sql.x" = …"""),
-        ("[spark]\nspark.sql.x = 1", """put it in quotes, below [spark]: "spark.sql.x" = …"""),
+        ("[spark]\nspark.sql.x = 1", "put the whole key in quotes, below [spark]"),
         ('[spark]\n"spark.x" = [1]', "spark: spark.x is [1]; give a text, a number, true or false"),
         ('[spark]\n"spark.x" = 2026-11-22', "spark: spark.x is datetime.date(2026, 11, 22); give a text"),
         (

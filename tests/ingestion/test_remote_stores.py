@@ -23,9 +23,9 @@ pytestmark = pytest.mark.usefixtures("memory")
 @pytest.mark.parametrize(
     ("item", "said"),
     [
-        ("nosuchscheme://x/y", "no library here knows nosuchscheme://"),
+        ("nosuchscheme://x/y", "nosuchscheme:// needs fsspec and its package for this scheme"),
         ("hdfs://namenode:8020/logs", "Hadoop's client is missing; pip install"),
-        ("adl://x/y", "needs another package"),
+        ("adl://x/y", "adl:// needs fsspec and its package"),
         ("s3://bucket/x?endpoint=1", "Unexpected query parameter"),
     ],
 )
