@@ -99,9 +99,9 @@ def test_exit_codes(
         (["parse", "/nonesuch", "--cluster", "a\udcff"], "--cluster is 'a\\udcff', which is not UTF-8"),
         (
             ["upgrade", "--warehouse", "/nonesuch", "--target", "9.9.9"],
-            "no release of 9.9 was measured; the nearest is 4.4.0",
+            "is known here; the newest is 4.4.0",
         ),
-        (["scan", "/nonesuch", "--upgrade", "9.9.9"], "no release of 9.9 was measured; the nearest is 4.4.0"),
+        (["scan", "/nonesuch", "--upgrade", "9.9.9"], "is known here; the newest is 4.4.0"),
     ],
 )
 def test_a_wrong_argument_is_refused_before_anything_is_opened(

@@ -8,7 +8,6 @@ mode (KRaft, ZooKeeper), with a plugin or with a feature; its absence for such a
 import json
 import re
 import tomllib
-from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,9 +51,7 @@ class Release:
     """One broker release.
 
     Attributes:
-        name: its name, such as `4.0.1`.
         tried: whether every advertised version was sent to a broker of this release.
-        apis: range of versions by API key.
         refused: advertised versions that a stock broker refused, by API key and version, with the reason: `version`, or
             what the version needs, as in `ApiRange.needs`.
     """
@@ -180,7 +177,7 @@ def release(name: str) -> Release:
 
     Raises:
         ConfigError: no release of the series was measured, or this is no release's name, or only the number before its
-            first dot; the error names those that were measured, or the nearest.
+            first dot; the error names those that were measured.
     """
     by_name, asked = releases(), name
     name = asked.removeprefix("v")
@@ -190,27 +187,16 @@ def release(name: str) -> Release:
     length = 2 if numbers[:1] > (0,) else 3  # of a series: 4.0, but 0.10.2
     series = numbers[:length]
     measured = [other for other in by_name.values() if release_numbers(other.name)[: len(series)] == series]
-    if not 1 <= len(numbers) <= length + 1:
+    if not (measured and 1 <= len(numbers) <= length + 1):
         newest = list(by_name)[-1]
         raise ConfigError(
             f"no release {asked!r} is known here; the newest is {newest}, and known are {', '.join(by_name)}"
         )
-    if not measured:
-        raise ConfigError(_unmeasured(series))
     if len(numbers) == 1:
         raise ConfigError(f"which release of {name}? {', '.join(other.name for other in measured)}")
     if len(numbers) <= length:
         return measured[-1]
     return min(reversed(measured), key=lambda other: abs(release_numbers(other.name)[-1] - numbers[-1]))
-
-
-def _unmeasured(series: tuple[int, ...]) -> str:
-    """Return the error about a series of which no release was measured, with the releases before and after it."""
-    names = list(releases())
-    after = bisect(names, series, key=release_numbers)
-    nearest = names[max(after - 1, 0) : after + 1]
-    text, are = ".".join(map(str, series)), "are" if len(nearest) > 1 else "is"
-    return f"no release of {text} was measured; the nearest {are} {' and '.join(nearest)}"
 
 
 def other_release(asked: str, measured: Release) -> str | None:

@@ -243,7 +243,7 @@ def test_the_hour_before_a_change_is_compared_with_the_hour_after_it(
             "--from is 2026-11-22 and --to 2026-11-22; give an earlier day",
         ),
         (["--from", "2026-11-23", "--to", "2026-11-22"], "give an earlier day with --from"),
-        ([*DAYS, "--target", "5.0"], "no release of 5.0 was measured; the nearest is 4.4.0"),
+        ([*DAYS, "--target", "5.0"], "is known here; the newest is 4.4.0"),
         (["--from", "x", "--to", "2026-11-22"], "--from is 'x'"),
     ],
 )

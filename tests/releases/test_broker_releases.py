@@ -162,7 +162,8 @@ def test_of_several_measured_patch_releases_the_nearest_is_taken(monkeypatch: py
 
 @pytest.mark.parametrize(
     "asked",
-    ["", ".", "4.", "4.0.", "4.0.1.0", "0.10.2.2.0", "1.0.2-rc1", "v", "vv4.0", "4.0 ", "4,0", "٤.٠", "9" * 5000 + ".0"],
+    ["", ".", "4.", "4.0.", "4.0.1.0", "0.10.2.2.0", "1.0.2-rc1", "v", "vv4.0", "4.0 ", "4,0", "٤.٠", "9" * 5000 + ".0",
+     "3.2", "v3.2.1", "5.0", "5", "0.8.2", "0.10.1.1"],
 )  # fmt: skip
 def test_an_unknown_release_is_named_beside_the_known_ones(asked: str) -> None:
     with pytest.raises(
@@ -175,18 +176,12 @@ def test_an_unknown_release_is_named_beside_the_known_ones(asked: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("3.2", "no release of 3.2 was measured; the nearest are 3.1.2 and 3.3.2"),
-        ("v3.2.1", "no release of 3.2 was measured; the nearest are 3.1.2 and 3.3.2"),
-        ("5.0", "no release of 5.0 was measured; the nearest is 4.4.0"),
-        ("5", "no release of 5 was measured; the nearest is 4.4.0"),
-        ("0.8.2", "no release of 0.8.2 was measured; the nearest is 0.10.0.1"),
-        ("0.10.1.1", "no release of 0.10.1 was measured; the nearest are 0.10.0.1 and 0.10.2.2"),
         ("4", "which release of 4? 4.0.0, 4.0.1, 4.1.1, 4.2.1, 4.3.1, 4.4.0"),
         ("v1", "which release of 1? 1.0.2, 1.1.1"),
         ("0", "which release of 0? 0.10.0.1, 0.10.2.2, 0.11.0.3"),
     ],
 )
-def test_a_release_that_was_not_measured_is_answered_with_the_nearest(asked: str, message: str) -> None:
+def test_a_number_before_the_first_dot_is_answered_with_its_releases(asked: str, message: str) -> None:
     with pytest.raises(ConfigError) as error:
         broker_releases.release(asked)
     assert str(error.value) == message

@@ -261,7 +261,7 @@ def test_each_question_has_its_place(page: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--target", "9.9.9"], 2, "no release of 9.9 was measured; the nearest is 4.4.0"),
+        (["--target", "9.9.9"], 2, "is known here; the newest is 4.4.0"),
         (["--since", "soon"], 2, "--since is 'soon'"),
         (["--until", "soon"], 2, "--until is 'soon'"),
         (["--since", "2026-11-21", "--until", "2026-11-20"], 2, "--until 2026-11-20 is not after --since 2026-11-21"),
