@@ -246,9 +246,6 @@ def _probable_columns(is_unknown: Column) -> Columns:
     A client id that a program chooses by default (`PROGRAMS`) must not contradict, nor a name that was refused or reset.
     Where these do not let a library be named, an unknown one ends the candidates: at a broker of 3.9.1, a third of the lists
     of pinned programs lacked the right name.
-
-    A connection that shows too little by itself has the library of its client's others of that day, if they agree and
-    if its own requests fit: the view `probable_connections` says that.
     """
     words = F.concat_ws(" ", "handshake", "first_work", "second_work")
     beginning = F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), words)).otherwise("")

@@ -70,7 +70,6 @@ class Policy:
         exempt_listeners: names of listeners with connections that are not judged.
         forbidden_versions: API name, first and last version of ranges that must not be used (KIP-35).
         severity: per rule error, warning, info or off, if it differs from schemas/rules.
-        activity: the limits from which on a client's activity is reported.
     """
 
     software: tuple[tuple[str, str | None], ...] = ()

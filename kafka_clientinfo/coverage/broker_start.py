@@ -284,15 +284,7 @@ def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[tuple
 
 
 class _Windows:
-    """Requests at DEBUG, with the windows that follow silences.
-
-    Attributes:
-        rows: the requests.
-        size: their number.
-        times: when they were logged, in microseconds.
-        offsets: their offsets in the file.
-        begins: row numbers of the first requests of windows.
-    """
+    """Requests at DEBUG; `begins` has the row numbers of the first requests after silences, with which windows begin."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows = rows

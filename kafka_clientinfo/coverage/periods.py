@@ -68,13 +68,9 @@ class DebugRun:
     """A run of requests of a file, or a file without runs, in which case its times and offsets are None.
 
     Attributes:
-        file: the row of the file.
         file_no: orders the files of a broker.
         shown: the entry of debug_runs.
-        is_first: whether the run is the first of its file.
         is_blind: whether the file has more silences than are stored, and some may be holes.
-        is_new: whether a period begins with the run.
-        period: the number of the period.
         since, started_at: when the period began, and when the broker started if its start began the period; None if
             no period has begun.
         ends_here: whether no later run belongs to the period.

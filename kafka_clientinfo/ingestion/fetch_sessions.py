@@ -86,17 +86,10 @@ class SessionPart:
     """A session as one part of a log shows it.
 
     Attributes:
-        session: the session's id.
         key: the client and the day of the fetches.
         is_start: whether the part holds the session's beginning, so that all that it holds is known.
         is_cut: whether fetches of the session before the part are missing, or were counted at once.
-        first_epoch: the epoch of the first fetch.
-        last_epoch: that of the last.
         is_over: whether the session has ended in the part.
-        fetches: the number of fetches.
-        first_at: the time of the first.
-        last_at: the time of the last.
-        topics: what it knows of topics.
     """
 
     session: str

@@ -9,12 +9,7 @@ A log goes on where reading ended before, if the bytes before that offset have t
     has none                                            | `unchanged`
     could not be read to its end before: an incomplete  | `files`, from the resume offset; an archive that ends at the
     copy, damage, a failing disk                        | same byte again is a problem, `damaged`
-    holds a log that is read from another file          | problem `copy`
-    has no complete record, or cannot be opened         | problem `empty` or `unreadable`
-    holds a log that was read as another cluster's      | problem `other_cluster`
-    ends before the resume offset, or has another hash  | problem `shorter` or `rewritten`
-    has new bytes that begin before the time up to      | problem `late`
-    which retention has deleted requests                |
+    is anything else                                    | `problems`, with the kinds of docs/howto/logs.md
 
 A problem is reported and does not stop the rest. The plan is final: a file that grows meanwhile is read up to the size
 that it has now, and a file that another one has replaced is noticed.

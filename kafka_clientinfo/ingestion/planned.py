@@ -69,9 +69,7 @@ class PlannedFile:
         layout: how its records are laid out.
         first_offset: offset of its first record in the log.
         ambiguous_hour: whether it begins in an hour that its zone repeats; None if that is not known.
-        opening_hash: that of `FileHead`.
         is_over: whether nothing is added to it any more, so that no record at its end waits for more bytes.
-        principal_patterns: those of the settings.
     """
 
     file_id: str

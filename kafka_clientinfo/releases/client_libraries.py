@@ -21,7 +21,6 @@ class LibraryRelease:
     """One release of a library.
 
     Attributes:
-        name: its name, such as `2.16.1`.
         speaks: lowest and highest version that it was seen to use, by API key.
         failed_with: releases of Kafka with which it could not produce and consume.
     """
@@ -51,7 +50,6 @@ class Library:
     """A client library.
 
     Attributes:
-        name: its usual name.
         software: the software name that it sends to brokers (KIP-511); None if it sends none.
         client_ids: a regular expression for its default client ids, which other programs may use too; None if it has none.
         version_settings: its settings that hold versions of requests down, as what to raise; None if it has none.

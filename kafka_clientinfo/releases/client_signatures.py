@@ -91,7 +91,6 @@ class Library:
     """A library.
 
     Attributes:
-        software: its name, as in KIP-511's vocabulary.
         known: all its releases when it was measured, the oldest first.
         signatures: how they behave, the oldest first.
         seconds: for each generation, how connections begin and go on (its handshake, first and second work, see

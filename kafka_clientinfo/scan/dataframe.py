@@ -57,9 +57,7 @@ class DataFrame:
     """A relation.
 
     Attributes:
-        sparkSession: the connection to DuckDB.
         source: the SQL after FROM.
-        columns: the names of its columns.
         scope: the aliases of relations in `source`.
         statements: by name, those that `source` reads, and those that they read, each after those that it reads itself.
     """

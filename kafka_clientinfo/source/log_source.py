@@ -29,13 +29,7 @@ _LOG = logging.getLogger("kafka_clientinfo.source")
 
 @dataclass(frozen=True)
 class Work:
-    """What a task reads.
-
-    Attributes:
-        splits: ranges of files.
-        options: the options of the reading.
-        at: the time of the reading, for `ingested_at`.
-    """
+    """What a task reads; `at` is the time of the reading, for `ingested_at`."""
 
     splits: tuple[Split, ...]
     options: Options

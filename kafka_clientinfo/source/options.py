@@ -29,7 +29,6 @@ class Options:
     Attributes:
         logs: files, folders, globs or URIs.
         records: a name of `RECORDS`.
-        settings: the settings of the reading.
         max_bytes: bytes of log per batch of a stream, at most; None for no bound.
         fail_on_data_loss: whether a stream fails if bytes of a log that it had planned to read are gone.
         partitions: the number of tasks; None chooses it by the bytes.
