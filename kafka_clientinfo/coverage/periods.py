@@ -2,17 +2,9 @@
 
 A log holds every request only at DEBUG (or TRACE). While a broker logs nothing at that level, its level may have been
 switched, or a file may be missing. So a covered period is a sequence of one broker's runs of requests
-(`ingested_files.debug_runs`), in the order of its files. A new period begins after
-
-    a hole                                                        | reason
-    --------------------------------------------------------------|---------------------------------------------------
-    a silence of more than coverage_gap_ms, within a file or      | requests may be missing
-    between two files                                             |
-    a silence of more than a second in which server.log reports   | the broker was down or may have logged at another
-    that the request logger's level was set, or a start           | level
-    a silence of more than a second before a request that sets    | the request may have raised the level
-    levels of loggers                                             |
-    a start of the broker that a file's first requests show       | all connections are new
+(`ingested_files.debug_runs`), in the order of its files. A new period begins after the silences that
+docs/explanation/what-a-log-tells.md names, as requests may be missing, and after a start of the broker that a file's first
+requests show, as all connections are new.
 
 These requests belong to no period:
 - a request at INFO, unless the period continues after it;

@@ -43,15 +43,16 @@ REJECTED_TYPE = _as_read("rejected_records")
 FAILED_TYPE = _as_read("failed_requests")
 MENTION_TYPE = _as_read("topic_mentions")
 FILE_TYPE = pa.struct(arrow_fields("ingested_files", _STATISTICS.split()))
-SCHEMA = pa.schema(
-    [
-        ("request", REQUEST_TYPE),
-        ("rejected", REJECTED_TYPE),
-        ("failed", FAILED_TYPE),
-        ("mention", MENTION_TYPE),
-        ("file", FILE_TYPE),
-    ]
-)
+KINDS = {
+    "request": "requests",
+    "rejected": "rejected_records",
+    "failed": "failed_requests",
+    "mention": "topic_mentions",
+    "file": "ingested_files",
+}
+"""The columns of `SCHEMA`, each with the table that gets its rows; the rows of `file` are made of several."""
+_TYPES = (REQUEST_TYPE, REJECTED_TYPE, FAILED_TYPE, MENTION_TYPE, FILE_TYPE)
+SCHEMA = pa.schema(list(zip(KINDS, _TYPES, strict=True)))
 
 
 class Part(NamedTuple):

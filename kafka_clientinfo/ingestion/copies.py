@@ -1,9 +1,6 @@
 """Finds the log that each file holds, whatever its name, folder, broker and compression.
 
-The first record and the `OPENING_BYTES` from it on identify a log within a cluster, whatever the names, folders, brokers
-and compression of its files. A shorter file is compared in as many bytes
-as it has. Of several files that hold one log the longest is read, and the others are reported. Logs that are equal in
-so many bytes and differ later are taken for one, and so are those that differ before the first record.
+The first record and the `OPENING_BYTES` from it on identify a log within a cluster; docs/howto/logs.md says what follows.
 """
 
 import errno

@@ -17,6 +17,7 @@ from ..config.settings import Settings
 from ..coverage.changes import changes
 from ..coverage.periods import with_log_coverage
 from ..errors import ConfigError
+from ..ingestion.arrow_schema import KINDS
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.discovery import Delivered, Logs, delivered_logs, with_server_logs
 from ..ingestion.plan import make_plan
@@ -43,14 +44,6 @@ from ..warehouse.progress import Stages, log, say
 from ..warehouse.staging import cache
 from ..warehouse.state import LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
-
-_KINDS = {
-    "requests": "request",
-    "rejected_records": "rejected",
-    "failed_requests": "failed",
-    "topic_mentions": "mention",
-}
-"""The column of parsed rows from which each table gets its rows."""
 
 
 @dataclass
@@ -168,7 +161,9 @@ def _read(
     numbers["topic_mentions"] = sum(split["mentions"] for split in statistics)
     ingested_at = F.lit(now).alias("ingested_at")
     tables = {
-        name: readable.where(f"{kind} IS NOT NULL").select(f"{kind}.*", ingested_at) for name, kind in _KINDS.items()
+        name: readable.where(f"{kind} IS NOT NULL").select(f"{kind}.*", ingested_at)
+        for kind, name in KINDS.items()
+        if name != LEDGER
     }
     files = [file for file in plan.files if was_read(file, statistics)]
     batch_id = uuid4().hex

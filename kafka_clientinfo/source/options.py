@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 from ..config.settings import Settings, load_settings
 from ..errors import ConfigError
+from ..ingestion.arrow_schema import KINDS
 from ..ingestion.discovery import delivered_logs, with_server_logs
 from ..ingestion.storage import StoredFile
 
-RECORDS = {
-    "requests": "request",
-    "rejected_records": "rejected",
-    "failed_requests": "failed",
-    "ingested_files": "file",
-}
-"""The kinds of rows that may be read, each a table of a warehouse, with their names in `arrow_schema.SCHEMA`."""
+RECORDS = {table: kind for kind, table in KINDS.items() if kind != "mention"}
+"""The tables with rows that may be read, and the kinds of these rows."""
 _SETTINGS = ("cluster", "broker_pattern", "log_zone", "split_bytes")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _OWN = ["path", "paths", "records", "conf", "maxBytesPerTrigger", "failOnDataLoss", "numPartitions"]
