@@ -4,10 +4,7 @@ The rules are functions in `connections` and `concerns` over columns and relatio
 `functions` and `dataframe` in place of `pyspark.sql` (see `connections.engine`). Then the same functions return DuckDB's
 SQL, and no rule is written twice. If a function works differently on DuckDB, the one here makes up for it.
 
-tests/scan compares every derived table of both engines, row by row and in all columns but path, batch_id and
-ingested_at: over the sample logs, and over their requests with exchanged values, odd texts and a policy.
-
-If a rule uses a function that `functions` lacks, every test of `scan` fails. Two things differ from Spark:
+Tests compare every derived table of both engines. Two things differ from Spark:
 - `reflect`, with which Java compares versions to a policy's minimum, returns null; `scan` says that it judges none.
 - RE2's Unicode version, not Java's, decides which characters are assigned.
 """
