@@ -35,12 +35,16 @@ _HASHED_GROUPS = 4096
 
 def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
     """Return entries for the session's conf, by the bytes of log to read or that stored requests came from."""
-    is_small = planned_bytes <= SMALL_BYTES
+    is_small, is_interpreted = planned_bytes <= SMALL_BYTES, planned_bytes <= _INTERPRETED_BYTES
     partitions = 1 if is_small else min(max(2, cores, -(-planned_bytes // SMALL_BYTES)), _MOST_PARTITIONS)
     is_large = str(not is_small).lower()
     return {
         "spark.sql.codegen.wholeStage": is_large,
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if planned_bytes <= _INTERPRETED_BYTES else "FALLBACK",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if is_interpreted else "FALLBACK",
+        # Interpreted, a shared expression costs more to look up than to evaluate again.
+        "spark.sql.subexpressionElimination.enabled": str(not is_interpreted).lower(),
+        # The steps' joins and filters state all conditions themselves; to infer more of them only takes planning.
+        "spark.sql.constraintPropagation.enabled": "false",
         "spark.sql.shuffle.partitions": str(partitions),
         # Adaptive planning pays if the sizes of joins are not known beforehand. Before a stage has run, Spark estimates
         # rows that Python made at a few bytes, and would broadcast millions of them.
