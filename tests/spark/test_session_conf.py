@@ -31,10 +31,12 @@ def test_a_session_is_set_up_for_the_size_of_the_run() -> None:
         "spark.sql.adaptive.autoBroadcastJoinThreshold": "10485760",
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "4096",
         "spark.databricks.delta.allFilesInCrc.enabled": "false",
+        "spark.sql.constraintPropagation.enabled": "false",
     }
     assert conf_of(0, 4) == of_all_sizes | {
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.subexpressionElimination.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.autoBroadcastJoinThreshold": "10485760",
@@ -43,6 +45,7 @@ def test_a_session_is_set_up_for_the_size_of_the_run() -> None:
     assert conf_of(1 << 30, 4) == of_all_sizes | {
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.subexpressionElimination.enabled": "true",
         "spark.sql.shuffle.partitions": "16",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
