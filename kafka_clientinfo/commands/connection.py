@@ -118,7 +118,6 @@ def execute(context: Context) -> None:
 
 
 def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of `connections` with one more entry, a Table, for each of `_PARTS`."""
     key = {name: connection[name] for name in CONNECTION_KEY}
     same = " AND ".join(f"{name} = {{{name}}}" for name in CONNECTION_KEY if name != "opened_at")
     same += " AND opened_at = CAST({opened_at} AS TIMESTAMP)"

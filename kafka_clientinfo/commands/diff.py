@@ -152,7 +152,6 @@ def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
 
 
 def _clusters(scope: Scope, span: Span) -> set[str]:
-    """Return the clusters with requests in a span."""
     of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
     return {cluster for (cluster,) in _in(span, of_cluster).query("SELECT DISTINCT cluster FROM {connections} AS c")}
 

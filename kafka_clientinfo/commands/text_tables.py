@@ -294,7 +294,6 @@ class Grid:
         return replace(self, header=[self.header[c] for c in differ], rows=rows), "".join(lines)
 
     def _in_blocks(self, width: int, colours: Mapping[str, str]) -> str:
-        """Return a block of lines for each row, with an empty line between two."""
         names, blocks = max(map(len, self.header)), []
         for row in self.rows:
             lines = []

@@ -218,7 +218,6 @@ def _of_state(name: str) -> Column:
 
 
 def _of_previous(name: str) -> Column:
-    """Return a value of the request before, of the same connection id."""
     return F.col(f"who_before.{name}" if name in (*WHO_FIELDS, STATED_SOFTWARE) else f"{name}_before")
 
 
@@ -331,7 +330,6 @@ def _is_in_one_period() -> Column:
 
 
 def _step() -> Column:
-    """Return by how much the correlation id is above that of the request before."""
     return F.col("correlation_id").cast("bigint") - _of_previous("correlation_id").cast("bigint")
 
 

@@ -172,7 +172,6 @@ def _narrow(requests: DataFrame, reads: Reads) -> DataFrame:
 
 
 def _is_newest(*connection_id: str) -> Column:
-    """Return whether a row belongs to the last connection of its id."""
     return F.col("session_no") == F.max("session_no").over(Window.partitionBy(*connection_id))
 
 

@@ -203,7 +203,6 @@ def _has_inter_broker_api() -> Column:
 
 
 def _is_other_software() -> Column:
-    """Return whether a request shows software that no broker runs."""
     return ~F.col("is_forwarded") & _is_other(F.coalesce("sent_software_name", "client_software_name"))
 
 

@@ -71,7 +71,6 @@ def _check_float(digits: str) -> None:
 
 
 def _is_within_limits(text: str) -> bool:
-    """Return whether a text of valid JSON is within the limits of all engines."""
     if len(text) > MAX_NAME and any(
         string[2] and len(string[1].encode()) > MAX_NAME for string in _STRING.finditer(text)
     ):

@@ -114,7 +114,6 @@ class LineSplitter:
         self._open = self._part = None
 
     def _take(self, data: bytes, length: int) -> None:
-        """Take one physical line, with its true length."""
         begin, self._at = self._at, self._at + length
         text = uncoloured(data.removesuffix(b"\n").lstrip(_FILLER if begin == 0 else b"\0"))
         line = unwrapped(text, self._layout.latest)

@@ -164,7 +164,6 @@ class Question:
 
     @property
     def _owners(self) -> str:
-        """The WITH clause with the owners of each client; empty if the answer needs none."""
         if self.by != "owner":
             return ""
         pairs = self.owners or [("", 0)]  # no client has an empty hash

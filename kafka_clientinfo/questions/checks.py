@@ -188,7 +188,6 @@ def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, A
 
 
 def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
-    """Return whether retention may have deleted rows of a file."""
     if state.retained_from is None or not state.deleted.get(source, 0):
         return False
     begin: datetime = (file["first_logged_at"] or file["ingested_at"]) - timedelta(milliseconds=file["step_back_ms"])

@@ -196,15 +196,8 @@ def _way(
 ) -> tuple[Mapping[str, str | None], frozenset[int]]:
     """Return the library's name and the advice at the target for clients with a release from `first` to `last`.
 
-    Beside it are the keys of the APIs for which the advice was measured.
-
-    Args:
-        software: the probable library; there is no advice for one that was not measured.
-        first: the first release that they may have.
-        last: the last one.
-        uses: what they use.
-        refusing: the releases of Kafka that refuse any of it.
-        target: one of these.
+    Beside it are the keys of the APIs for which the advice was measured. `refusing` are the releases of Kafka that refuse
+    any of the `uses`.
     """
     if (library := library_of_behaviour(software)) is None:
         return {}, frozenset()

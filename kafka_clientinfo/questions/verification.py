@@ -54,7 +54,6 @@ def _verify(spark: SparkSession, warehouse: str) -> list[Check]:
 
 
 def _check(name: str, rows: DataFrame) -> Check:
-    """Return the result of a check from the relation of the rows that fail it."""
     findings = [row.asDict(recursive=True) for row in rows.limit(LISTED).collect()]
     return check(name, findings, len(findings) if len(findings) < LISTED else rows.count())
 

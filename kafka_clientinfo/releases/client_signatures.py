@@ -152,12 +152,8 @@ def _begins(measured: Mapping[str, Sequence[str]]) -> Mapping[str, frozenset[str
 def _with_neighbours(measured: Sequence[Signature], known: Sequence[str], patches_alike: bool) -> Iterator[Signature]:
     """Yield the measured signatures, with the releases that count as alike, and one for what lies between each two.
 
-    What is older than the oldest measured release counts as that, and what is newer than the newest one as that.
-
-    Args:
-        measured: the oldest first.
-        known: all releases of the library, the oldest first.
-        patches_alike: whether releases that differ in the last number only count as alike.
+    What is older than the oldest measured release counts as that, and what is newer than the newest one as that. Both lists
+    begin with the oldest; `patches_alike` is whether releases that differ in the last number only count as alike.
     """
     numbers = {str(one.release): number for number, one in enumerate(measured)}
     minors = {release_numbers(name)[:-1]: number for name, number in numbers.items()} if patches_alike else {}

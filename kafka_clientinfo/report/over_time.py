@@ -120,7 +120,6 @@ def _filled(table: Table, series: Series, start: int, width: int) -> Table:
 
 
 def _named_clients(series: Mapping[tuple[Any, ...], Sequence[int]]) -> Series:
-    """Name clients by their ids; if several have one, by a number too."""
     named: dict[str, Sequence[int]] = {}
     for (_, _, client_id), numbers in series.items():
         name = own = safe(identity(client_id), _NAME)
@@ -141,7 +140,6 @@ def _by_api(series: Mapping[tuple[Any, ...], Sequence[int]]) -> Series:
 
 
 def _most(series: Series, total: Sequence[int]) -> Series:
-    """Return the series with the most, and one for all others if they have any."""
     ordered = sorted(series.items(), key=lambda item: (-sum(item[1]), item[0]))
     chosen = dict(ordered[: plots.SERIES])
     rest = [number - sum(of) for number, *of in zip(total, *chosen.values(), strict=True)]

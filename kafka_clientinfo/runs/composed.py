@@ -100,7 +100,6 @@ def _cached(rows: DataFrame) -> DataFrame:
 
 
 def _answers(names: Iterable[str], tables: Mapping[str, Any], settings: Settings) -> dict[str, DataFrame]:
-    """Return tables in their declared columns, and views."""
     view_settings = ViewSettings.of(settings)
 
     def relation(name: str) -> str:

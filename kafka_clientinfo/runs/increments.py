@@ -125,7 +125,6 @@ def new_since(lake: Warehouse, stored: DataFrame, requests: DataFrame) -> Increm
 
 
 def _changed_brokers(state: State, connections: DataFrame) -> set[Broker]:
-    """Return the brokers about which new bytes show something else than was built."""
     changed = [Change(*change) for change in state.changed]
     whole = {(one.cluster, one.broker) for one in changed if one.file_id is None}
     if at_info := [(one.file_id, one.offset) for one in changed if one.file_id is not None]:
@@ -153,7 +152,6 @@ def _brokers(rows: DataFrame) -> set[Broker]:
 
 
 def _is_frozen(state: State) -> Column:
-    """Return whether a connection may have lost requests to retention."""
     return F.lit(False) if state.retained_from is None else F.col("last_request_at") < F.lit(state.retained_from)
 
 

@@ -136,12 +136,7 @@ def _converted(type_: str, value: Column, source: Column, at: str | None) -> Col
         struct        | null if the JSON has no object there
 
     Lists of structs inside lists, and values inside maps, aren't checked: only this package writes JSON nested so deeply.
-
-    Args:
-        type_: the type, in Spark's words.
-        value: the part.
-        source: the JSON text.
-        at: the value's path in the JSON; None inside lists.
+    `at` is the value's path in the JSON `source`; None inside lists.
     """
     word, parts = split_type(type_)
     if word in _WHOLE:

@@ -63,7 +63,6 @@ def duckdb_type(kind: str) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a list of types or fields at its top-level commas."""
     pieces, depth, start = [], 0, 0
     for at, character in enumerate(text):
         depth += (character in _OPENING) - (character in _CLOSING)

@@ -191,7 +191,6 @@ def definitions() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _files() -> dict[str, tuple[str, str]]:
-    """Return comment and query of each file in schemas/views."""
     files = {}
     for file, text in resources.texts(resources.schemas() / "views", ".sql"):
         comment, _, query = text.partition("\n")

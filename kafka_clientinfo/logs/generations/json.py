@@ -99,7 +99,6 @@ def json_error_code(data: bytes, start: int, end: int) -> int | None:
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    """Read a JSON object."""
     try:
         value: dict[str, Any] = json.loads(text.decode("utf-8", "replace"))
     except RecursionError:  # its own text depends on the caller's depth

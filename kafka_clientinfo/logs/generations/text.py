@@ -92,7 +92,6 @@ def read_name_text(message: bytes) -> LoggedRequest:
 
 
 def _named(logged: bytes) -> tuple[int, str]:
-    """Return an API's key, and its name as logged."""
     name = logged.decode()
     key = api_key(name)
     if key is None:

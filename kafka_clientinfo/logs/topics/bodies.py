@@ -219,7 +219,6 @@ def struct_mentions(key: int, request: bytes, response: bytes) -> Mentions:
 
 
 def _with_sizes(request: bytes) -> bytes:
-    """Put their sizes in place of the buffers."""
     return _BUFFER.sub(lambda buffer: b"record_set=%d" % (int(buffer[2]) - int(buffer[1])), request)
 
 
