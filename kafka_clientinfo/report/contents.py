@@ -49,8 +49,13 @@ _OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--res
 _KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
 """The kinds of ApiVersions outcomes in a plot; outcomes that are missing here are refusals."""
 _COUNTED = {"error": "errors", "warning": "warnings", "info": "notes"}
-_NOT_AT_INFO = frozenset({"rebalances", "rules", "violations", "unused_topics"})
-"""Tables for which the requests at INFO are too few."""
+_NOT_AT_INFO = {
+    "rebalances": "rebalances",
+    "rules": "most violations",
+    "violations": "most violations",
+    "unused_topics": "topics that nobody uses",
+}
+"""Tables for which the requests at INFO are too few, in words."""
 _BARS = 14
 """The largest number of bars in a plot."""
 _NOT_BREAKING = 200
@@ -159,12 +164,13 @@ class _Contents:
         silent = [name for name in shown if name in _NOT_AT_INFO and not self.tables[name].rows]
         if not (silent and self.verdict.is_only_info):
             return section
+        words = ", ".join(dict.fromkeys(_NOT_AT_INFO[name] for name in silent))
         return replace(
             section,
             tables=[name for name in section.tables if name not in silent],
             collapsed={name: line for name, line in section.collapsed.items() if name not in silent},
             figures=() if "rules" in silent else section.figures,
-            notes=[f"Not logged at INFO: {', '.join(silent).replace('_', ' ')}.", *section.notes],
+            notes=[f"Not logged at INFO: {words}.", *section.notes],
         )
 
     def _who_breaks(self) -> Section:

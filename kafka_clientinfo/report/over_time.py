@@ -112,7 +112,6 @@ def requests_over_time(scope: Scope) -> tuple[Table, list[tuple[str, str]]]:
 
 
 def _filled(table: Table, series: Series, start: int, width: int) -> Table:
-    """Add a column for each series to a table, and a row for each bucket or step of time."""
     table.columns = [*table.columns, *(Column(name, name, "count") for name in series)]
     for step, numbers in enumerate(zip(*series.values(), strict=True)):
         table.add(start + step * width, *numbers)
