@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
 from ..questions.impact import (
+    IN_GENERAL,
     MARKS,
     Fine,
     Impact,
@@ -174,11 +175,7 @@ def as_text(result: Impact, by: Table | None = None) -> str:
             parts.append(_first_releases(result.target, todays_release(result.brokers)))
     if result.by_release:
         parts.append(table_text(_matrix(result), rest=_REST))
-    sentences = (
-        result.cannot_tell
-        if by is None
-        else [*result.cannot_tell[:2], "More, and how clients are judged: the same without --by."]
-    )
+    sentences = [sentence for sentence in result.cannot_tell if by is None or sentence not in IN_GENERAL]
     cannot_tell = (f"  - {sentence}" for sentence in sentences)
     parts.append(folded("\n".join(["What this cannot tell", *cannot_tell])))
     return "\n\n".join(parts)

@@ -266,6 +266,15 @@ def _of_which_logs(scope: Scope, brokers: Sequence[dict[str, Any]]) -> list[str]
     return sentences
 
 
+IN_GENERAL = (
+    "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper.",
+    "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) may take "
+    "newer ones after an upgrade.",
+    "Programs that share principal, client id and software are one client here: look at the hosts.",
+)
+"""What no log can tell."""
+
+
 def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     tables, whole = scope.tables, of_cluster(scope)
     brokers = _judged_brokers(whole)
@@ -290,13 +299,7 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
             f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
             "versions is judged by other evidence, or not at all."
         )
-    sentences += [
-        "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper.",
-        "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) "
-        "may take newer ones after an upgrade.",
-        _refusals_shown(whole),
-        "Programs that share principal, client id and software are one client here: look at the hosts.",
-    ]
+    sentences += [_refusals_shown(whole), *IN_GENERAL]
     if result.target is not None and not release(result.target).tried:
         sentences.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
     return sentences
