@@ -8,7 +8,7 @@ from typing import Any
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.connections.table import OF_CONNECTION
 from kafka_clientinfo.connections.violations import WHO
-from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, table_spec
 from tests.frames import at
 from tests.questions.activity_on_disk import WHO as WHO_ACTS
 from tests.questions.activity_on_disk import opened as opened_connections
@@ -94,13 +94,7 @@ def fleet(
         tables["connection_groups"] += [
             key | of_connection | {"group_id": group, "takes_part": True} for group in given.get("groups", ())
         ]
-        tables["violations"] += [
-            key | {name: connection[name] for name in WHO} | {
-                "rule": rule, "severity": severity, "blames": rules()[rule].blames, "occurrences": 2, "rejected": None,
-                "first_at": opened, "last_at": closed, "message": "found; asked",
-            }
-            for rule, severity in given.get("violations", ())
-        ]  # fmt: skip
+        tables["violations"] += [_violation(connection, *broken) for broken in given.get("violations", ())]
         tables["client_activity"] += _activity(connection, api["api_name"], number)
         if connection["role"] != "client":
             continue
@@ -120,6 +114,13 @@ def fleet(
         {"file_id": name, "cluster": name, "broker": "b", "path": "p", "debug_runs": whole} for name in clusters
     ]
     return write_warehouse(root, tables)
+
+
+def _violation(connection: Mapping[str, Any], rule: str, severity: str) -> dict[str, Any]:
+    return {name: connection[name] for name in (*CONNECTION_KEY, *WHO)} | {
+        "rule": rule, "severity": severity, "blames": rules()[rule].blames, "occurrences": 2, "rejected": None,
+        "first_at": connection["opened_at"], "last_at": connection["last_request_at"], "message": "found; asked",
+    }  # fmt: skip
 
 
 def _offered(offers: Mapping[str, int] | None) -> list[dict[str, Any]]:
