@@ -327,7 +327,7 @@ def _more_violations(before: ByKey, after: ByKey) -> Table:
 
 
 def _is_worse(changes: Iterable[Table]) -> bool:
-    """Return whether a client newly breaks, a request is newly refused, or a rule of severity error that may blame clients newly broken."""
+    """Return whether a client newly breaks or violates a rule of severity error that may blame it, or a request is newly refused."""
     by_name = {table.name: table for table in changes}
     new = [row for row in by_name["more_violations"].dicts() if not row["before"]]
     errors = any(row["severity"] == "error" and row["blames"] in ("client", "either") for row in new)

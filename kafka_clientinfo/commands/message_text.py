@@ -333,7 +333,6 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
 
 
 def _accepted(target: str, name: str) -> str:
-    """Return the versions of an API that a release accepts, as ranges in words."""
     broker = release(target)
     if (key := api_key(name)) is None or (advertised := broker.apis.get(key)) is None:
         return "none, because it does not have this API"

@@ -68,7 +68,6 @@ def connections(
 
 
 def _broker_hosts(judged_requests: DataFrame, stored: DataFrame | None) -> DataFrame:
-    """Return the hosts from which requests came that only brokers and controllers send."""
     sent = judged_requests.where(is_of_a_broker() & F.col("remote_host").isNotNull())
     hosts = sent.select("cluster", F.col("remote_host").alias("host"))
     return (hosts if stored is None else hosts.unionByName(stored)).distinct()

@@ -85,7 +85,6 @@ def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:
-    """Find the requests that break a rule, on the connections to which the rule applies."""
     broken = {name: (F.col(rule.predicate), sentence(rule.message)) for name, rule in enabled.items()}
     of_broker = [F.when(rule.of_broker(), F.lit(name)) for name, rule in enabled.items() if rule.of_broker is not None]
     exploded = judged.where(reduce(or_, (condition for condition, _ in broken.values()))).select(

@@ -3,7 +3,8 @@
     spark.dataSource.register(KafkaRequestLog)
     requests = spark.read.format("kafka_request_log").option("cluster", "orders").load("/Volumes/main/kafka/logs")
 
-docs/howto/ways-in.md has the options, of which the names' case does not matter. Spark finds it without `register` where the wheel is installed (see `pyspark_kafka_request_log`).
+docs/howto/ways-in.md has the options, of which the names' case does not matter. Spark finds it without `register` where the
+wheel is installed (see `pyspark_kafka_request_log`).
 """
 
 from pyspark import __version__

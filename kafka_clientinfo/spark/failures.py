@@ -10,7 +10,7 @@ _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)*([\w$]*(?:Exception|Error
 _TRACEBACK = "Traceback (most recent call last):"
 """The message of Spark's own error if Python failed in a worker; Python's error comes after it."""
 _NO_TEXT = "<exception str() failed>"
-"""Python's text of an error whose own text is in a JVM that no longer answers, as for a Py4JJavaError."""
+"""Python's text of an error that has its own in a JVM that no longer answers, as a Py4JJavaError."""
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
 """The errors of catalogs if the user lacks a right."""

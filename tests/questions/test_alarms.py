@@ -127,7 +127,7 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
     ),
     "one that broke before": ({"upgrade_impact": [breaking("a", BEFORE), breaking("a", AFTER, 3)]}, []),
     "the next start of a job that breaks": ({"upgrade_impact": [breaking("cron-17", BEFORE), breaking("cron-18", AFTER)]}, []),
-    "one whose id has another number in a name": (
+    "an id with another number in a name": (
         {"upgrade_impact": [breaking("j01022-c1", BEFORE), breaking("j332-c1", AFTER, 3)]},
         [f"breaks: j332-c1 (User:p) would break at Kafka {TARGET}: FETCH v3, from 10.0.0.1"],
     ),
