@@ -44,11 +44,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def argument(option: str, text: str) -> str:
-    """Return an argument's text unchanged.
-
-    Raises:
-        ConfigError: it holds bytes that are not UTF-8, which Python passes as lone surrogates.
-    """
+    """Return an argument's text; raises ConfigError if it is not UTF-8, which Python passes as lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -58,10 +58,9 @@ class Owners:
         software: str | None = None,
         topics: Sequence[str] = (),
     ) -> Owner | None:
-        """Return the owner of a client on a host; None if no rule fits.
+        """Return the owner of a client on a host, by its address; None if no rule fits.
 
-        `host` is the address from which it connects; one fitting group of its connections is enough, and one fitting
-        topic that it uses.
+        One fitting group of its connections is enough, and one fitting topic that it uses.
         """
         rule = self.rule_of(principal, client_id, host, groups, software, topics)
         return None if rule is None else self.rules[rule].owner

@@ -12,11 +12,7 @@ LONGEST_TEXT = 255
 
 
 def check_pattern(pattern: str, where: str) -> None:
-    """Refuse a pattern that does not compile.
-
-    Raises:
-        ConfigError: it names the pattern, and the file and key that hold it (`where`).
-    """
+    """Refuse a pattern that does not compile, with a ConfigError that names it, and the file and key (`where`)."""
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:

@@ -9,11 +9,7 @@ from ..errors import ConfigError
 
 
 def text_of(path: str | Path, what: str) -> str:
-    """Return the text of a file; the error calls the file `what`.
-
-    Raises:
-        ConfigError: it cannot be read.
-    """
+    """Return the text of a file; the error calls the file `what`. Raises ConfigError if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or an invalid path
@@ -22,11 +18,7 @@ def text_of(path: str | Path, what: str) -> str:
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
-    """Return the values of a TOML text.
-
-    Raises:
-        ConfigError: it is not valid.
-    """
+    """Return the values of a TOML text; raises ConfigError if it is not valid."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -36,22 +28,14 @@ def parsed(text: str, source: str) -> dict[str, Any]:
 def check_names(
     data: Mapping[str, Any], known: Iterable[str], where: str, kind: str = "property", fix: str = ""
 ) -> None:
-    """Check that a table has only known names; the error gives these, or `fix`.
-
-    Raises:
-        ConfigError: it has another one.
-    """
+    """Raise ConfigError if a table has other names than the known ones; the error gives these, or `fix`."""
     if unknown := sorted(set(data) - set(known)):
         fix = fix or f"known are {', '.join(known)}"
         raise ConfigError(f"{where}: unknown {kind} {unknown[0]!r}; {fix}")
 
 
 def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """Return a list of texts in a table; empty if there is none.
-
-    Raises:
-        ConfigError: it is anything else.
-    """
+    """Return a list of texts in a table; empty if there is none. Raises ConfigError if it is anything else."""
     value = data.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{where}: {name} is {shown(value)}; give a list of texts")

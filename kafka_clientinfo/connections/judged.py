@@ -34,12 +34,7 @@ _RANGE = ("apiKey", "minVersion", "maxVersion")
 
 @dataclass(frozen=True, slots=True)
 class JudgedBefore:
-    """Requests of connection ids that earlier runs have judged, to which new ones are added.
-
-    Attributes:
-        states: rows with `STATE`, the state of each connection id.
-        requests: the judged requests of the connections that may go on.
-    """
+    """What earlier runs judged: `STATE` of each connection id, and judged requests of connections that may go on."""
 
     states: DataFrame | None = None
     requests: DataFrame | None = None

@@ -41,14 +41,9 @@ def connections(
     concerns: Sequence[Concern],
     stored_broker_hosts: DataFrame | None = None,
 ) -> DataFrame:
-    """Aggregate judged requests to connections.
+    """Aggregate judged requests to connections, with the columns of the concerns.
 
-    Args:
-        judged_requests: see `judged.judged_requests`.
-        settings: the settings of the run.
-        concerns: their columns are added.
-        stored_broker_hosts: the hosts (cluster, host) that other connections show to be brokers'; None if there are no
-            others.
+    `stored_broker_hosts` are the hosts (cluster, host) that other connections show to be brokers', if there are others.
 
     Returns:
         The columns of the table `connections`, and further columns that the concerns' rules and tables read.
@@ -118,14 +113,9 @@ def _columns(settings: Settings) -> Columns:
 
 
 def shown_as_brokers(connections: DataFrame, new_requests: DataFrame) -> DataFrame:
-    """Find connection ids of clients with a broker's client id, from a host that new requests show to be a broker's.
+    """Find the connection ids (cluster, broker, connection_id) of clients that new requests show to be a broker's.
 
-    Args:
-        connections: the table `connections`.
-        new_requests: rows of the table `requests` that `connections` does not include yet.
-
-    Returns:
-        Their cluster, broker and connection_id.
+    They have a broker's client id, and come from a host that sends a broker's requests.
     """
     hosts = new_requests.where(may_be_of_a_broker()).select("cluster", "remote_host").distinct()
     named = connections.where(is_client() & has_broker_name(F.col("client_id")))
@@ -287,9 +277,7 @@ def _counts_from_start() -> Column:
 
 
 def _connection_id() -> Column:
-    """Return the beginning of a connection id, to which patterns are applied; they find no host in an id that is
-    longer.
-    """
+    """Return the beginning of a connection id, in which patterns look for a host; a longer id has none."""
     return F.substring("connection_id", 1, LONGEST)
 
 

@@ -55,13 +55,8 @@ def violations(
 ) -> DataFrame:
     """Return one row per rule and connection, or group of a connection, that breaks it.
 
-    Args:
-        judged_requests: see `judged.judged_requests`.
-        connections: see `table.connections`.
-        findings: those of the concerns' finders, which may lack columns of `FINDING`, `ENFORCED`, `WHO` and `blames`;
-            `source` (see `examples.source`) may replace `example`.
-        settings: the policy's severities and `log_zone` are used.
-        concerns: the concerns with the rules.
+    `findings` are those of the concerns' finders, which may lack columns of `FINDING`, `ENFORCED`, `WHO` and `blames`;
+    `source` (see `examples.source`) may replace `example`. Of the settings, the policy and `log_zone` are used.
     """
     request_rules = {name: rule for concern in concerns for name, rule in concern.request_rules.items()}
     enabled = _enabled(request_rules, settings)
@@ -148,11 +143,7 @@ def who_in(rows: DataFrame) -> list[str]:
 
 
 def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
-    """Explode a row to one row per broken rule, with the struct `violation` of the rule's name and its message.
-
-    Args:
-        rules: the condition and the message of each rule, by its name.
-    """
+    """Explode a row to one per broken rule, with the struct `violation` of the rule's name and its message."""
     nothing = F.lit(None).cast("struct<rule:string,message:string>")  # the array's type if there are no rules
     broken = (
         F.when(condition, F.struct(F.lit(name).alias("rule"), message.alias("message")))

@@ -110,9 +110,7 @@ def shows_broker_start(first: Sequence[RequestFields]) -> bool:
 def shows_restart(first: Sequence[RequestFields], before: Mapping[str, int]) -> bool:
     """Return whether the first requests after a silence show that the broker started in it.
 
-    Args:
-        first: the first requests after the silence.
-        before: connection ids that were logged before the silence, each with its last correlation id.
+    `before` has the connection ids that were logged before the silence, each with its last correlation id.
     """
     openings = _first_of_each(first)
     if not all(_has_index(event) for event in first):
@@ -309,10 +307,9 @@ class _Windows:
         return int(np.searchsorted(self.offsets, self.offsets[min(row, self.size - 1)] - LOOKBACK))
 
     def restart_size(self, begin: int, latest: int, is_end: bool) -> int | None:
-        """Judge a window by the requests before it, from the latest restart on.
+        """Return how many requests of a window show a restart, None if they do not.
 
-        Returns:
-            How many requests show a restart; None if they do not.
+        It is judged by the requests before it, from the latest restart on.
         """
         most = min(begin + RESTART_WINDOWS[-1], self.size)
         if self._proofs is None or self._proofs[most] == self._proofs[begin]:

@@ -30,11 +30,7 @@ _Run = Mapping[str, Any]
 
 
 class DebugRuns:
-    """Collects the runs of a split.
-
-    Attributes:
-        info_requests: number of requests at INFO.
-    """
+    """Collects the runs of a split; `info_requests` is the number of requests at INFO."""
 
     def __init__(self) -> None:
         self._runs: list[_Run] = []
@@ -112,11 +108,9 @@ def _sets_loggers(events: pa.RecordBatch) -> pa.Array:
 
 
 def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:
-    """Join the runs of consecutive parts of a file; if there are too many silences, leave out the shortest.
+    """Join the runs of consecutive parts of a file, in order; if there are too many silences, leave out the shortest.
 
-    Args:
-        runs: in the file's order; times may have any type.
-        silence: `SILENCE`, as a difference of such times.
+    Times may have any type; `silence` is `SILENCE` as a difference of such times.
     """
     in_order = list(runs)
     lengths = [run["began_at"] - before["ended_at"] for before, run in pairwise(in_order)]

@@ -195,12 +195,7 @@ def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequ
 
 
 def periods_of(files: Iterable[File], settings: Settings) -> dict[Broker, Periods]:
-    """Return what the logs of each broker show, brokers in order.
-
-    Args:
-        files: the rows of the table `ingested_files`.
-        settings: `max_idle_ms` and `coverage_gap_ms` are used.
-    """
+    """Return what the logs of each broker show, by rows of `ingested_files`, brokers in order."""
     return {broker: Periods(its, settings) for broker, its in files_of_brokers(files).items()}
 
 

@@ -240,11 +240,7 @@ class RequestRows:
         return instant if instant in _PLAIN_INSTANTS else -1
 
     def events(self) -> tuple[pa.RecordBatch, list[tuple[int, Mentions]]]:
-        """Remove the requests held, one at least.
-
-        Returns:
-            The requests in their order, and what they say of topics, with their byte offsets.
-        """
+        """Remove the requests held, one at least; return them in order, and what they say of topics by byte offset."""
         mentions = self._mentions
         if self._events and self._count:
             mentions.sort(key=itemgetter(0))

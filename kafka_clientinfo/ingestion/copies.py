@@ -84,8 +84,7 @@ class Candidate:
 class Log:
     """One log: the ledger's row if earlier runs read it, and the files that hold it.
 
-    Attributes:
-        has_more: by path, for files that hold all that was read before: whether they have more bytes.
+    `has_more` says by path, of files that hold all that was read before, whether they have more bytes.
     """
 
     row: Row | None = None
@@ -106,14 +105,9 @@ class Log:
 
 
 def logs_of(candidates: Sequence[Candidate], rows: Iterable[Row]) -> tuple[list[Log], list[Problem]]:
-    """Divide files with the same first record into the logs that they hold.
+    """Divide files with the same first record into logs; return them, and the problems of files that are not read.
 
-    Args:
-        candidates: the files; the first of equal ones gives the log its name.
-        rows: the ledger's rows of logs that begin with this record.
-
-    Returns:
-        The logs, and the problems of files from which nothing is read.
+    The first of equal files gives its log the name. `rows` are the ledger's rows of logs that begin with this record.
     """
     known = [Log(row) for row in sorted(rows, key=lambda row: -int(row["bytes_ingested"]))]
     paths = {log.row["path"] for log in known if log.row}

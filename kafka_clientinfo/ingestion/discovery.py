@@ -49,13 +49,7 @@ _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 
 
 class _Named(NamedTuple):
-    """The files of one item of LOGS.
-
-    Attributes:
-        files: to be read whatever they hold.
-        in_folders: files in folders, to be read if they are request logs.
-        has_folders: whether the item is a folder, or a glob that matches folders.
-    """
+    """The files of one item of LOGS: those to be read in any case, and those in folders, if they are request logs."""
 
     files: list[StoredFile]
     in_folders: list[StoredFile]
@@ -63,12 +57,7 @@ class _Named(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """What LOGS hold.
-
-    Attributes:
-        files: the logs.
-        empty: items of LOGS that are folders, or globs of folders, in which there is no file yet, as messages show them.
-    """
+    """The logs that LOGS name, and the items that are folders, or globs of folders, without any file yet."""
 
     files: list[StoredFile]
     empty: list[str]
@@ -101,11 +90,7 @@ def framing_of(file: StoredFile) -> Framing:
 
 
 def listed_logs(logs: Logs) -> list[str]:
-    """Return LOGS as a list of texts; a text or path alone is one of them, not a sequence of characters.
-
-    Raises:
-        InputError: an item is neither a text nor a path.
-    """
+    """Return LOGS as a list of texts, of which a text or path alone is one; raises InputError for any other item."""
     items: Iterable[Any] = [logs] if isinstance(logs, (str, bytes, os.PathLike)) else logs
     listed = [os.fspath(item) if isinstance(item, os.PathLike) else item for item in items]
     for item in listed:
@@ -226,11 +211,7 @@ def _nothing(unknown: dict[StoredFile, LogContent]) -> str:
 
 
 def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
-    """Return the logs and every server.log beside one of them.
-
-    Raises:
-        InputError: a store cannot be reached.
-    """
+    """Return the logs and every server.log beside one of them; raises InputError if a store cannot be reached."""
     folders = dict.fromkeys((*file.folder, file.path.rpartition("/")[0]) for file in files)
     beside: list[StoredFile] = []
     for root, inner, shown_folder in folders:

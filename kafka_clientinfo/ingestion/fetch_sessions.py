@@ -123,13 +123,7 @@ class FetchSessions:
     def fetch(
         self, key: Key, at: int, session: FetchSession, uses: Sequence[TopicUse]
     ) -> tuple[list[SessionUse], bool]:
-        """Note a fetch.
-
-        Args:
-            key: the client and the day of the fetch.
-            at: its time in microseconds.
-            session: its session.
-            uses: the topics that the request and the response name.
+        """Note a fetch of a client on a day at a time in microseconds, and the topics that it or its answer names.
 
         Returns:
             Uses that are counted now, as their topics have left a session; and whether the topics of this fetch are

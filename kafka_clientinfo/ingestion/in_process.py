@@ -76,11 +76,7 @@ class Stream:
         return piece
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go back to an offset among the first bytes; the end of a stream is not known, and its size is returned as 0.
-
-        Raises:
-            OSError: these bytes are gone.
-        """
+        """Go back to an offset among the first bytes, or raise OSError; no size is known, and 0 is returned for it."""
         if whence == os.SEEK_END:
             return 0
         if offset > len(self._kept):
@@ -117,7 +113,6 @@ class StandardInput(StoredFile):
     stream: RawBytes | None = field(default=None, repr=False)
 
     def open(self) -> AbstractContextManager[RawBytes]:
-        """Return the stream, which stays open."""
         assert self.stream is not None
         return nullcontext(self.stream)
 

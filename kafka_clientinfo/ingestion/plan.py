@@ -50,15 +50,10 @@ def make_plan(
     tasks: int,
     retained_from: datetime | None = None,
 ) -> Plan:
-    """Compare files with the rows of ingested_files, and divide the new bytes into splits.
+    """Compare files with the rows of ingested_files by file_id, and divide the new bytes into splits for so many tasks.
 
-    Args:
-        files: the files that LOGS names.
-        ledger: the rows of ingested_files by file_id.
-        settings: the settings of the run.
-        tasks: number of tasks that read at a time.
-        retained_from: time up to which retention has deleted requests; None if it has deleted none. New bytes of a log
-            that begin before it are not read: they may belong to connections that the tables hold without requests.
+    New bytes of a log that begin before `retained_from`, up to which retention has deleted requests, are not read: they
+    may belong to connections that the tables hold without requests.
     """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
     planning = _Planning(settings, tasks, retained_from)

@@ -200,11 +200,7 @@ def sure_records(
 ) -> Iterator[tuple[RawRecord, bool]]:
     """Yield the records in [begin, end), and whether each certainly is one, not text inside an earlier record.
 
-    Args:
-        planned: the file.
-        begin: 0, the end of an earlier read, or any byte of a plain file.
-        end: None for the file's end.
-        file: its opened content; by default it is opened.
+    `begin` is 0, the end of an earlier read, or any byte of a plain file; `file` is its content, if it is open already.
     """
     is_sure = begin == 0
     for record in range_records(file or planned.file, begin, end, framing_of(planned.file), planned.layout):

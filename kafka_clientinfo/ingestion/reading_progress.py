@@ -39,14 +39,9 @@ class TaskCounter:
 
 @contextmanager
 def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
-    """Report the progress of the block's tasks once a second.
+    """Report the progress of the block's tasks to `say` once a second; a `total` of 0 bytes is not known.
 
-    Args:
-        total: bytes that the tasks read; 0 if that is not known.
-        say: receives a text of the progress; None if nobody wants it.
-
-    Yields:
-        The folder for `TaskCounter`; empty if nothing is to be reported.
+    Yields the folder for `TaskCounter`; empty if nothing is to be reported.
     """
     if say is None:
         yield ""

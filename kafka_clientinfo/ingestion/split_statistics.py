@@ -235,13 +235,10 @@ def file_report(row: Statistics, ledger_row: Statistics | None) -> dict[str, Any
 
 
 def overlaps(files: Iterable[Statistics], new: Iterable[str] | None = None) -> list[Problem]:
-    """Return a problem for each broker with logs that overlap by more than a minute.
+    """Return a problem for each broker with logs, as rows of ingested_files, that overlap by more than a minute.
 
-    Files with an `ambiguous_hour` are left out, as their times may be an hour too early.
-
-    Args:
-        files: rows of ingested_files.
-        new: file_ids that this run has read; brokers without any are left out. None for all brokers.
+    Files with an `ambiguous_hour` are left out, as their times may be an hour too early; so are brokers without one in
+    `new`, unless that is None.
     """
     sure = (file for file in files if file["first_logged_at"] is not None and not file["ambiguous_hour"])
     rows = {file["file_id"]: file for file in sure}

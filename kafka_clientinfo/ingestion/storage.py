@@ -106,22 +106,14 @@ class StoredFile:
         return Path(f"/{rest}") if is_uri and not self.path.startswith("/") else Path(self.path)
 
     def open(self) -> AbstractContextManager[RawBytes]:
-        """Open the file for reading; its bytes are seekable.
-
-        Raises:
-            OSError: it cannot be opened.
-        """
+        """Open the file for reading; its bytes are seekable. Raises OSError if it cannot be opened."""
         if not self.root:
             return open_regular(self.inner)
         with _plain_errors():
             return _Bytes(_file_system(self.root)[0].open_input_file(self.inner))
 
     def measured(self) -> "StoredFile":
-        """Return the same file with its present size; remote files have theirs from the listing.
-
-        Raises:
-            OSError: there is no such file.
-        """
+        """Return the file with its present size, or the listed one if it is remote; raises OSError if it is gone."""
         if not self.root:
             status = os.stat(self.inner)
             modified = datetime.fromtimestamp(status.st_mtime, UTC)
@@ -318,11 +310,7 @@ def _stat(root: str, inner: str) -> arrow_fs.FileInfo:
 
 
 def kind_of(location: Location) -> str:
-    """Return what is at a location: `file`, `folder` or `nothing`.
-
-    Raises:
-        OSError: the store refuses to say.
-    """
+    """Return what is at a location: `file`, `folder` or `nothing`; raises OSError if the store refuses to say."""
     kinds = {arrow_fs.FileType.File: "file", arrow_fs.FileType.Directory: "folder"}
     info = _stat(location.root, location.inner)
     if info.type is arrow_fs.FileType.File and info.size == 0:
@@ -333,11 +321,7 @@ def kind_of(location: Location) -> str:
 
 
 def files_below(location: Location, inner: str, recursive: bool = True) -> Iterable[StoredFile]:
-    """Return every file in a remote folder, with its size.
-
-    Raises:
-        OSError: the store cannot list it.
-    """
+    """Return every file in a remote folder, with its size; raises OSError if the store cannot list it."""
     with _plain_errors():
         selector = arrow_fs.FileSelector(inner, recursive=recursive, allow_not_found=True)
         infos = _file_system(location.root)[0].get_file_info(selector)

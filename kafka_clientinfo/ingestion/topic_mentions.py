@@ -73,7 +73,6 @@ class _Topics:
         self.others: set[int] = set()
 
     def of(self, topic: Topic, at: int) -> _Count:
-        """Return the count of a topic."""
         count = self.counts.get(topic)
         if count is None:
             if len(self.counts) >= 2 * MOST_TOPICS:
@@ -103,15 +102,7 @@ class _Topics:
 
 
 class TopicCounts:
-    """What a split says of topics, since its last rows.
-
-    Args:
-        begin: the offset at which the split begins.
-        principal_patterns: see `normal_principal`.
-
-    Attributes:
-        row_count: the number of rows so far.
-    """
+    """What a split says of topics from offset `begin` on, since its last rows; `row_count` counts all its rows."""
 
     def __init__(self, begin: int, principal_patterns: tuple[str, ...] = ()) -> None:
         self._begin, self._principal_patterns = begin, principal_patterns
@@ -164,12 +155,7 @@ class TopicCounts:
             self._uses[use.key].of(use.topic, use.first_at).add(use.requests, use.first_at, use.last_at)
 
     def rows(self, file_key: tuple[str, str, str], end: int) -> Iterator[Part]:
-        """Yield what was counted as rows, if anything was, and count anew.
-
-        Args:
-            file_key: cluster, broker and file_id.
-            end: the offset up to which the log was read, at which the next counts begin.
-        """
+        """Yield what was counted as rows of a file (cluster, broker, file_id); count anew from offset `end` on."""
         begin, self._begin = self._begin, end
         ended, sessions = self._sessions.end()
         self._add(ended)

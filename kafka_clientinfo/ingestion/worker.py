@@ -368,8 +368,6 @@ def read_splits(
 ) -> Iterator[pa.RecordBatch]:
     """Yield Arrow batches of `SCHEMA` for some splits, in order; `on_read` gets the bytes on disk of every read.
 
-    `reads_topics` says whether to count what requests say of topics.
-
     Raises:
         InputError: a file's rows cannot be made; it names the file and the offset.
     """

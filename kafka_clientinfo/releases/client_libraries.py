@@ -18,12 +18,7 @@ from .broker_releases import Release, Row, api_traits, release_numbers, releases
 
 @dataclass(frozen=True, slots=True)
 class LibraryRelease:
-    """One release of a library.
-
-    Attributes:
-        speaks: lowest and highest version that it was seen to use, by API key.
-        failed_with: releases of Kafka with which it could not produce and consume.
-    """
+    """A release: the versions that it was seen to use, by API key, and the releases of Kafka with which it failed."""
 
     name: str
     speaks: Mapping[int, tuple[int, int]]

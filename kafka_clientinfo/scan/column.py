@@ -27,13 +27,7 @@ def _infix(word: str) -> "Callable[..., Column]":
 
 @dataclass(eq=False)
 class Column:
-    """An expression.
-
-    Attributes:
-        render: returns its SQL.
-        name: the name of its column; empty if it has none.
-        cases: the branches of a `when` without `otherwise`, to which more can be added.
-    """
+    """An expression: `render` returns its SQL; more `cases` can be added to a `when` without `otherwise`."""
 
     render: Render
     name: str = ""

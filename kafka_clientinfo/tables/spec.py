@@ -195,11 +195,7 @@ def relation_specs() -> dict[str, TableSpec]:
 
 
 def table_spec(name: str) -> TableSpec:
-    """Return the declaration of one table or view.
-
-    Raises:
-        TableSpecError: none of that name is declared.
-    """
+    """Return the declaration of one table or view; raises TableSpecError if none of that name is declared."""
     specs = relation_specs()
     if name not in specs:
         raise TableSpecError(f"no table {name} is declared; known are {', '.join(specs)}")

@@ -46,11 +46,7 @@ def split_fields(ddl: str) -> list[Field]:
 
 @lru_cache(maxsize=256)
 def duckdb_type(kind: str) -> str:
-    """Translate one of Spark's types to DuckDB's.
-
-    Raises:
-        KeyError: it is not a type of Spark's, or none that the tables use.
-    """
+    """Translate one of Spark's types to DuckDB's; raises KeyError for one that the tables do not use."""
     word, parts = split_type(kind)
     if word == "array":
         return f"{duckdb_type(parts[0])}[]"

@@ -34,13 +34,7 @@ from .types import duckdb_type, quoted_name, quoted_text
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A query with a name.
-
-    Attributes:
-        name: the name of its file, without the suffix.
-        comment: the question that it answers, in one sentence.
-        sql: the query, with tables in braces, such as `SELECT count(*) FROM {connections}`.
-    """
+    """A question of the README: its file's name, what it answers in a sentence, and the query with tables in braces."""
 
     name: str
     comment: str
@@ -144,12 +138,7 @@ def references() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """An engine's SQL.
-
-    Attributes:
-        translated: returns a view's SQL for the engine; takes the SQL and the zone of the logs.
-        cast: returns a column cast to one of Spark's types.
-    """
+    """An engine's SQL: a view's SQL, translated for a zone of logs, and a column, cast to one of Spark's types."""
 
     translated: Callable[[str, str], str]
     cast: Callable[[str, str], str]
@@ -221,11 +210,7 @@ def stored_tables(name: str) -> list[str]:
 def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Callable[[str], str]) -> str:
     """Return the query of a declared view, or of a part of one, for an engine; columns have their declared types.
 
-    Args:
-        name: of the view.
-        dialect: of the engine.
-        settings: of the build that wrote the tables.
-        relation: returns SQL for a table or another view.
+    `settings` are those of the build that wrote the tables; `relation` returns SQL for a table or another view.
     """
     query = definitions()[name]
     given = {**{other: f"\0{other}\0" for other in words(query)}, **references(), **settings.texts}
