@@ -6,9 +6,9 @@ Severities and advice of the rules are in schemas/rules/client_software.toml.
 from collections.abc import Mapping
 from string import ascii_lowercase, ascii_uppercase
 
-from ..config.patterns import LONGEST_TEXT
 from ..config.policy import VERSION, Policy
 from ..config.settings import Settings
+from ..config.toml_files import LONGEST_TEXT
 from ..connections.concern import (
     Aggregates,
     Columns,

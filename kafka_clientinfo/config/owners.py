@@ -13,8 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from ..errors import ConfigError
-from .patterns import LONGEST_TEXT, check_pattern
-from .toml_files import check_names, list_of_texts, parsed, shown, text_of
+from .toml_files import LONGEST_TEXT, check_names, checked_pattern, list_of_texts, parsed, shown, text_of
 
 KINDS = ("principals", "client_ids", "hosts", "groups", "topics", "software")
 _KEYS = ("owner", "contact", *KINDS)
@@ -147,7 +146,7 @@ def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Own
     given["hosts"] = tuple(text for text in given["hosts"] if _ADDRESS.fullmatch(text) is None)
     for kind, patterns in given.items():
         for pattern in patterns:
-            check_pattern(pattern, f"{where}: {kind}")
+            checked_pattern(pattern, f"{where}: {kind}")
     return OwnerRule(Owner(name, known), given, networks)
 
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from .. import resources
 from ..errors import ConfigError
-from .patterns import check_pattern
 from .rules import SEVERITIES, rules
-from .toml_files import check_names, list_of_texts, parsed, shown, text_of
+from .toml_files import check_names, checked_pattern, list_of_texts, parsed, shown, text_of
 
 VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
 """A version that can be compared, which begins with numbers; for Python and for Spark."""
@@ -108,7 +107,7 @@ def parse_policy(text: str, source: str) -> Policy:
     check_names(data, sorted(one.name for one in fields(Policy)), source)
     patterns = list_of_texts(data, "client_id_patterns", source)
     for pattern in patterns:
-        check_pattern(pattern, f"{source}: client_id_patterns")
+        checked_pattern(pattern, f"{source}: client_id_patterns")
     return Policy(
         software=_software(_table(data, "software", source), source),
         other_software=_choice(data, "other_software", "refused", source),

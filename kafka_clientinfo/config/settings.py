@@ -14,9 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .. import resources
 from ..errors import ConfigError
-from .patterns import check_pattern
 from .policy import Policy, load_policy
-from .toml_files import check_names, parsed, shown, text_of
+from .toml_files import check_names, checked_pattern, parsed, shown, text_of
 
 SPARK_PREFIX = "spark.kafka_clientinfo."
 _TEN_YEARS = 10 * 365
@@ -103,15 +102,10 @@ class Settings:
             ZoneInfo(self.log_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ConfigError(f"log_zone is {self.log_zone!r}; give an IANA name such as Europe/Berlin") from None
-        try:
-            groups = re.compile(self.broker_pattern).groupindex
-        except re.error as error:
-            raise ConfigError(f"broker_pattern {self.broker_pattern!r} is no regular expression: {error}") from None
         for pattern in self.principal_patterns:
-            check_pattern(pattern, "principal_patterns")
-            if re.compile(pattern).groups < 1:
+            if checked_pattern(pattern, "principal_patterns").groups < 1:
                 raise ConfigError(f"principal_patterns: {pattern!r} has no group; put what stays in parentheses")
-        if self.broker_pattern and "broker" not in groups:
+        if "broker" not in checked_pattern(self.broker_pattern, "broker_pattern").groupindex and self.broker_pattern:
             raise ConfigError(f"broker_pattern {self.broker_pattern!r} has no group named broker; write (?P<broker>…)")
 
     def fingerprint(self) -> str:

@@ -1,11 +1,19 @@
-"""Reads and checks the TOML files that people write; an error names the position and what to do."""
+"""Reads and checks the TOML files that people write; an error names the position and what to do.
 
+Their regular expressions match whole texts that clients wrote. Python checks them; Spark runs those of a policy in Java, and
+DuckDB in RE2.
+"""
+
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+
+LONGEST_TEXT = 255
+"""The most characters of a client's text that a pattern may see; a longer text matches no pattern."""
 
 
 def text_of(path: str | Path, what: str) -> str:
@@ -40,6 +48,14 @@ def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, 
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{where}: {name} is {shown(value)}; give a list of texts")
     return tuple(value)
+
+
+def checked_pattern(pattern: str, where: str) -> re.Pattern[str]:
+    """Compile a pattern; the ConfigError if it does not names it, and the file and key that hold it (`where`)."""
+    try:
+        return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ConfigError(f"{where}: {pattern!r} is no regular expression: {error}") from None
 
 
 def shown(value: Any) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..config.patterns import LONGEST_TEXT
+from ..config.toml_files import LONGEST_TEXT
 from ..protocol import UNKNOWN
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REASONS, REFUSED, TOO_OLD, UNDECIDED, release
 from ..releases.client_libraries import Library, client_libraries, library_of_behaviour, may_be_held_down
