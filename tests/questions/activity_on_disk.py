@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from kafka_clientinfo.tables.latency import BOUNDS, NAMES
+from kafka_clientinfo.concerns.activity.client_activity_parts import BOUNDS, NAMES
 from tests.frames import START
 from tests.report.tables_on_disk import write_warehouse
 

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from kafka_clientinfo.concerns.activity.client_activity_parts import BOUNDS, NAMES
 from kafka_clientinfo.config.rules import SEVERITY_ORDER
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
@@ -20,7 +21,6 @@ from kafka_clientinfo.questions.presenter import without_numbers
 from kafka_clientinfo.questions.refused import refusals
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.tables.dialects import spark_sql
-from kafka_clientinfo.tables.latency import BOUNDS, NAMES
 from kafka_clientinfo.tables.spec import relation_specs, table_specs, view_specs
 from kafka_clientinfo.tables.types import quoted_text
 from kafka_clientinfo.tables.views import SPARK, ViewSettings, definition, definitions, views

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.activity import client_activity_parts
-from kafka_clientinfo.concerns.activity.client_activity_parts import TIMES
+from kafka_clientinfo.concerns.activity.client_activity_parts import BOUNDS, NAMES, TIMES
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.tables.latency import BOUNDS, NAMES
 from tests.asking import asked
 from tests.engines import on
 from tests.frames import START, assert_table, at, frame, ledger, request
