@@ -26,8 +26,8 @@ EXAMPLES = (
 )
 _LIMIT = 50
 _SHOWN = (
-    "severity", "blames", "rule", "violations", "occurrences", "rejected", "last at", "principal", "client id", "software",
-    "host", "broker", "connection", "found",
+    "severity", "blames", "rule", "violations", "occurrences", "rejected", "last at", "cluster", "principal", "client id",
+    "software", "host", "broker", "connection", "found",
 )  # fmt: skip
 _OF_ONE = ("violations", "host")
 """Columns that text leaves out with --each."""
@@ -112,7 +112,6 @@ def _from(severity: str) -> tuple[str, ...]:
 
 
 def _condition(arguments: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the WHERE clause on violations `t` for --rule and --severity, with its parameters."""
     chosen = {"rule": arguments.rule, "severity": _from(arguments.severity) if arguments.severity else ()}
     conditions: list[str] = []
     parameters: dict[str, str] = {}
@@ -148,6 +147,7 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
             "occurrences": row["occurrences"],
             "rejected": "-" if row["rejected"] is None else row["rejected"],
             "last at": row["last_at"],
+            "cluster": row["cluster"],
             "principal": principal,
             "client id": client_id,
             "software": software,
