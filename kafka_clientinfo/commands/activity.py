@@ -108,7 +108,6 @@ def answered(
 
 
 def _owners_of_clients(scope: Scope, owners: Owners) -> dict[tuple[Any, ...], list[Owner]]:
-    """Return the owners of each client that has any, by the columns of `CLIENT_KEY`, sorted by name."""
     if not owners.rules:
         return {}
     by_client: dict[tuple[Any, ...], set[Owner]] = {}
@@ -134,7 +133,7 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     columns = tuple("opened" if table.columns[c] == "connections_opened" else table.columns[c] for c in shown)
     rows = [tuple(round(row[c], 1) if isinstance(row[c], float) else row[c] for c in shown) for row in table.rows]
     sentences = [_OF_PERCENTILES, *([_WIDER] if is_narrow else [])]
-    if question.top == "p99" and question.by != "api":
+    if question.leaves_out_waits:
         sentences[0] += f" They leave out requests that wait for others: {', '.join(WAITING)}."
     if not rows:
         return replace(table, columns=columns), [nothing(scope, question.top)]

@@ -90,6 +90,11 @@ class Question:
     owners: Sequence[tuple[str, int]] = ()
 
     @property
+    def leaves_out_waits(self) -> bool:
+        """Whether percentiles are without `WAITING`: by API these are rows of their own, which are slow for no fault."""
+        return self.by != "api" or self.top == "p99"
+
+    @property
     def statement(self) -> str:
         """The SQL for one row per value of the columns in `BY`."""
         keys = BY[self.by]
@@ -141,7 +146,6 @@ class Question:
 
     @property
     def _most_frequent_errors(self) -> str:
-        """Return SQL for the name of the error code that is in most responses, by the columns of `BY`."""
         of_key = ", ".join(BY[self.by])
         return (
             f"SELECT {of_key}, coalesce(k.error_name, CAST(c.code AS STRING)) AS most_frequent_error FROM (SELECT *, row_number() "
@@ -152,13 +156,9 @@ class Question:
 
     @property
     def _latency(self) -> str:
-        """Return the times that percentiles are of: if they sort the answer, without those that say nothing of slowness.
-
-        A fetch waits for data, and a member that joins a group for the others and their leader (by API these are rows of
-        their own).
-        """
+        """Return the times that percentiles are of: without those that say nothing of slowness, see `leaves_out_waits`."""
         source = self._source("client_latency")
-        if self.top != "p99" or self.by == "api":
+        if not self.leaves_out_waits:
             return source
         return f"(SELECT * FROM {source}) AS a WHERE a.api_name NOT IN {WAITING}"
 

@@ -73,9 +73,9 @@ def test_columns_fit_on_the_terminal(
 
 def test_the_slowest_say_which_requests_do_not_count(answer: Any) -> None:
     left_out = "They leave out requests that wait for others: FETCH, SHARE_FETCH, JOIN_GROUP, SYNC_GROUP."
-    assert left_out not in answer()
-    assert left_out in " ".join(answer("--top", "p99").split())
-    assert "They leave out" not in answer("--top", "p99", "--by", "api")
+    assert left_out in " ".join(answer().split())
+    assert left_out in " ".join(answer("--top", "p99", "--by", "api").split())
+    assert "They leave out" not in answer("--by", "api")
 
 
 def test_the_order_of_activity_is_for_a_scan_with_activity(capsys: pytest.CaptureFixture[str]) -> None:
