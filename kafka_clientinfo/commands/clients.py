@@ -3,16 +3,18 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..errors import ConfigError
 from ..printable import argument, safe
 from ..questions.filters import add_filters
+from ..questions.presenter import named_together, without_numbers
 from ..questions.topics import topics_of_clients
 from ..questions.trust import nobody
 from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
 from .first_owners import first_owners
-from .output import add_formats, ask, is_text, limit_of, limits, show, write_private
+from .output import Table, add_formats, ask, is_text, limit_of, limits, show, write_private
 from .ownership import Ownership, add_owners, given_owners
 from .text_tables import output
 
@@ -29,6 +31,7 @@ _SHOWN = (
     "last_seen", "hosts",
 )  # fmt: skip
 """The columns that the text form shows."""
+_OPEN = "Client ids that differ by numbers or UUIDs only are one row; --client 'ID*', --json and --csv list each."
 _ORDER = "connections DESC, cluster, principal, client_id, client_software_name, client_software_version"
 
 
@@ -66,14 +69,37 @@ def execute(context: Context) -> None:
     else:
         columns = ", ".join(_SHOWN) if is_text(arguments) else "*"
         statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
-        table = ask(scope, "", statement, None, 0 if owners.rules else limit)
+        is_merged = is_text(arguments) and arguments.client is None
+        table = ask(scope, "", statement, None, 0 if owners.rules or is_merged else limit)
         table = table.with_lists("topics", CLIENT, topics_of_clients(scope))
         if owners.rules:
             table = table.with_lists("owners", CLIENT, ownership.names_of_clients())
-            table = replace(table, rows=sorted(table.rows, key=lambda row: bool(row[-1]))).first(limit)
+        if is_merged:
+            clients, table = table, _merged(table)
+            if table.total < clients.total:
+                notes = [_OPEN, *notes]
+        if owners.rules:
+            table = replace(table, rows=sorted(table.rows, key=lambda row: bool(row[-1])))
+        table = table.first(limit)
     if table.rows:
         idle = ownership.idle_rules() if is_text(arguments) else []
         notes = [*notes, *idle, *limits(arguments, scope)]
     elif is_text(arguments):
         notes = [f"{nobody(scope, 'No client')}.", *notes]
     show(arguments, [table], notes)
+
+
+def _merged(table: Table) -> Table:
+    """Merge clients with ids that differ by numbers or UUIDs only, and with the same principal, software and owners."""
+    programs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in table.dicts():
+        key = (*(row[name] for name in CLIENT if name != "client_id"), without_numbers(row["client_id"]))
+        programs.setdefault((*key, *row.get("owners", ())), []).append(row)
+    rows = []
+    for own in programs.values():
+        merged = own[0] | {"client_id": named_together([row["client_id"] for row in own])}
+        merged |= {name: sum(row[name] for row in own) for name in ("connections", "requests")}
+        merged |= {name: sorted({text for row in own for text in row[name]}) for name in ("hosts", "topics")}
+        rows.append(tuple((merged | {"last_seen": max(row["last_seen"] for row in own)}).values()))
+    place = table.columns.index("connections")
+    return replace(table, rows=sorted(rows, key=lambda row: -row[place]))

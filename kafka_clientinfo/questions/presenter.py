@@ -49,10 +49,21 @@ def without_numbers(client_id: str | None, mark: str = "#") -> str | None:
     return client_id
 
 
+def named_together(client_ids: Sequence[str | None]) -> str | None:
+    """Return the name of the client ids of one program: their one id, or what they share, as `50 ids: cron-#`."""
+    return client_ids[0] if len(client_ids) == 1 else f"{len(client_ids):,} ids: {without_numbers(client_ids[0])}"
+
+
 def requested(row: Mapping[str, Any]) -> str:
     """Return API and version of a request as one text, such as `FETCH v3`; either may be unknown."""
     version = "" if row["api_version"] is None else f" v{row['api_version']}"
     return f"{row['api_name'] or 'unknown API'}{version}"
+
+
+def on_some(use: Mapping[str, Any], words: str = " on ") -> str:
+    """Return on how many of the client's connections with this API a refused version is sent; "" if on all of them."""
+    some, of_api = (use.get(name) or 0 for name in ("connections", "connections_of_api"))
+    return f"{words}{some:,} of {of_api:,} connections" if some < of_api and use["verdict"] == REFUSED else ""
 
 
 def software(name: str | None, version: str | None) -> str:

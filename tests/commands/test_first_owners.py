@@ -154,8 +154,12 @@ def test_clients_of_nobody_come_first_and_rules_without_a_client_are_named(
     assert cli.main(line) == 0
     text = capsys.readouterr().out
     assert idle in text
-    places = [text.index(name) for name in ("app-1", "app-2", "search-17", "search-19")]
+    assert "search-17" not in text
+    places = [text.index(name) for name in ("2 ids: app-#", "3 ids: search-#", "Client ids that differ by numbers")]
     assert places == sorted(places)
+    assert cli.main([*line, "--client", "search-*"]) == 0
+    text = capsys.readouterr().out
+    assert text.index("search-17") < text.index("search-19")
     assert cli.main([*line, "--by", "owner"]) == 0
     text = capsys.readouterr().out
     assert idle in text
