@@ -83,7 +83,6 @@ def execute(context: Context) -> int:
 
 
 def _first_run(scope: Scope, cluster: str, target: str) -> str:
-    """Return what is to be said of a cluster of which nothing can be new: how many clients break already."""
     own = replace(scope, filters=Filters(cluster=cluster))
     numbers, _ = judged_clients(own, target, refusals(own))
     already = f"{counted(numbers[REFUSED], 'client')} would break at Kafka {target} already, as `kafka-clientinfo upgrade` says"
@@ -99,9 +98,11 @@ def _metrics(
     for name in clusters:
         numbers, fine = judged_clients(replace(scope, filters=Filters(cluster=name)), target, refused)
         numbers[ACCEPTED] -= fine.beside
+        if fine.is_only_info and not numbers[ACCEPTED]:
+            del numbers[ACCEPTED]
         by_verdict[name] = numbers | {REFUSED_ALREADY: fine.refused, "maybe_refused_already": fine.beside}
     yield from _gauge(
-        "clients", "Clients by their worst verdict at the target.",
+        "clients", "Clients by their worst verdict at the target; those that are fine are not logged at INFO.",
         [
             ({"cluster": name, "target": target, "verdict": verdict}, number)
             for name, verdicts in by_verdict.items() for verdict, number in verdicts.items()

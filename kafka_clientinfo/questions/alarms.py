@@ -108,13 +108,13 @@ def _of_owners(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _summed_up(unowned: list[Alarm]) -> list[Alarm]:
-    """Return clients without an owner; more than three of a cluster as one alarm."""
     summed = []
     for cluster in {alarm.cluster for alarm in unowned}:
         own = sorted(alarm for alarm in unowned if alarm.cluster == cluster)
-        if len(own) > _NAMED:
+        if len(own) > 1:
             names = ", ".join(alarm.text.removesuffix(" is new, and has no owner") for alarm in own[:_NAMED])
-            text = f"{names} and {len(own) - _NAMED} more are new, and have no owner"
+            more = f" and {len(own) - _NAMED} more" if len(own) > _NAMED else ""
+            text = f"{names}{more} are new, and have no owner"
             own = [Alarm(own[0].kind, cluster, own[0].at, text)]
         summed += own
     return summed
