@@ -165,8 +165,10 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
 def _following(arguments: argparse.Namespace) -> list[str]:
     """Return the command line of --then, with the warehouse and the session of the call; empty without --then.
 
+    Its --target becomes the argument `then_target`, for the answer of the run.
+
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: it cannot be read, or its release was not measured.
         SystemExit: it is no command line of this program.
     """
     if getattr(arguments, "then", None) is None:
@@ -181,6 +183,8 @@ def _following(arguments: argparse.Namespace) -> list[str]:
     following, unknown = command_line().parse_known_args(words)
     if unknown:
         following.own_parser.error(_unknown(unknown, following.own_parser))
+    if (target := getattr(following, "target", None)) is not None:
+        arguments.then_target = release(target).name
     return words
 
 

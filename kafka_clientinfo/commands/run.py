@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from ..questions.filters import Scope
 from ..questions.opening import local_tables
 from ..questions.presenter import counted, in_bytes
 from ..questions.refused import refusals
-from ..questions.trust import info_logs, limits_of_logs
+from ..questions.trust import info_logs, limits_of_logs, missing_hours
 from ..releases.broker_releases import releases
 from ..tables.spec import RUNS
 from ..warehouse.address import local_folder
@@ -129,30 +130,32 @@ def _read(report: "RunReport", elapsed: float) -> str:
 
 
 def _rejected(files: Sequence[Mapping[str, Any]]) -> str:
-    """Return the sentence on records that could not be read, and on bytes after the last whole record."""
     rejected, pending = (sum(file[name] for file in files) for name in ("rejected", "pending_bytes"))
     text = f"Rejected: {counted(rejected, 'record')}{', in the table rejected_records' if rejected else ''}"
     return f"{text}; {pending:,} bytes wait for the end of their record." if pending else f"{text}."
 
 
 def _answers(report: "RunReport", context: Context) -> list[str]:
-    """Return lines on what the tables hold now, on who would break at the newest release, and on what to do next.
+    """Return lines on what the tables hold now, on who would break at --then's --target or the newest release, and on what to do next.
 
     Who would break is only asked of tables on this machine: elsewhere it would take a job of Spark's.
     """
-    root, newest = safe(context.warehouse), list(releases())[-1]
+    root = safe(context.warehouse)
+    target = getattr(context.arguments, "then_target", None) or list(releases())[-1]
     requests, connections = (report.tables.get(name, 0) for name in ("requests", "connections"))
     known = f"Tables in {root}: {counted(requests, 'request')} of {counted(connections, 'connection')}."
-    upgrade_command = f"`kafka-clientinfo upgrade --target {newest} --warehouse {root}`"
+    upgrade_command = f"`kafka-clientinfo upgrade --target {target} --warehouse {root}`"
+    missing = None
     if connections > _MOST_ASKED or (tables := local_tables(context.warehouse)) is None:
-        verdict, who = f"Who would break at Kafka {newest}: {upgrade_command} says it.", ""
+        verdict, who = f"Who would break at Kafka {target}: {upgrade_command} says it.", ""
     else:
         scope = Scope(tables)
-        verdict = " ".join(filter(None, [upgrade.at_release(scope, newest, refusals(scope))[0], info_logs(scope)]))
+        verdict = " ".join(filter(None, [upgrade.at_release(scope, target, refusals(scope))[0], info_logs(scope)]))
+        missing = missing_hours(scope, timedelta(days=1))
         who = f"{upgrade_command} says who; "
-    page = f"`kafka-clientinfo report --output report.html --target {newest} --warehouse {root}` writes a page"
+    page = f"`kafka-clientinfo report --output report.html --target {target} --warehouse {root}` writes a page"
     following = f"Next: {who}{page}; -v and `kafka-clientinfo summary` show more."
-    return [known, verdict, *filter(None, [_nearly_full(context.warehouse)]), following]
+    return [known, verdict, *filter(None, [missing, _nearly_full(context.warehouse)]), following]
 
 
 def _nearly_full(root: str) -> str | None:
@@ -194,7 +197,6 @@ def _files(files: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _unchanged(number: int) -> str:
-    """Return the end of the sentence on what was read; empty if every file had something new."""
     if not number:
         return ""
     return f"; {counted(number, 'file')} {'was read before and has' if number == 1 else 'were read before and have'} nothing new"

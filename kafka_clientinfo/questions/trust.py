@@ -24,10 +24,32 @@ _SHORT = timedelta(minutes=1)
 _NOBODY = "No connection of a client is in what was asked for, so that this is no proof that all is well."
 
 
+def missing_hours(scope: Scope, within: timedelta = timedelta(days=36_500)) -> str | None:
+    """Return a sentence on hours that a broker's log lacks and others of its cluster have; None if there are none.
+
+    Only times count that end so long before the cluster's last request.
+    """
+    rows = scope.query("SELECT * FROM {missing_hours} AS m ORDER BY until DESC, cluster, broker").dicts()
+    texts = [
+        f"{names_of([row])} from {row['since']:%Y-%m-%d %H:%M} to {row['until']:%Y-%m-%d %H:%M} UTC"
+        for row in rows
+        if row["logged_until"] - row["until"] < within
+    ]
+    if not texts:
+        return None
+    more = f" and {len(texts) - _NAMES:,} more" if len(texts) > _NAMES else ""
+    return (
+        f"No request was read of {', of '.join(texts[:_NAMES])}{more}, while other brokers of the cluster have some: was that part "
+        "of the log delivered? At INFO, a broker may have had none to log."
+    )
+
+
 def limits_of_logs(scope: Scope) -> list[str]:
     """Return what the logs of a warehouse do not show of the clients in scope; nothing if they show all of them whole."""
     whole = of_cluster(scope)
-    sentences = (unseen_starts(scope), info_logs(whole), partly_logged(whole), deleted_connections(scope))
+    sentences = (
+        unseen_starts(scope), info_logs(whole), partly_logged(whole), missing_hours(whole), deleted_connections(scope),
+    )  # fmt: skip
     found = [sentence for sentence in sentences if sentence is not None]
     return [*found, "By broker: the view what_the_log_shows."] if found and _NOBODY not in found else found
 
@@ -78,6 +100,12 @@ def is_only_info(scope: Scope) -> bool:
     """Return whether all logs are at INFO, so that a client that is fine may be in none of them."""
     ((is_only,),) = of_cluster(scope).query("SELECT bool_and(info_only) FROM {api_usage} AS u")
     return bool(is_only)
+
+
+def info_clusters(scope: Scope) -> set[str]:
+    """Return the clusters with all their logs at INFO."""
+    rows = scope.tables.query("SELECT cluster FROM {api_usage} AS u GROUP BY cluster HAVING bool_and(info_only)")
+    return {cluster for (cluster,) in rows}
 
 
 def partly_logged(scope: Scope) -> str | None:

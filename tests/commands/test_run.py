@@ -71,6 +71,13 @@ def test_five_lines_say_what_there_is_and_what_is_next(context: Context) -> None
     assert re.fullmatch(rf"Next: {command}-v and `kafka-clientinfo summary` show more\.", following)
 
 
+def test_the_target_of_the_command_that_follows_counts(context: Context) -> None:
+    context.arguments.then_target = TARGET
+    *_, verdict, following = _as_text(RunReport(tables={"connections": 1}), 0, context).splitlines()
+    assert verdict.startswith(f"Kafka {TARGET}: of 1 client ")
+    assert f"`kafka-clientinfo upgrade --target {TARGET} --warehouse " in following
+
+
 @pytest.mark.parametrize(
     ("loud", "fine", "ends"),
     [
@@ -162,7 +169,13 @@ def test_a_run_goes_on_with_a_command_if_it_read_something(
 
 
 @pytest.mark.parametrize(
-    ("then", "says"), [("watch --targte 4", "--targte"), ("'", "cannot be read"), ("wtch", "invalid choice: 'wtch'")]
+    ("then", "says"),
+    [
+        ("watch --targte 4", "--targte"),
+        ("watch --target 99.0", "99.0"),
+        ("'", "cannot be read"),
+        ("wtch", "invalid choice: 'wtch'"),
+    ],
 )
 def test_a_wrong_command_stops_the_run_before_it_begins(
     then: str, says: str, capsys: pytest.CaptureFixture[str]

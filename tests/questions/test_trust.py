@@ -1,6 +1,7 @@
 """What answers say of the logs: how many connections are seen from their beginning, and who logs at INFO."""
 
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.trust import (
     brokers_without_logs,
     limits_of_logs,
+    missing_hours,
     partly_logged,
     releases_of_brokers,
     unseen_starts,
@@ -57,6 +59,38 @@ def test_connections_whose_beginning_is_not_seen_are_counted(
     tmp_path: Path, starts: dict[str, int], sentence: str
 ) -> None:
     assert limits_of_logs(scope(tmp_path, Counter(starts))) == [sentence, BY_BROKER]
+
+
+def test_hours_that_a_brokers_log_lacks_and_others_have_are_named(tmp_path: Path) -> None:
+    """Of Amazon MSK's files the path has the hour, which may hold a moment's requests or none."""
+    msk, hour = "s3://b/{}/Broker-{}_02-05_f1.log.gz", 3_600
+    files = [
+        ("c", "whole", "a", at(0), at(9 * hour)),
+        ("c", "ends early", "a", at(0), at(3 * hour)),
+        ("c", "has a gap", "a", at(0), at(2 * hour)), ("c", "has a gap", "b", at(4 * hour), at(9 * hour)),
+        ("c", "in time", "a", at(600), at(9 * hour - 600)),
+        ("alone", "b", "a", at(0), at(60)), ("alone", "b", "b", at(9 * hour), at(9 * hour + 1)),
+        ("msk", "1", msk.format("2026-11-24-02", 1), None, None), ("msk", "1", msk.format("2026-99-99-03", 1), None, None),
+        ("msk", "2", msk.format("2026-11-24-02", 2), None, None), ("msk", "2", msk.format("2026-11-25-02", 2), None, None),
+    ]  # fmt: skip
+    columns = ("cluster", "broker", "path", "first_logged_at", "last_logged_at")
+    rows = [dict(zip(columns, file, strict=True)) for file in files]
+    tables = local_tables(str(write_warehouse(tmp_path / "w", {"ingested_files": rows})))
+    assert tables is not None
+
+    def lacks(cluster: str, **within: timedelta) -> str:
+        text = missing_hours(Scope(tables, Filters(cluster=cluster)), **within) or ""
+        return text.removeprefix("No request was read of ").partition(", while other brokers of the cluster have some")[
+            0
+        ]
+
+    early, gap = (
+        f"from {at(a * hour):%Y-%m-%d %H:%M} to {at(b * hour):%Y-%m-%d %H:%M} UTC" for a, b in ((3, 9), (2, 4))
+    )
+    assert lacks("c") == f"c/ends early {early}, of c/has a gap {gap}"
+    assert lacks("c", within=timedelta(hours=1)) == f"c/ends early {early}"
+    assert lacks("alone") == ""
+    assert lacks("msk") == "msk/1 from 2026-11-24 03:00 to 2026-11-25 03:00 UTC"
 
 
 MASKED = {
