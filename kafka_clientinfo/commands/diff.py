@@ -157,7 +157,6 @@ def _clusters(scope: Scope, span: Span) -> set[str]:
 
 
 def _not_compared(first: Span, second: Span, before: set[str], after: set[str]) -> list[str]:
-    """Return a note for each cluster with requests on one of the two days only."""
     return [
         f"{safe(cluster, _LONGEST)}: no request of {span.name} in the logs, not compared."
         for cluster in sorted(before ^ after)

@@ -11,6 +11,7 @@ from ..logs.apis import SASL_APIS
 from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.presenter import (
+    JAVA_CLIENT,
     advised,
     held_down_by,
     least_release,
@@ -77,7 +78,7 @@ def steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
     for library, use in held.items():
         setting = _if_it_sets(library) or f"raise {_text(held_down_by(use))}"
         yield (
-            f"keep its release of {_text(library)}, which works with Kafka {target}, and have it send newer "
+            f"keep its release of {_named(library)}, which works with Kafka {target}, and have it send newer "
             f"requests{_brokers_first(use)}: {setting}"
         )
     ways = {
@@ -90,11 +91,11 @@ def steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
         more, first = f" (newest: {_text(newest)})" if newest not in (first_one, None) else "", _brokers_first(use)
         if may_be_held_down_by(use) and (setting := _if_it_sets(library)):
             yield (
-                f"look first which release of {_text(library)} it has: if it is older than {_text(least)}, upgrade to {_text(least)} or "
+                f"look first which release of {_named(library)} it has: if it is older than {_text(least)}, upgrade to {_text(least)} or "
                 f"later{more}{first}; {setting}"
             )
         else:
-            yield f"upgrade {_text(library)} to {_text(least)} or later{more}{first}"
+            yield f"upgrade {_named(library)} to {_text(least)} or later{more}{first}"
     if not held and not ways:
         yield _without_advice(uses, target)
 
@@ -117,7 +118,7 @@ def _without_advice(uses: Sequence[Mapping[str, Any]], target: str) -> str:
             f"If it is not, see “{_UNKNOWN_LIBRARY}” below"
         )
     return (
-        f"if this is {_text(library.name)}, as its client id suggests: upgrade to {least} or later (newest: {newest})"
+        f"if this is {_named(library.name)}, as its client id suggests: upgrade to {least} or later (newest: {newest})"
         f"{f', and {setting}' if setting else ''}. If it is not, see “{_UNKNOWN_LIBRARY}” below"
     )
 
@@ -152,7 +153,7 @@ def of_any_library(target: str, brokers: str, fitting: Collection[str] = ()) -> 
     `brokers` is their release in words.
     """
     ways = [
-        f"- {_text(name)}: upgrade to {least} or later (newest: {newest})"
+        f"- {_named(name)}: upgrade to {least} or later (newest: {newest})"
         + (f"; {setting}." if (setting := _if_it_sets(name)) else ".")
         for name, least, newest, _ in sorted(ways_of_libraries(target), key=lambda way: way[0] not in fitting)
     ]
@@ -160,6 +161,11 @@ def of_any_library(target: str, brokers: str, fitting: Collection[str] = ()) -> 
         f"These releases work with Kafka {target}. Check that the one you take works with today's brokers too{brokers}."
     )
     return f"### {_UNKNOWN_LIBRARY}\n\n{remark}\n\n" + "\n".join(ways)
+
+
+def _named(library: str) -> str:
+    """Return a library's name; that of Apache Kafka's with its dependency, as the others are called like theirs."""
+    return f"{_text(library)}{' (kafka-clients)' if library == JAVA_CLIENT else ''}"
 
 
 def _text(value: str | None) -> str:

@@ -26,6 +26,7 @@ from ..questions.presenter import (
     hosts,
     identity,
     is_known_by_behaviour,
+    on_some,
     probably,
     requested,
     who,
@@ -33,6 +34,7 @@ from ..questions.presenter import (
     without_numbers,
 )
 from ..questions.queries import grouped
+from ..questions.trust import todays_release
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED, release
 from ..tables.spec import CLIENT
 from .message_steps import has_no_library, of_any_library, steps, what_stops
@@ -79,16 +81,16 @@ class Facts:
 
     Attributes:
         target: the release of Kafka.
-        limits: sentences about the time and the brokers of which logs were read, and about whom they may miss.
-        brokers: which release the brokers have, as ` (Kafka 3.9)`; "" if that is not known.
+        limits: by cluster, sentences about the time and the brokers of which logs were read, and about whom they may miss.
+        brokers: rows of the view `broker_releases`.
         refused: rows of `Refusals.senders`.
         lost: the topics and groups of clients that break.
         groups: all groups of clients.
     """
 
     target: str
-    limits: Sequence[str] = ()
-    brokers: str = ""
+    limits: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    brokers: Sequence[Mapping[str, Any]] = ()
     refused: Sequence[dict[str, Any]] = ()
     lost: Lost = field(default_factory=Lost)
     groups: NamesByClient = field(default_factory=dict)
@@ -131,6 +133,8 @@ def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: Me
         row for row in facts.refused if not row["is_known"] and (row["cluster"], row["remote_host"]) in impact.hosts
     ]
     contact = f", {_text(owner.contact)}" if owner and owner.contact else ""
+    clusters = sorted({cluster for cluster, _ in impact.hosts})
+    limits = [f"- {markdown_text(text)}" for cluster in clusters for text in facts.limits.get(cluster, ())]
     sections = {
         "owner": _text(owner.name) if owner else "nobody",
         "contact": _text(owner.contact) if owner and owner.contact else "",
@@ -143,7 +147,7 @@ def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: Me
         "changes": _changes(impact.uses, facts),
         "later": _others(impact.uses, DEPRECATED, "Works now, and not with a later release", facts.target),
         "undecided": _others(impact.uses, UNDECIDED, "Cannot be judged", facts.target, _TRY.format(facts.target)),
-        "evidence": _section("How this is known", "\n".join(f"- {markdown_text(text)}" for text in facts.limits)),
+        "evidence": _section("How this is known", "\n".join(limits)),
         "appendix": _appendix(impact.uses, facts.target),
     }
     return template.filled(sections)
@@ -183,8 +187,8 @@ def _summary(impact: OwnerImpact, target: str) -> str:
     (first, its), *others = counts or [(0, fates[REFUSED])]
     by_verdict = [f"{counted(first, 'client')} {its}", *(f"{number:,} {fate}" for number, fate in others)]
     return (
-        f"With Kafka {target} on the brokers, {'; '.join(by_verdict)}. Behind a proxy or NAT, a host may be that of others too. "
-        "All times are UTC."
+        f"With Kafka {target} on the brokers, which are Kafka's servers, {'; '.join(by_verdict)}. A client is a program that uses Kafka, "
+        "named by the client id that it gives itself. Behind a proxy or NAT, a host may be that of others too. All times are UTC."
     )
 
 
@@ -241,11 +245,12 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     all_clients = [[advised(use) for use in own] for clients in programs.values() for own in clients]
     unknown = [own for own in all_clients if has_no_library(own)]
     fitting = {name for own in unknown for use in own for name in candidates(use)}
+    brokers = [row for row in facts.brokers if row["cluster"] in {use["cluster"] for use in uses}]
     return _section(
         "What to change",
         *blocks,
         f"… and {counted(more, 'program')} more, which `kafka-clientinfo upgrade` lists." if more > 0 else "",
-        of_any_library(facts.target, facts.brokers, fitting) if unknown else "",
+        of_any_library(facts.target, todays_release(brokers), fitting) if unknown else "",
     )
 
 
@@ -261,19 +266,21 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
     )
     other_groups = [name for name in all_groups if name not in {*groups, *possible_groups}]
     requests, last = sum(use["requests"] for use in uses), max(use["last_seen"] for use in uses)
+    some = max(uses, key=lambda use: bool(on_some(use)))
     library = {text: None for use in uses if (text := probably(use))}
     lines = [
         f"### {_listed([who(own[0])[2] for own in clients])}",
         f"- **Change:** {'; '.join(its_steps)}.",
         f"- **What stops:** {what_stops({use['api_name'] for use in uses})}",
         f"- **Library:** {_library(uses[0], list(library), named)}",
-        f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; principal {principal}, cluster {cluster}",
+        f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; logs in as {principal}; cluster {cluster}",
         f"- **Topics:** {_listed(topics)}" if topics else "",
         f"- **Consumer groups:** {_listed(groups)}" if groups else "",
         _of_same_id("Topics", possible_topics),
         _of_same_id("Consumer groups", possible_groups),
         _of_same_id("Consumer groups", other_groups, "at other times or from other hosts"),
-        f"- **Seen:** {counted(requests, 'request')} that Kafka {facts.target} would not accept, the last one at {last:%Y-%m-%d %H:%M}",
+        f"- **Seen:** {counted(requests, 'request')} that Kafka {facts.target} would not accept, the last one at {last:%Y-%m-%d %H:%M}"
+        + on_some(some, f". Not all connections under this name send them: {requested(some)} is sent on "),
     ]
     heading, *bullets = filter(None, lines)
     return "\n\n".join([heading, "\n".join(bullets)])
@@ -288,12 +295,11 @@ def _of_same_id(what: str, names: Sequence[str], when: str = "at that time") -> 
 def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str:
     if probable:
         is_known, text = is_known_by_behaviour(use), markdown_text(safe(" or ".join(probable), 8 * _TEXT))
-        return f"it states none, and is {text} by how it behaves" if is_known else f"it states none; {text}"
-    return "it states none" if use["client_software_name"] == UNKNOWN else f"{named}, as it states itself"
+        return f"not stated; {text} by how it behaves" if is_known else f"not stated; {text}"
+    return "not stated" if use["client_software_name"] == UNKNOWN else f"{named}, as it states itself"
 
 
 def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str, target: str, remark: str = "") -> str:
-    """Return a line for each client with that verdict, with the reasons, and a remark below them."""
     lines = []
     for own in grouped(_uses(uses, verdict), CLIENT).values():
         cluster, principal, client_id, named = map(_text, who(own[0]))

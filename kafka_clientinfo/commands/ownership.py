@@ -13,7 +13,7 @@ software (as on listeners without authentication). Python applies the rules to a
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
-from ..questions.impact import judged
+from ..questions.impact import add_connections_of_api, judged
 from ..questions.probable import add_probable
 from ..questions.queries import grouped, same
 from ..questions.topics import topics_of_clients
@@ -73,8 +73,8 @@ class OwnerImpact:
         clients: the number of clients by their worst verdict; a client counts for each owner of its hosts. Those of
             `refused_already` are not among them.
         uses: the uses that are not accepted, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
-            last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known), and what
-            `add_probable` adds.
+            last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known), the client's
+            connections with it, and what `add_probable` and `add_connections_of_api` add.
         hosts: cluster and remote host of all clients.
         refused_already: the number of clients that the release accepts by what they sent, and of which other requests are
             refused already.
@@ -196,7 +196,7 @@ class Ownership:
         )
         endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
         not_fine = tables.query(
-            f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.rank, j.reason, j.refused_from, j.library, "
+            f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.rank, j.reason, j.refused_from, j.library, j.connections, "
             f"{', '.join(f'j.{name}' for name in ADVICE)} "
             f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE rank < {FINE}) AS j ON {same('u', 'j', (*CLIENT, *_API))} "
             f"ORDER BY rank, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
@@ -213,6 +213,7 @@ class Ownership:
             gravest[client] = min(gravest[client], row["rank"])
             row["owner"], row["verdict"] = owners[endpoint], WORST_FIRST[row["rank"]]
         add_probable(tables, not_fine, target)
+        add_connections_of_api(tables, not_fine)
         for (owner, *_), same_use in grouped(not_fine, ("owner", *USE)).items():
             hosts, requests = {row["remote_host"] or UNKNOWN for row in same_use}, _sum(same_use, "requests")
             first, last = _span(same_use, "first_seen", "last_seen")
@@ -241,13 +242,20 @@ def seen_endpoints(scope: Scope) -> list[dict[str, Any]]:
     ).dicts()
 
 
-def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit: int) -> Table:
-    """Return clients by owner and verdict; the owner with the most clients that break comes first."""
+def owners_table(
+    impacts: Mapping[Owner | None, OwnerImpact], target: str, limit: int, info_clusters: Collection[str] = ()
+) -> Table:
+    """Return clients by owner and verdict; the owner with the most clients that break comes first.
+
+    In `info_clusters` clients that are fine are not logged, so that there is no number of them in place of 0.
+    """
     columns = ("owner", "contact", *WORST_FIRST, "refused_requests", "first_seen", "last_seen", "refused_already")
     lines = []
     for owner, impact in impacts.items():
         breaking = [use for use in impact.uses if use["verdict"] == REFUSED]
-        clients = (impact.clients[verdict] for verdict in WORST_FIRST)
+        clients: list[int | None] = [impact.clients[verdict] for verdict in WORST_FIRST]
+        if not clients[FINE] and impact.hosts and all(cluster in info_clusters for cluster, _ in impact.hosts):
+            clients[FINE] = None
         seen = _span(breaking, "first_seen", "last_seen")
         lines.append((*named(owner), *clients, _sum(breaking, "requests"), *seen, impact.refused_already))
     lines.sort(key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))

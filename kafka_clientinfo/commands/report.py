@@ -1,11 +1,14 @@
 """The command `report`: writes one HTML page about a warehouse, which needs no network."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.impact import impact
+from ..questions.trust import info_clusters
 from ..releases.broker_releases import releases
 from .context import Context, add_warehouse
 from .output import write_private
@@ -43,11 +46,10 @@ def execute(context: Context) -> None:
     verdict = impact(scope, target, True, bool(notes), _USES)
     ownership = Ownership(owners, scope)
     owners_by_client = ownership.of_clients() if owners.rules else {}
-    by_owner = (
-        owners_table(ownership.impact(str(verdict.target), verdict.refused_senders), target, 0).rows
-        if owners.rules
-        else ()
-    )
+    by_owner: Sequence[Sequence[Any]] = ()
+    if owners.rules:
+        impacts = ownership.impact(str(verdict.target), verdict.refused_senders)
+        by_owner = owners_table(impacts, target, 0, info_clusters(scope)).rows
     owner_names = {
         client: [f"{owner.name} ({owner.contact})" if owner.contact else owner.name for owner in its_owners]
         for client, its_owners in owners_by_client.items()

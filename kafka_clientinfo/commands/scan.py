@@ -272,7 +272,6 @@ class _Scan:
         return tables
 
     def _of_activity(self, limit: int) -> list[Table]:
-        """Return what clients do over time, if --activity is given, and keep the notes on it."""
         by, top = self._arguments.activity, self._arguments.top or "requests"
         if by is None:
             return []

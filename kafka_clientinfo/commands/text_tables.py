@@ -122,7 +122,6 @@ def columns(
 
 
 def _cell(value: object, limit: int = sys.maxsize) -> str:
-    """Return a number with separators, or anything else as harmless text."""
     return with_separators(value) if isinstance(value, int | float) else safe(value, limit)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
 from ..questions.impact import (
-    IN_GENERAL,
     MARKS,
     Fine,
     Impact,
@@ -26,6 +25,7 @@ from ..questions.presenter import (
     explained,
     hosts,
     identity,
+    on_some,
     requested,
     verdicts,
     ways_of_libraries,
@@ -33,7 +33,7 @@ from ..questions.presenter import (
     why,
 )
 from ..questions.refused import Refusals
-from ..questions.trust import releases_of_brokers, todays_release
+from ..questions.trust import info_clusters, releases_of_brokers, todays_release
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
 from .context import SOMETHING_FOUND, Context, add_warehouse
@@ -113,7 +113,7 @@ def execute(context: Context) -> int:
             row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
         if arguments.by == "owner":
             done = ownership.idle_rules()
-            by = owners_table(impacts, arguments.target, limit_of(arguments))
+            by = owners_table(impacts, arguments.target, limit_of(arguments), info_clusters(scope))
             if arguments.messages is not None or webhook is not None:
                 made = messages(impacts, _facts(result, scope), template)
                 done += send(made, arguments.messages, webhook)
@@ -132,9 +132,9 @@ def execute(context: Context) -> int:
 
 
 def _facts(result: Impact, scope: Scope) -> Facts:
-    target, brokers = str(result.target), todays_release(result.brokers)
+    target = str(result.target)
     lost, groups = lost_by_client(scope, target), groups_of_clients(scope)
-    return Facts(target, limits_of_messages(scope), brokers, result.refused_senders, lost, groups)
+    return Facts(target, limits_of_messages(scope), result.brokers, result.refused_senders, lost, groups)
 
 
 def as_tables(result: Impact) -> list[Table]:
@@ -175,8 +175,7 @@ def as_text(result: Impact, by: Table | None = None) -> str:
             parts.append(_first_releases(result.target, todays_release(result.brokers)))
     if result.by_release:
         parts.append(table_text(_matrix(result), rest=_REST))
-    sentences = [sentence for sentence in result.cannot_tell if by is None or sentence not in IN_GENERAL]
-    cannot_tell = (f"  - {sentence}" for sentence in sentences)
+    cannot_tell = (f"  - {sentence}" for sentence in result.cannot_tell)
     parts.append(folded("\n".join(["What this cannot tell", *cannot_tell])))
     return "\n\n".join(parts)
 
@@ -259,7 +258,7 @@ def _section(result: Impact, verdict: str) -> Table:
     )  # fmt: skip
     lines = [
         (
-            *who(use), requested(use), use["requests"],
+            *who(use), requested(use) + on_some(use), use["requests"],
             hosts(use["host_list"], use["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{use['last_seen']:%Y-%m-%d %H:%M}",
             why(use["reason"], use["refused_from"]),
         )

@@ -168,7 +168,6 @@ class LocalTables:
         written.replace(self.folder / VIEWS_FILE)
 
     def _named(self, name: str) -> str:
-        """Return the SQL name of a table or view; make it a view at its first use."""
         if name not in self._views:
             if self._is_view(name):
                 rows = definition(name, DUCKDB, self._view_settings, partial(ended_runs_only, relation=self._named))

@@ -8,16 +8,18 @@ from typing import Any
 from ..errors import WarehouseError
 from ..logs.apis import SASL_APIS
 from ..releases.broker_releases import ACCEPTED, FINE, REFUSED, VERDICTS, WORST_FIRST, other_release, release, releases
-from ..tables.spec import ADVICE, CLIENT
+from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
 from .filters import Filters, Scope
-from .presenter import IN_WORDS, REFUSED_ALREADY, counted
+from .presenter import IN_WORDS, REFUSED_ALREADY, counted, version_numbers
 from .probable import add_probable
-from .queries import Rows
+from .queries import Rows, Tables, grouped
 from .refused import Refusals, refusals
 from .trust import brokers_without_logs, info_logs, is_only_info, names_of, nobody, of_cluster, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
+_SPANS = 20
+"""The number of clusters of which the times are named."""
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
 MARKS = dict(zip(IN_WORDS, "X!?R.", strict=True))
 """The mark of each verdict in `Impact.matrix`."""
@@ -37,6 +39,7 @@ class Impact:
         barely_seen: number of clients that are fine at the target, see `Fine.barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
             Columns with `probable_` in front, and candidate_software, are about clients without a name, see `probable.add_probable`.
+            connections_of_api: see `add_connections_of_api`.
         found: number of such rows per verdict, before a limit applies.
         reasons: the reasons in all of them.
         by_release: number of clients per worst verdict, for every release; `REFUSED_ALREADY` is one of them.
@@ -210,6 +213,25 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
     add_probable(scope.tables, result.rows, target)
+    add_connections_of_api(scope.tables, result.rows)
+
+
+def add_connections_of_api(tables: Tables, uses: Sequence[dict[str, Any]]) -> None:
+    """Add to uses how many connections of the client sent any version of the API: `connections` of them sent this one.
+
+    Programs of several releases may share what a client is called, so that only some of its connections break.
+    """
+    client, connection = ", ".join(CLIENT), ", ".join(CONNECTION_KEY)
+    numbers = {
+        tuple(key): number
+        for *key, number in tables.query(
+            f"SELECT {client}, api_name, count(DISTINCT ({connection})) FROM {{api_usage}} AS u WHERE role = 'client' "
+            f"GROUP BY {client}, api_name HAVING count(DISTINCT api_version) > 1"
+        )
+    }
+    for use in uses:
+        key = (*(use[name] for name in CLIENT), use["api_name"])
+        use["connections_of_api"] = numbers.get(key, use["connections"])
 
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:
@@ -239,13 +261,13 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     result.matrix_clients = len(not_fine)
 
 
-def limits_of_messages(scope: Scope) -> list[str]:
-    """Return over which time and of which brokers the logs are, and whom they may miss: what owners of clients need."""
-    whole = of_cluster(scope)
-    brokers = _judged_brokers(whole)
-    if not brokers:
-        return []
-    return [*_of_which_logs(whole, brokers), *filter(None, (info_logs(whole), partly_logged(whole)))]
+def limits_of_messages(scope: Scope) -> dict[str, list[str]]:
+    """Return by cluster over which time and of which brokers the logs are, and whom they may miss: what owners need."""
+    limits = {}
+    for (cluster,), brokers in grouped(_judged_brokers(of_cluster(scope)), ("cluster",)).items():
+        own = Scope(scope.tables, Filters(cluster=cluster))
+        limits[cluster] = [*_of_which_logs(own, brokers), *filter(None, (info_logs(own), partly_logged(own)))]
+    return limits
 
 
 def _judged_brokers(scope: Scope) -> list[dict[str, Any]]:
@@ -256,23 +278,18 @@ def _judged_brokers(scope: Scope) -> list[dict[str, Any]]:
 
 
 def _of_which_logs(scope: Scope, brokers: Sequence[dict[str, Any]]) -> list[str]:
-    begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
+    spans = [
+        f"from {min(row['first_at'] for row in own):%Y-%m-%d %H:%M} to {max(row['last_at'] for row in own):%Y-%m-%d %H:%M} UTC, "
+        f"of {counted(len(own), 'broker')}: {names_of(own)}"
+        for own in grouped(brokers, ("cluster",)).values()
+    ]
+    more = f"; and of {counted(len(spans) - _SPANS, 'more cluster')}" if len(spans) > _SPANS else ""
     sentences = [
-        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, of {counted(len(brokers), 'broker')}: "
-        f"{names_of(brokers)}. Clients that did not connect to these in that time are not judged."
+        f"The requests are {'; '.join(spans[:_SPANS])}{more}. Clients that did not connect to these in that time are not judged."
     ]
     if (names := brokers_without_logs(scope)) is not None:
         sentences.append(f"No log of these was read, so their clients are not judged: {names}.")
     return sentences
-
-
-IN_GENERAL = (
-    "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper.",
-    "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) may take "
-    "newer ones after an upgrade.",
-    "Programs that share principal, client id and software are one client here: look at the hosts.",
-)
-"""What no log can tell."""
 
 
 def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
@@ -287,26 +304,23 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         sentences.append(
             "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."
         )
-    answered = set(tables.query("SELECT DISTINCT cluster, broker FROM {broker_api_versions}"))
     if (sentence := info_logs(whole)) is not None:
         sentences.append(
             f"{sentence} What a broker does not call deprecated (such as whatever a downgrade would break) does not show."
         )
     if (sentence := partly_logged(whole)) is not None:
         sentences.append(sentence)
-    if names := names_of([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
+    sentences.append(_refusals_shown(whole))
+    if result.target is None or version_numbers(result.target) >= (4,):
         sentences.append(
-            f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
-            "versions is judged by other evidence, or not at all."
+            "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper."
         )
-    sentences += [_refusals_shown(whole), *IN_GENERAL]
     if result.target is not None and not release(result.target).tried:
         sentences.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
     return sentences
 
 
 def _refusals_shown(scope: Scope) -> str:
-    """Return a sentence on the brokers of which a server.log, or the one file of all loggers, shows what they refuse already."""
     ((brokers, shown),) = scope.query(
         "SELECT count(*), count(CASE WHEN shows THEN 1 END) FROM (SELECT cluster, broker, "
         "bool_or(path LIKE '%server.log%' AND requests = 0 OR array_contains(map_keys(ignored), 'other_logger')) AS shows "

@@ -105,7 +105,6 @@ def _of_ids(client_ids: Collection[str | None]) -> tuple[str, dict[str, str]]:
 def _sent(
     tables: "Tables", condition: str, parameters: Mapping[str, str], requests: Collection[tuple[Any, ...]]
 ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return what the connections show that sent the requests, by `_REQUEST`."""
     versions = {int(request[-1]) for request in requests}
     shown = (*CLIENT, "remote_host", *PROBABLE, CANDIDATES)
     columns = ", ".join((*(f"c.{name}" for name in shown), "u.api_name", "u.api_version"))
@@ -150,7 +149,6 @@ def _candidates(sent_by: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> dict
 def _used(
     tables: "Tables", condition: str, parameters: Mapping[str, str], clients: Collection[tuple[Any, ...]]
 ) -> dict[tuple[Any, ...], tuple[frozenset[_Use], frozenset[str]]]:
-    """Return what each of the clients uses, and the releases of Kafka that refuse any of it."""
     offers = {
         (cluster, key): (low, high)
         for cluster, key, low, high in tables.query(

@@ -41,7 +41,7 @@ def behaving(last: str, **given: Any) -> dict[str, Any]:
         ),
         (
             unnamed("producer-1"),
-            "if this is Apache Kafka's Java client, as its client id suggests: upgrade to 2.1 or later (newest: 4.4.0). "
+            "if this is Apache Kafka's Java client (kafka-clients), as its client id suggests: upgrade to 2.1 or later (newest: 4.4.0). "
             + OTHERWISE,
         ),
         (
@@ -95,12 +95,12 @@ def test_the_id_of_a_library_that_does_not_fit_names_none() -> None:
     java = {"software_name": "apache-kafka-java", "versions_from": "0.10.0.0", "versions_to": "0.10.2.2"}
     assert list(steps([unnamed("sarama", candidate_software=[java])], "4.0.1")) == [FIND_OUT]
     (step,) = steps([unnamed("producer-1", candidate_software=[java])], "4.0.1")
-    assert step.startswith("if this is Apache Kafka's Java client, as its client id suggests:")
+    assert step.startswith("if this is Apache Kafka's Java client (kafka-clients), as its client id suggests:")
 
 
 def test_libraries_that_fit_come_first() -> None:
     names = re.findall(r"(?m)^- (.+?):", of_any_library("4.0.1", "", {"sarama", "kafka-python"}))
-    assert names[:3] == ["kafka-python", "sarama", "Apache Kafka's Java client"]
+    assert names[:3] == ["kafka-python", "sarama", "Apache Kafka's Java client (kafka-clients)"]
     assert len(names) == len(set(names)) == len(client_libraries())
 
 

@@ -228,7 +228,7 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("- **Change:** ")]
     assert [line.partition(":** ")[2] for line in lines] == [
         "upgrade kafka-python to 2.1.5 or later (newest: 3.0.12).",
-        "upgrade Apache Kafka's Java client to 2.1 or later (newest: 3.0.12).",
+        "upgrade Apache Kafka's Java client (kafka-clients) to 2.1 or later (newest: 3.0.12).",
         "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
         "keep its release of sarama, which works with Kafka 4.0.1, and have it send newer requests: if your program sets "
         "Config.Version, which many programs call version, set the release of today's brokers, or the newest that its sarama knows.",

@@ -40,6 +40,13 @@ def test_what_brokers_refuse_from_its_hosts_already_comes_first() -> None:
     assert "Which client of a host sent the requests without a client, the logs do not say" in refused
 
 
+def test_a_message_names_the_logs_of_the_clusters_of_its_clients_only() -> None:
+    impacts: dict[Owner | None, OwnerImpact] = {Owner("its"): OwnerImpact(hosts={("c", "h")}, refused_senders=[KNOWN])}
+    limits = {"c": ["Logs of c."], "other": ["Logs of another."]}
+    (message,) = messages.messages(impacts, Facts(TARGET, limits, refused=[KNOWN]))
+    assert "\n## How this is known\n\n- Logs of c.\n\n" in message.markdown
+
+
 def test_a_client_that_is_refused_already_is_named_to_its_owner_alone() -> None:
     impacts: dict[Owner | None, OwnerImpact] = {
         Owner("its"): OwnerImpact(hosts={("c", "h")}, refused_senders=[KNOWN], refused_already=1),
@@ -52,7 +59,8 @@ def test_a_client_that_is_refused_already_is_named_to_its_owner_alone() -> None:
         f"# Kafka {TARGET}: no client of its would stop working; requests of 1 client are refused already\n"
     )
     assert (
-        "1 client already cannot do all that is tried, as today's brokers refuse some requests. Behind a proxy" in title
+        "1 client already cannot do all that is tried, as today's brokers refuse some requests. A client is a program"
+        in title
     )
     assert refused.startswith(f"Refused already\n\n- {OF_HOST}: client a\\*pp (unknown, principal User:p).\n")
     assert "the logs do not say" not in refused

@@ -232,6 +232,16 @@ def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
     assert (row["refused_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
 
 
+def test_clients_that_are_fine_have_no_number_where_they_are_not_logged() -> None:
+    impacts: dict[Owner | None, OwnerImpact] = {
+        Owner("a"): OwnerImpact(hosts={("info", "h")}),
+        Owner("b"): OwnerImpact({"refused": 0, "deprecated": 0, "undecided": 0, "accepted": 1}, hosts={("info", "h")}),
+        Owner("c"): OwnerImpact(hosts={("info", "h"), ("debug", "h")}),
+    }
+    rows = owners_table(impacts, TARGET, 0, {"info"}).dicts()
+    assert [row["accepted"] for row in rows] == [None, 1, 0]
+
+
 def test_nobody_comes_first_and_then_owners_by_connections_and_name() -> None:
     names = (*ENDPOINT, "connections", "requests", "first_seen", "last_seen")
     rows = [

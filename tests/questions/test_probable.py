@@ -304,4 +304,4 @@ def test_a_message_to_an_owner_says_that_it_is_probable(
     capsys.readouterr()
     (message,) = (path.read_text("utf-8") for path in (tmp_path / "m").iterdir() if path.name != "no-owner.md")
     assert f"- **Change:** upgrade {BINDING} to 2.0.2 or later (newest: 2.16.1).\n" in message
-    assert "- **Library:** it states none, and is probably librdkafka 0.11.0 to 1.0.1 by how it behaves\n" in message
+    assert "- **Library:** not stated; probably librdkafka 0.11.0 to 1.0.1 by how it behaves\n" in message
