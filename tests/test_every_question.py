@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.questions.activity import WAITING
 from kafka_clientinfo.tables.views import views
 
 TARGET = "4.0.1"
@@ -83,12 +84,6 @@ FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Ca
         lambda asked: asked.command("upgrade", "--target", TARGET)["clients"]["refused"],
         lambda asked: next(row[1] for row in asked.table("releases") if row[0] == TARGET),
     ),
-    "how_clients_negotiate": (
-        "connections with an outcome",
-        by_view("how_clients_negotiate", "connections"),
-        lambda asked: summed(asked.command("summary")["outcomes"], "connections"),
-        lambda asked: summed(asked.table("outcomes"), 2),
-    ),
     "who_misbehaves": (
         "requests that broke rules",
         by_view("who_misbehaves", "occurrences"),
@@ -114,9 +109,18 @@ FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Ca
 }
 OF_TWO: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any]]] = {
     "who_is_slow": (
-        "requests",
-        by_view("who_is_slow", "requests"),
-        lambda asked: summed(asked.command("activity", "--by", "principal"), "requests"),
+        "requests that do not wait for others",
+        lambda asked: asked.query(
+            f"SELECT CAST(sum(requests) AS BIGINT) FROM who_is_slow WHERE api_name NOT IN {WAITING}"
+        ),
+        lambda asked: summed(
+            [row for row in asked.command("activity", "--by", "api") if row["api_name"] not in WAITING], "requests"
+        ),
+    ),
+    "how_clients_negotiate": (
+        "connections with an outcome",
+        by_view("how_clients_negotiate", "connections"),
+        lambda asked: summed(asked.command("summary")["outcomes"], "connections"),
     ),
     "who_floods": (
         "requests",

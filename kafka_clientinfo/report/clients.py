@@ -121,7 +121,6 @@ class Inventory:
         return f"SELECT {hashed} AS hashed, {columns} FROM {rows} AS t WHERE {hashed} IN ({wanted}) {more}"
 
     def _add(self, name: str, statement: str, as_shown: Callable[..., list[Any]]) -> None:
-        """Add to the details of clients, under a name, the rows of SQL that begins with `hashed`, as the page shows them."""
         for hashed, *row in self._scope.query(statement):
             self._detailed[hashed].setdefault(name, []).append(as_shown(*row))
 
@@ -172,7 +171,6 @@ def _hash(alias: str) -> str:
 
 
 def _facts(lists: list[Any], apis: Any) -> dict[str, Any]:
-    """Return the `facts` of a client's details: its lists of `_DETAIL` that are not empty, and its APIs with versions."""
     facts = {name: cell(list(values or ()), "texts") for name, values in zip(_DETAIL, lists, strict=True)}
     ranges = [(api["api_name"], f"v{api['min_version']}", f"v{api['max_version']}") for api in apis or ()]
     named = [f"{name} {low}" if low == high else f"{name} {low}–{high}" for name, low, high in ranges]

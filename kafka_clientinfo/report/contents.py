@@ -24,14 +24,16 @@ from ..questions.presenter import (
     counted,
     explained,
     identity,
+    on_some,
     software,
+    version_numbers,
     ways_of_libraries,
     why,
 )
 from ..questions.probable import without_a_name
 from ..questions.queries import grouped
 from ..questions.topics import coverage, unresolved
-from ..questions.trust import unseen_starts
+from ..questions.trust import missing_hours, unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, UNDECIDED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
@@ -45,17 +47,9 @@ MOST_BYTES = 8_000_000
 """The largest number of bytes of the page's data; the page is a little longer."""
 _COLOURS = dict(zip(IN_WORDS, ("var(--bad)", "var(--warn)", "var(--unsure)", "var(--s3)", "var(--good)"), strict=True))
 _SEVERITIES = {"error": "var(--bad)", "warning": "var(--warn)", "info": "var(--unsure)"}
-_OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--rest)"}
-_KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
-"""The kinds of ApiVersions outcomes in a plot; outcomes that are missing here are refusals."""
 _COUNTED = {"error": "errors", "warning": "warnings", "info": "notes"}
-_NOT_AT_INFO = {
-    "rebalances": "rebalances",
-    "rules": "most violations",
-    "violations": "most violations",
-    "unused_topics": "topics that nobody uses",
-}
-"""Tables for which the requests at INFO are too few, in words."""
+_NOT_AT_INFO = ("rebalances", "unused_topics")
+"""Tables for which the requests at INFO are too few."""
 _BARS = 14
 """The largest number of bars in a plot."""
 _NOT_BREAKING = 200
@@ -88,10 +82,10 @@ class _Contents:
         self.by_owner = by_owner
         self.scope, self.verdict, self.target, self.owners = scope, verdict, str(verdict.target), owners
         self.is_part = scope.filters.since is not None or scope.filters.until is not None
-        ((self.connections, self.brokers, self.requests, self.named, observed, first, last),) = scope.query(
-            "SELECT count(*), count(DISTINCT broker), CAST(sum(requests) AS BIGINT), "
+        ((self.connections, self.brokers, self.requests, self.named, observed, first, last, clusters),) = scope.query(
+            "SELECT count(*), count(DISTINCT (cluster, broker)), CAST(sum(requests) AS BIGINT), "
             "CAST(sum(CASE WHEN client_software_name = 'unknown' THEN 0 ELSE 1 END) AS BIGINT), "
-            "count(CASE WHEN start = 'observed' THEN 1 END), min(opened_at), max(last_request_at) "
+            "count(CASE WHEN start = 'observed' THEN 1 END), min(opened_at), max(last_request_at), count(DISTINCT cluster) "
             "FROM {connections} WHERE role = 'client'"
         )
         if not self.connections:
@@ -109,7 +103,7 @@ class _Contents:
             "clients": counted(sum(verdict.clients.values()) + verdict.clients_refused_already, "client"),
             "connections": f"{self.connections:,}",
             "observed": "all" if observed == self.connections else f"{observed:,}",
-            "brokers": f"{self.brokers:,}",
+            "brokers": counted(self.brokers, "broker") + (f" of {clusters:,} clusters" if clusters > 1 else ""),
             "span": f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",
             "bucket": self.buckets.words,
         }
@@ -121,10 +115,9 @@ class _Contents:
             self._activity(),
             self._software(),
             self._over_time(),
-            self._negotiation(),
-            self._misbehaviour(),
+            *([] if self.verdict.is_only_info else [self._misbehaviour()]),
             self._unknown(),
-            self._section("what_the_log_shows"),
+            self._logs(),
             self._who_connects(),
         ]
         data = self._data()
@@ -156,22 +149,17 @@ class _Contents:
         data = declarations()["sections"][name]
         texts = {text: data[text].format(**self.words) for text in ("title", "question")}
         section = Section(name=name, **(data | texts | attributes))
+        if self.verdict.is_only_info:
+            section = replace(
+                section,
+                tables=[table for table in section.tables if table not in _NOT_AT_INFO],
+                collapsed={table: line for table, line in section.collapsed.items() if table not in _NOT_AT_INFO},
+            )
         self.tables |= {table.name: table for table in tables}
         for table in (*section.tables, *section.collapsed):
             if table not in self.tables:
                 self.tables[table] = read(self.scope, table)
-        shown = (*section.tables, *section.collapsed)
-        silent = [name for name in shown if name in _NOT_AT_INFO and not self.tables[name].rows]
-        if not (silent and self.verdict.is_only_info):
-            return section
-        words = ", ".join(dict.fromkeys(_NOT_AT_INFO[name] for name in silent))
-        return replace(
-            section,
-            tables=[name for name in section.tables if name not in silent],
-            collapsed={name: line for name, line in section.collapsed.items() if name not in silent},
-            figures=() if "rules" in silent else section.figures,
-            notes=[f"Not logged at INFO: {words}.", *section.notes],
-        )
+        return section
 
     def _who_breaks(self) -> Section:
         counts = {
@@ -184,11 +172,13 @@ class _Contents:
             notes.append(
                 "The span chooses the clients that were seen in it; their numbers of requests per version are of all time."
             )
-        label = "Clients by verdict for every release; the table below has the numbers"
+        label = "Clients by verdict, for releases from today's on; the table below has the numbers of all"
         colours = {
             name: colour for name, colour in _COLOURS.items() if name != REFUSED_ALREADY or self.verdict.refused_already
         }
-        drawn = plots.stacked_by_release(counts, IN_WORDS, colours, self.target, label)
+        since = _first_release(self.verdict)
+        later = {name: numbers for name, numbers in counts.items() if version_numbers(name) >= since}
+        drawn = plots.stacked_by_release(later, IN_WORDS, colours, self.target, label)
         if self.verdict.clients.get(REFUSED):
             notes.insert(0, _if_library_is_unknown(str(self.verdict.target)))
         tables = [_who_breaks(self.verdict, self.inventory, self.owners)]
@@ -213,7 +203,7 @@ class _Contents:
             tables=[table.name for table in tables],
             notes=[*limits, *notes],
             figures=figures,
-            plots=[(releases.caption, drawn)],
+            plots=[("Clients by verdict, for releases from today's on", drawn)],
         )
 
     def _topics(self) -> Section:
@@ -246,12 +236,6 @@ class _Contents:
         table, plot = connections_over_time(self.scope, self.buckets)
         return self._section("connections_over_time", table, plots=[plot])
 
-    def _negotiation(self) -> Section:
-        outcomes = read(self.scope, "outcomes")
-        rows = [(name, connections, _KINDS.get(name, "refused")) for name, _, connections, _ in outcomes.rows]
-        plot = (outcomes.caption, plots.bars(rows, _OUTCOMES, outcomes.caption, "connections"))
-        return self._section("how_clients_negotiate", outcomes, plots=[plot])
-
     def _misbehaviour(self) -> Section:
         broken = read(self.scope, "rules")
         for row in broken.rows:
@@ -263,6 +247,14 @@ class _Contents:
         sums = {name: sum(number for _, number, severity in rows if severity == name) for name in _COUNTED}
         figures = [(f"{sums[name]:,}", words) for name, words in _COUNTED.items()]
         return self._section("who_misbehaves", broken, figures=figures, plots=drawn)
+
+    def _logs(self) -> Section:
+        notes = [*declarations()["sections"]["what_the_log_shows"]["notes"], *filter(None, [missing_hours(self.scope)])]
+        if self.verdict.is_only_info:
+            notes.append(
+                "At INFO, violations, rebalances, unused topics and bytes a day are not logged, so that this page has none of them."
+            )
+        return self._section("what_the_log_shows", notes=notes)
 
     def _unknown(self) -> Section:
         unnamed, probable = without_a_name(self.scope)
@@ -293,7 +285,7 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
         cluster, principal, own_id, *of_software = client
         worst = min(WORST_FIRST.index(use["verdict"]) for use in uses)
         lines = [
-            f"{use['api_name']} v{use['api_version']}: {why(explained(use['reason']), use['refused_from'], '')}"
+            f"{use['api_name']} v{use['api_version']}{on_some(use)}: {why(explained(use['reason']), use['refused_from'], '')}"
             for use in uses
         ]
         to_do = sorted({f"{text[0].upper()}{text[1:]}" for use in uses if (text := advice(use, str(verdict.target)))})
@@ -321,6 +313,12 @@ def _if_library_is_unknown(target: str) -> str:
     return (
         f"If a client's library is not known, these releases or later ones work with Kafka {target}: {', '.join(ways)}."
     )
+
+
+def _first_release(verdict: Impact) -> tuple[int, ...]:
+    """Return the numbers of the oldest release of today's brokers, or of the target if that is older; () if none is known."""
+    todays = [version_numbers(row["release"].partition(" to ")[0]) for row in verdict.brokers if row["release"]]
+    return min([*todays, version_numbers(str(verdict.target))]) if todays else ()
 
 
 def _refused(verdict: Impact) -> Table:
@@ -355,7 +353,6 @@ def _limits_of_fine(verdict: Impact) -> list[str]:
 
 
 def _within(scope: Scope, first: datetime, last: datetime) -> Buckets:
-    """Divide the span of the data that lies in scope: connections in scope may begin before it or end after it."""
     since, until, micro = scope.filters.since or first, scope.filters.until, timedelta(microseconds=1)
     span = (max(first, since), last if until is None else min(last, until - micro))
     return buckets(*((time - _EPOCH) // micro for time in span))
