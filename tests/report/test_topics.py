@@ -1,4 +1,4 @@
-"""The page's list of clients by topic."""
+"""The page's lists in which client ids that differ by numbers are one client: by topic, and of activity."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from kafka_clientinfo.report.table import read
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.frames import START, at
+from tests.questions.activity_on_disk import activity, sent
 from tests.report.pages import scope_of
 from tests.report.tables_on_disk import write_warehouse
 
@@ -38,7 +39,10 @@ def test_client_ids_that_differ_by_numbers_or_uuids_are_one_client(tmp_path: Pat
     inventory = {tuple(row[name] for name in CLIENT): {name: row[name] for name in CLIENT} | seen for row in rows}
     ledger = [{"file_id": "f", "cluster": "c", "broker": "b", "path": "p"}]
     tables = {"topic_usage": rows, "client_inventory": list(inventory.values()), "ingested_files": ledger}
-    table = read(scope_of(write_warehouse(tmp_path / "w", tables)), "users_of_topics")
+    scope = scope_of(write_warehouse(tmp_path / "w", tables))
+    table = read(scope, "users_of_topics")
+    ((_, producers, consumers, *_),) = read(scope, "topics").rows
+    assert (producers, consumers) == (6, 1)
     shown = [(row[1], row[2], row[3], row[5], row[6]) for row in table.rows]
     assert sorted(shown, key=str) == [
         ("fetch", ["cron-7"], "User:p", 3, 2),
@@ -49,3 +53,19 @@ def test_client_ids_that_differ_by_numbers_or_uuids_are_one_client(tmp_path: Pat
         ("produce", ["cron-x"], "User:p", 3, 2),
         ("produce", [f"job-{one}" for one in UUIDS], "User:p", None, 4),
     ]
+
+
+def test_the_activity_of_one_program_is_one_row_with_the_times_of_the_slowest(tmp_path: Path) -> None:
+    rows = [
+        sent(1.0, 1.0, client_id="cron-1"),
+        sent(9.0, client_id="cron-2"),
+        sent(500.0, client_id="cron-2", api="FETCH"),
+    ]
+    inventory = [{name: row.get(name) for name in CLIENT} for row in rows[:2]]
+    scope = scope_of(activity(tmp_path / "w", rows, client_inventory=inventory))
+    ((ids, _, api, requests, *_, cluster),) = read(scope, "slow").rows
+    assert (ids, api, requests, cluster) == (["cron-1", "cron-2"], "METADATA", 3, "c")
+    (slow,) = scope.query("SELECT p99_ms FROM {who_is_slow} AS s WHERE client_id = 'cron-2'").rows
+    assert read(scope, "slow").rows[0][5] == slow[0]
+    ids, _, api, requests, most, *_ = read(scope, "floods").rows[0]
+    assert (ids, api, requests, most) == (["cron-1", "cron-2"], "METADATA", 3, 2)
