@@ -1,14 +1,14 @@
 """Caches relations that a run reads more than once as tables, for sessions that may cache none, as on serverless compute.
 
-Staged tables are in `_staged/RUN/NUMBER` below the warehouse; in a schema they are called `_staged_RUN_NUMBER`. A run
-removes its own when it ends. Leftovers of a killed run are removed by the next run that stages, or by `maintain`. Below a
+Staged tables are in `_staged/RUN/NAME` below the warehouse; in a schema they are called `_staged_RUN_NAME`. A run
+that stages removes them when it ends, also those of runs before it that were killed. Below a
 URI they stay, as no session without a cache shows a store's file system.
 """
 
 import re
 from contextlib import suppress
-from itertools import count
 from shutil import rmtree
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,49 +20,39 @@ STAGED = "_staged"
 
 
 class Staging:
-    """The staged relations of one run, as tables beside those of the warehouse.
-
-    If they are on this machine and `private`, only their owner may read them: rows hold raw bytes of logs.
+    """The staged relations of one run, as tables beside those of the warehouse; on this machine only their owner may read them.
 
     Attributes:
         run: the run's number; a run before it has ended, or is kept from committing.
     """
 
-    def __init__(self, spark: SparkSession, address: Address, private: bool = True) -> None:
-        self.spark, self.address, self.private, self.run = spark, address, private, 0
-        self._numbers = count()
+    def __init__(self, spark: SparkSession, address: Address) -> None:
+        self.spark, self.address, self.run = spark, address, 0
         self._is_used = False
 
     def keep(self, rows: DataFrame) -> DataFrame:
         """Write rows to a new table and return the relation that reads it; call it under a lock or a claim."""
-        number = next(self._numbers)
-        if not self._is_used:
-            self._is_used = True
-            if self.private and self.address.folder is not None:
-                (self.address.folder / STAGED).mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.remove_until(self.run)
-        between = "_" if self.address.is_schema else "/"
-        name = between.join((STAGED, str(self.run), str(number)))
+        if self.address.folder is not None:
+            (self.address.folder / STAGED).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._is_used = True
+        name = ("_" if self.address.is_schema else "/").join((STAGED, str(self.run), uuid4().hex))
         write_anew(rows, self.address, name, {}, {})
         return self.spark.read.table(self.address.table(name))
 
-    def remove_until(self, run: int) -> None:
-        """Remove tables of runs up to a number. Best effort: leftovers only take room."""
+    def close(self) -> None:
+        """Remove the tables of runs up to this one, if it has staged any. Best effort: leftovers only take room."""
+        if not self._is_used:
+            return
         with suppress(Exception):
             if (folder := self.address.folder) is not None:
                 for path in (folder / STAGED).iterdir():
-                    if path.name.isdecimal() and int(path.name) <= run:
+                    if path.name.isdecimal() and int(path.name) <= self.run:
                         rmtree(path)
             elif self.address.is_schema:
                 for row in self.spark.sql(f"SHOW TABLES IN {self.address.schema} LIKE '{STAGED}*'").collect():
-                    number = re.fullmatch(rf"{STAGED}_(\d+)_\d+", row["tableName"])
-                    if number is not None and int(number[1]) <= run:
+                    number = re.fullmatch(rf"{STAGED}_(\d+)_\w+", row["tableName"])
+                    if number is not None and int(number[1]) <= self.run:
                         self.spark.sql(f"DROP TABLE IF EXISTS {self.address.table(row['tableName'])}")
-
-    def close(self) -> None:
-        """Remove this run's tables."""
-        if self._is_used:
-            self.remove_until(self.run)
 
 
 def cache(rows: DataFrame, staging: Staging) -> DataFrame:

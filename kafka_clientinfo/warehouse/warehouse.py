@@ -56,7 +56,7 @@ class Warehouse(Reader):
         super().__init__(spark, root, specs)
         self.one_file = self.has_written = False
         self._private, self._after_kill = private, after_kill
-        self.staging = Staging(spark, self.address, private)
+        self.staging = Staging(spark, self.address)
         self.claims = Claims(spark, self.address)
         self.judged = JudgedTable(self)
         self._claiming = Lock()
