@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import __version__
 from .commands import COMMANDS, FIRST, text_tables
 from .commands.context import Context
-from .errors import ClientInfoError, ConfigError
+from .errors import ClientInfoError, ConfigError, missing_extra
 from .printable import argument
 from .releases.broker_releases import other_release, release
-from .spark import failures
+from .spark.failures import failure_message
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,14 +152,12 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
-        if cause := failures.missing_extra(error):
+        if cause := missing_extra(error):
             return _fail(cause, FAILURE)
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where"]
         if context.spark_log is not None:
             where.append(f"Spark's log is {context.spark_log}")
-        return _fail(
-            f"{failures.failure_message(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE
-        )
+        return _fail(f"{failure_message(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE)
 
 
 def _following(arguments: argparse.Namespace) -> list[str]:

@@ -1,9 +1,26 @@
 """The errors of this package: everything that it raises on purpose is a `ClientInfoError`."""
 
+_EXTRAS = (
+    (("pyspark", "delta"), "local", "Spark, Delta and pandas, for a machine where no platform does"),
+    (("duckdb", "deltalake"), "answers", "what reads tables without Spark"),
+    (("shtab",), "answers", "what completes commands in a shell"),
+    (("vl_convert",), "report", "what draws the report's plots"),
+)
+"""Modules that the package imports but does not require, the extra that installs them, and what they are."""
+
 
 def pip_install(extra: str) -> str:
     """Return how to install the package with an extra; no package index has it."""
     return f"pip install '.[{extra}]' (in a clone; with a wheel, 'FILE.whl[{extra}]')"
+
+
+def missing_extra(error: BaseException) -> str | None:
+    """Return a line that names the extra to install, if the error is a missing module of an extra; else None."""
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    for modules, extra, brings in _EXTRAS:
+        if name in modules:
+            return f"the Python module {name} is not installed; {pip_install(extra)} brings {brings}"
+    return None
 
 
 class ClientInfoError(Exception):

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..config.settings import load_settings
-from ..errors import ClientInfoError
-from ..spark.failures import missing_extra
+from ..errors import ClientInfoError, missing_extra
 from . import text_tables
 
 try:

@@ -3,8 +3,6 @@
 import re
 from traceback import format_exception_only
 
-from ..errors import pip_install
-
 AGAIN = "what was committed is whole, and the next run goes on from there"
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)*([\w$]*(?:Exception|Error)): *(.+)")
 _TRACEBACK = "Traceback (most recent call last):"
@@ -39,22 +37,6 @@ _KNOWN = (
     ),
     (("OutOfMemoryError",), "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
 )
-_EXTRAS = (
-    (("pyspark", "delta"), "local", "Spark, Delta and pandas, for a machine where no platform does"),
-    (("duckdb", "deltalake"), "answers", "what reads tables without Spark"),
-    (("shtab",), "answers", "what completes commands in a shell"),
-    (("vl_convert",), "report", "what draws the report's plots"),
-)
-"""Modules that the package imports but does not require, the extra that installs them, and what they are."""
-
-
-def missing_extra(error: BaseException) -> str | None:
-    """Return a line that names the extra to install, if the error is a missing module of an extra; else None."""
-    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    for modules, extra, brings in _EXTRAS:
-        if name in modules:
-            return f"the Python module {name} is not installed; {pip_install(extra)} brings {brings}"
-    return None
 
 
 def failure_message(error: BaseException, warehouse: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from kafka_clientinfo.spark.failures import failure_message, missing_extra
+from kafka_clientinfo.spark.failures import failure_message
 
 AGAIN = "what was committed is whole, and the next run goes on from there"
 WORKER = (
@@ -165,26 +165,3 @@ def test_a_cause_that_leads_back_to_itself_ends() -> None:
     error = RuntimeError("one")
     error.__context__ = caused("two", error)
     assert failure_message(error, "/lake") == "RuntimeError: one"
-
-
-@pytest.mark.parametrize(
-    ("module", "extra", "brings"),
-    [
-        ("pyspark", "local", "Spark, Delta and pandas, for a machine where no platform does"),
-        ("delta.tables", "local", "Spark, Delta and pandas, for a machine where no platform does"),
-        ("duckdb", "answers", "what reads tables without Spark"),
-        ("deltalake", "answers", "what reads tables without Spark"),
-        ("shtab", "answers", "what completes commands in a shell"),
-        ("vl_convert", "report", "what draws the report's plots"),
-        ("numpy", None, None),
-    ],
-)
-def test_a_module_that_is_missing_names_the_extra_that_brings_it(
-    module: str, extra: str | None, brings: str | None
-) -> None:
-    name = module.partition(".")[0]
-    how = f"pip install '.[{extra}]' (in a clone; with a wheel, 'FILE.whl[{extra}]')"
-    said = extra and f"the Python module {name} is not installed; {how} brings {brings}"
-    assert missing_extra(ModuleNotFoundError(name=module)) == said
-    assert missing_extra(ImportError(name=module)) is None
-    assert missing_extra(ModuleNotFoundError()) is None
