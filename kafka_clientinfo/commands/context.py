@@ -23,6 +23,7 @@ from ..warehouse.locks import is_at_work
 from ..warehouse.progress import log, say
 from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
 from . import text_tables
+from .progress import progress_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +60,7 @@ class Context:
         self.arguments, self.interrupted = arguments, Event()
         self.spark_log: Path | None = None
         self.has_news = False
-        self.progress = None if getattr(arguments, "json", False) else text_tables.progress()
+        self.progress = None if getattr(arguments, "json", False) else progress_line()
         self._spark = spark
 
     @property

@@ -25,7 +25,6 @@ from typing import TextIO
 
 from ..errors import ClientInfoError
 from ..printable import safe
-from ..warehouse.progress import ProgressLine
 
 _WITHOUT_TERMINAL = 4000
 """The largest number of characters of a text without a terminal: no list of hosts or topics is often longer."""
@@ -186,12 +185,6 @@ def terminal_width() -> int | None:
 def has_colours() -> bool:
     """Return whether standard output is a terminal, and the environment allows colours (NO_COLOR, TERM)."""
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def progress(stream: TextIO | None = None) -> ProgressLine | None:
-    """Return a progress line on a terminal; None if `stream` (standard error by default) is no terminal."""
-    out = stream or sys.stderr
-    return ProgressLine(out) if out is not None and is_terminal(out) else None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.commands import text_tables
+from kafka_clientinfo.commands.progress import progress_line
 from kafka_clientinfo.errors import ClientInfoError
 
 WIDE, ACCENT = "日本", "e\u0301"
@@ -143,9 +144,9 @@ def test_a_terminal_that_is_closed_is_none() -> None:
 def test_progress_shows_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([100.0, 101.25, 1100.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    assert text_tables.progress(io.StringIO()) is None
+    assert progress_line(io.StringIO()) is None
     out = Terminal()
-    line = text_tables.progress(out)
+    line = progress_line(out)
     assert line is not None
     line.emit(logging.makeLogRecord({"stage": "read\x1b[2J"}))
     assert out.getvalue() == "\r\x1b[K   1.2 s  read\N{REPLACEMENT CHARACTER}[2J"
