@@ -16,9 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO
@@ -38,8 +36,6 @@ _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositorie
 _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
 _QUIET = '"-Xlog:cds*=off" "-Xlog:class+path=off"'
 """Turns off Java's warning about an archive that does not fit, which a user need not know."""
-_UNUSED_SECONDS = 30 * 86_400
-"""The time after which an archive, of some 200 MB, is removed if no session uses it: another Spark or Java makes another."""
 _FETCH = """
 import json, sys
 from delta import configure_spark_with_delta_pip
@@ -154,22 +150,12 @@ def archive_path(conf: Mapping[str, str]) -> Path:
 def with_archive(conf: Mapping[str, str]) -> dict[str, str]:
     """Return the conf with the option that uses the archive, if there is one; options of the conf come after it."""
     path = archive_path(conf)
-    if not path.is_file():
-        return {**conf}
-    with suppress(OSError):
-        os.utime(path)  # shows `make_archive` that it is in use
-    return _with_option(conf, f"-XX:SharedArchiveFile={path}")
+    return _with_option(conf, f"-XX:SharedArchiveFile={path}") if path.is_file() else {**conf}
 
 
 def make_archive(path: Path, conf: Mapping[str, str], train: Callable[[dict[str, str]], None]) -> None:
-    """Have the JVM of `train`, called with the conf of its session, write an archive when it ends; remove unused ones.
-
-    Raises as `make_whole`.
-    """
+    """Have the JVM of `train`, called with the conf of its session, write an archive when it ends; raise as `make_whole`."""
     make_whole(path, lambda target: train(_with_option(conf, f"-XX:ArchiveClassesAtExit={target}")))
-    for other in path.parent.glob("*.jsa"):
-        if other.stat().st_mtime < time.time() - _UNUSED_SECONDS:
-            other.unlink(missing_ok=True)
 
 
 def _with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:

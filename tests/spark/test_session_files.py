@@ -164,13 +164,8 @@ class TestClassArchive:
             session_files.make_archive(path, {}, lambda conf: None)
         assert list(path.parent.iterdir()) == []
 
-    def it_is_kept_while_sessions_use_it(self) -> None:
-        """Archives of other checkouts, with other Sparks, lie in the same folder."""
-        unused, *used = ({CLASS_PATH: f"/{number}.jar"} for number in range(6))
-        for conf in (unused, *used):
-            os.utime(self.archive(conf), (0, 0))
-        for conf in used:
-            session_files.with_archive(conf)
+    def it_is_kept_beside_those_of_other_sparks(self) -> None:
+        self.archive(other := {CLASS_PATH: "/other.jar"})
         path = session_files.archive_path({})
 
         def train(conf: dict[str, str]) -> None:
@@ -180,7 +175,7 @@ class TestClassArchive:
 
         session_files.make_archive(path, {}, train)
         assert path.read_bytes() == b"classes"
-        assert set(path.parent.iterdir()) == {path, *map(session_files.archive_path, used)}
+        assert set(path.parent.iterdir()) == {path, session_files.archive_path(other)}
 
 
 def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:
