@@ -18,7 +18,6 @@ from ..errors import InputError
 from ..ingestion.split_statistics import file_report
 from ..ingestion.stored_requests import files_of, with_times_of
 from ..spark.arrow_rows import collect, relation_of
-from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.spec import OF_TABLE, table_spec
 from ..warehouse.state import LEDGER
@@ -34,13 +33,14 @@ def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunRe
     """Store the rows of a table of requests that are new, and the files that they belong to.
 
     Raises:
-        InputError: the table cannot be read, or lacks columns of `requests`.
+        InputError: the table lacks columns of `requests`.
         ConfigError: the warehouse was filled from logs.
     """
     with sized(lake.spark, 0), report.stage("plan"):
         ledger = files_read(lake)
         refuse_other_source(ledger.values(), is_table=True)
-        rows = _requests(lake, table)
+        rows = lake.spark.read.table(table)
+        check_columns(rows.columns, table)
         reached = {name: int(row["bytes_ingested"]) for name, row in ledger.items()}
         last = collect(rows.groupBy("file_id").agg(F.max("byte_offset"), F.count("*")))
         grown = [(name, reached.get(name, 0), offset) for name, offset, _ in last if offset >= reached.get(name, 0)]
@@ -52,16 +52,6 @@ def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunRe
         bounds = F.broadcast(relation_of(lake.spark, grown, _REACHED))
         its = rows.join(bounds, on="file_id", how="inner").where("byte_offset <= last_new")  # a stream may write on
         return _stored(lake, its, ledger, settings, report)
-
-
-def _requests(lake: Warehouse, table: str) -> DataFrame:
-    try:
-        rows = lake.spark.read.table(table)
-        columns = rows.columns
-    except Exception as error:
-        raise InputError(f"the table of requests {table} cannot be read: {failure_message(error, table)}") from error
-    check_columns(columns, table)
-    return rows
 
 
 def check_columns(columns: Collection[str], name: str) -> None:

@@ -78,7 +78,7 @@ def build(
             filled from logs or from one such table.
 
     Raises:
-        InputError: that table cannot be read, or lacks columns.
+        InputError: that table lacks columns.
         ConfigError: the warehouse was filled from logs.
     """
     settings, report = settings or Settings(), RunReport()

@@ -11,7 +11,6 @@ from shutil import rmtree
 from typing import TYPE_CHECKING
 
 from ..errors import WarehouseError
-from ..spark.failures import failure_message
 from ..spark.features import at_once
 from ..tables.dialects import spark_literal
 from ..tables.spec import RUNS, TableSpec, table_specs
@@ -36,7 +35,8 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     """Bring tables, by default all, back to their versions before the first commit of a run that did not end.
 
     Where runs claim their numbers, only one that has claimed and not ended can have left something; it is kept from
-    committing more first. Raises WarehouseError if a table cannot be brought back.
+    committing more first. Delta's RESTORE says which files are missing if somebody has deleted some; a table that the first of
+    these commits made is emptied.
     """
     if names is None and not (tables.address.folder or tables.claims.has_unended):
         return
@@ -53,7 +53,13 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     if not unended:
         return
     tables.claim()
-    at_once(lambda name: _bring_back(tables, name, unended[name]), unended)
+
+    def bring_back(name: str) -> None:
+        table, version = tables.table(name), unended[name]
+        before = f"RESTORE TABLE {table} TO VERSION AS OF {version - 1}" if version else f"DELETE FROM {table}"
+        tables.spark.sql(before)
+
+    at_once(bring_back, unended)
     stored = {**tables.state.rows, JUDGED: tables.state.run}
     if any(stored.get(name) for name, version in unended.items() if not version):
         tables.note(built_until=None)  # a derived table that the run had made anew
@@ -63,19 +69,6 @@ def has_unended(root: Path, last: int) -> bool:
     """Return whether tables on this machine have commits of a run after the last one that ended."""
     folders = (root / name for name in (*table_specs(), JUDGED) if name != RUNS)
     return any(first_unended(table_log.commits(folder), last) is not None for folder in folders)
-
-
-def _bring_back(tables: "Warehouse", name: str, version: int) -> None:
-    """Bring a table back to the version before the given one; empty a table that the given version made."""
-    table = tables.address.table(name)
-    statement = f"RESTORE TABLE {table} TO VERSION AS OF {version - 1}" if version else f"DELETE FROM {table}"
-    try:
-        tables.spark.sql(statement)
-    except Exception as error:
-        raise WarehouseError(
-            f"{tables.address.location(name)} holds rows of a run that did not end, and cannot be brought back to its "
-            f"version before ({failure_message(error, table)}); build a new warehouse from the logs"
-        ) from error
 
 
 def migrate(tables: "Warehouse") -> None:

@@ -5,14 +5,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.warehouse import ddl, repair
-from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -151,17 +148,6 @@ def test_a_commit_that_a_killed_run_has_under_way_fails(spark: Any, tmp_path: Pa
         with pytest.raises(Exception, match=r"METADATA_CHANGED|MetadataChanged"):
             late.result()
     assert events(lake) == ["kept"]
-
-
-def test_what_cannot_be_brought_back_is_refused_by_name() -> None:
-    def sql(statement: str) -> Any:
-        raise RuntimeError("[DELTA_MISSING_FILES] part-1 is gone")
-
-    tables: Any = SimpleNamespace(address=Address("/lake"), spark=SimpleNamespace(sql=sql))
-    with pytest.raises(
-        WarehouseError, match=r"^/lake/events holds rows of a run that did not end, and cannot.*is gone"
-    ):
-        repair._bring_back(tables, "events", 3)
 
 
 def test_the_row_of_a_run_says_what_it_was(spark: Any, tmp_path: Path) -> None:
