@@ -19,7 +19,7 @@ import yaml
 import kafka_clientinfo
 from kafka_clientinfo import cli
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.runs.ingest import log_files
+from kafka_clientinfo.ingestion.discovery import delivered_logs
 from tests.builders import json_record
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -140,7 +140,7 @@ def test_the_cron_job_of_a_node_finds_the_logs_of_its_brokers_and_their_names(tm
         log = tmp_path / f"{pod}_{uid}" / "kafka" / "0.log"
         log.parent.mkdir(parents=True)
         log.write_bytes(b"2026-11-21T02:44:58.359Z stdout F " + json_record(client_id="a"))
-    found = log_files([str(tmp_path) + pattern.removeprefix("/logs")], Settings()).files
+    found = delivered_logs([str(tmp_path) + pattern.removeprefix("/logs")], with_servers=True).files
     assert sorted(Settings().broker_of(Path(file.path)) for file in found) == [
         "my-cluster-broker-1",
         "my-cluster-kafka-0",

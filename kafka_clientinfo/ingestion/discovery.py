@@ -111,8 +111,10 @@ def find_logs(logs: Logs) -> list[StoredFile]:
     return found.files
 
 
-def delivered_logs(logs: Logs) -> Delivered:
+def delivered_logs(logs: Logs, with_servers: bool = False) -> Delivered:
     """Return what `find_logs` does, and apart from it the folders without any file; hidden ones do not count.
+
+    If asked for, every server.log beside a log is among the files.
 
     Raises:
         InputError: an item names nothing, or a folder in which there are files but no log; or its store cannot be reached.
@@ -130,7 +132,8 @@ def delivered_logs(logs: Logs) -> Delivered:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
             if identity not in files_by_identity or file.inner == identity[1]:
                 files_by_identity[identity] = file
-    return Delivered(_with_mixed(files_by_identity.values()), empty)
+    found = _with_mixed(files_by_identity.values())
+    return Delivered(with_server_logs(found) if with_servers else found, empty)
 
 
 def _with_mixed(files: Iterable[StoredFile]) -> list[StoredFile]:

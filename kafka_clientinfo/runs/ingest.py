@@ -19,7 +19,7 @@ from ..coverage.periods import with_log_coverage
 from ..errors import ConfigError
 from ..ingestion.arrow_schema import KINDS
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
-from ..ingestion.discovery import Delivered, Logs, delivered_logs, with_server_logs
+from ..ingestion.discovery import Delivered
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, Problem
 from ..ingestion.reading_progress import watched
@@ -121,12 +121,6 @@ def ingest_logs(files: Sequence[StoredFile], lake: Warehouse, settings: Settings
             with report.stage(LEDGER):
                 return Ingested(store_files(lake, ledger, plan.packed, settings))
     return Ingested(ledger)
-
-
-def log_files(logs: Logs, settings: Settings) -> Delivered:
-    """Return what the logs hold, and if the settings say so the server logs beside them; raise InputError if they name nothing."""
-    found = delivered_logs(logs)
-    return found._replace(files=with_server_logs(found.files)) if settings.server_logs else found
 
 
 def nothing_yet(found: Delivered) -> list[Problem]:

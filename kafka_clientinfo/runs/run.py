@@ -12,7 +12,7 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from ..config.settings import Settings
-from ..ingestion.discovery import Logs
+from ..ingestion.discovery import Logs, delivered_logs
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Problem
 from ..questions.opening import local_tables
@@ -32,7 +32,7 @@ from ..warehouse.state import LEDGER, OLDEST, EarlierReleaseError, State, read_s
 from ..warehouse.warehouse import Warehouse, opened
 from .bronze import take_requests
 from .derivation import Derivation
-from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, log_files, made_with, nothing_yet
+from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, made_with, nothing_yet
 from .steps import ROWS
 
 
@@ -108,7 +108,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
             report.tables = dict(state.rows)
         for logs in inputs:
             with report.stage("plan"):
-                found = log_files(logs, settings)
+                found = delivered_logs(logs, settings.server_logs)
                 plan = make_plan(found.files, ledger, settings, 1, state.retained_from)
             if plan.files or plan.packed:
                 return None
@@ -122,7 +122,7 @@ def _read(
     spark: SparkSession, logs: Logs, warehouse: str | os.PathLike[str], settings: Settings, command: str
 ) -> RunReport:
     """Ingest log files and, for `run`, build; if there are neither logs nor tables yet, nothing is made."""
-    found, root, report = log_files(logs, settings), root_of(warehouse), RunReport()
+    found, root, report = delivered_logs(logs, settings.server_logs), root_of(warehouse), RunReport()
     report.command, report.problems = command, nothing_yet(found)
     if not found.files and read_state(spark, address_of(root), OLDEST) is None:
         return report
@@ -183,7 +183,7 @@ def _keep_what_was_read(lake: Warehouse, state: State, settings: Settings, repor
         if lake.has_written:
             lake.claims.check()
             take_back(lake, [name for name, spec in lake.specs.items() if spec.derived] + [JUDGED])
-            lake.go_back_to(replace(state, declared=None))  # those of an earlier release are as they were
+            lake.note(**vars(replace(state, declared=None)))  # those of an earlier release are as they were
             lake.commit(report, settings.fingerprint(), failure_message(error, lake.root))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..config.settings import Settings, load_settings
 from ..errors import ConfigError
 from ..ingestion.arrow_schema import KINDS
-from ..ingestion.discovery import delivered_logs, with_server_logs
+from ..ingestion.discovery import delivered_logs
 from ..ingestion.storage import StoredFile
 
 RECORDS = {table: kind for kind, table in KINDS.items() if kind != "mention"}
@@ -45,8 +45,7 @@ class Options:
         Raises:
             InputError: the logs name nothing, or a folder in which there are files but no log.
         """
-        found = delivered_logs(self.logs).files
-        return with_server_logs(found) if self.records in ("failed_requests", "ingested_files") else found
+        return delivered_logs(self.logs, self.records in ("failed_requests", "ingested_files")).files
 
 
 def parse_options(given: Mapping[str, str]) -> Options:

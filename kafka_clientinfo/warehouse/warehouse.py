@@ -95,9 +95,6 @@ class Warehouse(Reader):
         before, self._state = self.state, replace(self.state, **changes)
         self.has_written |= before != self._state
 
-    def go_back_to(self, state: State) -> None:
-        self._state = state
-
     def claim(self) -> None:
         """Keep other runs from committing, by a claim in `runs`; raise WarehouseError if another has claimed the warehouse since."""
         with self._claiming:

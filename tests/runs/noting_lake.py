@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.ingestion.discovery import delivered_logs
 from kafka_clientinfo.ingestion.planned import Plan
 from kafka_clientinfo.ingestion.split_statistics import counted
 from kafka_clientinfo.ingestion.worker import read_splits
@@ -56,7 +57,7 @@ class NotingLake:
     def read_logs(self, *logs: Path, settings: Settings, report: ingest.RunReport | None = None) -> ingest.Ingested:
         """Run the reading step, and forget what was done before."""
         self.done.clear()
-        report, found = report or ingest.RunReport(), ingest.log_files(logs, settings)
+        report, found = report or ingest.RunReport(), delivered_logs(logs, settings.server_logs)
         report.problems = ingest.nothing_yet(found)
         return ingest.ingest_logs(found.files, self, settings, report)  # type: ignore[arg-type]
 

@@ -209,7 +209,7 @@ def lake_that_read(done: list[Any], has_written: bool, is_overtaken: bool = Fals
         specs=table_specs(),
         has_written=has_written,
         claims=SimpleNamespace(check=check),
-        go_back_to=lambda state: done.append(state),
+        note=lambda **state: done.append(State(**state)),
         commit=lambda report, settings, error: done.append((settings, error)),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.ingestion.discovery import delivered_logs
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.warehouse.state import LEDGER
@@ -170,7 +171,7 @@ def test_the_report_has_what_was_found_before_and_while_reading(
 @pytest.mark.parametrize("are_read", [True, False])
 def test_server_logs_beside_the_logs_are_read_if_the_settings_say_so(tmp_path: Path, are_read: bool) -> None:
     log, server = (save(tmp_path / "b" / name, json_record()) for name in ("kafka-request.log", "server.log"))
-    found = ingest.log_files([str(log)], Settings(server_logs=are_read))
+    found = delivered_logs([str(log)], are_read)
     assert [file.path for file in found.files] == [str(log), *([str(server)] if are_read else [])]
 
 
