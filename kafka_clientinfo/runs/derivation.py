@@ -6,7 +6,6 @@ has counted, and views add up the rows of all runs. A build of everything replac
 """
 
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,15 +19,13 @@ from pyspark.sql import functions as F
 from ..config.settings import Settings
 from ..coverage.periods import periods_of
 from ..spark.arrow_rows import collect, relation_of
+from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.staging import cache
 from ..warehouse.warehouse import Warehouse
 from . import increments
 from .steps import Step, given, read_by_others, steps
-
-_AT_ONCE = 3
-"""The number of tables written at once: a small commit is mostly waiting."""
 
 
 @dataclass
@@ -116,20 +113,13 @@ class Derivation:
 
 def _derive_all(derive: Callable[[Step], None], stage: Callable[[str], AbstractContextManager[None]]) -> None:
     """Call `derive` for every step after those that it needs, several at once; `stage` is entered for each by name."""
-    made: dict[str, Future[None]] = {}
 
-    def follow(step: Step) -> None:
-        for need in step.after:
-            made[need].result()
-        with stage(step.name):
-            derive(step)
+    def timed(name: str) -> None:
+        with stage(name):
+            derive(steps()[name])
 
-    pool = ThreadPoolExecutor(_AT_ONCE)
-    try:
-        # In this order no thread waits for a step that waits for a thread.
-        for name in TopologicalSorter({name: step.after for name, step in steps().items()}).static_order():
-            made[name] = pool.submit(follow, steps()[name])
-        for done in wait(made.values(), return_when=FIRST_EXCEPTION).done:
-            done.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    left = TopologicalSorter({name: step.after for name, step in steps().items()})
+    left.prepare()
+    while ready := left.get_ready():
+        at_once(timed, ready)
+        left.done(*ready)

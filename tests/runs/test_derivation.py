@@ -115,8 +115,7 @@ def test_a_session_is_set_up_for_what_an_increment_reads(
     assert derived.lake.one_file == one_file
 
 
-def test_steps_begin_after_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(derivation, "_AT_ONCE", 1)
+def test_steps_begin_after_what_they_need() -> None:
     begun: list[str] = []
     derivation._derive_all(lambda step: begun.append(step.name), lambda name: nullcontext())
     place = begun.index
