@@ -1,20 +1,13 @@
 """Numbers the runs of a warehouse, and keeps concurrent runs apart where no lock can.
 
-Each run has a number, one above all before it. Its commits bear it in Delta's history (`userMetadata` is `run N`), and the
-rows that it appends in their column `run`; these count once it has appended its row to `runs`, its last.
-
-On a folder of this machine the lock of `locks` lets one run at a time begin. Elsewhere (object stores, catalogs, Spark
-Connect) a run claims its number before it writes: with an empty commit to `runs`, under Delta's `txnAppId` and `txnVersion`.
-Delta keeps the highest version per application and table, and refuses a commit under one that is not higher, in the same
-atomic step that orders commits. A run that has claimed commits to every table under versions of its number. So of two that
-begin at once one claims and the other is refused; and a run that finds another that has not ended makes its claim in all tables,
-after which Delta refuses whatever the other still commits. With a lock there are no versions, which cost a job per table.
+Each run has a number, one above all before it; docs/explanation/architecture.md ("A run is all or nothing") says what bears it.
+On a folder of this machine the lock of `locks` lets one run at a time begin. Elsewhere (object stores, catalogs, Spark Connect)
+a run claims its number by an empty commit to `runs`, under Delta's `txnAppId` and `txnVersion`: Delta keeps the highest version
+per application and table, and refuses a commit under one that is not higher, in the same atomic step that orders commits. With
+a lock there are no versions, which cost a job per table.
 
 SQL takes no writer's options: the session's conf gives a MERGE or DELETE its version and name. Where it may not be set
 (serverless compute), the run makes an empty commit to the table before the command, which bears both.
-
-With a lock, the JVM of a run that was killed may still have a commit under way. `fence` makes it fail: Delta refuses a commit
-if the properties of the table have changed since it began.
 """
 
 import re
@@ -122,7 +115,7 @@ class Claims:
             raise self._overtaken()
 
     def fence(self, tables: Iterable[str]) -> None:
-        """Make commits to these tables fail that were under way before."""
+        """Make commits to these tables fail that a killed run's JVM may have under way: Delta refuses one if properties have changed."""
         properties = {"kafka_clientinfo.fence": self._token}
         at_once(lambda name: ddl.set_properties(self.spark, self.address.table(name), properties), tables)
 

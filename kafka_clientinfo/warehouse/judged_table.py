@@ -29,7 +29,7 @@ class JudgedTable:
 
     def exists(self) -> bool:
         """Return whether a build has made the table."""
-        return self._lake.is_there(JUDGED)
+        return self._lake.exists(JUDGED)
 
     def read(self) -> DataFrame | None:
         """Return the table as it is now, so that later writes do not change the result; None if it does not exist."""

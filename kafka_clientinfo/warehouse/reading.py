@@ -57,12 +57,7 @@ class Reader:
         return self._state
 
     def exists(self, name: str) -> bool:
-        """Return whether the table exists, perhaps as an earlier release made it."""
-        self.spec(name)
-        return self.is_there(name)
-
-    def is_there(self, name: str) -> bool:
-        """Return whether a table exists, which need not be declared."""
+        """Return whether a table exists, perhaps as an earlier release made it; it need not be declared."""
         if name not in self._existing:
             folder = self.folder(name)
             if ddl.columns(self.spark, self.address, name) is not None if folder is None else is_made(folder):

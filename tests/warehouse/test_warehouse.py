@@ -181,7 +181,7 @@ def test_a_missing_table_reads_as_empty(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse) -> None:
-    for use in (plain.read, plain.exists, plain.read_snapshot):
+    for use in (plain.read, plain.read_snapshot):
         with pytest.raises(WarehouseError, match="no table nonsense is declared; known are runs, ingested_files, "):
             use("nonsense")
 
