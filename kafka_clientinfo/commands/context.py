@@ -135,7 +135,8 @@ class Context:
         """Return the session of this call: the given one, or a new local one."""
         if self._spark is None:
             say("starting Spark")
-            from ..spark.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
+            from ..spark.session import local_session
+            from .process import end_at_interrupt, tell_once_of_a_dead_jvm
 
             settings = settings or self.settings()
             descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
@@ -144,7 +145,7 @@ class Context:
             tell_once_of_a_dead_jvm()
             self._spark = local_session(settings, log_file=log_file)
             end_at_interrupt(self.interrupted.set)
-        from ..spark.features import keep_quiet
+        from .process import keep_quiet
 
         keep_quiet()
         return self._spark

@@ -85,12 +85,3 @@ def at_once(ask: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Re
     """Call `ask` for each item, a few calls at a time, as most of the time is waiting; return the results in order."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(ask, items))
-
-
-def keep_quiet() -> None:
-    """Keep pyspark from printing the errors that the command reports, as JSON."""
-    with suppress(ImportError):  # Spark 3.5 has no such loggers
-        from pyspark.logger import PySparkLogger
-
-        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-            PySparkLogger.getLogger(name).disabled = True

@@ -1,19 +1,15 @@
 """A local Spark session with Delta, for runs without a cluster."""
 
-import logging
 import os
-import signal
-import socketserver
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO
 
-from pyspark import SparkConf, SparkContext, accumulators
+from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -63,31 +59,6 @@ def local_session(settings: Settings, log_file: str | None = None) -> SparkSessi
     except Exception as error:
         reason = failure_message(error, "its scratch folder")
         raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
-
-
-def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
-    """Let Ctrl-C end the JVM of this process's session, and then the command that uses it.
-
-    pyspark's own handler calls the JVM in the middle of another call, so that both calls fail. `on_interrupt` is called
-    first.
-    """
-
-    def end(number: int, frame: object) -> None:
-        on_interrupt()
-        logging.disable(logging.CRITICAL)  # py4j logs every call that the JVM no longer answers
-        end_session()
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, end)
-
-
-def tell_once_of_a_dead_jvm() -> None:
-    """Keep py4j and pyspark from reporting a JVM that is gone: this process reports the exception that follows."""
-    logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
-    for kind in vars(accumulators).values():
-        if isinstance(kind, type) and issubclass(kind, socketserver.BaseServer):
-            kind.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 def end_session() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands import process
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.spark import features, session
+from kafka_clientinfo.spark import session
 from kafka_clientinfo.warehouse.progress import log, say
 from tests.commands.fleet_on_disk import fleet, use
 
@@ -62,10 +63,10 @@ def test_a_session_is_started_once_and_keeps_quiet(tmp_path: Path, monkeypatch: 
         return "local"
 
     monkeypatch.setattr(tempfile, "mkstemp", lambda prefix, suffix: done.append((prefix, suffix)) or made)
-    monkeypatch.setattr(session, "tell_once_of_a_dead_jvm", lambda: done.append("told once"))
+    monkeypatch.setattr(process, "tell_once_of_a_dead_jvm", lambda: done.append("told once"))
     monkeypatch.setattr(session, "local_session", local)
-    monkeypatch.setattr(session, "end_at_interrupt", done.append)
-    monkeypatch.setattr(features, "keep_quiet", lambda: done.append("quiet"))
+    monkeypatch.setattr(process, "end_at_interrupt", done.append)
+    monkeypatch.setattr(process, "keep_quiet", lambda: done.append("quiet"))
     context, line = Context(Namespace()), Line()
     context.progress = line  # type: ignore[assignment]
     with context.showing_progress():

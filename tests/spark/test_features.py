@@ -90,16 +90,6 @@ def test_cores_of_a_server_are_the_partitions_of_a_range(monkeypatch: pytest.Mon
     assert features.cores(stated) == 3  # type: ignore[arg-type]
 
 
-def test_pyspark_prints_no_error_that_the_command_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    logger = pytest.importorskip("pyspark.logger").PySparkLogger
-    loggers = {
-        name: SimpleNamespace(disabled=False) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-    }
-    monkeypatch.setattr(logger, "getLogger", loggers.__getitem__)
-    features.keep_quiet()
-    assert [one.disabled for one in loggers.values()] == [True, True]
-
-
 def test_the_conf_of_a_session_gives_settings(spark: Any) -> None:
     with set_for(spark, {"spark.kafka_clientinfo.cluster": "c"}):
         assert features.given_conf(spark)["spark.kafka_clientinfo.cluster"] == "c"

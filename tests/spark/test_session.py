@@ -1,21 +1,16 @@
 """How a local session is started, and what is logged of it; only the test with fetched jars starts a JVM."""
 
-import logging
 import os
-import signal
 import stat
 import subprocess
 import sys
 import tempfile
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from py4j.java_gateway import GatewayClient
-from py4j.protocol import Py4JNetworkError
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
@@ -143,46 +138,6 @@ def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, t
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["3"], done.stderr
     assert "cds" not in (tmp_path / "spark.log").read_text()
-
-
-def test_ctrl_c_ends_the_jvm_and_then_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[object] = []
-    handlers: dict[int, Any] = {}
-    monkeypatch.setattr(session.signal, "signal", handlers.__setitem__)
-    monkeypatch.setattr(session.logging, "disable", done.append)
-    monkeypatch.setattr(session, "end_session", lambda: done.append("ended"))
-    other = threading.Thread(target=session.end_at_interrupt, args=(lambda: None,))
-    other.start()
-    other.join()
-    assert handlers == {}, "only the main thread may handle signals"
-    session.end_at_interrupt(lambda: done.append("told"))
-    with pytest.raises(KeyboardInterrupt):
-        handlers[signal.SIGINT](signal.SIGINT, None)
-    assert done == ["told", logging.CRITICAL, "ended"]
-
-
-def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Dead(GatewayClient):  # type: ignore[misc]
-        def _get_connection(self) -> Any:
-            class Connection:
-                def send_command(self, command: str) -> str:
-                    raise Py4JNetworkError("Error while sending or receiving")
-
-                def close(self, reset: bool) -> None:
-                    pass
-
-            return Connection()
-
-    monkeypatch.setattr(logging.getLogger(), "filters", [])
-    Dead().send_command("c")
-    assert [record.message for record in caplog.records] == ["Exception while sending command."]
-    caplog.clear()
-    session.tell_once_of_a_dead_jvm()
-    Dead().send_command("c")
-    logging.error("other")
-    assert [record.message for record in caplog.records] == ["other"]
 
 
 def test_the_jvm_is_asked_to_end_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
