@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY
 from . import ddl
-from .replacement import REPLACE, changes, merge, of_other_keys
+from .replacement import REPLACE, changes, of_other_keys
 from .table_log import clear
 
 if TYPE_CHECKING:
@@ -50,14 +50,11 @@ class JudgedTable:
 
     def replace(self, rows: DataFrame, ids: DataFrame | None = None) -> None:
         """Replace the rows of some connection ids, by default all that `rows` holds, in one commit."""
-        ids, table = rows if ids is None else ids, self._lake.table(JUDGED)
-        stored = self._lake.spark.read.table(table)
+        ids, stored = rows if ids is None else ids, self._lake.spark.read.table(self._lake.table(JUDGED))
         if self._lake.is_small(JUDGED):
             self.overwrite(of_other_keys(stored, ids, CONNECTION_ID_KEY).unionByName(rows).coalesce(1))
-            return
-        changed = changes(stored, rows, ids, CONNECTION_ID_KEY, _KEY)
-        with ddl.named_view(self._lake.spark, changed) as view:
-            self._lake.command(JUDGED, merge(table, view, rows.columns, _KEY, REPLACE))
+        else:
+            self._lake.merge(JUDGED, changes(stored, rows, ids, CONNECTION_ID_KEY, _KEY), _KEY, REPLACE)
 
     def delete(self, ids: DataFrame) -> None:
         """Delete the rows of some connection ids."""

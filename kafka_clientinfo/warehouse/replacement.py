@@ -59,11 +59,11 @@ def changes(stored: DataFrame, new: DataFrame, replaced: DataFrame, by: Sequence
 
 
 def merge(table: str, source: str, names: Iterable[str], key: Iterable[str], clauses: str, bound: str = "true") -> str:
-    """Return the MERGE of a view of rows into a table, by `REPLACE` or `DELETE`; null is a value of a key.
+    """Return the MERGE of a view of rows with these columns into a table, by `REPLACE` or `DELETE`; null is a value of a key.
 
     All rows of the table `t` that it changes meet `bound`, which Delta compares with each file's statistics.
     """
-    columns = [f"`{name}`" for name in names]
+    columns = [f"`{name}`" for name in names if name != _TOMBSTONE]
     same = " AND ".join(f"t.`{column}` <=> s.`{column}`" for column in key)
     actions = clauses.format(
         values=", ".join(f"t.{column} = s.{column}" for column in columns),

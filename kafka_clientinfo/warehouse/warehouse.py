@@ -4,7 +4,7 @@ A run opens the warehouse once, before it reads, and takes back what runs left t
 commit; they count once it has appended its row to `runs`, which is its last.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -178,9 +178,7 @@ class Warehouse(Reader):
             return
         bound = "true" if earliest is None else f"t.opened_at >= timestamp '{sql_time(earliest)}'"
         changes = replacement.changes(stored.alias("t").where(bound), new, replaced, CONNECTION_KEY, spec.key)
-        with ddl.named_view(self.spark, changes) as view:
-            clauses = replacement.REPLACE
-            self.command(name, replacement.merge(self.table(name), view, spec.column_names, spec.key, clauses, bound))
+        self.merge(name, changes, spec.key, replacement.REPLACE, bound)
 
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows that meet a condition in SQL; return their number."""
@@ -191,9 +189,12 @@ class Warehouse(Reader):
 
         They all meet `bound`, a condition in SQL on `t` that lets Delta skip files.
         """
-        with ddl.named_view(self.spark, keys) as view:
-            merge = replacement.merge(self.table(name), view, (), keys.columns, replacement.DELETE, bound)
-            return self.command(name, merge)
+        return self.merge(name, keys, keys.columns, replacement.DELETE, bound)
+
+    def merge(self, name: str, rows: DataFrame, key: Sequence[str], clauses: str, bound: str = "true") -> int:
+        """Change a table by a MERGE of rows, in one commit, as `replacement.merge` says; return the number of rows that changed."""
+        with ddl.named_view(self.spark, rows) as view:
+            return self.command(name, replacement.merge(self.table(name), view, rows.columns, key, clauses, bound))
 
     def is_small(self, name: str) -> bool:
         """Return whether a table is so small, or missing, that it is written whole: by its rows if their number is known."""
