@@ -34,8 +34,6 @@ OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")
 _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
-_QUIET = '"-Xlog:cds*=off" "-Xlog:class+path=off"'
-"""Turns off Java's warning about an archive that does not fit, which a user need not know."""
 _FETCH = """
 import json, sys
 from delta import configure_spark_with_delta_pip
@@ -159,4 +157,4 @@ def make_archive(path: Path, conf: Mapping[str, str], train: Callable[[dict[str,
 
 
 def _with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:
-    return {**conf, OPTIONS: f'"{option}" {_QUIET} {conf.get(OPTIONS, "")}'.strip()}
+    return {**conf, OPTIONS: f'"{option}" {conf.get(OPTIONS, "")}'.strip()}
