@@ -37,7 +37,7 @@ class SparkTables:
     def size(self, name: str) -> TableSize:
         detail = ddl.detail(self._spark, self._lake.address, name)
         files, size = (0, 0) if detail is None else (int(detail["numFiles"]), int(detail["sizeInBytes"]))
-        return TableSize(self._lake.count(name), files, size)
+        return TableSize(self._lake.read(name).count(), files, size)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Answer SQL.

@@ -5,12 +5,10 @@ shows what is new, as for logs. What a file's requests show together is found by
 again, in the columns that this needs. Topics, rejected records and what server.log says are not in such a table.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import Any
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..config.settings import Settings
@@ -51,7 +49,16 @@ def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunRe
         lake.one_file = number * REQUEST_BYTES <= SMALL_BYTES
         bounds = F.broadcast(relation_of(lake.spark, grown, _REACHED))
         its = rows.join(bounds, on="file_id", how="inner").where("byte_offset <= last_new")  # a stream may write on
-        return _stored(lake, its, ledger, settings, report)
+        batch_id, now = f"{OF_TABLE}{uuid4().hex}", after(datetime.now(UTC), ledger.values())
+        with report.stage("read and parse"):
+            files = [with_times_of(row, ledger.get(row["file_id"])) for row in files_of(its, batch_id, now)]
+            report.files = [file_report(row, ledger.get(row["file_id"])) for row in files]
+        with report.stage("requests"):
+            fresh = its.where("byte_offset >= first_new").withColumn("ingested_at", F.lit(now))
+            lake.append("requests", fresh.select(*_COLUMNS), sum(file["requests"] for file in report.files))
+        with report.stage(LEDGER):
+            by_id = store_files(lake, ledger, files, settings)
+        return Ingested(by_id, ledger)
 
 
 def check_columns(columns: Collection[str], name: str) -> None:
@@ -60,18 +67,3 @@ def check_columns(columns: Collection[str], name: str) -> None:
         raise InputError(
             f"{name} has no column {', '.join(lacking[:3])}; give rows as the data source kafka_request_log has them"
         )
-
-
-def _stored(
-    lake: Warehouse, rows: DataFrame, ledger: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
-) -> Ingested:
-    batch_id, now = f"{OF_TABLE}{uuid4().hex}", after(datetime.now(UTC), ledger.values())
-    with report.stage("read and parse"):
-        files = [with_times_of(row, ledger.get(row["file_id"])) for row in files_of(rows, batch_id, now)]
-        report.files = [file_report(row, ledger.get(row["file_id"])) for row in files]
-    with report.stage("requests"):
-        fresh = rows.where("byte_offset >= first_new").withColumn("ingested_at", F.lit(now))
-        lake.append("requests", fresh.select(*_COLUMNS), sum(file["requests"] for file in report.files))
-    with report.stage(LEDGER):
-        by_id = store_files(lake, ledger, files, settings)
-    return Ingested(by_id, ledger)

@@ -144,7 +144,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
-    if until is not None and not lake.judged.exists():
+    if until is not None and not lake.exists(JUDGED):
         until = None  # somebody removed it
     planned = ingested.new_requests(until) * REQUEST_BYTES
     with sized(lake.spark, planned):

@@ -116,8 +116,8 @@ class Claims:
 
     def fence(self, tables: Iterable[str]) -> None:
         """Make commits to these tables fail that a killed run's JVM may have under way: Delta refuses one if properties have changed."""
-        properties = {"kafka_clientinfo.fence": self._token}
-        at_once(lambda name: ddl.set_properties(self.spark, self.address.table(name), properties), tables)
+        fence = f"SET TBLPROPERTIES {ddl.properties_list({'kafka_clientinfo.fence': self._token})}"
+        at_once(lambda name: self.spark.sql(f"ALTER TABLE {self.address.table(name)} {fence}"), tables)
 
     @contextmanager
     def named(self) -> Iterator[None]:

@@ -98,11 +98,6 @@ def write_anew(
     by_name.createOrReplace()
 
 
-def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, str]) -> None:
-    """Set properties of a table in one commit."""
-    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES {properties_list(properties)}")
-
-
 def properties(spark: "SparkSession", address: Address, name: str) -> dict[str, str] | None:
     """Return the properties of a table; None if there is no table."""
     rows = unless_missing(address, name, lambda: spark.sql(f"SHOW TBLPROPERTIES {address.table(name)}").collect())

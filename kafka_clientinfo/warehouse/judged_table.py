@@ -27,13 +27,9 @@ class JudgedTable:
     def __init__(self, lake: "Warehouse") -> None:
         self._lake = lake
 
-    def exists(self) -> bool:
-        """Return whether a build has made the table."""
-        return self._lake.exists(JUDGED)
-
     def read(self) -> DataFrame | None:
         """Return the table as it is now, so that later writes do not change the result; None if it does not exist."""
-        return ddl.snapshot(self._lake.spark, self._lake.address, JUDGED) if self.exists() else None
+        return ddl.snapshot(self._lake.spark, self._lake.address, JUDGED) if self._lake.exists(JUDGED) else None
 
     def overwrite(self, rows: DataFrame) -> None:
         """Write the whole table, in one commit; make it if it does not exist."""

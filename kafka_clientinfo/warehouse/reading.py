@@ -87,7 +87,3 @@ class Reader:
     def read_snapshot(self, name: str) -> DataFrame:
         """Return the table as it is now; later writes do not change the result."""
         return ddl.snapshot(self.spark, self.address, name) if self.exists(name) else self.read(name)
-
-    def count(self, name: str) -> int:
-        """Return the number of rows in the table; Delta knows it without reading them."""
-        return self.read(name).count()

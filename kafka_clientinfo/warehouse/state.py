@@ -138,16 +138,11 @@ def state_before_runs(
         return None
     raise WarehouseError(
         f"{address.location(LEDGER)} has no table {RUNS} beside it, so that this package did not make it, or {RUNS} is "
-        f"lost; restore that, or name {_another(address)}, and build the warehouse there"
+        "lost; restore that, or build the warehouse elsewhere"
     )
 
 
-def _another(address: Address) -> str:
-    return "another schema" if address.is_schema else "another folder"
-
-
 def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
-    another = _another(address)
     try:
         stored = json.loads(text)
         version = int(stored["format"])
@@ -158,8 +153,7 @@ def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
             return State(**known | times | {"run": 0, "changed": changed})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
-            f"{location}: the state of the warehouse is unreadable ({error}); restore the table, or build it anew into "
-            f"{another}"
+            f"{location}: the state of the warehouse is unreadable ({error}); restore the table, or build it anew elsewhere"
         ) from None
     if OLDEST <= version < FORMAT:
         raise EarlierReleaseError(
@@ -167,7 +161,7 @@ def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
             "which takes as long as a first run without the reading"
         )
     which = "a newer" if version > FORMAT else "an earlier"
-    raise WarehouseError(f"{address.root} was made by {which} release; use that one, or build it anew into {another}")
+    raise WarehouseError(f"{address.root} was made by {which} release; use that one, or build it anew elsewhere")
 
 
 def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:

@@ -14,8 +14,6 @@ from .address import Address
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NAMED = 3
-"""The largest number of differences in a message."""
 _SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 """Types that have one name in Delta's log and another in Spark."""
 
@@ -75,12 +73,11 @@ def _unlike(declared: Iterable[Column], columns: Mapping[str, str]) -> list[str]
 
 
 def check_readable(spec: TableSpec, columns: Mapping[str, str], location: str) -> None:
-    """Raise WarehouseError, with the first differences, if rows with these columns cannot be read as the declared table."""
+    """Raise WarehouseError, with the first difference, if rows with these columns cannot be read as the declared table."""
     if unlike := unreadable(spec, columns):
         raise WarehouseError(
-            f"{location} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
-            f"{'; …' if len(unlike) > _NAMED else ''}; `kafka-clientinfo run` brings tables of an earlier release to this one; restore it if "
-            "somebody altered it"
+            f"{location} is not the table {spec.name} of this release: {unlike[0]}; `kafka-clientinfo run` brings tables of an "
+            "earlier release to this one; restore it if somebody altered it"
         )
 
 

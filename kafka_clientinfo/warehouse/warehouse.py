@@ -104,7 +104,7 @@ class Warehouse(Reader):
 
     def _tables_to_fence(self) -> list[str]:
         self.create_missing(self.specs)  # else a run that has not ended could still make them
-        return [*(name for name in self.specs if name != RUNS), *([JUDGED] if self.judged.exists() else [])]
+        return [*(name for name in self.specs if name != RUNS), *([JUDGED] if self.exists(JUDGED) else [])]
 
     def commit(self, report: Stages, settings: str, error: str | None = None) -> None:
         """Append this run's row to `runs`, by which all counts that it wrote; `error` is why it could not do more.
@@ -131,7 +131,7 @@ class Warehouse(Reader):
         last_counts = {name: self.state.rows.get(name) for name, spec in self.specs.items() if spec.derived}
         counts = {name: {**last_counts, **self._rows}.get(name) for name in self.specs if name != RUNS}
         unknown = [name for name, number in counts.items() if number is None]
-        counts |= dict(zip(unknown, at_once(count or self.count, unknown), strict=True))
+        counts |= dict(zip(unknown, at_once(count or (lambda name: self.read(name).count()), unknown), strict=True))
         return {name: number for name, number in counts.items() if number is not None}
 
     def create_missing(self, names: Iterable[str]) -> None:

@@ -375,17 +375,16 @@ def test_clustering_is_compared(clustering: tuple[str, ...] | None, says: list[s
     assert differences(spec, TableLayout(columns, properties, clustering)) == says
 
 
-def test_a_table_of_another_release_is_refused_with_its_first_differences() -> None:
+def test_a_table_of_another_release_is_refused_with_its_first_difference() -> None:
     spec = table_specs()["connection_violations"]
     columns = {one.name: "".join(one.type.split()) for one in spec.columns}
     check_readable(spec, columns, "/lake/connection_violations")
     names = [one.name for one in spec.columns if one.required]
-    for wrong, last in ((names[:1], ""), (names[:3], ""), (names[:4], "; …")):
+    for wrong in (names[:1], names[:4]):
         others = {name: stored for name, stored in columns.items() if name not in wrong}
         with pytest.raises(WarehouseError) as raised:
             check_readable(spec, others, "/lake/connection_violations")
-        said = "; ".join(f"column {name} is missing" for name in wrong[:3])
         assert str(raised.value) == (
-            f"/lake/connection_violations is not the table connection_violations of this release: {said}{last}; `kafka-clientinfo run` "
-            "brings tables of an earlier release to this one; restore it if somebody altered it"
+            f"/lake/connection_violations is not the table connection_violations of this release: column {names[0]} is missing; "
+            "`kafka-clientinfo run` brings tables of an earlier release to this one; restore it if somebody altered it"
         )

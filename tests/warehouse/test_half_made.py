@@ -95,9 +95,9 @@ def test_what_is_half_made_is_made_again(
         assert lake.read("facts").collect() == [], name
         lake.create_missing(["facts"])
         assert_as_declared(spark, lake)
-        assert lake.count("facts") == 0
+        assert lake.read("facts").count() == 0
     lake.overwrite("facts", facts(spark, fact("x")))
-    assert lake.count("facts") == 1
+    assert lake.read("facts").count() == 1
     with_files_of_rows(tmp_path / "open" / "facts", lines)
     monkeypatch.setattr(ddl, "log_folder", lambda *_: None)
     with pytest.raises(AnalysisException, match=r"/open/facts"):

@@ -174,7 +174,7 @@ def test_a_killed_deletion_is_taken_back(lake: Warehouse) -> None:
     with lake.claims.named():
         retain(lake, 1, at(1000) + DAY)
     finished = reopened(lake)
-    assert (finished.count("requests"), finished.state.deleted) == (len(REQUESTS), {})
+    assert (finished.read("requests").count(), finished.state.deleted) == (len(REQUESTS), {})
     assert finished.state.retained_from is None
     retain(finished, 1, at(1000) + DAY)
     assert (left(finished), finished.state.deleted) == (LEFT, DELETED)

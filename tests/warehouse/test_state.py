@@ -87,11 +87,8 @@ def test_a_run_reads_the_state_of_formats_before_and_others_say_what_a_run_does(
 
 def test_without_a_state_there_is_no_ended_run_or_no_warehouse_of_ours() -> None:
     assert state_before_runs({}, Address("/w"), has_runs=True) is None
-    for address, another in ((Address("/w"), "folder"), (Address("main.k", ("main", "k")), "schema")):
-        with pytest.raises(
-            WarehouseError, match=f"has no table runs beside it, .* or name another {another}, and build"
-        ):
-            state_before_runs({}, address, has_runs=False)
+    with pytest.raises(WarehouseError, match="has no table runs beside it, .* or build the warehouse elsewhere"):
+        state_before_runs({}, Address("/w"), has_runs=False)
 
 
 @pytest.mark.parametrize(("ignored", "failed"), [(None, 0), ({"server_log": 5}, 0), ({"failed_request": 3}, 3)])
@@ -123,25 +120,21 @@ def test_a_state_is_stored_by_the_commit_of_a_run(spark: Any, lake: Warehouse, m
     assert states() == [replace(FULL, run=1, declared=declared_by(SPECS))] * 2
 
 
-@pytest.mark.parametrize(
-    ("address", "another"), [(Address("/w"), "folder"), (Address("main.k", ("main", "k")), "schema")]
-)
+@pytest.mark.parametrize("address", [Address("/w"), Address("main.k", ("main", "k"))])
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (f'{{"format": {FORMAT + 1}, "more": 1}}', " was made by a newer release; use that one, or build it anew into {}"),
-        (f'{{"format": {OLDEST - 1}}}', " was made by an earlier release; use that one, or build it anew into {}"),
-        ('{"other": 1}', "is unreadable ('format'); restore the table, or build it anew into {}"),
+        (f'{{"format": {FORMAT + 1}, "more": 1}}', " was made by a newer release; use that one, or build it anew elsewhere"),
+        (f'{{"format": {OLDEST - 1}}}', " was made by an earlier release; use that one, or build it anew elsewhere"),
+        ('{"other": 1}', "is unreadable ('format'); restore the table, or build it anew elsewhere"),
     ],
 )  # fmt: skip
-def test_every_format_that_is_refused_is_named_with_what_to_do(
-    text: str, says: str, address: Address, another: str
-) -> None:
+def test_every_format_that_is_refused_is_named_with_what_to_do(text: str, says: str, address: Address) -> None:
     """Also a state with fields that this release does not know, if a newer one has written it."""
     for read in (lambda: state_of(stored(text), address), lambda: state_before_runs({_PROPERTY: text}, address, False)):
         with pytest.raises(WarehouseError) as refused:
             read()
-        assert says.format(f"another {another}") in str(refused.value)
+        assert says in str(refused.value)
         assert str(refused.value).startswith(address.root)
 
 

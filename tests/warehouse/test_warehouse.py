@@ -44,7 +44,7 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     plain.open()
     with plain.claims.named():  # else the commit would bear no name, and the rows come in a second one
         plain.append("facts", facts(spark, fact("x")), expected=1)
-    assert plain.count("facts") == 1
+    assert plain.read("facts").count() == 1
     spec = SPECS["facts"]
     assert differences(spec, layout_of(spark, plain.address, "facts")) == []
     found = ddl.detail(spark, plain.address, "facts")
@@ -134,7 +134,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
 def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("y")))
     lake.replace_connections("facts", facts(spark, fact("z")), None, None)
-    assert lake.count("facts") == 1
+    assert lake.read("facts").count() == 1
     assert_rows(lake.read("facts"), facts(spark, fact("z")))
 
 
