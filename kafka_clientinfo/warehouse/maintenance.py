@@ -92,7 +92,6 @@ def maintain(
                 with report.stage(name):
                     done = _tidy(tables, name, detail, settings.vacuum_hours)
                     report.tables.append({"name": name, "rows_deleted": report.deleted.get(name, 0), **done})
-        tables.staging.remove_until(tables.claims.number)
         report.retained_from = time_text(tables.state.retained_from)
         report.connections_from = time_text(tables.state.connections_from)
     return report
@@ -195,7 +194,7 @@ def _tidy(tables: Warehouse, name: str, before: Row, hours: int) -> dict[str, in
         spark.sql(f"OPTIMIZE {table}")
     wanted = f"interval {hours} hours"
     if dict(before["properties"]).get(_KEPT_FOR, f"interval {SAFE_HOURS} hours") != wanted:
-        ddl.set_properties(spark, table, {_KEPT_FOR: wanted})
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES {ddl.properties_list({_KEPT_FOR: wanted})}")
     with set_where_allowed(spark, _FEW_TASKS):
         spark.sql(f"VACUUM {table}")
     after = ddl.detail(spark, tables.address, name) or before

@@ -134,8 +134,6 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
         state=State(rows=rows, retained_from=AT),
         address=Address(root),
         relation=lambda name: done.append(("looked at", name)),
-        claims=SimpleNamespace(number=7),
-        staging=SimpleNamespace(remove_until=done.append),
         commit=lambda report, settings: done.append((report.command, settings)),
     )
     monkeypatch.setattr(maintenance, "address_of", lambda text: text)

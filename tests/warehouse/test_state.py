@@ -87,7 +87,7 @@ def test_a_run_reads_the_state_of_formats_before_and_others_say_what_a_run_does(
 
 def test_without_a_state_there_is_no_ended_run_or_no_warehouse_of_ours() -> None:
     assert state_before_runs({}, Address("/w"), has_runs=True) is None
-    with pytest.raises(WarehouseError, match="has no table runs beside it, .* or build the warehouse elsewhere"):
+    with pytest.raises(WarehouseError, match=r"has no table runs beside it, .* or build the warehouse elsewhere"):
         state_before_runs({}, Address("/w"), has_runs=False)
 
 
