@@ -18,7 +18,7 @@ from . import text_tables
 try:
     from ..runs.run import run
     from ..spark.session import end_session, local_conf, local_session
-    from ..spark.session_files import archive_path, delta_is_given, ensure_jars, make_archive
+    from ..spark.session_files import archive_path, delta_is_given, ensure_jars, make_whole, with_option
 except ModuleNotFoundError as error:
     if (extra := missing_extra(error)) is None:
         raise
@@ -39,7 +39,7 @@ def main(logs: Sequence[str]) -> int:
         return 0
     print("kafka-clientinfo: making an archive of classes; this takes some minutes, once", file=sys.stderr)
     try:
-        make_archive(path, given, lambda conf: _train(logs, conf))
+        make_whole(path, lambda target: _train(logs, with_option(given, f"-XX:ArchiveClassesAtExit={target}")))
     except (ClientInfoError, OSError) as error:
         text_tables.complain(f"no archive of classes could be made, so that runs start some seconds later: {error}")
     return 0

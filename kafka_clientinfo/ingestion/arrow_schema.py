@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ..logs.request_event import RequestEvent
-from ..spark.arrow_rows import arrow_type
+from ..tables.arrow_types import arrow_type
 from ..tables.spec import RUN, table_spec
 
 _WHERE = ("cluster", "broker", "file_id")

@@ -49,7 +49,7 @@ from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RequestEvent
 from ..logs.topics.mentions import NOTHING, Mentions
 from ..logs.topics.plain import json_record_mentions
-from ..spark.arrow_rows import TIMESTAMP
+from ..tables.arrow_types import TIMESTAMP
 from .arrow_schema import EVENT_SCHEMA, arrays_of
 
 Columns = dict[str, pa.Array]

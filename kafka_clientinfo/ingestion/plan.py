@@ -32,7 +32,7 @@ from ..logs.compression import CorruptFile
 from ..logs.reader import BEGINNING_DIGITS, beginning_of, file_id, hash_bytes, head, range_records, readable_bytes
 from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Row, logs_of, unreadable
-from .discovery import framing_of, is_over, is_server_log
+from .discovery import Delivered, framing_of, is_over, is_server_log
 from .planned import Plan, PlannedFile, Problem, Split, in_tasks, splits_of
 from .storage import StoredFile, local_file
 
@@ -41,6 +41,11 @@ _NO_RECORD_YET = "it holds no complete record yet"
 _OUT_OF_ORDER = timedelta(seconds=1)
 """The most by which neighbouring records of a log are out of order."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def nothing_yet(found: Delivered) -> list[Problem]:
+    """Return the folders of LOGS in which there is nothing yet, which is no failure."""
+    return [Problem(item, "empty", "no file has been delivered to this folder yet") for item in found.empty]
 
 
 def make_plan(

@@ -6,7 +6,6 @@ only the columns and row groups that a query needs; it may open no file outside 
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from ..tables.spec import RUNS, TableSpec, relation_specs, table_spec, table_spe
 from ..tables.types import duckdb_type, quoted_name, quoted_text
 from ..tables.views import DUCKDB, ViewSettings, definition, definitions, ended_runs_only, is_view, views
 from ..warehouse.address import Address
-from ..warehouse.state import LEDGER, OF_STATE, EarlierReleaseError, State, state_before_runs, state_of
+from ..warehouse.state import LEDGER, OF_STATE, State, state_before_runs, state_of
 from ..warehouse.table_layout import TableLayout, check_readable, stored_layout
 from ..warehouse.table_log import clustering, damage, is_made, newest_rows
 from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, bind, in_utc
@@ -139,9 +138,7 @@ class LocalTables:
 
     @cached_property
     def _view_settings(self) -> ViewSettings:
-        state = None
-        with suppress(EarlierReleaseError):  # a run reads the tables that it brings to this release
-            state = self.state()
+        state = self.state()
         return ViewSettings.stored(None if state is None else state.view_settings)
 
     def write_views(self) -> None:

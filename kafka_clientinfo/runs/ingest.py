@@ -19,7 +19,6 @@ from ..coverage.periods import with_log_coverage
 from ..errors import ConfigError
 from ..ingestion.arrow_schema import KINDS
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
-from ..ingestion.discovery import Delivered
 from ..ingestion.plan import make_plan
 from ..ingestion.planned import Plan, Problem
 from ..ingestion.reading_progress import watched
@@ -121,11 +120,6 @@ def ingest_logs(files: Sequence[StoredFile], lake: Warehouse, settings: Settings
             with report.stage(LEDGER):
                 return Ingested(store_files(lake, ledger, plan.packed, settings))
     return Ingested(ledger)
-
-
-def nothing_yet(found: Delivered) -> list[Problem]:
-    """Return the folders of LOGS in which there is nothing yet, which is no failure."""
-    return [Problem(item, "empty", "no file has been delivered to this folder yet") for item in found.empty]
 
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:

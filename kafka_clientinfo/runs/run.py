@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from ..config.settings import Settings
 from ..ingestion.discovery import Logs, delivered_logs
-from ..ingestion.plan import make_plan
+from ..ingestion.plan import make_plan, nothing_yet
 from ..ingestion.planned import Problem
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
@@ -28,11 +28,11 @@ from ..warehouse.address import address_of, root_of
 from ..warehouse.creation import make_views
 from ..warehouse.judged_table import JUDGED
 from ..warehouse.repair import has_unended, take_back
-from ..warehouse.state import LEDGER, OLDEST, EarlierReleaseError, State, read_state
+from ..warehouse.state import LEDGER, State, read_state
 from ..warehouse.warehouse import Warehouse, opened
 from .bronze import take_requests
 from .derivation import Derivation
-from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, made_with, nothing_yet
+from .ingest import Ingested, RunReport, cover_again, files_read, ingest_logs, made_with
 from .steps import ROWS
 
 
@@ -113,7 +113,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
             if plan.files or plan.packed:
                 return None
             report.unchanged, report.problems = list(plan.unchanged), [*nothing_yet(found), *plan.problems]
-    except (UnreadableTableError, EarlierReleaseError, OSError):  # damaged, to be changed first, or just being written
+    except (UnreadableTableError, OSError):  # damaged, or just being written
         return None
     return report
 
@@ -124,7 +124,7 @@ def _read(
     """Ingest log files and, for `run`, build; if there are neither logs nor tables yet, nothing is made."""
     found, root, report = delivered_logs(logs, settings.server_logs), root_of(warehouse), RunReport()
     report.command, report.problems = command, nothing_yet(found)
-    if not found.files and read_state(spark, address_of(root), OLDEST) is None:
+    if not found.files and read_state(spark, address_of(root)) is None:
         return report
     with opened(spark, root, settings, report) as lake:
         ingested = ingest_logs(found.files, lake, settings, report)

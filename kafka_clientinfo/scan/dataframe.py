@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from ..spark.arrow_rows import arrow_table
+from ..tables.arrow_types import arrow_table
 from ..tables.types import duckdb_type, quoted_name, split_fields
 from .column import Column, Scope, named
 

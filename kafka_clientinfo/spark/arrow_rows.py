@@ -11,52 +11,19 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from ..tables.types import split_field, split_fields, split_type
+from ..tables.arrow_types import arrow_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TIMESTAMP = pa.timestamp("us", tz="UTC")
 _SECONDS = "decimal(20,6)"
 """The type to which times are cast before they are collected: seconds, to the microsecond."""
 _TIME = re.compile(r"\btimestamp(?:_ntz|_ltz)?\b")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SCALARS = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": TIMESTAMP,
-    "binary": pa.binary(),
-}
-
-
-def arrow_type(kind: str) -> pa.DataType:
-    """Return the Arrow type of a Spark type; raises KeyError for one that no table declares."""
-    word, parts = split_type(kind)
-    if word == "array":
-        return pa.list_(arrow_type(parts[0]))
-    if word == "map":
-        return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
-    if word == "struct":
-        return pa.struct([pa.field(name, arrow_type(of)) for name, of in map(split_field, parts)])
-    return _SCALARS[word]
-
-
-def arrow_table(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
-    """Make a table of rows with the columns of Spark's DDL, all nullable; structs are tuples or dicts."""
-    fields = [pa.field(name, arrow_type(kind)) for name, kind in split_fields(ddl.replace(" NOT NULL", ""))]
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
-    arrays = [_array(column, field.type) for column, field in zip(columns, fields, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def relation_of(spark: "SparkSession", rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
-    """Make a relation of rows; see `arrow_table`."""
+    """Make a relation of rows, as `arrow_table` takes them."""
     takes_arrow = not str(sys.modules["pyspark"].__version__).startswith("3.")
     return spark.createDataFrame(arrow_table(rows, ddl) if takes_arrow else list(rows), ddl.replace(" NOT NULL", ""))
 
@@ -89,9 +56,3 @@ def _plain(value: Any, has_time: bool = False) -> Any:
     if isinstance(value, list):
         return [_plain(item, has_time) for item in value]
     return bytes(value) if isinstance(value, bytearray) else value
-
-
-def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_map(kind):  # pyarrow 14 takes no dicts
-        values = [None if value is None else list(value.items()) for value in values]
-    return pa.array(values, kind)

@@ -146,15 +146,11 @@ def archive_path(conf: Mapping[str, str]) -> Path:
 
 
 def with_archive(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the conf with the option that uses the archive, if there is one; options of the conf come after it."""
+    """Return the conf with the option that uses the archive, if there is one."""
     path = archive_path(conf)
-    return _with_option(conf, f"-XX:SharedArchiveFile={path}") if path.is_file() else {**conf}
+    return with_option(conf, f"-XX:SharedArchiveFile={path}") if path.is_file() else {**conf}
 
 
-def make_archive(path: Path, conf: Mapping[str, str], train: Callable[[dict[str, str]], None]) -> None:
-    """Have the JVM of `train`, called with the conf of its session, write an archive when it ends; raise as `make_whole`."""
-    make_whole(path, lambda target: train(_with_option(conf, f"-XX:ArchiveClassesAtExit={target}")))
-
-
-def _with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:
+def with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:
+    """Return the conf with an option for its JVM; options of the conf come after it."""
     return {**conf, OPTIONS: f'"{option}" {conf.get(OPTIONS, "")}'.strip()}

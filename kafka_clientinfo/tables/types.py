@@ -1,4 +1,4 @@
-"""The parser of Spark's column types, and their translation to DuckDB's; `arrow_rows` translates them to Arrow's."""
+"""The parser of Spark's column types, and their translation to DuckDB's; `arrow_types` translates them to Arrow's."""
 
 import re
 from datetime import datetime

@@ -46,7 +46,7 @@ class JudgedTable:
 
     def replace(self, rows: DataFrame, ids: DataFrame | None = None) -> None:
         """Replace the rows of some connection ids, by default all that `rows` holds, in one commit."""
-        ids, stored = rows if ids is None else ids, self._lake.spark.read.table(self._lake.table(JUDGED))
+        ids, stored = rows if ids is None else ids, self._lake.spark.read.table(self._lake.address.table(JUDGED))
         if self._lake.is_small(JUDGED):
             self.overwrite(of_other_keys(stored, ids, CONNECTION_ID_KEY).unionByName(rows).coalesce(1))
         else:

@@ -136,7 +136,7 @@ def forget(
         report.deleted = remove_cluster(tables, cluster)
         for name in settings.stored_views:
             if ddl.detail(tables.spark, tables.address, name) is not None:
-                tables.spark.sql(f"DELETE FROM {tables.table(name)} WHERE cluster = {spark_literal(cluster)}")
+                tables.spark.sql(f"DELETE FROM {tables.address.table(name)} WHERE cluster = {spark_literal(cluster)}")
     return report
 
 
@@ -189,7 +189,7 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
 
 def _tidy(tables: Warehouse, name: str, before: Row, hours: int) -> dict[str, int]:
     """Compact, cluster and vacuum a table; return its files and bytes, and what the vacuum wrote to its history."""
-    spark, table = tables.spark, tables.table(name)
+    spark, table = tables.spark, tables.address.table(name)
     if int(before["numFiles"]) > 1:
         spark.sql(f"OPTIMIZE {table}")
     wanted = f"interval {hours} hours"

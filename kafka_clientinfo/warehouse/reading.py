@@ -35,10 +35,6 @@ class Reader:
         """The location of the tables, for messages."""
         return self.address.root
 
-    def table(self, name: str) -> str:
-        """Return a table's name in SQL."""
-        return self.address.table(name)
-
     def spec(self, name: str) -> TableSpec:
         """Return the declaration of a table; raise WarehouseError if there is none."""
         if name not in self.specs:
@@ -82,7 +78,8 @@ class Reader:
             return f"({ddl.no_rows(spec)})"
         check_readable(spec, columns, self.address.location(name))
         nulls = [f"CAST(NULL AS {one.type}) AS `{one.name}`" for one in spec.columns if one.name not in columns]
-        return f"(SELECT {', '.join(['*', *nulls])} FROM {self.table(name)})" if nulls else self.table(name)
+        table = self.address.table(name)
+        return f"(SELECT {', '.join(['*', *nulls])} FROM {table})" if nulls else table
 
     def read_snapshot(self, name: str) -> DataFrame:
         """Return the table as it is now; later writes do not change the result."""

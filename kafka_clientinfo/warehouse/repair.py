@@ -55,7 +55,7 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
     tables.claim()
 
     def bring_back(name: str) -> None:
-        table, version = tables.table(name), unended[name]
+        table, version = tables.address.table(name), unended[name]
         before = f"RESTORE TABLE {table} TO VERSION AS OF {version - 1}" if version else f"DELETE FROM {table}"
         tables.spark.sql(before)
 
@@ -89,13 +89,13 @@ def migrate(tables: "Warehouse") -> None:
         raise _refused(tables, "its retention has deleted requests, of which this release would derive other tables")
     tables.claim()
     for name in altered:
-        for statement in _alterations(specs[name], unlike[name], tables.table(name)):
+        for statement in _alterations(specs[name], unlike[name], tables.address.table(name)):
             spark.sql(statement)
     for name in anew:
         tables.make_anew(name)
     for name in gone:
         if address.is_schema:
-            spark.sql(f"DROP TABLE IF EXISTS {tables.table(name)}")
+            spark.sql(f"DROP TABLE IF EXISTS {tables.address.table(name)}")
         elif address.folder is not None:
             rmtree(address.folder / name, ignore_errors=True)  # nobody reads what is left
     rows = {name: number for name, number in state.rows.items() if name in specs and name not in anew}

@@ -34,7 +34,7 @@ _TIMES = ("built_until", "retained_from", "connections_from")
 """Fields of the state that are times."""
 FORMAT = 4
 """Format of the warehouses that this release makes and reads."""
-OLDEST = 2
+_OLDEST = 2
 """Format of the oldest warehouses that a run brings to this one (`repair.migrate`)."""
 
 
@@ -74,19 +74,15 @@ class State:
         return json.dumps({**asdict(self), "run": None}, sort_keys=True, default=time_text)
 
 
-class EarlierReleaseError(WarehouseError):
-    """A warehouse of an earlier release, which a run brings to this one."""
-
-
 def declared_by(specs: Mapping[str, TableSpec]) -> str:
     """Return a hash of declarations. The state keeps it, so that tables are compared with them once per release."""
     return hashlib.sha256(repr(sorted(specs.items())).encode()).hexdigest()[:16]
 
 
-def read_state(spark: "SparkSession", address: Address, oldest: int = FORMAT) -> State | None:
+def read_state(spark: "SparkSession", address: Address) -> State | None:
     """Return the state of a warehouse, on this machine mostly without Spark; None if no run of it has ended.
 
-    Raises WarehouseError if its format is newer than this release's or before `oldest`.
+    Raises WarehouseError if its format is newer than this release's, or one that a run cannot bring to it.
     """
     folder = ddl.log_folder(spark, address, RUNS)
     rows: list[Any] | None = None if folder is None else newest_rows(folder, OF_STATE)
@@ -94,17 +90,22 @@ def read_state(spark: "SparkSession", address: Address, oldest: int = FORMAT) ->
         newest = f"SELECT {', '.join(OF_STATE)} FROM {address.table(RUNS)} ORDER BY {RUN} DESC LIMIT 1"
         rows = ddl.unless_missing(address, RUNS, lambda: spark.sql(newest).collect())
     if rows:
-        return state_of(rows, address, oldest)
+        return state_of(rows, address)
     has_ledger = folder is None or is_made(folder.parent / LEDGER)
     stored = ddl.properties(spark, address, LEDGER) if has_ledger else None
-    return None if stored is None else state_before_runs(stored, address, rows is not None, oldest)
+    return None if stored is None else state_before_runs(stored, address, rows is not None)
 
 
 def require_state(state: State | None, root: str) -> State:
-    """Return the state; raise WarehouseError if there is no warehouse at `root`, or none yet."""
+    """Return the state; raise WarehouseError if there is no warehouse at `root`, none yet, or one of an earlier release."""
     if state is None:
         advice = "; fill it with `kafka-clientinfo run`, or name another"
         raise WarehouseError(f"{root} holds no run that ended{unless_at_work(root, advice)}")
+    if state.format < FORMAT:
+        raise WarehouseError(
+            f"{root} was made by an earlier release; `kafka-clientinfo run` with its logs brings it to this one, which takes "
+            "as long as a first run without the reading"
+        )
     return state
 
 
@@ -118,22 +119,20 @@ def unless_at_work(root: str, advice: str) -> str:
     return f" yet: {AT_WORK}" if is_at_work(root) else advice
 
 
-def state_of(rows: Sequence[Mapping[str, Any]], address: Address, oldest: int = FORMAT) -> State:
+def state_of(rows: Sequence[Mapping[str, Any]], address: Address) -> State:
     """Return the state from rows of `runs`, of which the newest counts; raises what `read_state` raises."""
     newest = max(rows, key=lambda row: row[RUN])
-    return replace(_parsed(newest["state"], address, address.location(RUNS), oldest), run=newest[RUN])
+    return replace(_parsed(newest["state"], address, address.location(RUNS)), run=newest[RUN])
 
 
-def state_before_runs(
-    stored_properties: Mapping[str, str], address: Address, has_runs: bool, oldest: int = FORMAT
-) -> State | None:
+def state_before_runs(stored_properties: Mapping[str, str], address: Address, has_runs: bool) -> State | None:
     """Return the state of a warehouse without an ended run, as releases before format 4 kept it; None if there is none.
 
     It was in the properties of the table `ingested_files`. `has_runs` says whether there is a table `runs`. Raises as `read_state`.
     """
     text = stored_properties.get(_PROPERTY)
     if text is not None:
-        return _parsed(text, address, address.location(LEDGER), oldest)
+        return _parsed(text, address, address.location(LEDGER))
     if has_runs:
         return None
     raise WarehouseError(
@@ -142,11 +141,11 @@ def state_before_runs(
     )
 
 
-def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
+def _parsed(text: str, address: Address, location: str) -> State:
     try:
         stored = json.loads(text)
         version = int(stored["format"])
-        if oldest <= version <= FORMAT:
+        if _OLDEST <= version <= FORMAT:
             known = {name: value for name, value in stored.items() if name in State.__dataclass_fields__}
             times = {name: _time(stored.get(name)) for name in _TIMES}
             changed = tuple(map(tuple, stored.get("changed", ())))
@@ -155,11 +154,6 @@ def _parsed(text: str, address: Address, location: str, oldest: int) -> State:
         raise WarehouseError(
             f"{location}: the state of the warehouse is unreadable ({error}); restore the table, or build it anew elsewhere"
         ) from None
-    if OLDEST <= version < FORMAT:
-        raise EarlierReleaseError(
-            f"{address.root} was made by an earlier release; `kafka-clientinfo run` with its logs brings it to this one, "
-            "which takes as long as a first run without the reading"
-        )
     which = "a newer" if version > FORMAT else "an earlier"
     raise WarehouseError(f"{address.root} was made by {which} release; use that one, or build it anew elsewhere")
 

@@ -33,7 +33,7 @@ from .progress import Stages
 from .reading import Reader
 from .repair import mend, migrate, refuse_damaged, take_back
 from .staging import Staging
-from .state import OLDEST, State, read_state
+from .state import State, read_state
 from .table_log import clear
 
 
@@ -69,7 +69,7 @@ class Warehouse(Reader):
         if self.address.is_schema:
             make_schema(self.spark, self.address)
         claimed, _ = self.claims.newest()
-        state = read_state(self.spark, self.address, OLDEST)
+        state = read_state(self.spark, self.address)
         if state is None and self.address.is_schema:
             at_once(self.relation, self.specs)  # raises if there are tables of others
         self._state = state or self._new_state
@@ -182,7 +182,7 @@ class Warehouse(Reader):
 
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows that meet a condition in SQL; return their number."""
-        return self.command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
+        return self.command(name, f"DELETE FROM {self.address.table(name)} WHERE {condition}")
 
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
         """Delete rows by the values of some columns, each combination at most once in `keys`; return their number.
@@ -194,7 +194,8 @@ class Warehouse(Reader):
     def merge(self, name: str, rows: DataFrame, key: Sequence[str], clauses: str, bound: str = "true") -> int:
         """Change a table by a MERGE of rows, in one commit, as `replacement.merge` says; return the number of rows that changed."""
         with ddl.named_view(self.spark, rows) as view:
-            return self.command(name, replacement.merge(self.table(name), view, rows.columns, key, clauses, bound))
+            table = self.address.table(name)
+            return self.command(name, replacement.merge(table, view, rows.columns, key, clauses, bound))
 
     def is_small(self, name: str) -> bool:
         """Return whether a table is so small, or missing, that it is written whole: by its rows if their number is known."""

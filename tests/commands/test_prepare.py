@@ -27,7 +27,8 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(prepare, "delta_is_given", lambda conf: True)
     monkeypatch.setattr(prepare, "local_conf", lambda conf: {"of a session": "x"})
     monkeypatch.setattr(prepare, "archive_path", lambda conf: path if conf == {"of a session": "x"} else tmp_path)
-    monkeypatch.setattr(prepare, "make_archive", lambda path, conf, train: train({**conf, "recorded": "x"}))
+    monkeypatch.setattr(prepare, "make_whole", lambda path, make: make(path))
+    monkeypatch.setattr(prepare, "with_option", lambda conf, option: {**conf, "recorded": "x"})
     return path
 
 
@@ -55,7 +56,7 @@ def test_one_session_records_a_first_run_and_one_with_more(
 def test_runs_start_without_an_archive(
     error: Exception, archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(prepare, "make_archive", raising(error))
+    monkeypatch.setattr(prepare, "make_whole", raising(error))
     assert prepare.main(["a"]) == 0
     said = "no archive of classes could be made, so that runs start some seconds later: no room"
     assert capsys.readouterr().err.endswith(f"kafka-clientinfo: {said}\n")

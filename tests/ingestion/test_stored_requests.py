@@ -16,7 +16,7 @@ from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.ingestion.stored_requests import _INPUT, _counted, with_times_of
 from kafka_clientinfo.ingestion.worker import SplitReader
-from kafka_clientinfo.spark.arrow_rows import TIMESTAMP
+from kafka_clientinfo.tables.arrow_types import TIMESTAMP
 from tests.amounts import examples
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -27,8 +27,8 @@ def test_an_empty_warehouse_is_sound_until_its_layout_is_altered(spark: Any, tmp
     checks = verify(spark, lake.root)
     assert [check.name for check in checks] == NAMES
     assert [check for check in checks if not check.ok] == []
-    spark.sql(f"ALTER TABLE {lake.table('api_usage')} SET TBLPROPERTIES ('{ddl.DELETION_VECTORS}' = 'true')")
-    spark.sql(f"ALTER TABLE {lake.table('connections')} ADD COLUMNS (mine INT)")
+    spark.sql(f"ALTER TABLE {lake.address.table('api_usage')} SET TBLPROPERTIES ('{ddl.DELETION_VECTORS}' = 'true')")
+    spark.sql(f"ALTER TABLE {lake.address.table('connections')} ADD COLUMNS (mine INT)")
     (layout, *_) = verify(spark, lake.root)
     findings = {(row["table"], row["finding"]) for row in layout.findings}
     assert ("connections", "column mine is not declared") in findings

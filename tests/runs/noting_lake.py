@@ -9,6 +9,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.discovery import delivered_logs
+from kafka_clientinfo.ingestion.plan import nothing_yet
 from kafka_clientinfo.ingestion.planned import Plan
 from kafka_clientinfo.ingestion.split_statistics import counted
 from kafka_clientinfo.ingestion.worker import read_splits
@@ -58,7 +59,7 @@ class NotingLake:
         """Run the reading step, and forget what was done before."""
         self.done.clear()
         report, found = report or ingest.RunReport(), delivered_logs(logs, settings.server_logs)
-        report.problems = ingest.nothing_yet(found)
+        report.problems = nothing_yet(found)
         return ingest.ingest_logs(found.files, self, settings, report)  # type: ignore[arg-type]
 
 

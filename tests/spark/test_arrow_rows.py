@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.spark.arrow_rows import arrow_table, collect, relation_of
+from kafka_clientinfo.spark.arrow_rows import collect, relation_of
+from kafka_clientinfo.tables.arrow_types import arrow_table
 
 DDL = "`name` string NOT NULL, numbers array<int>, ages map<string,string>, at timestamp, of struct<a:int,b:boolean>"
 AT = datetime(2026, 11, 21, 2, 45, 9, 935000, tzinfo=UTC)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,25 +153,20 @@ class TestClassArchive:
     def it_leaves_nothing_when_training_fails(self) -> None:
         path = session_files.archive_path({})
 
-        def breaks(conf: dict[str, str]) -> None:
+        def breaks(target: Path) -> None:
             raise OSError("the run failed")
 
         with pytest.raises(OSError, match="the run failed"):
-            session_files.make_archive(path, {}, breaks)
+            session_files.make_whole(path, breaks)
         with pytest.raises(FileNotFoundError):
-            session_files.make_archive(path, {}, lambda conf: None)
+            session_files.make_whole(path, lambda target: None)
         assert list(path.parent.iterdir()) == []
 
     def it_is_kept_beside_those_of_other_sparks(self) -> None:
         self.archive(other := {CLASS_PATH: "/other.jar"})
         path = session_files.archive_path({})
 
-        def train(conf: dict[str, str]) -> None:
-            target = re.match('"-XX:ArchiveClassesAtExit=(.*?)"', conf[OPTIONS])
-            assert target is not None
-            Path(target[1]).write_bytes(b"classes")
-
-        session_files.make_archive(path, {}, train)
+        session_files.make_whole(path, lambda target: target.write_bytes(b"classes"))
         assert path.read_bytes() == b"classes"
         assert set(path.parent.iterdir()) == {path, session_files.archive_path(other)}
 

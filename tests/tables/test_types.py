@@ -8,7 +8,7 @@ import pytest
 
 from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA
 from kafka_clientinfo.logs.request_event import RequestEvent
-from kafka_clientinfo.spark.arrow_rows import arrow_type
+from kafka_clientinfo.tables.arrow_types import arrow_type
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.types import (
     duckdb_type,

@@ -74,7 +74,7 @@ def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: 
     before = table.read()
     table.replace(rows(spark, ("x", 1, 0, 3, None), ("x", 2, 0, 4, 9), ("z", 1, 0, 6, 9)))
     assert held(table) == [("x", 0, 3), ("x", 0, 4), ("y", 0, 2), ("z", 0, 6)]
-    newest = ddl.history(spark, lake.table(JUDGED))[0]
+    newest = ddl.history(spark, lake.address.table(JUDGED))[0]
     stored_as, properties = ddl.detail(spark, lake.address, JUDGED), ddl.properties(spark, lake.address, JUDGED)
     assert (newest["operation"] == "MERGE") == (small == 0)
     assert stored_as is not None

@@ -95,9 +95,11 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
     assert {field.name: field.metadata["comment"] for field in lake.read("events").schema}["note"] == NOTE.comment
     assert (lake.read("facts").count(), lake.read("sums").count()) == (0, 0)
     assert (lake.state.built_until, {"facts", "sums"} & lake.state.rows.keys()) == (None, set())
-    versions = [ddl.history(spark, lake.table(name), 1)[0]["version"] for name in specs]
+    versions = [ddl.history(spark, lake.address.table(name), 1)[0]["version"] for name in specs]
     of_release(spark, root, specs)
-    assert [ddl.history(spark, lake.table(name), 1)[0]["version"] for name in specs] == versions, "once per release"
+    assert [ddl.history(spark, lake.address.table(name), 1)[0]["version"] for name in specs] == versions, (
+        "once per release"
+    )
 
 
 @pytest.mark.parametrize(
