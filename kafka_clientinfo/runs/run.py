@@ -171,8 +171,8 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         )
         lake.commit(report, settings.fingerprint())
         with report.stage("views"):
-            failed = _make_views(lake, views, settings.stored_views)
-            failed |= store_views(lake, settings.stored_views)
+            failed = store_views(lake, settings.stored_views)  # before views that read them
+            failed |= _make_views(lake, views, settings.stored_views)
         report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
     return report
 

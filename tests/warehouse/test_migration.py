@@ -82,7 +82,7 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
     if addressed == "by name":
         root = schema
     before = filled(spark, root) if addressed == "by name" else Warehouse(spark, root, SPECS)
-    spark.sql(f"ALTER TABLE {before.table('sums')} CLUSTER BY NONE")
+    spark.sql(f"ALTER TABLE {before.address.table('sums')} CLUSTER BY NONE")
     specs = with_columns("events", NOTE, at=0) | {"facts": with_columns("facts", COUNT)["facts"]}
     specs["events"] = replace(specs["events"], checks=(("named", "file_id <> ''"),))
 
@@ -126,10 +126,10 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     if is_retained:
         retained(before)
     specs = {name: replace(spec, cluster_by=("file_id",)) if name == LEDGER else spec for name, spec in specs.items()}
-    versions = [ddl.history(spark, before.table(name), 1)[0]["version"] for name in SPECS]
+    versions = [ddl.history(spark, before.address.table(name), 1)[0]["version"] for name in SPECS]
     with pytest.raises(WarehouseError, match=f"made by an earlier release, and .*{why}.*; read it with that release"):
         of_release(spark, root, specs)
-    assert [ddl.history(spark, before.table(name), 1)[0]["version"] for name in SPECS] == versions
+    assert [ddl.history(spark, before.address.table(name), 1)[0]["version"] for name in SPECS] == versions
 
 
 @pytest.mark.long

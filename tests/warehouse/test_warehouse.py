@@ -55,9 +55,9 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert comments == {column.name: column.comment for column in spec.columns}
     plain.append("facts", facts(spark, fact("y"), fact("z")), expected=2)
     assert plain.rows() == {"ingested_files": 0, "events": 0, "facts": 3, "sums": 0}
-    operations = [row["operation"] for row in ddl.history(spark, plain.table("facts"))]
+    operations = [row["operation"] for row in ddl.history(spark, plain.address.table("facts"))]
     assert operations == ["WRITE", "CREATE TABLE AS SELECT"]
-    assert [row["userMetadata"] for row in ddl.history(spark, plain.table("facts"))] == ["run 1"] * 2
+    assert [row["userMetadata"] for row in ddl.history(spark, plain.address.table("facts"))] == ["run 1"] * 2
 
 
 @pytest.mark.long
