@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from .heads import LONGEST, head_of, is_one_request, may_follow, time_in
 from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP, TEXT_STARTS
-from .wrappers import Line, event
+from .wrappers import Line, event, stated
 
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(:(?:\d{1,7}|\?))? {1,4}- ")
 _PLACE = rb"(?: \([\w.$]{1,255}(?::\d{1,7})?\))?"
@@ -122,6 +122,10 @@ def quoted_start(line: Line) -> Start | None:
     if 0 < begin < words.start() and (start := json_start(line._replace(text=text[begin:]))) is not None:
         return start
     at = text.rfind(b'"', 0, words.start())
+    while at > 0 and text[at - 1 : at] in (b"\\", b'"'):  # escaped or doubled: it stands inside the quoted text
+        at = text.rfind(b'"', 0, at - 1)
+    if at < 0:
+        return None
     before, quoted = (part.decode("utf-8", "surrogateescape") for part in (text[:at], text[at:]))
     with suppress(ValueError):
         message, end = JSONDecoder().raw_decode(quoted)
@@ -141,25 +145,28 @@ def _quoted(line: Line, fields: Sequence[str]) -> Start | None:
         others = (one[:LONGEST].encode("utf-8", "replace") for one in fields if one is not message)
         time = next(filter(None, map(time_in, others)), line.time)
         inner = line._replace(text=message.encode("utf-8", "surrogateescape"), time=time)
-        if (start := message_start(inner)) is not None:
+        if (start := message_start(inner) or (json_start(inner) if message.startswith("{") else None)) is not None:
             return start._replace(whole=True, escaped=True)
     return None
 
 
 def json_start(line: Line) -> Start | None:
     """Return the start in a JSON event: from its message if that has time and level, else from its fields."""
-    logged = event(line.text)
-    if logged is None:
+    found = event(line.text)
+    if found is None:
         return None
-    time = logged.time or line.time
-    text = logged.text.rstrip(b"\r\n")
-    inner = start_of(Line(text, time=time if text.startswith(b"{") else None))
-    if inner is not None and (OWN_WORDS.match(inner.message) or not text.startswith(b"{")):
+    message, fields = found
+    text = message.rstrip(b"\r\n")
+    if not text.startswith(b"{") and (inner := start_of(Line(text))) is not None:
+        return inner._replace(whole=True)
+    time, level, logger = stated(fields)
+    time = time or line.time
+    inner = start_of(Line(text, time=time)) if text.startswith(b"{") else None
+    if inner is not None and OWN_WORDS.match(inner.message):
         return inner._replace(whole=True)
     if time is None:
         return None
-    message = _OWN_LOGGER.sub(b"", logged.text)
-    return Start(stamp(time, logged.level or b"DEBUG"), message, logged.logger or REQUEST_LOGGER, True, True)
+    return Start(stamp(time, level or b"DEBUG"), _OWN_LOGGER.sub(b"", message), logger or REQUEST_LOGGER, True, True)
 
 
 def unreadable_start(line: Line) -> Start | None:
@@ -188,7 +195,7 @@ def start_of(line: Line) -> Start | None:
 def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
     """Return message and logger of `MESSAGE (LOGGER)` or `MESSAGE (LOGGER) [THREAD]`; the rightmost logger counts."""
     last = None
-    text = text.rstrip(b"\r\n")
+    text = text.rstrip()
     at = len(text) - END_WINDOW
     while (end := _END.search(text, at)) is not None:
         last, at = end, end.start(1)

@@ -135,7 +135,7 @@ def _entry(line: bytes) -> Line | None:
         return None
     text = _bytes(log)
     is_whole = entry["_p"] != "P" if "_p" in entry else text.endswith(b"\n") or len(text) < _PART_OF_DOCKER
-    return Line(text.removesuffix(b"\n"), b"log " + _bytes(stream), is_whole, _time(entry.get("time")))
+    return Line(text.removesuffix(b"\n"), b"log " + _bytes(stream), is_whole, _event_time(entry))
 
 
 def _of_journal(entry: dict[str, Any]) -> Line | None:
@@ -173,20 +173,20 @@ def _syslog(line: bytes, latest: datetime | None) -> Line | None:
     return Line(text, SYSLOG, True, time_in(head["time"], latest), severity)
 
 
-def event(line: bytes) -> Line | None:
-    """Read an event in JSON (ECS, logstash, JsonLayout, GELF and the like); None if it has no message.
+def event(line: bytes) -> tuple[bytes, dict[str, Any]] | None:
+    """Return the message of an event in JSON (ECS, logstash, JsonLayout, GELF and the like), and its fields; None if it has none.
 
-    Names of fields may be nested (`{"log":{"level":…}}`) or have dots (`log.level`). If there is no usual message, it is a text
-    at any depth that holds a request, or the request's own fields.
+    If there is no usual message, it is a text at any depth that holds a request, or the request's own fields.
     """
     fields = json_object(line.rstrip(b" \t\r,]"))  # in an array, a comma or a bracket follows
     found = None if fields is None else _message(fields)
-    if found is None:
-        return None
-    message, fields = found
+    return None if found is None else (_bytes(found[0]), found[1])
+
+
+def stated(fields: dict[str, Any]) -> list[bytes | None]:
+    """Return an event's time, level and logger; names may be nested (`{"log":{"level":…}}`) or have dots (`log.level`)."""
     readers = (_event_time, _level, _logger)
-    time, level, logger = (read(fields) or next(filter(None, map(read, _objects(fields))), None) for read in readers)
-    return Line(_bytes(message), time=time, level=level, logger=logger)
+    return [read(fields) or next(filter(None, map(read, _objects(fields))), None) for read in readers]
 
 
 def _objects(fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -194,13 +194,13 @@ def _objects(fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
     waiting = [fields]
     for one in islice(iter(waiting), _MOST_FIELDS):
         yield one
-        around = {name: value for name, value in one.items() if isinstance(value, str | int | float)}
-        for value in one.values():
-            waiting += [around | inner for inner in _elements(value) if isinstance(inner, dict)]
+        if inner := [value for value in _values(one) if isinstance(value, dict)]:
+            around = {name: value for name, value in one.items() if isinstance(value, str | int | float)}
+            waiting += [around | each for each in inner]
 
 
-def _elements(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
+def _values(fields: dict[str, Any]) -> Iterator[object]:
+    return chain.from_iterable(value if isinstance(value, list) else (value,) for value in fields.values())
 
 
 def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
@@ -208,16 +208,20 @@ def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     usual = [text for key in _MESSAGES if isinstance(text := fields.get(key), str)]
     if usual:
         return next((text for text in usual if OWN_WORDS.search(_bytes(text[:LONGEST]))), usual[0]), fields
-    messages = []
+    messages: list[tuple[str, dict[str, Any]]] = []
     for one in _objects(fields):
         if isinstance(one.get("requestHeader"), dict) and isinstance(one.get("connection"), str):
             request = {name: one[name] for name in (*_OF_REQUEST, *one) if name in one}
             return COMPLETED.decode() + json.dumps(request, ensure_ascii=False, separators=(",", ":")), fields | one
-        for inner in chain.from_iterable(map(_elements, one.values())):
-            if isinstance(inner, str) and head_of(_bytes(inner[:LONGEST]), True) is not None:
-                messages.append((inner, fields | one))
+        messages += [(text, fields | one) for text in _values(one) if isinstance(text, str) and _is_message(text)]
     holds_one = is_one_request(text for text, _ in messages)  # else several events
     return messages[0] if messages and holds_one else None
+
+
+def _is_message(text: str) -> bool:
+    beginning = _bytes(text[: 4 * LONGEST])
+    is_event = beginning.startswith(b"{") and OWN_WORDS.search(beginning) is not None
+    return is_event or head_of(beginning, True) is not None
 
 
 def _bytes(text: str) -> bytes:

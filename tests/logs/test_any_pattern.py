@@ -41,6 +41,10 @@ def in_json(key: str, is_line: bool) -> Write:
     return write
 
 
+def ecs(day: str, time: str, ms: str, level: str, message: str) -> str:
+    return json.dumps({"@timestamp": f"{day}T{time}.{ms}Z", "log.level": level, "message": message})
+
+
 def csv_of(*fields: str, delimiter: str = ",") -> str:
     return delimiter.join('"' + field.replace('"', '""') + '"' for field in fields)
 
@@ -141,6 +145,14 @@ PATTERNS: dict[str, Write] = {
     "syslog-ng": lambda d, t, ms, lv, m: json.dumps({"ISODATE": f"{d}T{t}.{ms}+00:00", "MESSAGE": m, "HOST": "h"}),
     "a time in another object": lambda d, t, ms, lv, m: json.dumps(
         {"events": [{"meta": {"ts": {"$date": f"{d}T{t}.{ms}Z"}}, "m": {"v": m}}]}
+    ),
+    "Splunk around ECS": lambda *line: json.dumps({"result": {"_raw": ecs(*line)}}),
+    "Google Cloud around ECS": lambda *line: json.dumps({"timestamp": "2020-01-01", "textPayload": ecs(*line) + "\n"}),
+    "CSV around ECS": lambda d, t, ms, lv, m: csv_of("host", ecs(d, t, ms, lv, m), ""),
+    "logfmt around ECS": lambda *line: f"level=debug msg={json.dumps(ecs(*line))}",
+    "Huawei with a blank at the end": lambda *line: PATTERNS["Huawei"](*line) + " ",
+    "fluent-bit with another key for the time": lambda d, t, ms, lv, m: json.dumps(
+        {"@timestamp": f"{d}T{t}.{ms}Z", "log": m + "\n", "stream": "stdout"}
     ),
     "fluent-bit without marks": lambda d, t, ms, lv, m: json.dumps(
         {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "log": kafka(d, t, ms, lv, m)}

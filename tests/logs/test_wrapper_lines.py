@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from kafka_clientinfo.logs.wrappers import LEFT_OUT, Line, event, unwrapped
+from kafka_clientinfo.logs import wrappers
+from kafka_clientinfo.logs.wrappers import LEFT_OUT, Line, unwrapped
 from tests.logs.laid_out import LATEST
 
 
@@ -13,6 +14,15 @@ def wrapped(line: bytes, latest: datetime = LATEST) -> Line | None:
     """The line inside a wrapper; None if there is none."""
     inner = unwrapped(line, latest)
     return inner if inner.stream else None
+
+
+def event(line: bytes) -> Line | None:
+    """The message of an event, with what its fields state."""
+    found = wrappers.event(line)
+    if found is None:
+        return None
+    time, level, logger = wrappers.stated(found[1])
+    return Line(found[0], time=time, level=level, logger=logger)
 
 
 @pytest.mark.parametrize(
