@@ -49,7 +49,7 @@ from .server_log import FailedRequest, failed_request
 from .topics.bodies import name_text_mentions, struct_mentions
 from .topics.mentions import NOTHING, Mentions
 from .topics.plain import json_record_mentions
-from .torn import holds_request, may_be_two
+from .torn import may_be_two, may_hold_request
 from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
@@ -74,12 +74,18 @@ _ESCAPED_PREFIX = re.compile(
     rb"(?<!\\)(?:\\\\)*\\n\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\s\]]{0,20}\]? {1,4}(?:\[[^\]]{1,200}\] )?"
     rb"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "
 )
-_OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind], ...] = (
-    (re.compile(rb"Processor \d+ received request"), "received_request"),
-    (re.compile(rb"Sending \w+ response to client"), "sending_response"),
-    (re.compile(rb"Not sending \w+ response to client"), "not_sending_response"),
-    (HANDLING, "handling_request"),
+_STRUCT_OR_FIELD = re.compile(rb"(?:[)}]|; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?[^;]*)\Z")
+_OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind, re.Pattern[bytes]], ...] = (
+    (re.compile(rb"Processor \d+ received request"), "received_request", _STRUCT_OR_FIELD),
+    (re.compile(rb"Sending \w+ response to client"), "sending_response", re.compile(rb" of \d{1,10} bytes\.\Z")),
+    (
+        re.compile(rb"Not sending \w+ response to client"),
+        "not_sending_response",
+        re.compile(rb" as it's not required\.\Z"),
+    ),
+    (HANDLING, "handling_request", re.compile(rb";securityProtocol:\w+,principal:(?:(?!Completed request:)[^\n])*\Z")),
 )
+"""The traces of a request: how their messages begin, and how those end of which a client's text holds a request's words."""
 INSTANTS = range(253_370_764_800_000_000)
 """1970 to 9998 in microseconds, the times that every reader of the tables can show."""
 
@@ -156,8 +162,8 @@ class Parser:
     ) -> FailedRequest | IgnoredRecord | RejectedRecord:
         if COMPLETED.startswith(data[prefix.end() : prefix.end() + 64].rstrip(b"\r\n\0")):
             return _torn(record)
-        for pattern, kind in _OTHER_KINDS:  # they may hold anything, raw, that a client wrote
-            if pattern.match(data, prefix.end()) and not holds_request(data):
+        for begin, kind, end in _OTHER_KINDS:  # they may hold anything, raw, that a client wrote
+            if begin.match(data, prefix.end()) and record.finished and not may_hold_request(data, end):
                 return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())

@@ -15,10 +15,26 @@ a client id or a topic may hold whole lines in JSON.
 
 import re
 
-from .record_marks import COMPLETED, JSON_START, PREFIX, PREFIX_LENGTH, TEXT_STARTS, TOTAL_TIME, ends_with_logger
+from .heads import time_in
+from .record_marks import (
+    COMPLETED,
+    JSON_START,
+    PREFIX,
+    PREFIX_LENGTH,
+    TEXT_STARTS,
+    TOTAL_TIME,
+    ends_with_logger,
+    strip_logger,
+)
 
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
 """The beginning of a tail; a client's text that ends before this is not a tail."""
+_OF_REQUEST = re.compile(
+    rb'Completed request:(?:\{"isForwarded":|(?:RequestHeader\(|\{api_key=|Name:)(?!.*\(kafka\.request\.logger\)))'
+    rb'|Time:|TimeMs":|[,"]securityProtocol| received request| response to client |Handling request:',
+    re.DOTALL,
+)
+"""Text that follows a trace that is torn before a request, but hardly stands in a client's text."""
 _HEADER_END = re.compile(
     rb", correlationId=-?\d{1,10}(?:, headerVersion=\d+)?\) -- |\} -- |; ?CorrelationId: ?-?\d{1,10}(?=;)"
 )
@@ -47,12 +63,20 @@ def text_end(data: bytes, start: int, end: int, lines: int = 8) -> int:
     return 0
 
 
-def holds_request(trace: bytes) -> bool:
-    """Return whether the first words and the times of a request are in a trace, which may be torn before them."""
-    if COMPLETED not in trace:
+def may_hold_request(trace: bytes, end: re.Pattern[bytes]) -> bool:
+    """Return whether a trace may be a torn one and a request after it, which may be torn, too.
+
+    A client can write the words of a request into a whole trace, of which the message has this end, and no time after the words.
+    """
+    words = trace.find(COMPLETED)
+    if words < 0:
         return False
-    words = max(map(trace.rfind, (JSON_START, *TEXT_STARTS)))
-    return words >= 0 and (trace.find(TOTAL_TIME, words) >= 0 or trace.find(b'"totalTimeMs":', words) >= 0)
+    message = strip_logger(trace) or b""
+    return (
+        not end.search(message)
+        or _OF_REQUEST.search(message, words) is not None
+        or time_in(message[words:]) is not None
+    )
 
 
 def may_be_two(message: bytes) -> bool:
