@@ -101,6 +101,8 @@ class LineSplitter:
             waiting[-1].add(rest, length, rest)
         if waiting:
             first, *others = waiting
+            for later in first.later:
+                first.data.add(later.data, later.length)
             for record in others:
                 first.data.add(record.data.join(), record.data.length)
             self._records.append(first.raw(finished=False))

@@ -203,6 +203,13 @@ def test_no_request_is_only_counted_wherever_bytes_are_missing(
     assert at == len(kept)
 
 
+def test_lines_after_a_request_wait_with_it_for_the_rest_of_a_part() -> None:
+    cri = b"2026-11-21T02:45:09.9Z stdout "
+    data = cri + b"F " + request_header_struct_record() + cri + b"F other output\n" + cri + b"P a part\n" + cri[:9]
+    (record,) = found(data)
+    assert (record.data, record.length, record.finished) == (data, len(data), False)
+
+
 PIECES = [b"2026-11-21T02:45:09.935123456Z stdout F ", b"2026-11-21T02:45:09.935Z stderr P ", b'{"log":"', b'\\n","stream":"stdout"}',
           b"<134>Nov 21 02:45:09 host app[1]: ", b"<134>1 2026-11-21T02:45:09Z h a p m - ", b'{"message":"', b'","timeMillis":1}', b"Completed request:",
           b"[2026-11-21 12:00:00,000] DEBUG ", b"2026-11-21 12:00:00 DEBUG [t] logger:1 - ", b" from client /a:1;totalTime:1", b"(a.b)", b"\n", b"\r\n",
