@@ -27,6 +27,8 @@ _WORDS_IN_UTF_16 = tuple(COMPLETED.decode().encode(form) for form in ("utf-16-le
 _KAFKAS, _OTHER, _NO_LOGGER, _NOTHING = range(4)
 """Ends of records: with a logger as Kafka writes it, with one and a thread or the number of a line, with none; no end."""
 _STARTS = (COMPLETED + b'{"', *TEXT_STARTS)
+_BEGIN = re.compile(rb"\[(?=\d)|\d[\d./-]*[ T]?")
+_DIGITS_OF_DATES = b"0123456789./-"
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 
 
@@ -35,13 +37,14 @@ class Layout(NamedTuple):
 
     Attributes:
         splittable: whether the file is in Kafka's own pattern, so that tasks can begin inside it; else one task reads it.
-        logger_ends: the wrappers (empty: none) in which records end with their logger, so that a line without it ends none.
+        logger_ends: the forms of first lines (`form_of`) of records that end with their logger, so that a line without it ends
+            none. In a form that the sample lacks, as after a change of the pattern, any line may end one.
         latest: no line is more than a day newer than this (None: now); it gives times of RFC 3164 their year.
         json_requests: whether the first request is in JSON (2.8+), where clients' line breaks are escaped.
     """
 
     splittable: bool = True
-    logger_ends: frozenset[bytes] = frozenset([b""])
+    logger_ends: frozenset[bytes] = frozenset([b"["])
     latest: datetime | None = None
     json_requests: bool = False
 
@@ -88,18 +91,25 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
         latest: time at which the file was last written; None if it is not known, which counts as now.
     """
     lines = _lines(sample, latest)
-    votes = Counter((line.stream.partition(b" ")[0], _end(line)) for line in lines)
-    loggers = {wrapper: votes[wrapper, _KAFKAS] + votes[wrapper, _OTHER] for wrapper, _ in votes}
-    logger_ends = frozenset(
-        wrapper for wrapper, number in loggers.items() if number >= max(1, votes[wrapper, _NO_LOGGER])
-    )
+    votes, form = Counter[tuple[bytes, int]](), b""
+    for line in lines:
+        form = form_of(line) if _begins_record(line) else form
+        votes[form, _end(line)] += 1
+    loggers = {form: votes[form, _KAFKAS] + votes[form, _OTHER] for form, _ in votes}
+    logger_ends = frozenset(form for form, number in loggers.items() if number >= max(1, votes[form, _NO_LOGGER]))
     request = next((request for line in lines if (request := _REQUEST.search(line.text))), None)
     is_json = request is not None and request[1] is not None
     is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
-    is_kafkas = votes[b"", _KAFKAS] >= max(votes[b"", _OTHER], votes[b"", _NO_LOGGER])
+    is_kafkas = votes[b"[", _KAFKAS] >= max(votes[b"[", _OTHER], votes[b"[", _NO_LOGGER])
     if is_kafkas and not is_coloured and _begins_in_kafkas_pattern(lines):
         return Layout(json_requests=is_json)
     return Layout(False, logger_ends, latest, is_json)
+
+
+def form_of(line: Line) -> bytes:
+    """Return a line's wrapper and the mark of its own time: a bracket, as in Kafka's pattern, or what follows the date, if any."""
+    begin = _BEGIN.match(line.text)
+    return line.stream.partition(b" ")[0] + (begin[0].translate(None, _DIGITS_OF_DATES) if begin else b"")
 
 
 def is_enough(sample: bytes) -> bool:

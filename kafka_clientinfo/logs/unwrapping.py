@@ -33,7 +33,7 @@ from .broker_records import reports_failure
 from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord
 from .heads import uncoloured
 from .json_bodies import json_object
-from .layouts import KAFKA, Layout
+from .layouts import KAFKA, Layout, form_of
 from .line_records import WINDOW, Kept, LineRecord, in_kafkas_pattern, is_failure, receive_all
 from .plain_splitter import PlainSplitter, Splitter
 from .record_marks import COMPLETED
@@ -164,7 +164,7 @@ class LineSplitter:
             text = in_kafkas_pattern(start, start.message, False)
             self._records.append(RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped))
         else:
-            logger_ends = line.stream.partition(b" ")[0] in self._layout.logger_ends
+            logger_ends = form_of(line) in self._layout.logger_ends
             self._open = LineRecord(begin, line, start, logger_ends, self._keeps_traces and is_failure(start.message))
             self._open.forged = _inner_starts(start)
             self._open.add(data, length, start.message)

@@ -201,7 +201,7 @@ TRACE = "java.io.EOFException\n\tat x.y(Z.java:1)"
 )  # fmt: skip
 def test_it_writes_records_as_kafkas_own_layout_has_them(logger_ends: bool, lines: str, text: str) -> None:
     wrapped = "".join(f"2026-11-21T12:00:00Z stdout F {line}\n" for line in lines.split("\n"))
-    layout = Layout(False, frozenset([b"cri"] * logger_ends))
+    layout = Layout(False, frozenset([b"cri ", b"cri["] * logger_ends))
     (record,) = found(wrapped.encode(), layout)
     assert record.text == text.encode()
 

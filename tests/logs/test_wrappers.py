@@ -185,13 +185,13 @@ def test_a_line_without_the_wrapper_ends_a_record(wrapper: str) -> None:
 def test_a_line_in_parts_has_the_time_of_its_first() -> None:
     whole = json_record().partition(b"] DEBUG ")[2]
     data = b"2026-11-21T12:00:00Z stdout P " + whole[:50] + b"\n2026-11-21T12:00:01Z stdout F " + whole[50:]
-    (record,) = found(data, Layout(False, frozenset([b"cri"])))
+    (record,) = found(data, Layout(False, frozenset([b"cri ", b"cri["])))
     assert record.text == b"[2026-11-21T12:00:00Z] DEBUG " + whole
 
 
 def test_only_a_files_first_line_may_follow_filler() -> None:
     filler = b"\xef\xbb\xbf\0\0"
-    first, second = found(filler + b"a\n" + filler + b"b\n", Layout(False, frozenset([b"cri"])))
+    first, second = found(filler + b"a\n" + filler + b"b\n", Layout(False, frozenset([b"cri ", b"cri["])))
     assert (first.text, second.text) == (b"a", filler + b"b")
 
 
@@ -247,7 +247,7 @@ def test_it_knows_which_records_go_on_in_the_next_line(
 ) -> None:
     data = f"{STAMP} stdout F {STARTED}{first}\n{STAMP} stdout F text\n".encode()
     for logger_ends, expected in ((True, goes_on), (False, goes_on_without_loggers)):
-        layout = Layout(False, frozenset([b"cri"] * logger_ends))
+        layout = Layout(False, frozenset([b"cri ", b"cri["] * logger_ends))
         records = found(data, layout)
         assert len(records) == (1 if expected else 2), logger_ends
         assert records[-1].finished is not expected
@@ -258,7 +258,7 @@ def test_it_knows_which_records_go_on_in_the_next_line(
 def test_a_header_that_has_ended_stays_so() -> None:
     lines = [f"{STARTED}{RECEIVED}", "b, correlationId=1) -- {x", "y", f"z}}{LOGGER}", "text"]
     records = found(
-        "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(False, frozenset([b"cri"]))
+        "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(False, frozenset([b"cri ", b"cri["]))
     )
     assert [record.text for record in records] == [
         f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{LOGGER}\n".encode(),
@@ -273,7 +273,7 @@ def test_it_keeps_what_other_programs_write(text: str) -> None:
         (f"{STAMP} stdout F {text}\n", 0),
         (f"{STAMP} stdout F x\n{text}\n", 1),
     ):
-        records = found(data.encode(), Layout(False, frozenset([b"cri"])))
+        records = found(data.encode(), Layout(False, frozenset([b"cri ", b"cri["])))
         assert (records[number].text, records[number].forged_prefixes) == (text.encode(), 0)
         assert [record.finished for record in records] == [True] * data.count("\n")
 
@@ -293,7 +293,7 @@ def test_a_quiet_stream_holds_nothing_back(quiet: str, other: str) -> None:
             fed.append(number)
             yield f"{STAMP} {other} F x\n".encode()
 
-    next(split_records(feed(), 0, Layout(False, frozenset([b"cri"]))))
+    next(split_records(feed(), 0, Layout(False, frozenset([b"cri ", b"cri["]))))
     assert fed == [1]
 
 
@@ -303,7 +303,7 @@ def test_a_line_of_another_stream_inside_a_request_is_of_its_bytes_or_ends_it() 
         for text in (f"{STARTED}DEBUG Completed request:RequestHeader(x", f"y{TAIL}{LOGGER}")
     )
     other = f"{STAMP} stderr F ".encode()
-    layout = Layout(False, frozenset([b"cri"]))
+    layout = Layout(False, frozenset([b"cri ", b"cri["]))
     (record,) = found(begin + other + b"warning\n" + end, layout)
     assert (b"warning" in record.data, b"warning" in (record.text or b"")) == (True, False)
     request = other + json_record()
@@ -314,7 +314,7 @@ def test_a_line_of_another_stream_inside_a_request_is_of_its_bytes_or_ends_it() 
 
 def test_a_failure_waits_for_its_stack_trace_until_another_stream_goes_on() -> None:
     closing = f"{STAMP} stdout F {STARTED}ERROR Closing socket for a because of error{LOGGER}\n".encode()
-    layout = Layout(False, frozenset([b"cri"]))
+    layout = Layout(False, frozenset([b"cri ", b"cri["]))
     assert [record.finished for record in found(closing, layout)] == [False]
     records = found(closing + f"{STAMP} stderr F x\n".encode(), layout)
     assert [record.finished for record in records] == [True, True]
