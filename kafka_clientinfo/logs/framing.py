@@ -8,8 +8,8 @@ break and a whole forged line. So a prefix starts a record only if the record be
     --------------------------------------------------|------------------------------------------------------------
     a completed request in JSON (2.8+)                | always, because JSON escapes line breaks
     a completed request in text (before 2.8)          | with its connection and times and ` (logger)`
+    a trace of a request                              | with ` (logger)`, after its header or the connection
     another record of the request logger              | with ` (logger)`
-    a trace of `KafkaApis`                            | with ` (logger)`, after it has named the connection
     another logger's record, perhaps with stack trace | as `broker_records.has_ended` says
     no record (the file begins with other text)       | always
 
@@ -28,6 +28,7 @@ from .heads import words_after
 from .record_marks import (
     COMPLETED,
     HANDLING,
+    LOGGER_WINDOW,
     OWN_WORDS,
     PREFIX,
     TEXT_STARTS,
@@ -45,8 +46,23 @@ _TAIL_WINDOW = 64 << 10
 """Bytes; longer than connection, times, principal and listener of a text record. It bounds searches for them."""
 CLOSING = b"Closing socket for "
 """The beginning of a record with a stack trace that says why a request could not be read."""
-HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
-"""The text after which a trace of `KafkaApis` names the connection."""
+_HEADER_END = re.compile(
+    rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
+)
+_CONNECTION = re.compile(rb";securityProtocol:| from client: /")
+TRACES = (
+    (HANDLING, _CONNECTION),
+    (
+        re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)"),
+        _HEADER_END,
+    ),
+    (re.compile(rb"(?:Not s|S)ending \w{1,64} response to client"), re.compile(rb" of \d{1,10} bytes\.| as it's not ")),
+)
+"""The beginnings of traces, and what follows in them after a client's id, or after all texts of a client."""
+_OTHER_LOGGER_END = re.compile(rb"\((?!kafka\.request\.logger\))[A-Za-z_][\w.$]{0,255}\)[\r\n]*\Z")
+"""A logger at the end of a line, but not that of completed requests, which writes no traces."""
+_LONGEST_CLIENT = 100 << 10
+"""Bytes; more than a client's id of 32,767 bytes takes if each is replaced."""
 FAILED_LOGIN = re.compile(LOGIN)
 
 
@@ -85,8 +101,10 @@ def is_finished(data: bytes, start: int, end: int) -> bool:
     if not ends_with_logger(data, start, end):
         return False
     prefix = PREFIX.match(data, start, end)
-    if prefix is None or not data.startswith(COMPLETED, prefix.end()):
+    if prefix is None:
         return True
+    if not data.startswith(COMPLETED, prefix.end()):
+        return _ends_trace(data, prefix.end(), end) is not False
     return data.startswith(b'{"', prefix.end() + len(COMPLETED)) or _holds_times(data, start, end)
 
 
@@ -101,6 +119,21 @@ def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
     prefix = PREFIX.match(data, start, end) if json_requests else None
     is_json = prefix is not None and data.startswith(COMPLETED + b'{"', prefix.end())
     return is_json or _holds_times(data, start, end)
+
+
+def _ends_trace(data: bytes, start: int, end: int) -> bool | None:
+    """Return whether a trace, of which the message begins at `start`, has a line that ends it; None if it is no trace.
+
+    Lines in another layout may follow that line. A header that goes on for longer than a client's id can be is torn.
+    """
+    header_end = next((end_of for begun, end_of in TRACES if begun.match(data, start)), None)
+    if header_end is None:
+        return None
+    header = header_end.search(data, start, end)
+    if header is None:
+        return header_end is not _CONNECTION and end - start > _LONGEST_CLIENT
+    line_end = data.find(b"\n", header.end(), end) + 1
+    return any(_OTHER_LOGGER_END.search(data, max(header.end(), at - LOGGER_WINDOW), at) for at in (line_end, end))
 
 
 def _holds_times(data: bytes, start: int, end: int) -> bool:
@@ -120,13 +153,12 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
         return (ends_with_logger(data, start, end) and _holds_times(data, start, end)) or text_end(
             data, max(words, end - _TAIL_WINDOW), end
         ) > 0
+    if (has_ended_trace := _ends_trace(data, words or prefix.end(), end)) is not None:
+        return has_ended_trace
     if words:
         return ends_with_logger(data, start, end)
     if COMPLETED.startswith(data[prefix.end() : min(end, prefix.end() + 64)].rstrip(b"\r\n\0")):
         return True  # it is torn before a client's text
-    if HANDLING.match(data, prefix.end()):
-        connection = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
-        return connection is not None and is_finished(data, start, end)
     return has_ended(data, start, end)
 
 

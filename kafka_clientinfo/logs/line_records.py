@@ -3,16 +3,15 @@
 A line or record above `framing.MAX_RECORD` bytes keeps only its head and tail; its true length is reported.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from . import framing
 from .compression import CorruptFile
-from .framing import CLOSING, FAILED_LOGIN, HANDLING_END, RawRecord
+from .framing import CLOSING, FAILED_LOGIN, TRACES, RawRecord
 from .generations.text import read_tail
 from .plain_splitter import Splitter
-from .record_marks import COMPLETED, HANDLING, TOTAL_TIME
+from .record_marks import COMPLETED, TOTAL_TIME
 from .request_event import MalformedRecord
 from .starts import REQUEST_LOGGER, Start, split_logger
 from .wrappers import Line
@@ -20,12 +19,6 @@ from .wrappers import Line
 WINDOW = 8 << 10
 """Bytes; longer than connection, times, principal and listener of a text record."""
 _MAY_END = (b"sendTime:", b"listener:")
-_RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)")
-_HEADER_END = re.compile(
-    rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
-)
-_HEADERS = ((HANDLING, HANDLING_END), (_RECEIVED, _HEADER_END))
-"""The beginnings of traces, and what ends their headers, which hold a client's text."""
 
 
 def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:
@@ -92,6 +85,7 @@ class LineRecord:
         text: its lines, without what the layout puts before the message.
         forged: number of starts of records that are text of this record.
         header_end: what its request header ends with; None if the header has ended.
+        is_trace: whether this is a trace of a request.
         finished: whether it ends as a record does.
         later: lines after its end that may still turn out to belong to it.
     """
@@ -105,7 +99,8 @@ class LineRecord:
         self.is_request = self.message.startswith(COMPLETED)
         self.data, self.text = Kept(), Kept()
         self.forged = 0
-        self.header_end = next((end for begun, end in _HEADERS if begun.match(self.message)), None)
+        self.header_end = next((end for begun, end in TRACES if begun.match(self.message)), None)
+        self.is_trace = self.header_end is not None
         self.finished = False
         self.later: list[RawRecord] = []
 
@@ -134,6 +129,8 @@ class LineRecord:
             quote = text.find(b'"', max(0, text.rfind(TOTAL_TIME)))
             text = text if quote < 0 else text[:quote]
         message, logger = split_logger(text)
+        if logger == REQUEST_LOGGER and self.is_trace and self.logger_ends:
+            return False  # a client's line: this logger writes no traces
         if logger is None and self.logger_ends and self.start is not None and self.start.logger is None:
             return False
         if not self.is_request:

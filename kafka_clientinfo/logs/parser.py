@@ -163,7 +163,8 @@ class Parser:
         if COMPLETED.startswith(data[prefix.end() : prefix.end() + 64].rstrip(b"\r\n\0")):
             return _torn(record)
         for begin, kind, end in _OTHER_KINDS:  # they may hold anything, raw, that a client wrote
-            if begin.match(data, prefix.end()) and record.finished and not may_hold_request(data, end):
+            is_unfinished = not record.finished and COMPLETED in data
+            if begin.match(data, prefix.end()) and not (is_unfinished or may_hold_request(data, end)):
                 return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())

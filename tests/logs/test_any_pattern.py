@@ -197,6 +197,24 @@ def test_a_pattern_may_change_inside_a_file(first: Write, second: Write) -> None
     assert len(requests(got)) == 8
 
 
+@pytest.mark.parametrize(("first", "second"), [("kafka", "message"), ("message", "kafka"), ("thread_last", "ecs"), ("kafka", "thread_last")])  # fmt: skip
+@pytest.mark.parametrize("wrapper", ["none", "cri", "docker", "rfc_3164"])
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_a_log_with_traces_may_change_from_a_logger_at_the_end_to_none(
+    generation: str, wrapper: str, first: str, second: str
+) -> None:
+    trace = (
+        "[2026-11-21 12:00:00,000] TRACE Processor 1 received request: RequestHeader(apiKey=METADATA, apiVersion=0, clientId=a, "
+        "correlationId=1) -- {topics=[]} (kafka.network.RequestChannel$)\n"
+    )
+    log = "".join(f"{kafka(*line.groups())}\n{trace}" for line in LINES[generation][:9]).encode()
+    outer = "rsyslog" if wrapper == "none" and "message" in (first, second) else wrapper
+    data = wrap(log, first, wrapper if first != "message" else outer) + wrap(log, second, outer) * 4
+    got = events(data)
+    assert len(requests(got)) == 5 * len(LINES[generation][:9])
+    assert not [one for one in got if isinstance(one, RejectedRecord)]
+
+
 def test_the_request_logger_may_have_two_patterns() -> None:
     """An appender of its own for one of its loggers, into the same file."""
     trace = (

@@ -5,12 +5,13 @@ from itertools import product
 
 import pytest
 
-from kafka_clientinfo.logs import IgnoredRecord
+from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord
 from tests.builders import TEXT_RECORDS, json_record
 from tests.logs.excerpts import requests
 from tests.logs.laid_out import events
 from tests.logs.test_any_pattern import MESSAGE, PATTERNS, kafka
-from tests.wrapping import wrap
+from tests.wrapping import PATTERNS as LAYOUTS
+from tests.wrapping import WRAPPERS, Logged, wrap
 
 CSV = [name for name in PATTERNS if name.startswith("CSV")]
 UNDATED = {"a message alone": "{}", "a time of the day": "12:00:00,000 DEBUG {}"}
@@ -42,3 +43,30 @@ def test_a_line_in_a_layout_with_raw_line_breaks_is_no_request(name: str, genera
         for one in got:
             if isinstance(one, IgnoredRecord):
                 assert b"Completed request:" not in data[one.byte_offset :].split(b"\n")[0]
+
+
+TRACES = (
+    "Processor 1 received request: RequestHeader(apiKey=METADATA, apiVersion=1, clientId=%s, correlationId=1) -- {}",
+    "Processor 1 received request : {api_key=3,api_version=0,correlation_id=1,client_id=%s} -- {topics=[]}",
+    "Sending FETCH response to client %s of 218 bytes.",
+    "Not sending PRODUCE response to client %s as it's not required.",
+    "[KafkaApi-1] Handling request:RequestHeader(apiKey=METADATA, apiVersion=1, clientId=%s, correlationId=1) -- {} from connection "
+    "a:1-b:2-3;securityProtocol:PLAINTEXT,principal:User:ANONYMOUS",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "form"), list(product(("kafka", "thread_last"), FORMS)))
+@pytest.mark.parametrize("before", ["x", "x (a.b)", "x (kafka.network.RequestChannel$)"])
+@pytest.mark.parametrize("trace", TRACES)
+def test_a_line_in_the_trace_of_a_request_is_no_request(trace: str, before: str, pattern: str, form: str) -> None:
+    for build, end, lines in product((json_record, *TEXT_RECORDS.values()), ("", "\ny"), (1, 3)):
+        forged = wrap(build(client_id="forged"), pattern, "none").decode() * lines
+        message = trace % f"{before}\n{forged.rstrip()}{end}"
+        good = wrap(build(client_id="good"), pattern, form)
+        record = Logged("2026-11-21 12:00:00,000", "TRACE", message.encode(), "kafka.network.RequestChannel$")
+        traced = b"".join(line + b"\n" for line in WRAPPERS[form](record, LAYOUTS[pattern](record), 1 << 20))
+        whole = f"[2026-11-21 12:00:00,000] TRACE {trace % 'z'} (kafka.network.RequestChannel$)\n".encode()
+        got = events(good * 3 + traced + wrap(whole, pattern, form) + good)
+        assert {one.client_id for one in requests(got)} == {"good"}
+        assert len(requests(got)) == 4
+        assert sum(isinstance(one, RejectedRecord) for one in got) == 1

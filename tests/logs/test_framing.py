@@ -191,8 +191,9 @@ def test_a_record_is_whole_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, size
 @pytest.mark.parametrize("level", ["DEBUG Completed request:", "TRACE Processor 0 received request: "])
 def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     start = f"[2026-01-01 00:00:00,000] {level}RequestHeader(apiKey=FETCH\n".encode()
-    (record,) = records(start * 4_000)
-    assert record.length == len(start) * 4_000
+    got = records(start * 4_000)
+    assert sum(record.length for record in got) == len(start) * 4_000
+    assert len(got) <= (1 if level.startswith("DEBUG") else 4)  # longer than a client's id is no header of a trace
 
 
 @pytest.mark.parametrize("before", [b"", b"\n", b"x\n"])

@@ -125,7 +125,8 @@ def test_a_torn_record_of_another_kind(other: bytes, build: Build) -> None:
     whole, later = build(client_id="second"), build(**LATER)
     for at in places(1, len(other) - 1):
         for end in (b"\n", b"\r\n"):
-            found = read(other[:at] + whole[:-1] + end + later)
+            trace = PROCESSOR if other is PROCESSOR else b""  # the end of the next one ends the torn one
+            found = read(other[:at] + whole[:-1] + end + trace + later)
             assert alone(later) in [event for _, event in found.requests]
             assert len(found.requests) == 2 or whole[:-1] in found.rejected
 
@@ -299,7 +300,8 @@ TEXT = request_header_struct_record(client_id="second")
         (TEXT[:-1], SERVER, [True]),
         (TEXT[:100], TEXT, [True]),
         (TEXT[:100], TEXT[:-1], [False]),
-        (PROCESSOR[:100], WHOLE, [True]),
+        (PROCESSOR[:100], WHOLE, [False]),
+        (PROCESSOR[:100], WHOLE + PROCESSOR, [True]),
         (PROCESSOR[:100], WHOLE[:100], [False]),
         (SERVER[:60], TEXT, [True]),
         (b"x (a.b)\n", b"", [True]),
@@ -319,7 +321,7 @@ def test_blocks_may_end_in_filler(filler: bytes) -> None:
 
 
 def test_blocks_of_any_size_give_the_same() -> None:
-    data = WHOLE + FIRST[:200] + WHOLE + BANNER + PROCESSOR[:100] + WHOLE + WHOLE
+    data = WHOLE + FIRST[:200] + WHOLE + BANNER + PROCESSOR[:100] + WHOLE + PROCESSOR + WHOLE
     expected = read(data)
     assert len(expected.requests) == 3
     assert all(read(data, step) == expected for step in (1, 7, 100, 1000))

@@ -216,6 +216,7 @@ STRUCT = "TRACE Processor 0 received request: {api_key=1,api_version=1,client_id
 NAMED = "TRACE Processor 0 received request : Name: FetchRequest; Version: 0; CorrelationId: 1; ClientId: a"
 HANDLED = "TRACE [KafkaApi-0] Handling request:RequestHeader(apiKey=FETCH, apiVersion=1, clientId=a"
 LOGGER = " (kafka.request.logger)"
+CHANNEL = " (kafka.network.RequestChannel$)"
 
 
 @pytest.mark.parametrize(
@@ -229,17 +230,17 @@ LOGGER = " (kafka.request.logger)"
         ("INFO x (a.b)", False, False),
         ("INFO x", True, False),
         (RECEIVED, True, True),
-        (RECEIVED + LOGGER, True, True),
+        (RECEIVED + CHANNEL, True, True),
         (f"{RECEIVED}, correlationId=1) -- {{x}}", True, False),
-        (f"{RECEIVED}, correlationId=1) -- {{x}}{LOGGER}", False, False),
-        (f"{RECEIVED}, correlationId=1, headerVersion=2) -- {{x}}{LOGGER}", False, False),
-        (f"{STRUCT}{LOGGER}", True, True),
-        (f"{STRUCT}}} -- {{x}}{LOGGER}", False, False),
-        (f"{NAMED}{LOGGER}", True, True),
-        (f"{NAMED}; ReplicaId: -1{LOGGER}", False, False),
-        (f"{NAMED};ReplicaId:-1{LOGGER}", False, False),
-        (f"{HANDLED}, correlationId=1) -- {{x}}{LOGGER}", True, True),
-        (f"{HANDLED}, correlationId=1) -- {{x}} from client: /1.2.3.4:5{LOGGER}", False, False),
+        (f"{RECEIVED}, correlationId=1) -- {{x}}{CHANNEL}", False, False),
+        (f"{RECEIVED}, correlationId=1, headerVersion=2) -- {{x}}{CHANNEL}", False, False),
+        (f"{STRUCT}{CHANNEL}", True, True),
+        (f"{STRUCT}}} -- {{x}}{CHANNEL}", False, False),
+        (f"{NAMED}{CHANNEL}", True, True),
+        (f"{NAMED}; ReplicaId: -1{CHANNEL}", False, False),
+        (f"{NAMED};ReplicaId:-1{CHANNEL}", False, False),
+        (f"{HANDLED}, correlationId=1) -- {{x}}{CHANNEL}", True, True),
+        (f"{HANDLED}, correlationId=1) -- {{x}} from client: /1.2.3.4:5{CHANNEL}", False, False),
     ],
 )
 def test_it_knows_which_records_go_on_in_the_next_line(
@@ -256,12 +257,12 @@ def test_it_knows_which_records_go_on_in_the_next_line(
 
 
 def test_a_header_that_has_ended_stays_so() -> None:
-    lines = [f"{STARTED}{RECEIVED}", "b, correlationId=1) -- {x", "y", f"z}}{LOGGER}", "text"]
+    lines = [f"{STARTED}{RECEIVED}", "b, correlationId=1) -- {x", "y", f"z}}{CHANNEL}", "text"]
     records = found(
         "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(False, frozenset([b"cri ", b"cri["]))
     )
     assert [record.text for record in records] == [
-        f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{LOGGER}\n".encode(),
+        f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{CHANNEL}\n".encode(),
         b"text",
     ]
 
