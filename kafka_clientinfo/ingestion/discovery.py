@@ -45,6 +45,8 @@ _MAGIC = ("*", "?", "[")
 _MOST_AT_ONCE = 8
 _Result = TypeVar("_Result")
 _SHOWN = 5
+_ZIP_NAME = range(30, 30 + 255)
+"""Where the name of the first entry stands in a zip archive."""
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 
 
@@ -193,9 +195,18 @@ def _content(file: StoredFile) -> LogContent:
     try:
         if not file.root and not stat.S_ISREG(os.stat(file.inner).st_mode):
             return "other"
-        return content_of(file, file.modified)
+        return "requests" if _is_zipped_log(file) else content_of(file, file.modified)
     except OSError as error:
         return "other" if error.errno in _NO_FILE else "requests"
+
+
+def _is_zipped_log(file: StoredFile) -> bool:
+    """Return whether a file is a zip archive of which the first entry is named like a log; planning reports it then."""
+    if not file.name.lower().endswith(".zip"):
+        return False
+    with file.open() as raw:
+        beginning = raw.read(_ZIP_NAME.stop)
+    return beginning.startswith(b"PK\x03\x04") and b"log" in beginning[_ZIP_NAME.start :][: beginning[26]].lower()
 
 
 def _nothing(unknown: dict[StoredFile, LogContent]) -> str:

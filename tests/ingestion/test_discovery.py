@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -309,3 +310,13 @@ def test_a_glob_matches_part_by_part(parts: tuple[str, ...], pattern: tuple[str,
     forms = {"**": "(?:[ab]/)*", "*": "[ab]/", "a": "a/"}
     expected = re.fullmatch("".join(forms[part] for part in pattern), "".join(f"{part}/" for part in parts))
     assert matches(parts, pattern) is (expected is not None)
+
+
+@pytest.mark.parametrize(("entry", "is_log"), [("kafka-request.log", True), ("libs/kafka.jar", False)])
+def test_a_zip_of_logs_beside_a_log_is_named(tmp_path: Path, entry: str, is_log: bool) -> None:
+    (tmp_path / "kafka-request.log").write_bytes(json_record())
+    with zipfile.ZipFile(tmp_path / "old.ZIP", "w") as archive:
+        archive.writestr(entry, json_record())
+    plan = make_plan(find_logs([str(tmp_path)]), {}, Settings(), 1)
+    assert [problem.detail for problem in plan.problems] == ["a zip archive; unpack it"] * is_log
+    assert len(plan.files) == 1
