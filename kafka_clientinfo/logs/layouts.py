@@ -28,7 +28,6 @@ _KAFKAS, _OTHER, _NO_LOGGER, _NOTHING = range(4)
 """Ends of records: with a logger as Kafka writes it, with one and a thread or the number of a line, with none; no end."""
 _STARTS = (COMPLETED + b'{"', *TEXT_STARTS)
 _BEGIN = re.compile(rb"\[(?=\d)|\d[\d./-]*[ T]?")
-_DIGITS_OF_DATES = b"0123456789./-"
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 
 
@@ -109,7 +108,7 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
 def form_of(line: Line) -> bytes:
     """Return a line's wrapper and the mark of its own time: a bracket, as in Kafka's pattern, or what follows the date, if any."""
     begin = _BEGIN.match(line.text)
-    return line.stream.partition(b" ")[0] + (begin[0].translate(None, _DIGITS_OF_DATES) if begin else b"")
+    return line.stream.partition(b" ")[0] + (begin[0].translate(None, b"0123456789./-") if begin else b"")
 
 
 def is_enough(sample: bytes) -> bool:

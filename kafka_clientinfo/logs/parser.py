@@ -23,7 +23,7 @@ from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
-from .heads import words_after
+from .heads import time_in, words_after
 from .record_marks import (
     COMPLETED,
     HANDLING,
@@ -49,7 +49,7 @@ from .server_log import FailedRequest, failed_request
 from .topics.bodies import name_text_mentions, struct_mentions
 from .topics.mentions import NOTHING, Mentions
 from .topics.plain import json_record_mentions
-from .torn import may_be_two, may_hold_request
+from .torn import may_be_two
 from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
@@ -86,6 +86,12 @@ _OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind, re.Pattern[bytes]], ..
     (HANDLING, "handling_request", re.compile(rb";securityProtocol:\w+,principal:(?:(?!Completed request:)[^\n])*\Z")),
 )
 """The traces of a request: how their messages begin, and how those end of which a client's text holds a request's words."""
+_OF_REQUEST = re.compile(
+    rb'Completed request:(?:\{"isForwarded":|(?:RequestHeader\(|\{api_key=|Name:)(?!.*\(kafka\.request\.logger\)))'
+    rb'|Time:|TimeMs":|[,"]securityProtocol| received request| response to client |Handling request:',
+    re.DOTALL,
+)
+"""Text that follows a trace that is torn before a request, but hardly stands in a client's text."""
 INSTANTS = range(253_370_764_800_000_000)
 """1970 to 9998 in microseconds, the times that every reader of the tables can show."""
 
@@ -164,7 +170,7 @@ class Parser:
             return _torn(record)
         for begin, kind, end in _OTHER_KINDS:  # they may hold anything, raw, that a client wrote
             is_unfinished = not record.finished and COMPLETED in data
-            if begin.match(data, prefix.end()) and not (is_unfinished or may_hold_request(data, end)):
+            if begin.match(data, prefix.end()) and not (is_unfinished or _may_hold_request(data, end)):
                 return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())
@@ -241,6 +247,22 @@ def _words_after(data: bytes, prefix: re.Match[bytes]) -> int:
     logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
     is_ours = logger is None or _REQUEST_LOGGER.fullmatch(logger[1]) is not None
     return words_after(data, prefix) if is_ours else 0
+
+
+def _may_hold_request(trace: bytes, end: re.Pattern[bytes]) -> bool:
+    """Return whether a trace may be a torn one and a request after it, which may be torn, too.
+
+    A client can write the words of a request into a whole trace, of which the message has this end, and no time after the words.
+    """
+    words = trace.find(COMPLETED)
+    if words < 0:
+        return False
+    message = strip_logger(trace) or b""
+    return (
+        not end.search(message)
+        or _OF_REQUEST.search(message, words) is not None
+        or time_in(message[words:]) is not None
+    )
 
 
 def _mentions(logged: LoggedRequest) -> Mentions:

@@ -15,26 +15,10 @@ a client id or a topic may hold whole lines in JSON.
 
 import re
 
-from .heads import time_in
-from .record_marks import (
-    COMPLETED,
-    JSON_START,
-    PREFIX,
-    PREFIX_LENGTH,
-    TEXT_STARTS,
-    TOTAL_TIME,
-    ends_with_logger,
-    strip_logger,
-)
+from .record_marks import COMPLETED, JSON_START, PREFIX, PREFIX_LENGTH, TEXT_STARTS, TOTAL_TIME, ends_with_logger
 
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
 """The beginning of a tail; a client's text that ends before this is not a tail."""
-_OF_REQUEST = re.compile(
-    rb'Completed request:(?:\{"isForwarded":|(?:RequestHeader\(|\{api_key=|Name:)(?!.*\(kafka\.request\.logger\)))'
-    rb'|Time:|TimeMs":|[,"]securityProtocol| received request| response to client |Handling request:',
-    re.DOTALL,
-)
-"""Text that follows a trace that is torn before a request, but hardly stands in a client's text."""
 _HEADER_END = re.compile(
     rb", correlationId=-?\d{1,10}(?:, headerVersion=\d+)?\) -- |\} -- |; ?CorrelationId: ?-?\d{1,10}(?=;)"
 )
@@ -61,22 +45,6 @@ def text_end(data: bytes, start: int, end: int, lines: int = 8) -> int:
         if line_end and ends_with_logger(data, start, line_end):
             return line_end
     return 0
-
-
-def may_hold_request(trace: bytes, end: re.Pattern[bytes]) -> bool:
-    """Return whether a trace may be a torn one and a request after it, which may be torn, too.
-
-    A client can write the words of a request into a whole trace, of which the message has this end, and no time after the words.
-    """
-    words = trace.find(COMPLETED)
-    if words < 0:
-        return False
-    message = strip_logger(trace) or b""
-    return (
-        not end.search(message)
-        or _OF_REQUEST.search(message, words) is not None
-        or time_in(message[words:]) is not None
-    )
 
 
 def may_be_two(message: bytes) -> bool:

@@ -11,8 +11,7 @@ that does not end it is text of that record, and is counted.
                                                     | logger elsewhere
     a request in text, which can have several lines | with connection and times, and the logger if the layout puts
                                                     | it there; it stays open up to the next start
-    `received request`, if no logger ends it        | after its whole header
-    a trace of `KafkaApis`                          | after it has named the connection
+    a trace of a request                            | after its whole header, or after it has named the connection
     a request that could not be read                | at the next start; the lines before that are its stack trace
     a failed login                                  | at the next start; lines before that show that a client wrote
                                                     | it (`broker_records`)

@@ -59,19 +59,8 @@ _MOST_FIELDS = 64
 _OF_REQUEST = ("isForwarded", "requestHeader", "request", "response", "connection")
 """The first fields of a request in JSON (2.8+), in their order."""
 _MESSAGES = ("message", "full_message", "short_message", "log", "msg")
-_TIMES = (
-    "instant",
-    "timeMillis",
-    "@timestamp",
-    "timestamp",
-    "time",
-    "_time",
-    "ts",
-    "datetime",
-    "date",
-    "eventTime",
-    "$date",
-)
+_TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "_time", "ts", "datetime",
+          "date", "eventTime", "$date")  # fmt: skip
 _OF_TIME = re.compile("time|date", re.IGNORECASE)
 _LOGGERS = ("log.logger", "logger_name", "loggerName", "logger", "_logger")
 _NO_LOGGER = re.compile(rb"[^\w.$]")
@@ -174,10 +163,7 @@ def _syslog(line: bytes, latest: datetime | None) -> Line | None:
 
 
 def event(line: bytes) -> tuple[bytes, dict[str, Any]] | None:
-    """Return the message of an event in JSON (ECS, logstash, JsonLayout, GELF and the like), and its fields; None if it has none.
-
-    If there is no usual message, it is a text at any depth that holds a request, or the request's own fields.
-    """
+    """Return message and fields of an event in JSON (ECS, logstash, JsonLayout, GELF and the like); None if it is none."""
     fields = json_object(line.rstrip(b" \t\r,]"))  # in an array, a comma or a bracket follows
     found = None if fields is None else _message(fields)
     return None if found is None else (_bytes(found[0]), found[1])
@@ -204,7 +190,10 @@ def _values(fields: dict[str, Any]) -> Iterator[object]:
 
 
 def _message(fields: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the message of an event, and the event's fields with those of the object that it stands in."""
+    """Return the message of an event, and the event's fields with those of the object that it stands in.
+
+    If there is no usual message, it is a text at any depth that holds a request, or the request's own fields.
+    """
     usual = [text for key in _MESSAGES if isinstance(text := fields.get(key), str)]
     if usual:
         return next((text for text in usual if OWN_WORDS.search(_bytes(text[:LONGEST]))), usual[0]), fields
