@@ -42,7 +42,7 @@ CLIENT_IDS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
 def received(client_id: str, **fields: Any) -> bytes:
     """A line that brokers of every release write at TRACE; the client id is raw in it."""
     header = f"RequestHeader(apiKey=METADATA, apiVersion=1, clientId={client_id}, correlationId=1)"
-    return f"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: {header} -- {{}} (kafka.request.logger)\n".encode()
+    return f"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: {header} -- {{}} (kafka.network.RequestChannel$)\n".encode()
 
 
 def foreign(client_id: str, **fields: Any) -> bytes:
