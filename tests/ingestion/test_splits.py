@@ -82,7 +82,8 @@ def test_no_cut_of_a_log_that_begins_with_text_is_taken_back(
     path: Path, parts: list[tuple[Record, str]], first: Record, split_bytes: int
 ) -> None:
     path.write_bytes(log_of([(first, "first"), *parts, (json_record, "x"), (json_record, "y")]))
-    assert not same_rows(path, split_bytes)
+    has_traces = any(build is received for build, _ in parts)  # a cut inside a client's lines in a trace is taken back
+    assert not same_rows(path, split_bytes) or has_traces
 
 
 @settings(max_examples=examples(40))
