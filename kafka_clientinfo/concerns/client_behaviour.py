@@ -11,11 +11,13 @@ _EARLY = 16
 
 
 def aggregates() -> Aggregates:
-    """Return the requests that a connection begins with, besides handshakes, and its lowest correlation id."""
+    """Return the requests that a connection begins with, and its lowest correlation id."""
     is_work = ~is_api_versions() & ~F.col("api_name").isin(*SASL_APIS)
-    early = F.struct("seq", F.col("api_name").alias("api"), F.col("api_version").alias("version"))
+    number = F.col("correlation_id").cast("bigint")
+    api, version = F.col("api_name").alias("api"), F.col("api_version").alias("version")
+    early = F.struct("seq", api, version, number.alias("id"), is_work.alias("is_work"))
     return {
-        "early_work": F.sort_array(F.collect_list(F.when(is_work & (F.col("seq") < _EARLY), early))),
+        "early_requests": F.sort_array(F.collect_list(F.when(F.col("seq") < _EARLY, early))),
         "lowest_id": F.min("lowest_correlation_id"),
     }
 
@@ -24,18 +26,25 @@ def columns(_: Settings) -> Columns:
     """Return how a connection begins; null if that is not in the log.
 
     handshake, see `_handshake`; asked_versions, the different versions of its first ApiVersions requests, or `none`;
-    first_work and second_work, the first requests besides them that differ in API or version, as `METADATA 6`.
+    first_work and second_work, the first requests besides them that differ in API or version, as `METADATA 6`. A request
+    does not count if correlation ids before it are missing: a sampled or filtered log lacks what came first.
     """
     begins = F.col("start").isin("observed", "hidden_by_sasl")
-    first = F.get("early_work", F.lit(0))
-    others = F.filter("early_work", lambda one: (one["api"] != first["api"]) | (one["version"] != first["version"]))
+    work = F.filter("early_requests", lambda one: one["is_work"])
+    first = F.get(work, F.lit(0))
+    others = F.filter(work, lambda one: (one["api"] != first["api"]) | (one["version"] != first["version"]))
+    second = F.get(others, F.lit(0))
+    ids = F.transform(F.filter("early_requests", lambda one: one["seq"] <= first["seq"]), lambda one: one["id"])
+    highest = F.array_max(ids)
+    is_whole = F.coalesce(highest - F.array_min(ids) == first["seq"], F.lit(True))
+    goes_on = second["id"] - highest == second["seq"] - first["seq"]
     columns_ = {
         "handshake": _handshake(),
         "asked_versions": _asked(),
         "first_work": _text(first),
-        "second_work": _text(F.get(others, F.lit(0))),
+        "second_work": F.when(goes_on, _text(second)),
     }
-    return {name: F.when(begins, column) for name, column in columns_.items()}
+    return {name: F.when(begins & is_whole, column) for name, column in columns_.items()}
 
 
 def _handshake() -> Column:

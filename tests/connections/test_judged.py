@@ -164,7 +164,7 @@ def _each_alone(requests: Any) -> Any:
     return requests.withColumns(alone)
 
 
-_OF_KINDS = "early_work"
+_OF_KINDS = "early_requests"
 """A column with the first request of each kind, of which a client's behaviour is made."""
 
 

@@ -44,7 +44,11 @@ BEGINS: dict[str, tuple[list[Row], str]] = {
     "a request was numbered before the handshake": (
         sent("API_VERSIONS 3 #7", "JOIN_GROUP 9 #6", "HEARTBEAT 4 #8"), "3 first more overtaken JOIN_GROUP 9 HEARTBEAT 4",
     ),
-    "a negative number": (sent("API_VERSIONS 3 #7", "METADATA 9 #-1"), "3 first more METADATA 9"),
+    "a negative number": (sent("API_VERSIONS 3 #0", "METADATA 9 #-1"), "3 first 0 METADATA 9"),
+    # A log that was sampled or filtered: another request may have come first.
+    "no number for the first request": (sent(ASKED, "METADATA 9 #2"), ""),
+    "no number between handshakes": (sent(ASKED, "API_VERSIONS 0 #2", "METADATA 9 #3"), ""),
+    "no number before the second request": (sent(ASKED, "METADATA 9 #1", "METADATA 9 #2", "FETCH 4 #4"), "3 first 0 METADATA 9"),
     "the second request is of the same kind": (
         sent(ASKED, "METADATA 9 #1", "METADATA 9 #2", "FETCH 12 #3"), "3 first 0 METADATA 9 FETCH 12",
     ),
