@@ -86,7 +86,7 @@ REASONS: Mapping[str, str] = {
     "needs_feature": "the target has it with a feature turned on only",
     "replaceable": "the target does not have it; clients are known to do without",
     "inter_broker": "only brokers need it",
-    "held_back_by_broker": "the target takes newer versions only; today's broker offers none, so the client may know one",
+    "held_back_by_broker": "the target takes newer versions only; today's broker may offer none, so the client may know one",
     "negotiates_down": "the target takes older versions only; the client asks for versions, and may know one",
     "header_v3": "the request has header v3 (KIP-1313): most brokers take its id for damaged tags and close the connection",
     "newer_than_known": "no release in the reference data has this version",

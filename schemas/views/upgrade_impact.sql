@@ -16,7 +16,7 @@
 -- with 2.8.2 and later, and some use an API with the later ones only. There is no upgrade_over then, and no upgrade_newest if a
 -- newer release may fit.
 WITH usage AS (
-  SELECT *, limited_by = 'broker' AS held_back FROM {client_version_usage}
+  SELECT *, limited_by <> 'client' AS held_back FROM {client_version_usage}
 ),
 releases AS (
   SELECT transform(array_sort(collect_list(one)), r -> r.release) AS names

@@ -100,13 +100,34 @@ CASES: dict[str, Case] = {
         columns={"info_only": True, "limited_by": "client"},
     ),
     "nothing known of the limit": Case(
-        NOT_OBSERVED, [usage(FETCH, 3)], "4.0.1", refused="below_range", columns={"limited_by": "unknown"}
+        NOT_OBSERVED,
+        [usage(FETCH, 3)],
+        "4.0.1",
+        undecided="held_back_by_broker",
+        columns={"limited_by": "unknown"},
+    ),
+    **{
+        f"no range is logged, and all brokers with such a log offer more: {generation}": Case(
+            [connection("?", "not_observed", log_generation=generation)],
+            [usage(FETCH, version)],
+            "4.0.1",
+            refused="below_range",
+            columns={"limited_by": "client"},
+        )
+        for generation, version in (("json", 3), ("request_header_struct", 2))
+    },
+    "no range is logged, and some of its log is old": Case(
+        [connection("?", "not_observed", log_generation=one) for one in ("json", "api_key_struct")],
+        [usage(FETCH, 3)],
+        "4.0.1",
+        undecided="held_back_by_broker",
+        columns={"limited_by": "unknown"},
     ),
     "asked in vain": Case(
         [connection("?", "rejected_unsupported_version")],
         [usage(FETCH, 3)],
         "4.0.1",
-        refused="below_range",
+        undecided="held_back_by_broker",
         columns={"limited_by": "unknown"},
     ),
     "listeners that offer different versions": Case(
@@ -121,7 +142,7 @@ CASES: dict[str, Case] = {
         [*NOT_OBSERVED, connection("? 2", "not_observed", client_id="?")],
         [usage(FETCH, 3, 3), usage(FETCH, 3, connection_id="? 2")],
         "4.0.1",
-        refused="below_range",
+        undecided="held_back_by_broker",
         columns={"limited_by": "unknown"},
     ),
     "a downgrade of one who never asks on a connection": Case(

@@ -6,6 +6,8 @@
 --     the client  | the broker offers more, or it never negotiates  | it breaks, because it knows no newer one
 --     the broker  | it negotiates (KIP-35) and uses the highest one | it may well know a newer one, and use that
 --
+--     unknown         | the broker may be too old to offer more         | it may know a newer one, too
+--
 -- Kafka's own client of a release knows no higher versions than the brokers of that release. So a share consumer of 4.0, which
 -- knows v0 only, is limited by itself also at a broker of 4.0.
 WITH negotiating AS (
@@ -33,6 +35,17 @@ taken AS (
   ) AS taken_by_all
   GROUP BY cluster, broker, process_began, api_key
 ),
+floor AS (
+  -- What the oldest brokers offer that log requests as this one does.
+  SELECT c.cluster, c.broker, k.api_key, k.advertised_max
+  FROM (
+    SELECT cluster, broker, CASE WHEN bool_and(log_generation = 'json') THEN '2.8.2' ELSE '1.0.2' END AS oldest
+    FROM {connections}
+    GROUP BY cluster, broker
+    HAVING bool_and(log_generation IN ('json', 'request_header_struct'))
+  ) AS c
+  JOIN {kafka_releases} AS k ON c.oldest = k.release
+),
 several_headers AS (
   -- A connection may use a version with header v3 (KIP-1313) and without it; then only one of its rows is counted.
   SELECT cluster, broker, connection_id, opened_at, opened_seq, api_key, api_version,
@@ -50,8 +63,8 @@ limited AS (
            -- A deprecated version has had newer ones for a long time, so the client could have used one.
            WHEN u.deprecated THEN 'client'
            WHEN o.broker_max IS NOT NULL THEN CASE WHEN u.api_version >= o.broker_max THEN 'broker' ELSE 'client' END
-           -- No range is logged (before 1.0, or hidden by SASL), but a higher version of another client shows what works.
-           WHEN u.api_version < t.highest_taken THEN 'client'
+           -- No range is logged (before 1.0, or hidden by SASL), but others use more, or brokers of its kind offer more.
+           WHEN u.api_version < t.highest_taken OR u.api_version < f.advertised_max THEN 'client'
          END AS limited_by
   FROM (
     SELECT u.*, coalesce(array_max(filter(c.starts, start -> start < u.first_at)), timestamp_micros(0)) AS process_began
@@ -63,6 +76,7 @@ limited AS (
     ON u.cluster = t.cluster AND u.broker = t.broker AND u.process_began = t.process_began AND u.api_key = t.api_key
   LEFT JOIN offered AS o
     ON u.cluster = o.cluster AND u.broker = o.broker AND u.process_began = o.process_began AND u.api_key = o.api_key
+  LEFT JOIN floor AS f ON u.cluster = f.cluster AND u.broker = f.broker AND u.api_key = f.api_key
   LEFT JOIN several_headers AS h
     ON u.cluster = h.cluster AND u.broker = h.broker AND u.connection_id = h.connection_id AND u.opened_at = h.opened_at
     AND u.opened_seq = h.opened_seq AND u.api_key = h.api_key AND u.api_version = h.api_version

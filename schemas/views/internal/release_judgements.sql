@@ -1,5 +1,5 @@
 -- What each release of Kafka makes of each version of an API, for a client that uses it in one of four situations.
--- held_back: today's broker offers no higher version, so that the client may know a newer one.
+-- held_back: today's broker offers no higher version, or nothing shows that it does, so that the client may know a newer one.
 -- never_negotiates: the client never asks for versions (ApiVersions), so that it cannot fall back to an older one.
 -- reason: of a refusal or a doubt, why; of a deprecated version, the first later release that refuses it.
 SELECT v.api_key, v.api_version, s.held_back, s.never_negotiates, v.release, v.release_order,
