@@ -28,6 +28,8 @@ _BROKER_SOFTWARE = "apache-kafka-java"
 """The software name that brokers state to each other."""
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
+_ANSWERED_MICROS = 1_000_000
+"""Within this time a client has the answer to its first request, and sends the next one."""
 OF_CONNECTION = (
     "principal", "client_id", "client_software_name", "client_software_version", "role", "remote_host", "listener",
     "api_versions_outcome",
@@ -221,12 +223,10 @@ def _role(settings: Settings) -> Column:
 def is_watched() -> Column:
     """Return whether the log evidently held every request at the time of a connection's first one.
 
-    A log without any ApiVersions request may be filtered, unless its records show software names and no client stated
-    one: then all clients there are such that send no ApiVersions.
+    A log without any ApiVersions request may be filtered, or of clients only that send none.
     """
     at_debug = (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
-    shows_names = F.col("first.client_software_name").isNotNull()
-    return at_debug & F.coalesce(F.col("first.coverage.is_complete"), shows_names)
+    return at_debug & F.coalesce(F.col("first.coverage.is_complete"), F.lit(False))
 
 
 def _start() -> Column:
@@ -260,19 +260,25 @@ def _is_covered() -> Column:
     """
     coverage = {name: F.col(f"first.coverage.{name}") for name in ("since", "started_at", "max_idle_ms")}
     after_earlier = F.col("first.heard_until") >= coverage["since"]
-    age = F.unix_micros("opened_at") - F.unix_micros(coverage["since"])
-    after_idle_limit = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
+    after_idle_limit = (_age() >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
     since_start = F.coalesce(F.col("opened_at") >= coverage["started_at"], F.lit(False))
     in_period = F.coalesce(after_earlier, F.lit(False)) | F.coalesce(after_idle_limit, F.lit(False))
     return since_start | (in_period & ~F.col("jumps"))
 
 
+def _age() -> Column:
+    """Return how old the period of the log was when a connection opened, in microseconds; null outside a period."""
+    return F.unix_micros("opened_at") - F.unix_micros("first.coverage.since")
+
+
 def _counts_from_start() -> Column:
     """Return whether correlation ids begin at 0 or 1.
 
-    Some clients always send 0, and the log may lack the request before 1; evidence of either makes the result false.
+    Some clients always send 0, and the log may lack the request before 1; evidence of either makes the result false. So
+    does a log that begins just then, as it may lack ApiVersions with 0, which brokers before 0.10 do not have.
     """
-    begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts")
+    is_cut = F.coalesce(_age() < _ANSWERED_MICROS, F.lit(False)) & (F.col("first.log_generation") != "name_text")
+    begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts") & ~is_cut
     return ((F.col("first.correlation_id") == 0) | begins_at_1) & ~F.col("repeats")
 
 

@@ -33,6 +33,8 @@ ONLY_WHERE_BOUND = ("instance_id_zero", "instance_id_missing", "instance_id_diff
 """Rules that count where the first request has header v3 and is in the log (KIP-1313)."""
 OPENING = request("opens the log", 0, correlation_id=77)
 """The log's first request: what comes soon after it may have begun before the log."""
+GOES_ON = request("goes on", 490, correlation_id=77)
+"""A request after the silence that ends a period of the log: what comes within a second may lack ApiVersions."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def judge(
 
     A case's name becomes the connection id of its requests to "?".
     """
-    rows = [OPENING]
+    rows = [OPENING, GOES_ON]
     for name, case in cases.items():
         for row in case.requests if isinstance(case, Case) else case:
             rows.append(row | {"connection_id": name} if row["connection_id"] == "?" else row)
