@@ -95,6 +95,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [{"role": "client", "client_software_name": "librdkafka"}],
         [("broker_like_client_id", "either")],
     ),
+    # A load balancer with two addresses, or NAT with several, shows a process as two hosts at once.
+    "one_process_from_two_addresses": ([{"client_id": "app"}] * 2, [("client_instance_id_on_two_hosts", "nobody")]),
     # SASL hides the first request; the ids are empty, a, b and none: the last one's is a.
     "other_ids_after_sasl": ([{"client_id": "a", "start": "hidden_by_sasl"}], [("client_id_changed", "either")]),
     # Amazon MSK masks private addresses with their ports: two connections, of one principal, have one id.
