@@ -13,9 +13,8 @@ _EARLY = 16
 def aggregates() -> Aggregates:
     """Return the requests that a connection begins with, and its lowest correlation id."""
     is_work = ~is_api_versions() & ~F.col("api_name").isin(*SASL_APIS)
-    number = F.col("correlation_id").cast("bigint")
-    api, version = F.col("api_name").alias("api"), F.col("api_version").alias("version")
-    early = F.struct("seq", api, version, number.alias("id"), is_work.alias("is_work"))
+    number = F.col("correlation_id").cast("bigint").alias("id")
+    early = F.struct("seq", "api_name", "api_version", number, is_work.alias("is_work"))
     return {
         "early_requests": F.sort_array(F.collect_list(F.when(F.col("seq") < _EARLY, early))),
         "lowest_id": F.min("lowest_correlation_id"),
@@ -32,8 +31,7 @@ def columns(_: Settings) -> Columns:
     begins = F.col("start").isin("observed", "hidden_by_sasl")
     work = F.filter("early_requests", lambda one: one["is_work"])
     first = F.get(work, F.lit(0))
-    others = F.filter(work, lambda one: (one["api"] != first["api"]) | (one["version"] != first["version"]))
-    second = F.get(others, F.lit(0))
+    second = F.get(F.filter(work, lambda one: _text(one) != _text(first)), F.lit(0))
     ids = F.transform(F.filter("early_requests", lambda one: one["seq"] <= first["seq"]), lambda one: one["id"])
     highest = F.array_max(ids)
     is_whole = F.coalesce(highest - F.array_min(ids) == first["seq"], F.lit(True))
@@ -71,7 +69,7 @@ def _asked() -> Column:
 
 
 def _text(work: Column) -> Column:
-    return F.when(work.isNotNull(), F.concat_ws(" ", work["api"], work["version"].cast("string")))
+    return F.when(work.isNotNull(), F.concat_ws(" ", work["api_name"], work["api_version"].cast("string")))
 
 
 CONCERN = Concern(

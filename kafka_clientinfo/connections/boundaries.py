@@ -28,8 +28,6 @@ An id that does not name both ends (`logs.connection`) is never divided: its req
 """
 
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
 
 from ..logs.connection import MASKED_IDS
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
@@ -234,8 +232,8 @@ def _begins_anew() -> Column:
     """Return whether anything but another client id shows that a new connection begins with a request."""
     # If the log is incomplete, the request that changed the name may be missing.
     is_complete = F.coalesce(F.col("coverage.is_complete"), F.lit(True))
-    evidence = [is_complete & _software_contradicts(), _new_handshake(), _other_principal()]
-    is_other = ~_is_forwarded() & reduce(or_, evidence)
+    other_principal = F.col("who.principal") != _of_previous("principal")
+    is_other = ~_is_forwarded() & ((is_complete & _software_contradicts()) | _new_handshake() | other_principal)
     was_restarted = F.col("starts_before") > _of_previous("starts_before")
     is_shown = _was_idle() | F.coalesce(was_restarted, F.lit(False)) | F.coalesce(is_other, F.lit(False))
     return _of_previous("api_key").isNull() | (~is_masked() & is_shown)
@@ -306,10 +304,6 @@ def _new_handshake() -> Column:
     at_the_start = F.col("correlation_id").between(0, 3)
     software_unknown = F.coalesce(F.col("who.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     return (F.col("api_key") == ApiKey.API_VERSIONS) & _starts_over() & was_working & at_the_start & software_unknown
-
-
-def _other_principal() -> Column:
-    return F.col("who.principal").isNotNull() & _of_previous("principal").isNotNull() & _differs("principal")
 
 
 def _was_idle() -> Column:

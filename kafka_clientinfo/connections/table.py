@@ -55,8 +55,7 @@ def connections(
         aggregates |= concern.aggregates()
     grouped = judged_requests.groupBy(*CONNECTION_KEY)
     rows = grouped.agg(*(column.alias(name) for name, column in aggregates.items()))
-    hosts = _broker_hosts(judged_requests, stored_broker_hosts)
-    rows = _with_brokers_host(rows, hosts).withColumns(dict(_columns(settings)))
+    rows = _with_brokers_host(rows, judged_requests, stored_broker_hosts).withColumns(dict(_columns(settings)))
     by_name = {concern.name: concern for concern in concerns}
     for name in TopologicalSorter({name: concern.after for name, concern in by_name.items()}).static_order():
         if columns := dict(by_name[name].columns(settings)):
@@ -64,15 +63,12 @@ def connections(
     return rows
 
 
-def _broker_hosts(judged_requests: DataFrame, stored: DataFrame | None) -> DataFrame:
+def _with_brokers_host(rows: DataFrame, judged_requests: DataFrame, stored: DataFrame | None) -> DataFrame:
+    """Add is_brokers_host, whether requests of a broker came from the connection's host."""
     sent = judged_requests.where(is_of_a_broker() & F.col("remote_host").isNotNull())
     hosts = sent.select("cluster", F.col("remote_host").alias("host"))
-    return (hosts if stored is None else hosts.unionByName(stored)).distinct()
-
-
-def _with_brokers_host(rows: DataFrame, broker_hosts: DataFrame) -> DataFrame:
-    """Add is_brokers_host, whether requests of a broker came from the connection's host."""
-    hosts = broker_hosts.select(F.col("cluster").alias("its_cluster"), F.col("host").alias("its_host"))
+    hosts = (hosts if stored is None else hosts.unionByName(stored)).distinct()
+    hosts = hosts.select(F.col("cluster").alias("its_cluster"), F.col("host").alias("its_host"))
     same = (F.col("cluster") == F.col("its_cluster")) & (F.col("first.remote_host") == F.col("its_host"))
     joined = rows.join(F.broadcast(hosts), on=[same], how="left")
     return joined.select(*rows.columns, F.col("its_host").isNotNull().alias("is_brokers_host"))
@@ -260,15 +256,11 @@ def _is_covered() -> Column:
     """
     coverage = {name: F.col(f"first.coverage.{name}") for name in ("since", "started_at", "max_idle_ms")}
     after_earlier = F.col("first.heard_until") >= coverage["since"]
-    after_idle_limit = (_age() >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
+    age = F.unix_micros("opened_at") - F.unix_micros(coverage["since"])
+    after_idle_limit = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
     since_start = F.coalesce(F.col("opened_at") >= coverage["started_at"], F.lit(False))
     in_period = F.coalesce(after_earlier, F.lit(False)) | F.coalesce(after_idle_limit, F.lit(False))
     return since_start | (in_period & ~F.col("jumps"))
-
-
-def _age() -> Column:
-    """Return how old the period of the log was when a connection opened, in microseconds; null outside a period."""
-    return F.unix_micros("opened_at") - F.unix_micros("first.coverage.since")
 
 
 def _counts_from_start() -> Column:
@@ -277,7 +269,8 @@ def _counts_from_start() -> Column:
     Some clients always send 0, and the log may lack the request before 1; evidence of either makes the result false. So
     does a log that begins just then, as it may lack ApiVersions with 0, which brokers before 0.10 do not have.
     """
-    is_cut = F.coalesce(_age() < _ANSWERED_MICROS, F.lit(False)) & (F.col("first.log_generation") != "name_text")
+    age = F.unix_micros("opened_at") - F.unix_micros("first.coverage.since")
+    is_cut = F.coalesce(age < _ANSWERED_MICROS, F.lit(False)) & (F.col("first.log_generation") != "name_text")
     begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts") & ~is_cut
     return ((F.col("first.correlation_id") == 0) | begins_at_1) & ~F.col("repeats")
 
