@@ -53,10 +53,7 @@ def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str
 
 
 def close_folder(address: Address, spec: TableSpec) -> None:
-    """Let only the owner read the folder of a table with raw bytes, if it is on this machine.
-
-    Its files then need no permissions of their own.
-    """
+    """Let only the owner read the folder of a table with raw bytes, if on this machine, so that its files need no permissions."""
     if address.folder is not None and any(column.type == "binary" for column in spec.columns):
         folder = address.folder / spec.name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -100,6 +100,8 @@ def write_anew(
 
 def properties(spark: "SparkSession", address: Address, name: str) -> dict[str, str] | None:
     """Return the properties of a table; None if there is no table."""
+    if address.is_schema and not spark.catalog.tableExists(address.table(name)):
+        return None  # PySpark prints an error of the statement, even one that is expected
     rows = unless_missing(address, name, lambda: spark.sql(f"SHOW TBLPROPERTIES {address.table(name)}").collect())
     return None if rows is None else {row["key"]: row["value"] for row in rows}
 
