@@ -12,8 +12,7 @@ from tests.sections import sections
 
 LOGS = Path(__file__).parent / "cases.log"
 ME = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_nonprod_0123456789abcdef/me@example.com"
-ROLE = "arn:aws:sts::111122223333:assumed-role/orders-service"
-ORDERS = f"{ROLE}/i-0abc"
+ORDERS = "arn:aws:sts::111122223333:assumed-role/orders-service/i-0abc"
 MASKED = ("orders-svc", "billing-svc")
 CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
     # Null ids, ids that descend, and a SaslHandshake that states the id again (KIP-1313): one connection.
@@ -117,7 +116,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [],
     ),
     # Principals that name a connection or a session: two clients of five connections, and one of three that logs in again.
-    "msk_iam": ([{"principal": f"[IAM]:[{arn}]"} for arn in (ME, ME, ME, ROLE, ROLE)], []),
+    "msk_iam": ([{"principal": f"[IAM]:[{arn}]"} for arn in (ME, ME, ME, ORDERS, ORDERS)], []),
     "strimzi_oauth": ([{"principal": "User:service-account-orders"}] * 3, []),
     "oauth_without_token": ([{"principal": "User:x", "requests": 2}], []),
 }
@@ -150,7 +149,7 @@ def test_a_request_that_server_log_shows_is_of_the_principal_that_all_connection
     (tmp_path / "b1" / "kafka-request.log").write_bytes(produce(at=0, principal=session.format(ORDERS)))
     tables = scanned([tmp_path], Settings(), "connections", "violations")
     for relation in ("failed_requests", "connections", "violations"):
-        assert tables.query(f"SELECT DISTINCT principal FROM {{{relation}}}").rows == [(f"[IAM]:[{ROLE}]",)], relation
+        assert tables.query(f"SELECT DISTINCT principal FROM {{{relation}}}").rows == [(f"[IAM]:[{ORDERS}]",)], relation
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ _FIRST_LINES = """# Who owns which clients, for --owners and the setting `owners
 _NOBODYS = """
 # These client ids are chosen by libraries or tools, and belong to nobody: give owners by hosts, groups or topics.
 """
-_ROLE = re.compile(r"\[?IAM\]?:\[?arn:aws[a-z-]*:sts::\d*:assumed-role/([^/\[\]]+)(?:/[^\[\]]*)?\]?")
+_ROLE = re.compile(r"\[?IAM\]?:\[?arn:aws[a-z-]*:sts::\d*:assumed-role/([^/\[\]]+)/[^\[\]]*\]?")
 _PICKED = re.compile(r"(?:producer|consumer|adminclient)-\d+|(?:consumer-|producer-)?console-.*|perf-.*client")
 """Client ids of Apache Kafka's Java client and tools that name no program; with a group in them, an id says something."""
 _OF_GROUP = re.compile(r"(?:producer|consumer|adminclient)-(.+)-\0")
@@ -95,7 +95,7 @@ def _is_nobodys(client_id: str) -> bool:
 
 def _of_principal(principal: str) -> _Rule:
     if (of_role := _ROLE.fullmatch(principal)) is not None:
-        return of_role[1], "principals", (rf".*assumed-role/{_escaped(of_role[1])}(/.*)?\]?",)
+        return of_role[1], "principals", (f".*assumed-role/{_escaped(of_role[1])}/.*",)
     return principal.removeprefix("User:"), "principals", (_escaped(principal),)
 
 

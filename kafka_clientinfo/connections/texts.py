@@ -72,10 +72,9 @@ def with_normal_principals(requests: DataFrame, patterns: Iterable[str] = ()) ->
     `patterns` are those of the settings; of several that fit, the first counts.
     """
     principal, normal = F.col("principal"), F.col("principal")
-    for begin, pattern, end in reversed([*(("", own, "") for own in patterns), *FORMS]):
+    for begin, pattern in reversed([*(("", own) for own in patterns), *FORMS]):
         shared = F.regexp_extract("principal", pattern, 1)
-        fits = principal.startswith(begin) & (shared != "")
-        normal = F.when(fits, F.concat(shared, F.lit(end))).otherwise(normal)
+        normal = F.when(principal.startswith(begin) & (shared != ""), shared).otherwise(normal)
     return requests.withColumn("principal", normal)
 
 

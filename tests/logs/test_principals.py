@@ -8,13 +8,9 @@ from kafka_clientinfo.logs.principals import normal_principal
 
 ARN = "arn:aws:sts::111122223333:assumed-role/orders/i-0abc"
 UUID = "00079d61-baba-497e-87c2-80c46608f1d0"
-ROLE = "arn:aws:sts::111122223333:assumed-role/orders"
-PERSON = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_admin_0123456789abcdef/me@example.com"
 PRINCIPALS: dict[str | None, str | None] = {
-    f"[IAM]:[{ARN}]:[10.0.0.1:9098-10.0.0.2:4100-7]:[{UUID}]": f"[IAM]:[{ROLE}]",
-    f"[IAM]:[{ARN}]:[INTERNAL_IP-65.1.63.214:33245-169]:[{UUID}]": f"[IAM]:[{ROLE}]",
-    f"[IAM]:[{ARN}]": f"[IAM]:[{ROLE}]",
-    f"[IAM]:[{PERSON}]:[10.0.0.1:9098-10.0.0.2:4100-7]:[{UUID}]": f"[IAM]:[{PERSON}]",
+    f"[IAM]:[{ARN}]:[10.0.0.1:9098-10.0.0.2:4100-7]:[{UUID}]": f"[IAM]:[{ARN}]",
+    f"[IAM]:[{ARN}]:[INTERNAL_IP-65.1.63.214:33245-169]:[{UUID}]": f"[IAM]:[{ARN}]",
     "OAuthKafkaPrincipal(User:orders, groups: null, session: 1482011, token: eyJh**0000w)": "User:orders",
     "OAuthKafkaPrincipal(User:a, b, groups: [x, y], session: -7, token: z)": "User:a, b",
     "OAuthKafkaPrincipal(User:a, groups: null, session: , token: )": "User:a",
@@ -22,7 +18,7 @@ PRINCIPALS: dict[str | None, str | None] = {
     "OAuthKafkaPrincipal(User:a, session:100, token:eyJh**0000w)": "User:a",
     "OAuthKafkaPrincipal(User:a, groups: x, session: 1, token: y), groups: null, session: 2, token: z)": "User:a, groups: x, session: 1, token: y)",
     # Nothing else is cut: these may be anybody's names.
-    f"[IAM]:[{ROLE}]": f"[IAM]:[{ROLE}]",
+    f"[IAM]:[{ARN}]": f"[IAM]:[{ARN}]",
     f"[IAM]:[{ARN}]:[x]:[no uuid]": f"[IAM]:[{ARN}]:[x]:[no uuid]",
     f"User:[IAM]:[{ARN}]:[x]:[{UUID}]": f"User:[IAM]:[{ARN}]:[x]:[{UUID}]",
     "OAuthKafkaPrincipal(User:orders)": "OAuthKafkaPrincipal(User:orders)",
