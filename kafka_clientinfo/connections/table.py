@@ -219,10 +219,12 @@ def _role(settings: Settings) -> Column:
 def is_watched() -> Column:
     """Return whether the log evidently held every request at the time of a connection's first one.
 
-    A log without any ApiVersions request may be filtered, or of clients only that send none.
+    A log without any ApiVersions request may be filtered, unless its records show software names and no client stated
+    one: then all clients there are such that send no ApiVersions.
     """
     at_debug = (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
-    return at_debug & F.coalesce(F.col("first.coverage.is_complete"), F.lit(False))
+    shows_names = F.col("first.client_software_name").isNotNull()
+    return at_debug & F.coalesce(F.col("first.coverage.is_complete"), shows_names)
 
 
 def _start() -> Column:

@@ -1,4 +1,4 @@
--- Who is slow, and where the time goes: per client and API (without those that wait for data or for a group's members, unless a quota delayed them) the requests, half and 99 % of which took at most p50_ms and p99_ms (from client_latency: the true times are more than 1/1.8 of these, up to 1,000,000 ms), the longest, the mean, what it is made of, and who is throttled. Without brokers' own requests.
+-- Who is slow, and where the time goes: per client and API the requests, half and 99 % of which took at most p50_ms and p99_ms (from client_latency: the true times are more than 1/1.8 of these, up to 1,000,000 ms), the longest, the mean, what it is made of, and who is throttled. Without brokers' own requests.
 SELECT a.cluster, a.principal, a.client_id, a.api_name, a.requests, p.p50_ms, p.p99_ms, a.max_ms,
        floor(CAST(a.total_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_ms,
        floor(CAST(a.request_queue_us AS DOUBLE) / a.requests + 0.5) / 1000 AS mean_request_queue_ms,
@@ -40,5 +40,4 @@ LEFT JOIN (
     GROUP BY cluster, principal, client_id, api_name
 ) AS p ON p.cluster = a.cluster AND p.api_name = a.api_name AND p.principal IS NOT DISTINCT FROM a.principal
       AND p.client_id IS NOT DISTINCT FROM a.client_id
-WHERE a.throttled > 0 OR a.api_name NOT IN ('FETCH', 'SHARE_FETCH', 'JOIN_GROUP', 'SYNC_GROUP')
 ORDER BY p.p99_ms DESC, a.requests DESC, a.cluster, a.principal, a.client_id, a.api_name

@@ -42,7 +42,7 @@ FILTERED = {"broker": "filtered", "file_id": "filtered"}
 UNNAMED = {"broker": "unnamed", "file_id": "unnamed", "client_software_name": None, "log_generation": "api_key_struct"}
 """The records show no names, and the log holds no ApiVersions request."""
 OLD_CLIENTS = {"broker": "old clients", "file_id": "old clients"}
-"""No client has a name, and the log holds no ApiVersions request: it may be filtered."""
+"""The records show names, and only clients without one use the broker."""
 
 STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "a handshake comes first": ([api_versions("?", 20, 3)], ["observed"]),
@@ -120,10 +120,6 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "ids that begin at 1 in a log of old clients only": (
         [request("?", 20, correlation_id=1, **OLD_CLIENTS)],
-        ["before_log"],
-    ),
-    "ids that begin at 0 in a log of old clients only": (
-        [request("?", s, correlation_id=c, **OLD_CLIENTS) for s, c in ((20, 0), (21, 1))],
         ["observed"],
     ),
     "the second connection of an id": (
@@ -239,8 +235,7 @@ def found(rules_session: Any) -> dict[str, list[Any]]:
         values = dict(given)
         rows.append(request(values.pop("connection", name), 0, values.pop("api", "METADATA"), **values))
     rows += [request(name, 0, log_generation=generation) for name, generation in PROCESSORS]
-    rows += [api_versions("asks", 0, 3, **broker) for broker in (SAMPLED, WHOLE_LOG)]
-    rows += [request("stated its name", 0, **{**FILTERED, **NAMED})]
+    rows += [api_versions("asks", 0, 3, **SAMPLED), request("stated its name", 0, **{**FILTERED, **NAMED})]
     for of_broker in ({}, SAMPLED, FILTERED, UNNAMED, OLD_CLIENTS):
         rows += background(LATE + 800, **of_broker)
     shown = {"sampled": "omission"}

@@ -89,11 +89,11 @@ def test_a_table_that_is_missing_has_no_rows(spark: Any, sample_warehouse: Path,
 
 
 def test_a_view_reads_rows_of_runs_that_ended_only(spark: Any, tmp_path: Path) -> None:
-    """Run 2 is at work, or did not end."""
-    parts = [{"cluster": "c", "answers": answers, "run": run} for answers, run in ((10, 1), (100, 2))]
+    """Also those of releases without runs; run 2 is at work, or did not end."""
+    parts = [{"cluster": "c", "answers": answers, "run": run} for answers, run in ((1, None), (10, 1), (100, 2))]
     root = write_warehouse(tmp_path / "w", {"broker_api_version_parts": parts})
     for tables in (LocalTables(root), SparkTablesOnDisk(spark, str(root))):
-        assert tables.query("SELECT answers FROM {broker_api_versions}").rows == [(10,)]
+        assert tables.query("SELECT answers FROM {broker_api_versions}").rows == [(11,)]
         assert tables.query("SELECT count(*) FROM {broker_api_version_parts}").rows == [(3,)]
 
 

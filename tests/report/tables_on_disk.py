@@ -37,7 +37,7 @@ LocalTables._is_view = _is_view  # type: ignore[method-assign]
 
 class _OnDisk(Warehouse):
     def relation(self, name: str) -> str:
-        return self.table(name) if is_made(Path(self.root) / name) else super().relation(name)
+        return self.address.table(name) if is_made(Path(self.root) / name) else super().relation(name)
 
 
 class SparkTablesOnDisk(SparkTables):

@@ -182,8 +182,8 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
         ("missing", ("requests",)),
         built | {"rows": {"requests": 970}, "changed": ()},
         ("commit", {"requests": 970}, settings.fingerprint()),
-        *made[place],
         ("stored", ("client_inventory",)),
+        *made[place],
     ]
     failed = {
         "schema": [("c.s.violations_by_owner", "no right")],
@@ -192,8 +192,8 @@ def test_a_view_that_cannot_be_made_is_a_problem_of_a_build_that_counts(
     }
     assert [(one.path, one.kind, one.detail) for one in report.problems] == [
         ("a.log", "empty", "no record"),
-        *((path, "view", why) for path, why in failed[place]),
         ("c.s.client_inventory", "view", "no such view"),
+        *((path, "view", why) for path, why in failed[place]),
     ]
 
 

@@ -85,7 +85,7 @@ class Catalog:
     def __init__(self, refused: dict[str, str], properties: Mapping[str, str] | None = None) -> None:
         self.refused, self.said = refused, list[str]()
         self.properties = [{"key": key, "value": value} for key, value in (properties or {}).items()]
-        self.catalog = SimpleNamespace(databaseExists=lambda _: False)
+        self.catalog = SimpleNamespace(databaseExists=lambda _: False, tableExists=lambda _: True)
 
     def sql(self, statement: str) -> Any:
         self.said.append(statement)
