@@ -142,6 +142,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             code: int = COMMANDS[arguments.command].execute(context) or DONE
         context.forget_spark_log()
         if following and context.has_news:
+            if arguments.then_watches_all:  # what runs of other clusters brought has rung after these
+                following += ["--cluster", context.settings(cluster=arguments.cluster).cluster]
             code = main(following, context.session() if context.has_session else None) or code
         return code
     except (Exception, KeyboardInterrupt) as error:
@@ -163,7 +165,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
 def _following(arguments: argparse.Namespace) -> list[str]:
     """Return the command line of --then, with the warehouse and the session of the call; empty without --then.
 
-    Its --target becomes the argument `then_target`, for the answer of the run.
+    Its --target becomes the argument `then_target`, for the answer of the run, and `then_watches_all` is whether it watches
+    the clusters of other runs, too.
 
     Raises:
         ConfigError: it cannot be read, or its release was not measured.
@@ -181,6 +184,7 @@ def _following(arguments: argparse.Namespace) -> list[str]:
     following, unknown = command_line().parse_known_args(words)
     if unknown:
         following.own_parser.error(_unknown(unknown, following.own_parser))
+    arguments.then_watches_all = following.command == "watch" and following.cluster is None
     if (target := getattr(following, "target", None)) is not None:
         arguments.then_target = release(target).name
     return words

@@ -39,7 +39,7 @@ def missing_hours(scope: Scope, within: timedelta = timedelta(days=36_500)) -> s
         return None
     more = f" and {len(texts) - _NAMES:,} more" if len(texts) > _NAMES else ""
     return (
-        f"No request was read of {', of '.join(texts[:_NAMES])}{more}, while other brokers of the cluster have some: was that part "
+        f"No log was read of {', of '.join(texts[:_NAMES])}{more}, while those of other brokers were: was that part "
         "of the log delivered? At INFO, a broker may have had none to log."
     )
 

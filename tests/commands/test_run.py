@@ -152,19 +152,22 @@ def test_a_quiet_day_is_one_line_and_a_first_run_without_requests_a_hint(
     assert says not in _as_text(RunReport(files=[file("a", requests=0), file("b")], tables=tables), 0, context)
 
 
-@pytest.mark.parametrize(("files", "code"), [([file("/l/a")], 3), ([], 0)])
+@pytest.mark.parametrize(
+    ("files", "cluster", "code"), [([file("/l/a")], "c", 3), ([], "c", 0), ([file("/l/a")], "d", 0)]
+)
 def test_a_run_goes_on_with_a_command_if_it_read_something(
     files: list[dict[str, Any]],
+    cluster: str,
     code: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     breaks: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
-    root = str(fleet(tmp_path / "w", [use("app", "10.1.0.1", **breaks)]))
+    root = str(fleet(tmp_path / "w", [use("app", "10.1.0.1", **breaks), use("app", "10.1.0.1", cluster="d")]))
     monkeypatch.setattr("kafka_clientinfo.runs.run.nothing_new", lambda *_: RunReport(files=files))
     then = "watch --target 4.0.1 --since 2026-11-20"
-    assert cli.main(["run", "/l", "--warehouse", root, "--then", then]) == code
+    assert cli.main(["run", "/l", "--warehouse", root, "--cluster", cluster, "--then", then]) == code
     assert ("app (User:ANONYMOUS) would break" in capsys.readouterr().out) == (code == 3)
 
 

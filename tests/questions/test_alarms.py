@@ -289,3 +289,27 @@ def test_a_run_that_read_server_log_only_brings_refusals_only(tmp_path: Path) ->
     asked = scope(tmp_path / "w", {**rows, "upgrade_impact": [breaking("a", AFTER)]})
     rung = alarms(asked, known_before(asked), TARGET, None, False)
     assert [alarm.kind for alarm in rung] == ["refused"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "last_run_read", "rings"), [((1, 2), False, False), ((2, 2), True, True), ((3, 3), False, False)]
+)
+def test_what_is_new_rings_after_the_run_that_read_it(
+    parts: tuple[int, int], last_run_read: bool, rings: bool, tmp_path: Path
+) -> None:
+    """A later run that read no request brings nothing, nor does one that only builds; one that reads and builds anew does."""
+    last = 2 if last_run_read else 3
+    runs = [
+        {"run": run, "requests": 1, "state": STATE, "began": at, "ended": at + HOUR / 2}
+        for run, at in ((1, BEFORE), (2, AFTER), (3, AFTER + HOUR))[:last]
+    ]
+    rows = {
+        **runs_that_read((1, "c", "b1", BEFORE), (2, "c", "b1", AFTER)),
+        "runs": runs,
+        "client_activity_parts": [{"run": run, "cluster": "c", "requests": 1} for run in parts],
+        "ingested_files": [log("b1", AFTER) | {"ingested_at": runs[-1]["began"]}],
+        "upgrade_impact": [breaking("a", AFTER)],
+    }
+    asked = scope(tmp_path / "w", rows)
+    rung = alarms(asked, known_before(asked), TARGET, None, False)
+    assert [alarm.kind for alarm in rung] == ["breaks"] * rings

@@ -80,7 +80,7 @@ def test_hours_that_a_brokers_log_lacks_and_others_have_are_named(tmp_path: Path
 
     def lacks(cluster: str, **within: timedelta) -> str:
         text = missing_hours(Scope(tables, Filters(cluster=cluster)), **within) or ""
-        return text.removeprefix("No request was read of ").partition(", while other brokers of the cluster have some")[
+        return text.removeprefix("No log was read of ").partition(", while those of other brokers were")[
             0
         ]
 

@@ -1,10 +1,16 @@
--- What the newest run that read requests or refusals of a cluster read of each log file, and until when the run before had read it.
+-- What the newest run that read logs of a cluster read of each log file, and until when the run before had read it.
 -- read_from and read_until are null where the newest one read none of it, read_before where the one before did, of those that
 -- read requests. One warehouse may hold several clusters, each with runs of its own.
 WITH runs_of_clusters AS (
+    -- A run that builds everything anew makes all sums its own; retention leaves sums, but no requests.
     SELECT cluster, run, true AS has_requests FROM {client_activity_parts}
     UNION
+    SELECT cluster, run, true FROM {requests}
+    UNION
     SELECT cluster, run, false FROM {failed_requests}
+    UNION
+    -- A run that read no request of a cluster brought nothing new of it.
+    SELECT f.cluster, r.run, false FROM {ingested_files} AS f JOIN {runs} AS r ON f.ingested_at BETWEEN r.began AND r.ended
 ),
 newest AS (SELECT cluster, max(run) AS run FROM runs_of_clusters GROUP BY cluster),
 compared AS (
