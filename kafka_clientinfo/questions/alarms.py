@@ -121,10 +121,7 @@ def _summed_up(unowned: list[Alarm]) -> list[Alarm]:
 
 
 def logs_of_brokers(scope: Scope) -> list[dict[str, Any]]:
-    """Return cluster and broker of each log with requests, until when it reaches, and covered_until (`log_coverage`)."""
+    """Return cluster and broker of each log with requests, until when it reaches, and covered_until (`ends_of_logs`)."""
     return scope.tables.query(
-        "SELECT f.cluster, f.broker, f.until, l.covered_until FROM "
-        "(SELECT cluster, broker, max(last_logged_at) AS until FROM {ingested_files} GROUP BY cluster, broker) AS f "
-        "LEFT JOIN {log_coverage} AS l ON l.cluster = f.cluster AND l.broker = f.broker WHERE f.until IS NOT NULL "
-        "ORDER BY f.cluster, f.broker"
+        "SELECT cluster, broker, until, covered_until FROM {ends_of_logs} AS l ORDER BY cluster, broker"
     ).dicts()

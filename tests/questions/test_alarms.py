@@ -186,6 +186,16 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
             "gap: the log of b1 no longer holds every request: its level fell to INFO, or it is filtered"
         ],
     ),
+    "a log at DEBUG that holds only what INFO logs, for less than an hour": (
+        {"ingested_files": [log("b1", AFTER) | {"last_logged_at": AFTER + HOUR}]},
+        [],
+    ),
+    "and for longer": (
+        {"ingested_files": [log("b1", NOON) | {"last_logged_at": NOON + 2 * HOUR}]},
+        [
+            "gap: the log of b1 no longer holds every request: its level fell to INFO, or it is filtered"
+        ],
+    ),
     "one that fell long ago": ({"ingested_files": [log("b1", AFTER, is_covered=False, whole_until=BEFORE)]}, []),
     "a topic that nobody reads any more": (
         {

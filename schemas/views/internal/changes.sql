@@ -80,12 +80,6 @@ refused_before AS (
     FROM {failed_requests} AS f JOIN {known_until} AS k ON k.cluster = f.cluster
     WHERE f.reason = 'unsupported_version' AND (f.run IS NULL OR f.run < k.run)
 ),
-logs AS (
-    SELECT f.cluster, f.broker, f.until, l.covered_until, array_max(transform(l.whole_periods, one -> one.whole_until)) AS whole_until
-    FROM (SELECT cluster, broker, max(last_logged_at) AS until FROM {ingested_files} GROUP BY cluster, broker) AS f
-    JOIN {log_coverage} AS l ON l.cluster = f.cluster AND l.broker = f.broker
-    WHERE f.until IS NOT NULL
-),
 topics AS (
     SELECT u.cluster, u.topic, u.last_read, k.covered_until,
            timestamp_micros(unix_micros(u.last_read) + CAST({unused_topic_hours} AS BIGINT) * 3600000000) AS missed_at
@@ -133,19 +127,19 @@ changes AS (
     SELECT 'stopped', l.cluster, l.broker, NULL, NULL, NULL, NULL, true, NULL, NULL, NULL, l.until, NULL, timestamp_micros(253370764800000000),
            own.read_before IS NOT NULL OR coalesce(others.read_before <= l.until, true),
            concat('the log of ', harmless(l.broker, 100), ' ends, and others of the cluster go on')
-    FROM logs AS l
+    FROM {ends_of_logs} AS l
     JOIN (SELECT cluster, max(read_until) AS read_until, max(read_before) AS read_before FROM reads GROUP BY cluster) AS others
       ON others.cluster = l.cluster AND others.read_until > l.until
     LEFT JOIN reads AS own ON own.cluster = l.cluster AND own.broker = l.broker
     WHERE l.covered_until IS NOT NULL AND own.read_until IS NULL
     UNION ALL
-    -- A log that held every request ten minutes before the end of a run held them until then.
+    -- A log that held every request ten minutes before the end of a run, or an hour (`ends_of_logs`), held them until then.
     SELECT 'gap', l.cluster, l.broker, NULL, NULL, NULL, NULL, true, NULL, NULL, NULL, l.whole_until, NULL,
-           timestamp_micros(unix_micros(l.whole_until) + 600000001),
+           timestamp_micros(unix_micros(l.whole_until) + l.shown_after),
            coalesce(l.whole_until >= r.read_from, false)
-           OR unix_micros(l.whole_until) + 600000001 > unix_micros(coalesce(r.read_before, k.known_until)),
+           OR unix_micros(l.whole_until) + l.shown_after > unix_micros(coalesce(r.read_before, k.known_until)),
            concat('the log of ', harmless(l.broker, 100), ' no longer holds every request: its level fell to INFO, or it is filtered')
-    FROM logs AS l
+    FROM {ends_of_logs} AS l
     LEFT JOIN reads AS r ON r.cluster = l.cluster AND r.broker = l.broker
     LEFT JOIN {known_until} AS k ON k.cluster = l.cluster
     WHERE l.covered_until IS NULL AND l.whole_until IS NOT NULL
