@@ -1,8 +1,8 @@
 """Structured Streaming of request logs into a bronze table: `python examples/bronze_stream.py LOGS TABLE CHECKPOINT`.
 
 It reads what is there and ends; a schedule starts it again, and it goes on where it ended. After a kill, Spark before 4.2 only
-ends the batch that was cut off, so it starts until nothing is new. For a stream that goes on, replace the loop by one start
-with the trigger `processingTime="1 minute"`.
+ends the batch that was cut off, without rows if the table has them already, so it starts until nothing is new twice. For a
+stream that goes on, replace the loop by one start with the trigger `processingTime="1 minute"`.
 """
 
 import sys
@@ -16,11 +16,12 @@ def main(logs: str, table: str, checkpoint: str) -> None:
     spark.dataSource.register(KafkaRequestLog)
     requests = spark.readStream.format("kafka_request_log").option("cluster", "orders").load(logs)
     writing = requests.writeStream.format("delta").option("checkpointLocation", checkpoint)
-    is_new = True
-    while is_new:
+    starts_without_rows = 0
+    while starts_without_rows < 2:
         query = writing.trigger(availableNow=True).start(table)
         query.awaitTermination()
         is_new = any(progress["numInputRows"] for progress in query.recentProgress)
+        starts_without_rows = 0 if is_new else starts_without_rows + 1
     print(f"{spark.read.format('delta').load(table).count():,} requests in {table}")
 
 
