@@ -80,9 +80,7 @@ def test_hours_that_a_brokers_log_lacks_and_others_have_are_named(tmp_path: Path
 
     def lacks(cluster: str, **within: timedelta) -> str:
         text = missing_hours(Scope(tables, Filters(cluster=cluster)), **within) or ""
-        return text.removeprefix("No log was read of ").partition(", while those of other brokers were")[
-            0
-        ]
+        return text.removeprefix("No log was read of ").partition(", while those of other brokers were")[0]
 
     early, gap = (
         f"from {at(a * hour):%Y-%m-%d %H:%M} to {at(b * hour):%Y-%m-%d %H:%M} UTC" for a, b in ((3, 9), (2, 4))
