@@ -109,7 +109,7 @@ def test_a_command_that_can_be_neither_named_nor_numbered_is_taken_back_and_refu
 @pytest.mark.long
 def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> None:
     committed(run(spark, root, ["x"]))
-    runs = run(spark, root).table("runs")
+    runs = run(spark, root).address.table("runs")
     before = len(ddl.history(spark, runs))
     run(spark, root)
     assert len(ddl.history(spark, runs)) == before
