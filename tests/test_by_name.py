@@ -63,9 +63,9 @@ def test_the_views_answer_what_their_queries_do(spark: Any, by_path: str, by_nam
     for view in (*view_specs().values(), *views().values()):
         found, expected = spark.table(f"{by_name}.{view.name}"), tables.relation(view.name)
         assert found.columns == expected.columns
-        # each warehouse has read the log at a time of its own
-        rows, wanted = (of_view.drop("ingested_at").collect() for of_view in (found, expected))
-        assert sorted(map(str, rows)) == sorted(map(str, wanted))
+        if view.name != "what_changed":  # it is about the newest run, and they have read the log in other runs
+            rows, wanted = (of_view.drop("ingested_at", "run").collect() for of_view in (found, expected))
+            assert sorted(map(str, rows)) == sorted(map(str, wanted)), view.name
         comment = spark.sql(f"DESCRIBE TABLE EXTENDED {by_name}.{view.name}").where("col_name = 'Comment'").first()
         assert comment["data_type"] == view.comment
 
@@ -83,9 +83,9 @@ def test_the_commands_read_by_name(spark: Any, by_name: str, by_path: str, capsy
 
 
 def test_what_is_missing_is_made_anew_or_refused(spark: Any, by_name: str, by_path: str) -> None:
-    spark.sql(f"DROP TABLE {by_name}.client_inventory")
+    spark.sql(f"DROP TABLE {by_name}.connection_groups")
     pipeline.build(spark, by_name)
-    assert_same_tables(spark, by_name, by_path, ["client_inventory"])  # type: ignore[arg-type]
+    assert_same_tables(spark, by_name, by_path, ["connection_groups"])  # type: ignore[arg-type]
     schema = by_name.partition(".")[2]  # the session catalog renames no table by three names
     spark.sql(f"ALTER TABLE {schema}.requests RENAME TO {schema}.away")
     with pytest.raises(WarehouseError, match=rf"{by_name}\.requests is missing, and held 479 rows; restore it"):
