@@ -37,11 +37,15 @@ def missing_hours(scope: Scope, within: timedelta = timedelta(days=36_500)) -> s
     ]
     if not texts:
         return None
-    more = f" and {len(texts) - _NAMES:,} more" if len(texts) > _NAMES else ""
     return (
-        f"No log was read of {', of '.join(texts[:_NAMES])}{more}, while those of other brokers were: was that part "
+        f"No log was read of {_first(texts, ', of ')}, while those of other brokers were: was that part "
         "of the log delivered? At INFO, a broker may have had none to log."
     )
+
+
+def _first(texts: Sequence[str], between: str) -> str:
+    more = f" and {len(texts) - _NAMES:,} more" if len(texts) > _NAMES else ""
+    return f"{between.join(texts[:_NAMES])}{more}"
 
 
 def limits_of_logs(scope: Scope) -> list[str]:
@@ -133,9 +137,8 @@ def partly_logged(scope: Scope) -> str | None:
             parts.append(f"{names_of([row])} ({when})")
     if not parts:
         return None
-    more = f" and {len(parts) - _NAMES:,} more" if len(parts) > _NAMES else ""
     return (
-        f"Not every request is in the logs of {', '.join(parts[:_NAMES])}{more}: a broker may have been at INFO or down, the log "
+        f"Not every request is in the logs of {_first(parts, ', ')}: a broker may have been at INFO or down, the log "
         "filtered, or a part of it missing. Clients may be missing, or look fine."
     )
 
