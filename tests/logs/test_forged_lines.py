@@ -9,7 +9,7 @@ from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord
 from tests.builders import TEXT_RECORDS, json_record
 from tests.logs.excerpts import requests
 from tests.logs.laid_out import events
-from tests.logs.test_any_pattern import MESSAGE, PATTERNS, kafka
+from tests.logs.patterns import MESSAGE, PATTERNS, kafka
 from tests.wrapping import PATTERNS as LAYOUTS
 from tests.wrapping import WRAPPERS, Logged, wrap
 

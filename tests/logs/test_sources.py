@@ -9,7 +9,7 @@ from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import requests
-from tests.logs.test_any_pattern import MESSAGE, PATTERNS, written
+from tests.logs.patterns import MESSAGE, PATTERNS, written
 from tests.wrapping import wrap
 
 WRAPPED = ("cri", "docker", "journal", "rfc_3164", "rfc_5424")
