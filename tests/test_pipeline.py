@@ -20,6 +20,7 @@ from kafka_clientinfo.spark.session_conf import set_where_allowed
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.ddl import no_rows
 from kafka_clientinfo.warehouse.judged_table import JUDGED
+from kafka_clientinfo.warehouse.state import require_state
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from lab.acceptance import assert_accepted, needs_checker, shared
 
@@ -138,7 +139,7 @@ def test_a_warehouse_of_the_release_before_is_read_on_with_the_tables_of_this_on
     with pytest.raises(
         WarehouseError, match="was made by an earlier release; `kafka-clientinfo run` with its logs brings"
     ):
-        LocalTables(tmp_path / "lake").state()
+        require_state(LocalTables(tmp_path / "lake").state(), "lake")
     log = tmp_path / "b" / "kafka-request.log"
     log.parent.mkdir()
     log.write_bytes(b"".join(records))

@@ -63,7 +63,7 @@ def test_a_session_is_started_once_and_keeps_quiet(tmp_path: Path, monkeypatch: 
         return "local"
 
     monkeypatch.setattr(tempfile, "mkstemp", lambda prefix, suffix: done.append((prefix, suffix)) or made)
-    monkeypatch.setattr(process, "tell_once_of_a_dead_jvm", lambda: done.append("told once"))
+    monkeypatch.setattr(process, "tell_once_of_a_dead_jvm", lambda: done.append("said once"))
     monkeypatch.setattr(session, "local_session", local)
     monkeypatch.setattr(process, "end_at_interrupt", done.append)
     monkeypatch.setattr(process, "keep_quiet", lambda: done.append("quiet"))
@@ -74,7 +74,7 @@ def test_a_session_is_started_once_and_keeps_quiet(tmp_path: Path, monkeypatch: 
             context.session(Settings(cluster="mine"))
     assert line.shown == ["starting Spark"]
     name = ("kafka-clientinfo-spark-", ".log")
-    assert done == [name, "told once", ("mine", made[1]), context.interrupted.set, "quiet", "quiet"]
+    assert done == [name, "said once", ("mine", made[1]), context.interrupted.set, "quiet", "quiet"]
     assert str(context.spark_log) == made[1]
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(made[0])

@@ -23,10 +23,10 @@ def test_ctrl_c_ends_the_jvm_and_then_the_command(monkeypatch: pytest.MonkeyPatc
     other.start()
     other.join()
     assert handlers == {}, "only the main thread may handle signals"
-    process.end_at_interrupt(lambda: done.append("told"))
+    process.end_at_interrupt(lambda: done.append("said"))
     with pytest.raises(KeyboardInterrupt):
         handlers[signal.SIGINT](signal.SIGINT, None)
-    assert done == ["told", logging.CRITICAL, "ended"]
+    assert done == ["said", logging.CRITICAL, "ended"]
 
 
 def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
