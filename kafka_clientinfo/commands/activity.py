@@ -11,6 +11,7 @@ from ..config.owners import Owner, Owners
 from ..questions.activity import (
     BY,
     CLIENT_KEY,
+    OF_NORMAL_STARTS,
     TOP,
     WAITING,
     Question,
@@ -135,6 +136,8 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     sentences = [_OF_PERCENTILES, *([_WIDER] if is_narrow else [])]
     if question.leaves_out_waits:
         sentences[0] += f" They leave out requests that wait for others: {', '.join(WAITING)}."
+    if question.top == "errors":
+        sentences.append(f"Errors are without {OF_NORMAL_STARTS}.")
     if not rows:
         return replace(table, columns=columns), [nothing(scope, question.top)]
     if (steps := timeline(scope, most)) is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ..protocol.api_keys import ErrorCode
 from .filters import Scope
 from .presenter import counted
 from .queries import same
@@ -33,6 +34,12 @@ _ONLY_SOME = ("throttle", "errors")
 _LENGTH_AND_TEXT = "coalesce(concat(CAST(length(a.{0}) AS STRING), ':', a.{0}), '-')"
 WAITING = ("FETCH", "SHARE_FETCH", "JOIN_GROUP", "SYNC_GROUP")
 """The APIs of which a broker holds a request back until others have done something."""
+NORMAL_ERRORS = {"API_VERSIONS": ErrorCode.UNSUPPORTED_VERSION, "JOIN_GROUP": ErrorCode.MEMBER_ID_REQUIRED}
+"""Errors that are a step of a client's normal start: of a newer client's first ApiVersions (KIP-511), of a member without id (KIP-394)."""
+OF_NORMAL_STARTS = "those of normal starts: " + ", ".join(
+    f"{code.name} of {api}" for api, code in NORMAL_ERRORS.items()
+)
+_NORMAL = " ".join(f"WHEN '{api}' THEN {code:d}" for api, code in NORMAL_ERRORS.items())
 _HASH = f"md5(concat({', '.join(_LENGTH_AND_TEXT.format(name) for name in CLIENT_KEY)}))"
 """SQL for a text without quotes that stands for a client: texts of clients must not get into a statement."""
 _MICROS = "unix_micros(n.bucket) + CAST(n.minute AS BIGINT) * 60000000"
@@ -102,7 +109,7 @@ class Question:
         opened = "" if self.by == "api" else "CAST(sum(connections_opened) AS BIGINT) AS connections_opened, "
         sums = (
             f"SELECT {of_key}, CAST(sum(requests) AS BIGINT) AS requests, {opened}"
-            "CAST(sum(error_count) AS BIGINT) AS errors, max(total_time_ms_max) AS max_ms, "
+            f"CAST(sum(error_count - coalesce(errors[CASE api_name {_NORMAL} END], 0)) AS BIGINT) AS errors, max(total_time_ms_max) AS max_ms, "
             "floor(sum(total_time_ms_sum) * 1000 + 0.5) AS total_us, CAST(sum(throttled) AS BIGINT) AS throttled, "
             "CAST(floor(sum(throttled_ms) * 1000 + 0.5) AS DOUBLE) / 1000 AS throttle_ms, min(bucket) AS first_bucket, "
             f"max(bucket) AS last_bucket FROM {self._source('client_activity')} GROUP BY {of_key}"
@@ -151,7 +158,7 @@ class Question:
             f"SELECT {of_key}, coalesce(k.error_name, CAST(c.code AS STRING)) AS most_frequent_error FROM (SELECT *, row_number() "
             f"OVER (PARTITION BY {of_key} ORDER BY number DESC, code) AS place FROM (SELECT {of_key}, code, sum(errors[code]) AS number "
             f"FROM (SELECT *, explode(map_keys(errors)) AS code FROM {self._source('client_activity')}) AS a "
-            f"GROUP BY {of_key}, code) AS n) AS c LEFT JOIN {{error_codes}} AS k ON k.error_code = c.code WHERE c.place = 1"
+            f"WHERE code <> CASE coalesce(api_name, '') {_NORMAL} ELSE 0 END GROUP BY {of_key}, code) AS n) AS c LEFT JOIN {{error_codes}} AS k ON k.error_code = c.code WHERE c.place = 1"
         )
 
     @property
@@ -259,7 +266,7 @@ def nothing(scope: Scope, top: str) -> str:
         return "Nobody was throttled: no quota has delayed a request."
     if errors is None:
         return "No response is logged, so that no error can be seen."
-    return "No response has an error code."
+    return "No response has an error code" + (f", but for {OF_NORMAL_STARTS}." if errors else ".")
 
 
 def whole_buckets(scope: Scope) -> str | None:
