@@ -73,6 +73,7 @@ _SECTIONS = frozenset(
     ]
 )
 _BLANK_LINES = re.compile(r"\n{3,}")
+_TO_FILL_IN = re.compile(r"^.*\[[A-Z]+\].*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class MessageTemplate:
     """The order of a message's sections, with the operator's own words around them: `$name` stands for a section.
 
     Args:
-        path: a file of UTF-8; None is conf/message.md.
+        path: a file of UTF-8; None is conf/message.md without the lines that an operator has to fill in.
 
     Raises:
         ConfigError: the file cannot be read, or names a section that does not exist.
@@ -111,7 +112,7 @@ class MessageTemplate:
             text = (resources.conf() / "message.md" if path is None else Path(path)).read_text("utf-8")
         except (OSError, ValueError) as error:
             raise ConfigError(f"--template {path} cannot be read: {error}; name a text file in UTF-8") from None
-        self._template = Template(text)
+        self._template = Template(text if path else _TO_FILL_IN.sub("", text))
         for match in self._template.pattern.finditer(text):
             name = match["named"] or match["braced"]
             if match["invalid"] is not None or (name and name not in _SECTIONS):

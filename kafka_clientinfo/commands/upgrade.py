@@ -119,7 +119,7 @@ def execute(context: Context) -> int:
                 done += send(made, arguments.messages, webhook)
                 if made and arguments.template is None:
                     done.append(
-                        "They have [DATE], [CONTACT] and [SENDER] to fill in; give your own words with --template."
+                        "They state no date, contact and sender; add yours with --template, beginning with conf/message.md."
                     )
     if arguments.by == "topic":
         lost = losses(scope, str(result.target))
