@@ -1,6 +1,6 @@
 """The owners of the clients of a warehouse, and the tables that commands show by owner.
 
-Rules on principals, client ids, hosts, groups, topics and software give each endpoint at most one owner.
+Rules on principals, client ids, hosts, groups, topics, software and clusters give each endpoint at most one owner.
 
 | word | columns | owners |
 |---|---|---|
@@ -108,9 +108,9 @@ class Ownership:
         """Return the owner of an endpoint; `row` has the columns of `ENDPOINT`."""
         endpoint = tuple(row[name] for name in ENDPOINT)
         groups, topics = self._groups.get(endpoint, ()), self._topics.get(endpoint[: len(CLIENT)], ())
-        place = self._owners.rule_of(
-            row["principal"], row["client_id"], row["remote_host"], groups, row["client_software_name"], topics
-        )
+        principal, client_id, host = (row[name] for name in ("principal", "client_id", "remote_host"))
+        software, cluster = row["client_software_name"], row["cluster"]
+        place = self._owners.rule_of(principal, client_id, host, groups, software, topics, cluster)
         if place is None:
             return None
         self._matched.add(place)
@@ -122,7 +122,11 @@ class Ownership:
         For a violation that is about a group, these columns are null: its owner is that of the group, by the group's id.
         """
         if row["remote_host"] is None and row["client_software_name"] is None:
-            return self._owners.of(groups=[row["group_id"]]) if row["group_id"] is not None else None
+            return (
+                self._owners.of(groups=[row["group_id"]], cluster=row["cluster"])
+                if row["group_id"] is not None
+                else None
+            )
         return self.of(row)
 
     def of_clients(self) -> dict[tuple[Any, ...], list[Owner]]:

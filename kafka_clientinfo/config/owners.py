@@ -1,7 +1,7 @@
 """Owners of clients, by patterns on what a log shows of a client: the first rule of a file that fits names the owner.
 
-A rule fits if each kind of pattern in it fits (principals, client ids, hosts, groups, topics, software); of one kind, any
-pattern may fit. Patterns are regular expressions on whole texts; a host may be given as a network too. A null in the
+A rule fits if each kind of pattern in it fits (principals, client ids, hosts, groups, topics, software, clusters); of one
+kind, any pattern may fit. Patterns are regular expressions on whole texts; a host may be given as a network too. A null in the
 log is an empty text here.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import ConfigError
 from .toml_files import LONGEST_TEXT, check_names, checked_pattern, list_of_texts, parsed, shown, text_of
 
-KINDS = ("principals", "client_ids", "hosts", "groups", "topics", "software")
+KINDS = ("principals", "client_ids", "hosts", "groups", "topics", "software", "clusters")
 _KEYS = ("owner", "contact", *KINDS)
 _LONGEST_NAME = 200
 _ADDRESS = re.compile(r"[0-9a-fA-F:.%]+(?:/[^/]*)?")
@@ -56,12 +56,13 @@ class Owners:
         groups: Sequence[str] = (),
         software: str | None = None,
         topics: Sequence[str] = (),
+        cluster: str | None = None,
     ) -> Owner | None:
         """Return the owner of a client on a host, by its address; None if no rule fits.
 
         One fitting group of its connections is enough, and one fitting topic that it uses.
         """
-        rule = self.rule_of(principal, client_id, host, groups, software, topics)
+        rule = self.rule_of(principal, client_id, host, groups, software, topics, cluster)
         return None if rule is None else self.rules[rule].owner
 
     def rule_of(
@@ -72,10 +73,12 @@ class Owners:
         groups: Sequence[str],
         software: str | None,
         topics: Sequence[str],
+        cluster: str | None,
     ) -> int | None:
         """Return the place of the first rule that fits, as in `of`; None if no rule fits."""
-        values_by_kind = dict(zip(KINDS, ([principal], [client_id], [host], groups, topics, [software]), strict=True))
-        texts = {kind: [text or "" for text in values] for kind, values in values_by_kind.items()}
+        values = ([principal], [client_id], [host], groups, topics, [software], [cluster])
+        values_by_kind = dict(zip(KINDS, values, strict=True))
+        texts = {kind: [text or "" for text in own] for kind, own in values_by_kind.items()}
         return next((place for place, rule in enumerate(self.rules) if _fits(rule, texts)), None)
 
 

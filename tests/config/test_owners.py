@@ -27,6 +27,9 @@ groups = ['g-\d+']
 owner = "A|<script>"
 software = ['kgo']
 [[owners]]
+owner = "B"
+clusters = ['test-.*']
+[[owners]]
 owner = "everything else with a name"
 principals = ['.+']
 """
@@ -48,6 +51,8 @@ A, B, REST = Owner("A|<script>", "a@b\u202e"), Owner("B", "b"), Owner("everythin
         ({"client_id": "x", "groups": []}, None),
         ({"client_id": "x", "groups": ["g-1\n"]}, None),
         ({"software": "kgo"}, A),
+        ({"cluster": "test-2", "principal": "User:bob"}, B),
+        ({"cluster": "a test-2", "principal": "User:bob"}, REST),
         ({"principal": "p" * 255}, REST),
         ({"principal": "p" * 256}, None),
         ({"principal": "User:alice", "host": "fd00::1%" + "z" * 247}, A),
@@ -90,7 +95,8 @@ def test_a_name_may_have_200_characters() -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str) -> None:
-    assert parse_owners(RULES, "x").of(principal, client_id, host, [client_id], host) in (A, B, REST, None)
+    owner = parse_owners(RULES, "x").of(principal, client_id, host, [client_id], host, cluster=host)
+    assert owner in (A, B, REST, None)
 
 
 @pytest.mark.parametrize(
