@@ -3,7 +3,6 @@
 import ast
 import json
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -54,17 +53,6 @@ def test_a_planted_change_is_of_one_place_and_can_be_read() -> None:
         text, file = change.text(), ROOT / change.file
         assert text != file.read_text("utf-8"), change.statement
         read[file.suffix](text)
-
-
-def test_a_change_of_a_schema_is_read_in_the_place_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lab.mutants.planted.scratch", lambda: tmp_path)
-    one = next(one for one in PLANTED if one.file.startswith("schemas/messages/R"))
-    change = one.change()
-    namespace = {"__name__": change.module, "__file__": str(ROOT / change.file)}
-    exec(compile(change.text, change.file, "exec"), namespace)
-    folder = namespace["schemas"]()
-    assert (folder.parent / one.file).read_text("utf-8") == one.text()
-    assert (folder / "tables.md").read_text("utf-8") == (ROOT / "schemas" / "tables.md").read_text("utf-8")
 
 
 def test_a_planted_change_of_a_text_that_stands_twice_is_refused() -> None:
