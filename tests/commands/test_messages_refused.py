@@ -44,7 +44,7 @@ def test_a_message_names_the_logs_of_the_clusters_of_its_clients_only() -> None:
     impacts: dict[Owner | None, OwnerImpact] = {Owner("its"): OwnerImpact(hosts={("c", "h")}, refused_senders=[KNOWN])}
     limits = {"c": ["Logs of c."], "other": ["Logs of another."]}
     (message,) = messages.messages(impacts, Facts(TARGET, limits, refused=[KNOWN]))
-    assert "\n## How this is known\n\n- Logs of c.\n\n" in message.markdown
+    assert "\n## How this is known\n\n- Logs of c.\n" in message.markdown
 
 
 def test_a_client_that_is_refused_already_is_named_to_its_owner_alone() -> None:
