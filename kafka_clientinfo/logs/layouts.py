@@ -8,6 +8,7 @@ line holds (`wrappers`, `starts`) and gives records in Kafka's own pattern (`Raw
 import codecs
 import re
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import dropwhile
 from typing import NamedTuple
@@ -67,9 +68,9 @@ def check_form(sample: bytes) -> None:
     """
     if sample.startswith(UTF_16_MARKS) or any(words in sample for words in _WORDS_IN_UTF_16):
         raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
-    lines = _lines(sample[:SAMPLE], None)
-    starts = filter(None, map(start_of, lines))
-    if not any(OWN_WORDS.match(start.message) for start in starts) and any(map(_is_undated, lines)):
+    starts = filter(None, map(start_of, _lines(sample[:SAMPLE], None)))
+    is_dated = any(OWN_WORDS.match(start.message) for start in starts)
+    if not is_dated and any(map(_is_undated, _lines(sample[:SAMPLE], None))):
         raise UnreadableForm(
             "its requests have no date, or none that is certain, as `11/12/2026`; write one with each line (`%d{ISO8601}` "
             "in log4j's pattern), or keep the wrapper that states the time"
@@ -89,7 +90,7 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
         sample: the first bytes of its decompressed content, as many as `is_enough` asks for.
         latest: time at which the file was last written; None if it is not known, which counts as now.
     """
-    lines = _lines(sample, latest)
+    lines = list(_lines(sample, latest))
     votes, form = Counter[tuple[bytes, int]](), b""
     for line in lines:
         form = form_of(line) if _begins_record(line) else form
@@ -116,7 +117,7 @@ def is_enough(sample: bytes) -> bool:
 
     Otherwise `SAMPLE` bytes are enough. A record that is longer counts as one that ends with a logger.
     """
-    lines = _lines(sample, None) if b"\n" in sample.strip(b"\n") else []
+    lines = _lines(sample, None) if b"\n" in sample.strip(b"\n") else iter(())
     begun = dropwhile(lambda line: not _begins_record(line), lines)
     return len(sample) >= SAMPLE or any(line.whole for line in begun)
 
@@ -125,11 +126,11 @@ def _begins_record(line: Line) -> bool:
     return OWN_WORDS.match(line.text) is not None or start_of(line) is not None
 
 
-def _lines(sample: bytes, latest: datetime | None) -> list[Line]:
-    """Return the sample's whole physical lines, or the beginning of its only one, unwrapped."""
+def _lines(sample: bytes, latest: datetime | None) -> Iterator[Line]:
+    """Yield the sample's whole physical lines, or the beginning of its only one, unwrapped."""
     physical = sample.decode("utf-8", "replace").lstrip("\ufeff\0").encode().split(b"\n", _SAMPLE_LINES)
     lines = (unwrapped(uncoloured(line), latest) for line in physical[:-1] or physical if line.strip())
-    return [line._replace(text=FILLER.sub(b"", line.text.removesuffix(b"\r"), 1)) for line in lines]
+    return (line._replace(text=FILLER.sub(b"", line.text.removesuffix(b"\r"), 1)) for line in lines)
 
 
 def _begins_in_kafkas_pattern(lines: list[Line]) -> bool:
