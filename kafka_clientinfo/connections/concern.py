@@ -85,9 +85,10 @@ class LookBack:
     """A value computed from a connection's earlier requests; made by `any_before`, `last_before` and `first_up_to_now`.
 
     Attributes:
-        over_requests: returns the value, computed by windows over the requests of a connection id; its argument is the
-            value that a state stores, None if there are no states.
-        then: converts the value after the windows.
+        over_requests: returns the window expression over the requests of a connection id; its argument is the value that
+            the last run stored, None in a full build.
+        then: converts the value after the windows. Requests with the same result may become one row, so that a result with
+            many values, as a time, keeps each request a row of its own: reduce it to a boolean here.
     """
 
     over_requests: Callable[[Column | None], Column]

@@ -4,8 +4,8 @@ A run computes them once, with one shuffle by connection id, and caches them. `c
 `violations` explodes them, and the concerns' other tables count them, so that a count and a violation use the same
 expression.
 
-Requests of a connection that agree in everything that is judged are one row, a kind, with their number. Most of a log
-repeats the same fetches and heartbeats, so far fewer rows are judged, cached and aggregated.
+Requests of a connection that differ only in time, correlation id and offset are one row, a kind, with their number. Most
+of a log repeats the same fetches and heartbeats, so far fewer rows are judged, cached and aggregated.
 
 `concern` says which columns a request carries until it is judged, and why.
 """

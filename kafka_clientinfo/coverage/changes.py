@@ -4,8 +4,8 @@ All that a build takes from the ledger is in the rows of `periods.log_positions`
 are compared in what these rows say of the requests that were read before. A file that comes late, a report of a start, and
 evidence that a log leaves out requests all show there, and whatever else may change results.
 
-Requests at INFO after a broker's last request at DEBUG are a case of their own. The next request at DEBUG settles their
-period, so this changes in many runs; it matters only if a connection began with one of them.
+Requests at INFO after a broker's last request at DEBUG get their period only when the next one at DEBUG is read. So their
+period changes in many runs; this counts as a change only if a connection began with one of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -213,7 +213,7 @@ def sure_records(
 
 
 def record_boundary(planned: PlannedFile, near: int) -> int:
-    """Return the first offset at or after `near` of a plain file's new bytes where no record that began before goes on."""
+    """Return the first offset from `near` on, in a plain file's new bytes, that lies inside no record."""
     last = _last_record(planned, near, near)
     return near if last is None else max(near, last.offset + last.length)
 

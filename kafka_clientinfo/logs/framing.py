@@ -141,7 +141,7 @@ def _holds_times(data: bytes, start: int, end: int) -> bool:
 
 
 def _starts_record(data: bytes, start: int, end: int) -> bool:
-    """Return whether a prefix at `end` starts a record, if the record before it begins at `start`."""
+    """Return whether the `[time] LEVEL` at `end` begins a record, or is text of the record that begins at `start`."""
     prefix = prefix_of(data, start)
     if prefix is None or prefix.end() > end:
         return True

@@ -37,8 +37,8 @@ class Layout(NamedTuple):
 
     Attributes:
         splittable: whether the file is in Kafka's own pattern, so that tasks can begin inside it; else one task reads it.
-        logger_ends: the forms of first lines (`form_of`) of records that end with their logger, so that a line without it ends
-            none. In a form that the sample lacks, as after a change of the pattern, any line may end one.
+        logger_ends: forms of first lines (`form_of`) in which records end with their logger: a line without it continues the
+            record. In a form that the sample lacks, as after a change of the pattern, any line may end one.
         latest: no line is more than a day newer than this (None: now); it gives times of RFC 3164 their year.
         json_requests: whether the first request is in JSON (2.8+), where clients' line breaks are escaped.
     """
