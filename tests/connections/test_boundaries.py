@@ -45,10 +45,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [r(0, correlation_id=5), r(1, correlation_id=5, client_id="x")],
         [1, 1],
     ),
-    "a client id that changes while ids go on": (
-        [r(0, correlation_id=5), r(1, correlation_id=6, client_id="x")],
-        [2],
-    ),
+    "a client id that changes while ids go on": ([r(0, correlation_id=5), r(1, correlation_id=6, client_id="x")], [2]),
     "correlation ids that descend": ([r(0, correlation_id=5), r(1, correlation_id=4), r(2, correlation_id=3)], [3]),
     "correlation ids that stay at zero": (
         [r(0, correlation_id=0), r(1, correlation_id=0), r(2, correlation_id=0)],
@@ -294,11 +291,7 @@ STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
         [reported(*STARTED, (212, "launched", None), (213, "started", "1"))],
         [1, 1],
     ),
-    "a connection to a listener that is up before the others": (
-        [1, 93, 100],
-        [reported(*STARTED)],
-        [1, 2],
-    ),
+    "a connection to a listener that is up before the others": ([1, 93, 100], [reported(*STARTED)], [1, 2]),
     "a start without the beginning of its process": ([1, 100], [reported((95, "started", "1"))], [1, 1]),
     "a process that never started": (
         [1, 100],

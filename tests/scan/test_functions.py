@@ -16,18 +16,7 @@ def value(column: Column, text: str | None) -> object:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "{",
-        '{"a":1',
-        '{"a":"x',
-        '{"a":1}x',
-        r'{"a":"\ud800"}',
-        '{"a":"\x00"}',
-        '{"a":"\n"}',
-        '{"a":01}',
-        None,
-    ],
+    ["", "{", '{"a":1', '{"a":"x', '{"a":1}x', r'{"a":"\ud800"}', '{"a":"\x00"}', '{"a":"\n"}', '{"a":01}', None],
 )
 def test_what_is_no_json_is_null(text: str | None) -> None:
     assert value(F.from_json("t", "a string"), text) is None

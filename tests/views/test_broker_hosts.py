@@ -39,12 +39,7 @@ def host(name: str, first: float = 1, last: float = 1, requests: int = 1, **give
     return row | {"ingested_at": START} | given
 
 
-EXPECTED = [
-    host("replica", 3, 5, 3),
-    host("a node"),
-    host("a node without a name"),
-    host("verifies transactions"),
-]
+EXPECTED = [host("replica", 3, 5, 3), host("a node"), host("a node without a name"), host("verifies transactions")]
 
 
 def test_a_host_is_a_brokers_if_it_sends_what_only_brokers_send(rules_session: Any) -> None:

@@ -13,16 +13,7 @@ from tests.asking import asked
 from tests.builders import json_record
 from tests.engines import computed, on
 from tests.frames import as_stored, assert_table, at, frame
-from tests.views.client_rows import (
-    DIFFERENT,
-    MESSAGES,
-    NEW,
-    UNCERTAIN,
-    carries,
-    findings,
-    kafka_id,
-    scenario,
-)
+from tests.views.client_rows import DIFFERENT, MESSAGES, NEW, UNCERTAIN, carries, findings, kafka_id, scenario
 
 BITS = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
 SECOND = "10.0.0.1:9092-10.0.0.3:40000-0-7"
@@ -103,12 +94,7 @@ CONNECTIONS = [
 EXPECTED = [
     # The first host had left; the third connection carried the id beside another one, which changed there.
     instance(
-        MOVED,
-        connections=3,
-        hosts=["h1", "h2"],
-        last_seen=at(2010),
-        changed_on_connections=1,
-        other_ids=[CHANGED],
+        MOVED, connections=3, hosts=["h1", "h2"], last_seen=at(2010), changed_on_connections=1, other_ids=[CHANGED]
     ),
     instance(
         SHARED,
@@ -137,10 +123,7 @@ EXPECTED = [
         two_hosts_connections=[met("62", 5010, "h2", "h1")],
     ),
     instance(
-        SAME,
-        id_kinds=["header", "member"],
-        encodings=[str(BITS), SAME],
-        member_id_alignment="same_uuid_other_encoding",
+        SAME, id_kinds=["header", "member"], encodings=[str(BITS), SAME], member_id_alignment="same_uuid_other_encoding"
     ),
     instance(SENT, id_kinds=["telemetry"], **UNCERTAIN),
     instance(LATE, id_kinds=["telemetry"], **UNCERTAIN),

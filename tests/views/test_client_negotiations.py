@@ -161,9 +161,7 @@ EXPECTED = [
         reused=[(at(300), "both", "31", 0, at(50), "both", [("FETCH", 4, (0, 9), (0, 12))])],
     ),
     of_client(
-        "meets a restarted broker",
-        reusing_connections=1,
-        reused=[(at(300), "restarted", "29", 0, at(0), "b", [])],
+        "meets a restarted broker", reusing_connections=1, reused=[(at(300), "restarted", "29", 0, at(0), "b", [])]
     ),
     of_client(
         "two listeners",
@@ -172,10 +170,7 @@ EXPECTED = [
         reused=[reusing("23", 50, changed=(("FETCH", 4, (0, 11), (0, 1)),))],
     ),
     of_client(
-        "another API",
-        reusing_connections=1,
-        outdated_connections=1,
-        reused=[reusing("25", 200, changed=(NOW_HIGHER,))],
+        "another API", reusing_connections=1, outdated_connections=1, reused=[reusing("25", 200, changed=(NOW_HIGHER,))]
     ),
     of_client("retries", refused=[(at(290), at(295), "b", "PRODUCE", 13, 2, 5, at(301), "16")]),
     of_client(
@@ -204,7 +199,7 @@ EXPECTED = [
 ]
 MESSAGES = {
     "versions_learnt_elsewhere": "FETCH v4 without ApiVersions, where v4 to v17 is offered; earlier, broker b offered v0 "
-    "to v11 to this client id, principal and host, which two programs may share",
+    "to v11 to this client id, principal and host, which two programs may share"
 }
 
 

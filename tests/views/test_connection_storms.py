@@ -95,10 +95,7 @@ CASES: dict[str, Case] = {
     "forwarded requests": case(neighbour(), connections(LOOP, is_forwarded=True)),
 }  # fmt: skip
 MESSAGES = {
-    RECONNECTS: (
-        "a client reconnects in a loop",
-        "15 connections of at most 10 s in 3 minutes, up to 5 a minute",
-    ),
+    RECONNECTS: ("a client reconnects in a loop", "15 connections of at most 10 s in 3 minutes, up to 5 a minute"),
     HANDSHAKES: (
         "it ends after the handshake",
         "15 connections of at most 10 s in 3 minutes, up to 5 a minute that ended with the handshake",

@@ -138,10 +138,7 @@ ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
         leaves("w", 8),
         joins("a2", 9, generation=3),
     ],
-    "no generation is said": [
-        old(joins("a", 0, version=0)),
-        old(joins("w", 5, "connect", version=0)),
-    ],
+    "no generation is said": [old(joins("a", 0, version=0)), old(joins("w", 5, "connect", version=0))],
     "without member ids, before 1.0": [
         old(joins("", 0, version=0)),
         old(joins("", 90, "connect", version=0)),

@@ -8,16 +8,7 @@ from kafka_clientinfo.config.settings import Settings
 from tests.asking import asked
 from tests.engines import collected, computed, on
 from tests.frames import as_stored, frame
-from tests.views.client_rows import (
-    MESSAGES,
-    UNCERTAIN,
-    carries,
-    findings,
-    kafka_id,
-    numbered,
-    of,
-    scenario,
-)
+from tests.views.client_rows import MESSAGES, UNCERTAIN, carries, findings, kafka_id, numbered, of, scenario
 
 BOTH = ("b1", "b2")
 RENEWED_RULE, WITHOUT_RULE = "client_instance_id_renewed", "client_instance_id_on_some_connections"
@@ -150,10 +141,7 @@ WITHOUT: dict[str, list[dict[str, Any]]] = {
         of("touch 1", "b1", 0, 60, client_instance_id=kafka_id(710)),
         of("touch 2", "b6", 20, 40),
     ],
-    "the same client, perhaps": [
-        of("same 1", "b1", client_instance_id=kafka_id(707)),
-        of("same 2", "b2", 5, 20),
-    ],
+    "the same client, perhaps": [of("same 1", "b1", client_instance_id=kafka_id(707)), of("same 2", "b2", 5, 20)],
     "the same member": [
         of("membered 1", "b1", client_instance_id=kafka_id(708), member_ids=["n"]),
         of("membered 2", "b2", 10, 20, member_ids=["n"]),

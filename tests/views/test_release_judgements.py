@@ -78,10 +78,7 @@ CASES: dict[str, Case] = {
     ),
     "what others used before the broker was started again": Case(
         [connection("?", broker="silent"), connection("? 2", role="broker", broker="silent")],
-        [
-            usage(FETCH, 2, broker="silent", first_at=at(20)),
-            usage(FETCH, 3, broker="silent", connection_id="? 2"),
-        ],
+        [usage(FETCH, 2, broker="silent", first_at=at(20)), usage(FETCH, 3, broker="silent", connection_id="? 2")],
         "4.0.1",
         undecided="held_back_by_broker",
         columns={"limited_by": "broker"},
@@ -100,11 +97,7 @@ CASES: dict[str, Case] = {
         columns={"info_only": True, "limited_by": "client"},
     ),
     "nothing known of the limit": Case(
-        NOT_OBSERVED,
-        [usage(FETCH, 3)],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "unknown"},
+        NOT_OBSERVED, [usage(FETCH, 3)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "unknown"}
     ),
     **{
         f"no range is logged, and all brokers with such a log offer more: {generation}": Case(

@@ -195,15 +195,7 @@ CASES = {
         ("newest", "7.0"), "app", OLDER, "Newest only", "8.0", "3.1.2", "today", "not_sent", upgrade_newest="8.0"
     ),
     "today's broker took no newer version before it was started again": Case(
-        ("new", "4.0"),
-        "app",
-        OLDER,
-        "New only",
-        "5.0",
-        None,
-        "restarted",
-        "not_sent",
-        upgrade_newest="6.0",
+        ("new", "4.0"), "app", OLDER, "New only", "5.0", None, "restarted", "not_sent", upgrade_newest="6.0"
     ),
     "one of today's brokers takes newer versions only": Case(
         ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised", upgrade_newest="2.0"
