@@ -154,13 +154,10 @@ def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 def _each_alone(requests: Any) -> Any:
     alone = {
-        "requests": F.lit(1).cast("bigint"),
-        "last_seq": F.col("seq"),
-        "earliest_at": F.col("logged_at"),
-        "latest_at": F.col("logged_at"),
-        "lowest_correlation_id": F.col("correlation_id"),
+        "requests": F.lit(1).cast("bigint"), "last_seq": F.col("seq"), "earliest_at": F.col("logged_at"),
+        "latest_at": F.col("logged_at"), "lowest_correlation_id": F.col("correlation_id"),
         "highest_correlation_id": F.col("correlation_id"),
-    }
+    }  # fmt: skip
     return requests.withColumns(alone)
 
 

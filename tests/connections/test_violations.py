@@ -197,12 +197,9 @@ def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[st
 def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: tuple[Any, Any]) -> None:
     with on(judged[1].sparkSession):
         values = {
-            "occurrences": F.lit(1).cast("bigint"),
-            "first_at": F.col("opened_at"),
-            "last_at": F.col("opened_at"),
-            "message": F.lit("m"),
-            "group_id": F.lit("g"),
-        }
+            "occurrences": F.lit(1).cast("bigint"), "first_at": F.col("opened_at"), "last_at": F.col("opened_at"),
+            "message": F.lit("m"), "group_id": F.lit("g"),
+        }  # fmt: skip
         common = [*CONNECTION_KEY, *(value.alias(name) for name, value in values.items()), "first.source"]
         where = judged[1].where(F.col("connection_id") == CONNECTION)
         finding = where.select(F.lit("mixed_protocol_types").alias("rule"), *common)

@@ -41,17 +41,9 @@ SETTINGS = {
 """By the name of the golden file: the sample logs; their requests with values exchanged; and a made log."""
 _FEW, _SHORT = 12, 60
 _TEXTS = [
-    "1",
-    "1\n",
-    "broker-1-fetcher-0",
-    "broker-1-\u2028x",
-    "",
-    "null",
-    "a.b",
-    "a\x85",
-    "é\u00ad\u2003\u200b=|[x]",
+    "1", "1\n", "broker-1-fetcher-0", "broker-1-\u2028x", "", "null", "a.b", "a\x85", "é\u00ad\u2003\u200b=|[x]",
     "x" * 300,
-]
+]  # fmt: skip
 """Client ids and names on which engines may differ: line ends, characters that show nothing, patterns of brokers."""
 
 

@@ -23,27 +23,13 @@ HEX, BASE64, OTHER = "00112233-4455-6677-8899-aabbccddeeff", "ABEiM0RVZneImaq7zN
 IDS = (None, None, ZERO, BASE64, OTHER, HEX)
 CLIENT_IDS = (None, "", "app", "app", "other", "null", "broker-1-fetcher-0", "consumer-g-1", "x" * 300)
 SOFTWARE = (
-    ("unknown", "unknown"),
-    ("unknown", "unknown"),
-    ("kgo", "1"),
-    ("sarama", "1.2"),
-    ("sarama", "1.10"),
-    ("é", ""),
-)
+    ("unknown", "unknown"), ("unknown", "unknown"), ("kgo", "1"), ("sarama", "1.2"), ("sarama", "1.10"), ("é", ""),
+)  # fmt: skip
 PRINCIPALS = ("User:a", "User:a", "User:b", "User:ANONYMOUS", None)
 APIS = {
-    "AV": (0, 3, 4),
-    "METADATA": (0, 1, 12),
-    "FETCH": (2, 3, 12, 13, 18),
-    "PRODUCE": (2, 3, 9),
-    "SASL": (1,),
-    "UPDATE_METADATA": (5,),
-    "JOIN": (2, 5, 7),
-    "SYNC": (3, 5),
-    "DESCRIBE": (4,),
-    "HEARTBEAT": (1,),
-    "TELEMETRY": (0,),
-}
+    "AV": (0, 3, 4), "METADATA": (0, 1, 12), "FETCH": (2, 3, 12, 13, 18), "PRODUCE": (2, 3, 9), "SASL": (1,),
+    "UPDATE_METADATA": (5,), "JOIN": (2, 5, 7), "SYNC": (3, 5), "DESCRIBE": (4,), "HEARTBEAT": (1,), "TELEMETRY": (0,),
+}  # fmt: skip
 OFFERS = (
     [(18, 0, 3), (1, 0, 12), (0, 0, 9), (3, 0, 12)],
     [(18, 0, 4), (1, 4, 13), (0, 3, 9), (3, 0, 12), (11, 2, 7)],
@@ -106,11 +92,8 @@ def _mentions(dice: Random, file: dict[str, Any]) -> list[dict[str, Any]]:
                 "is_cut": dice.random() < 0.1, "is_over": dice.random() < 0.1,
             }  # fmt: skip
             who |= {
-                "principal": None,
-                "client_id": "app",
-                "client_software_name": "kgo",
-                "client_software_version": "1",
-            }
+                "principal": None, "client_id": "app", "client_software_name": "kgo", "client_software_version": "1",
+            }  # fmt: skip
             row |= who | session | {"topic": None, "topic_id": None}
             held = [
                 (0, dice.random() < 0.8, dice.randrange(3), None),
@@ -210,11 +193,8 @@ def _bodies(dice: Random, api: str, version: int) -> tuple[dict[str, Any] | None
             for one in dict.fromkeys(("range", name))
         ]
         answer = {
-            "memberId": member["memberId"],
-            "protocolName": name,
-            "members": [],
-            "generationId": member["generationId"],
-        }
+            "memberId": member["memberId"], "protocolName": name, "members": [], "generationId": member["generationId"],
+        }  # fmt: skip
         answer |= {"protocolType": dice.choice([kind, "connect", None])} if version >= 7 else {}
         return member | {"protocolType": kind, "protocols": protocols}, dice.choice([json.dumps(answer), None])
     if api == "SYNC":

@@ -171,22 +171,14 @@ ROWS = "(VALUES (1, 'a', 2), (2, 'b', NULL), (3, 'b', 4), (4, NULL, 4)) AS rows(
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
-        (F.count("*"), 4),
-        (F.count("who"), 3),
-        (F.count_if(F.col("place") > 1), 3),
-        (F.sum("number"), 10),
-        (F.min("number"), 2),
-        (F.max("number"), 4),
-        (F.min_by("number", "place"), 2),
-        (F.min_by("who", -F.col("place")), None),
-        (F.max_by("who", "place"), None),
-        (F.bool_or(F.col("place") > 3), True),
-        (F.bool_and(F.col("place") > 3), False),
-        (F.array_sort(F.collect_list("number")), [2, 4, 4]),
-        (F.array_sort(F.collect_set("number")), [2, 4]),
+        (F.count("*"), 4), (F.count("who"), 3), (F.count_if(F.col("place") > 1), 3), (F.sum("number"), 10),
+        (F.min("number"), 2), (F.max("number"), 4), (F.min_by("number", "place"), 2),
+        (F.min_by("who", -F.col("place")), None), (F.max_by("who", "place"), None),
+        (F.bool_or(F.col("place") > 3), True), (F.bool_and(F.col("place") > 3), False),
+        (F.array_sort(F.collect_list("number")), [2, 4, 4]), (F.array_sort(F.collect_set("number")), [2, 4]),
         (F.collect_list(F.when(F.col("place") > 9, F.col("place"))), []),
     ],
-)
+)  # fmt: skip
 def test_an_aggregate_answers_as_in_spark(column: Column, expected: object) -> None:
     assert duckdb.execute(f"SELECT {column.render(frozenset())} FROM {ROWS}").fetchall() == [(expected,)]
 

@@ -14,13 +14,9 @@ from tests.odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
 
 SCHEMA = "n int, b bigint, t string, ns array<int>, s struct<n:int,s:array<struct<n:int>>>, l array<struct<n:int,t:string,ts:array<string>>>"
 WHOLE = {
-    "n": 7,
-    "b": 8,
-    "t": "text",
-    "ns": [1],
-    "s": {"n": 9, "s": [{"n": 10}]},
+    "n": 7, "b": 8, "t": "text", "ns": [1], "s": {"n": 9, "s": [{"n": 10}]},
     "l": [{"n": 11, "t": "a", "ts": ["b"]}, {"n": 12}],
-}
+}  # fmt: skip
 NUMBERS = {"7": 7, "-0": 0, "true": None, "1.5": None, "7.0": None, "1e2": None, '"7"': None, "2147483648": None}
 
 

@@ -11,34 +11,17 @@ from kafka_clientinfo.scan.column import re2
 @pytest.mark.parametrize(
     ("pattern", "text", "found"),
     [
-        ("^a.c$", "abc", True),
-        ("^a.c$", "abc\n", True),
-        ("^a.c$", "abc\r\n", True),
-        ("^a.c$", "abc\n\n", False),
-        ("^a.c$", "a\u2028c", False),
-        ("^a.c$", "a\x85c", False),
-        ("^a[.$]c$", "a$c", True),
-        ("^a[.$]c$", "abc", False),
-        (r"^a\.c$", "abc", False),
-        ("^a\nb$", "a\nb", True),
-        ("^a\nb$", "ab", False),
-        ("^a].$", "a]c", True),
-        ("^a].$", "a]\u2028", False),
-        (r"^\[.$", "[\u2028", False),
-        (r"\Aa\z", "a\n", False),
-        (r"\Aa\Z", "a\n", True),
-        (r"\u0061", "a", True),
-        (table.BROKER_CLIENT_ID, "broker-1-fetcher-0", True),
+        ("^a.c$", "abc", True), ("^a.c$", "abc\n", True), ("^a.c$", "abc\r\n", True), ("^a.c$", "abc\n\n", False),
+        ("^a.c$", "a\u2028c", False), ("^a.c$", "a\x85c", False), ("^a[.$]c$", "a$c", True), ("^a[.$]c$", "abc", False),
+        (r"^a\.c$", "abc", False), ("^a\nb$", "a\nb", True), ("^a\nb$", "ab", False), ("^a].$", "a]c", True),
+        ("^a].$", "a]\u2028", False), (r"^\[.$", "[\u2028", False), (r"\Aa\z", "a\n", False), (r"\Aa\Z", "a\n", True),
+        (r"\u0061", "a", True), (table.BROKER_CLIENT_ID, "broker-1-fetcher-0", True),
         (table.BROKER_CLIENT_ID, "broker-1-\u2028", False),
-        (table.BROKER_CLIENT_ID, "ShareGroupDLQManager-client-12", True),
-        (table.BROKER_CLIENT_ID, "42", False),
-        (table.NODE_ID, "42", True),
-        (table.NODE_ID, "42\n", False),
-        (table.NODE_ID, "४२", False),
-        (BROKER_PATTERN_SQL, "apache-kafka-java", True),
-        (BROKER_PATTERN_SQL, "-java", False),
+        (table.BROKER_CLIENT_ID, "ShareGroupDLQManager-client-12", True), (table.BROKER_CLIENT_ID, "42", False),
+        (table.NODE_ID, "42", True), (table.NODE_ID, "42\n", False), (table.NODE_ID, "४२", False),
+        (BROKER_PATTERN_SQL, "apache-kafka-java", True), (BROKER_PATTERN_SQL, "-java", False),
     ],
-)
+)  # fmt: skip
 def test_a_pattern_finds_what_java_finds(pattern: str, text: str, found: bool) -> None:
     assert duckdb.execute("SELECT regexp_matches(?, ?)", [text, re2(pattern)]).fetchall() == [(found,)]
 

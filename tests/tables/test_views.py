@@ -28,22 +28,10 @@ from kafka_clientinfo.warehouse.ddl import no_rows
 from tests.questions.test_presenter import IDS
 
 QUESTIONS = (
-    "who_connects",
-    "who_breaks",
-    "how_clients_negotiate",
-    "who_misbehaves",
-    "why_unknown",
-    "client_processes",
-    "client_id_caching",
-    "who_uses_topics",
-    "who_is_slow",
-    "who_floods",
-    "why_rebalanced",
-    "what_the_log_shows",
-    "requests_of_connections",
-    "error_codes",
-    "client_latency",
-)
+    "who_connects", "who_breaks", "how_clients_negotiate", "who_misbehaves", "why_unknown", "client_processes",
+    "client_id_caching", "who_uses_topics", "who_is_slow", "who_floods", "why_rebalanced", "what_the_log_shows",
+    "requests_of_connections", "error_codes", "client_latency",
+)  # fmt: skip
 """In the README's order, the answers to its questions first."""
 
 _QUICK = ("who_connects",)

@@ -17,29 +17,14 @@ def kafka_id(number: int) -> str:
 def carries(connection_id: str, opened: float = 0, last: float = 10, **given: Any) -> dict[str, Any]:
     """A client's connection with ids."""
     return {
-        "cluster": "c",
-        "broker": "b",
-        "connection_id": connection_id,
-        "opened_at": at(opened),
-        "opened_seq": 0,
-        "last_request_at": at(last),
-        "requests": 1,
-        "start": "observed",
-        "role": "client",
-        "remote_host": "h1",
-        "principal": "User:alice",
-        "client_id": "a",
-        "client_software_name": "kgo",
-        "client_software_version": "1",
-        "instance_id_different": 0,
-        "other_instance_ids": [],
-        "member_ids": [],
-        "member_id_alignment": "none",
+        "cluster": "c", "broker": "b", "connection_id": connection_id, "opened_at": at(opened), "opened_seq": 0,
+        "last_request_at": at(last), "requests": 1, "start": "observed", "role": "client", "remote_host": "h1",
+        "principal": "User:alice", "client_id": "a", "client_software_name": "kgo", "client_software_version": "1",
+        "instance_id_different": 0, "other_instance_ids": [], "member_ids": [], "member_id_alignment": "none",
         "header_v3_requests": 1 if "client_instance_id" in given else 0,
         "api_versions_attempts": [] if "client_instance_id" in given else [(3, 0, None, None)],
-        "lowest_correlation_id": 0,
-        "highest_correlation_id": 2,
-    } | given
+        "lowest_correlation_id": 0, "highest_correlation_id": 2,
+    } | given  # fmt: skip
 
 
 def of(life: str, broker: str, opened: float = 0, last: float = 10, **given: Any) -> dict[str, Any]:

@@ -42,12 +42,9 @@ def join(
 ) -> dict[str, Any]:
     """JoinGroup, answered with a generation; the leader's answer lists members of one letter each."""
     sent = {
-        "memberId": "" if new else member,
-        "groupInstanceId": instance,
-        "protocolType": "consumer",
-        "protocols": [{"name": name, "metadata": metadata(topics, owned)} for name in names],
-        "reason": reason,
-    }
+        "memberId": "" if new else member, "groupInstanceId": instance, "protocolType": "consumer",
+        "protocols": [{"name": name, "metadata": metadata(topics, owned)} for name in names], "reason": reason,
+    }  # fmt: skip
     members = [{"memberId": one, "groupInstanceId": None, "metadata": metadata("t")} for one in lists]
     answer = {"generationId": generation, "leader": leader, "memberId": member, "members": members}
     return message(done, "JOIN", 9, sent, answer, started_at=at(arrived), error_code=error, **given)

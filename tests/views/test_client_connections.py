@@ -18,39 +18,20 @@ Row = tuple[int, int, int, int, int, int]
 
 def connection(software: str, opened: float, last: float, **given: Any) -> dict[str, Any]:
     return {
-        "cluster": "c",
-        "broker": "b",
-        "connection_id": f"{software} {opened} {last}",
-        "opened_at": at(opened),
-        "opened_seq": 0,
-        "last_request_at": at(last),
-        "requests": 1,
-        "start": "observed",
-        "role": "client",
-        "listener": "PLAINTEXT",
-        "client_software_name": software,
-        "client_software_version": "1",
-    } | given
+        "cluster": "c", "broker": "b", "connection_id": f"{software} {opened} {last}", "opened_at": at(opened),
+        "opened_seq": 0, "last_request_at": at(last), "requests": 1, "start": "observed", "role": "client",
+        "listener": "PLAINTEXT", "client_software_name": software, "client_software_version": "1",
+    } | given  # fmt: skip
 
 
 def bucket(software: str, counted: Row, **given: Any) -> dict[str, Any]:
     minute, is_open, open_max, open_at_end, opened, closed = counted
     return {
-        "cluster": "c",
-        "broker": "b",
-        "listener": "PLAINTEXT",
-        "client_software_name": software,
-        "client_software_version": "1",
-        "role": "client",
-        "bucket": at(minute * MINUTE),
-        "open": is_open,
-        "open_max": open_max,
-        "open_at_end": open_at_end,
-        "opened": opened,
-        "closed": closed,
-        "start_unseen": 0,
+        "cluster": "c", "broker": "b", "listener": "PLAINTEXT", "client_software_name": software,
+        "client_software_version": "1", "role": "client", "bucket": at(minute * MINUTE), "open": is_open,
+        "open_max": open_max, "open_at_end": open_at_end, "opened": opened, "closed": closed, "start_unseen": 0,
         "is_cut": False,
-    } | given
+    } | given  # fmt: skip
 
 
 # Per software: connections in seconds; per bucket of a minute: minute, open, open_max, open_at_end, opened, closed.

@@ -23,29 +23,13 @@ SECOND = "10.0.0.1:9092-10.0.0.3:40000-0-7"
 def instance(instance_id: str, **given: Any) -> dict[str, Any]:
     """A row of the table: an id in the header of one connection from 0 to 10 seconds."""
     return {
-        "cluster": "c",
-        "instance_id": instance_id,
-        "id_kinds": ["header"],
-        "encodings": [instance_id],
-        "first_seen": at(0),
-        "last_seen": at(10),
-        "connections": 1,
-        "requests": given.get("connections", 1),
-        "brokers": ["b"],
-        "host_count": len(given.get("hosts", ["h1"])),
-        "hosts": ["h1"],
-        "two_hosts_at_once": False,
-        "two_hosts_connections": [],
-        "shared_connections": [],
-        "renewed_connections": [],
-        "connections_without_id": [],
-        "principals": ["User:alice"],
-        "client_ids": ["a"],
-        "software": ["kgo 1"],
-        "changed_on_connections": 0,
-        "member_id_alignment": "none",
-        "other_ids": [],
-    } | given
+        "cluster": "c", "instance_id": instance_id, "id_kinds": ["header"], "encodings": [instance_id],
+        "first_seen": at(0), "last_seen": at(10), "connections": 1, "requests": given.get("connections", 1),
+        "brokers": ["b"], "host_count": len(given.get("hosts", ["h1"])), "hosts": ["h1"], "two_hosts_at_once": False,
+        "two_hosts_connections": [], "shared_connections": [], "renewed_connections": [], "connections_without_id": [],
+        "principals": ["User:alice"], "client_ids": ["a"], "software": ["kgo 1"], "changed_on_connections": 0,
+        "member_id_alignment": "none", "other_ids": [],
+    } | given  # fmt: skip
 
 
 def met(connection_id: str, opened: float, host: str, other: str) -> tuple[Any, ...]:

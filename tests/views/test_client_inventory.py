@@ -15,20 +15,13 @@ def connection(name: str, opened: float, last: float, requests: int, **given: An
     return (
         _key(name)
         | {
-            "opened_at": at(opened),
-            "last_request_at": at(last),
-            "requests": requests,
-            "role": "client",
-            "remote_host": "10.0.0.9",
-            "listener": "PLAINTEXT",
-            "security_protocol": "PLAINTEXT",
-            "principal": "User:alice",
-            "client_id": "app",
-            "client_software_name": "unknown",
+            "opened_at": at(opened), "last_request_at": at(last), "requests": requests, "role": "client",
+            "remote_host": "10.0.0.9", "listener": "PLAINTEXT", "security_protocol": "PLAINTEXT",
+            "principal": "User:alice", "client_id": "app", "client_software_name": "unknown",
             "client_software_version": "unknown",
         }
         | given
-    )
+    )  # fmt: skip
 
 
 def used(name: str, opened: float, api: tuple[int, str], version: int, requests: int) -> dict[str, Any]:
@@ -54,14 +47,10 @@ CONNECTIONS = [
     connection("broker", 7, 7, 1, role="broker", client_id="1"),
 ]
 USED = [
-    used("one", 0, METADATA, 0, 1),
-    used("one", 0, FETCH, 4, 1),
-    used("one", 0, FETCH, 11, 1),
-    used("two", 3, FETCH, 5, 2),
-    used("three", 5, METADATA, 0, 1),
-    used("four", 6, METADATA, 0, 1),
+    used("one", 0, METADATA, 0, 1), used("one", 0, FETCH, 4, 1), used("one", 0, FETCH, 11, 1),
+    used("two", 3, FETCH, 5, 2), used("three", 5, METADATA, 0, 1), used("four", 6, METADATA, 0, 1),
     used("broker", 7, METADATA, 0, 1),
-]
+]  # fmt: skip
 GROUPS = [member("two", 3, "g"), member("two", 3, "only described", takes_part=False), member("one", 0, "g")]
 EXPECTED = [
     {

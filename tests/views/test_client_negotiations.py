@@ -16,15 +16,11 @@ def connection(client: str, name: str, opened: float, outcome: str = "not_sent",
     return (
         _key(name, opened)
         | {
-            "role": "client",
-            "listener": "L",
-            "remote_host": "h1",
-            "principal": "User:alice",
-            "client_id": client,
+            "role": "client", "listener": "L", "remote_host": "h1", "principal": "User:alice", "client_id": client,
             "api_versions_outcome": outcome,
         }
         | given
-    )
+    )  # fmt: skip
 
 
 def used(name: str, opened: float, version: int, api: tuple[int, str] = FETCH, **given: Any) -> dict[str, Any]:
@@ -113,17 +109,11 @@ FILES = [
     | {"ingested_at": at(0), "broker_events": [STARTED]}
 ]
 FAILED = [
-    refused(13, 290),
-    refused(13, 295),
-    refused(1, 290),
-    refused(13, 290, remote_host="h9"),
-    refused(13, 290, reason="other", remote_host="h8"),
-    refused(1, 290, remote_host="h5"),
-    refused(2, 291, remote_host="h5"),
-    refused(1, 290, remote_host="h6"),
-    refused(1, 290, remote_host="h7"),
+    refused(13, 290), refused(13, 295), refused(1, 290), refused(13, 290, remote_host="h9"),
+    refused(13, 290, reason="other", remote_host="h8"), refused(1, 290, remote_host="h5"),
+    refused(2, 291, remote_host="h5"), refused(1, 290, remote_host="h6"), refused(1, 290, remote_host="h7"),
     refused(2, 291, remote_host="h7"),
-]
+]  # fmt: skip
 
 
 def of_client(client: str | None, **given: Any) -> dict[str, Any]:

@@ -30,10 +30,8 @@ RESTARTED = [
     for seconds, kind in ((20, "launched"), (21, "started"))
 ]
 MASKED_PORT, NO_NUMBER, OF_4_0 = (
-    "10.78.0.2:9092-x.x.x.x:0-7",
-    "10.78.0.2:9092-10.78.1.10:40000",
-    "10.78.0.2:9092-[::1]:40000-1-61",
-)
+    "10.78.0.2:9092-x.x.x.x:0-7", "10.78.0.2:9092-10.78.1.10:40000", "10.78.0.2:9092-[::1]:40000-1-61",
+)  # fmt: skip
 NAMED: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], list[str | None]]] = {
     # connections, failures; the client id of each failure
     "its own requests": ([connection(0)], [failure(0)], ["app"]),

@@ -43,16 +43,9 @@ def is_usable(needs: Mapping[int, tuple[int, int]], brokers: list[Ranges]) -> bo
 
 def row(cluster: str, broker: int, key: int, ends: tuple[int, int], seconds: float = 9, **given: Any) -> dict[str, Any]:
     return {
-        "cluster": cluster,
-        "broker": str(broker),
-        "listener": "PLAINTEXT",
-        "api_key": key,
-        "min_version": ends[0],
-        "max_version": ends[1],
-        "first_seen": at(0),
-        "last_seen": at(seconds),
-        "answers": 1,
-    } | given
+        "cluster": cluster, "broker": str(broker), "listener": "PLAINTEXT", "api_key": key, "min_version": ends[0],
+        "max_version": ends[1], "first_seen": at(0), "last_seen": at(seconds), "answers": 1,
+    } | given  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -133,15 +126,9 @@ def test_what_an_api_allows_and_what_the_feature_needs_are_kept_apart(found: dic
 def common(key: int, **given: Any) -> dict[str, Any]:
     """A row of the cluster of KIP-35's example, whose brokers never advertise the API unless that is given."""
     return {
-        "cluster": "KIP-35",
-        "api_key": key,
-        "api_name": protocol.api_name(key),
-        "same_everywhere": False,
-        "brokers": 2,
-        "brokers_with_api": 2,
-        "brokers_silent": 0,
-        "as_of": at(9),
-    } | given
+        "cluster": "KIP-35", "api_key": key, "api_name": protocol.api_name(key), "same_everywhere": False, "brokers": 2,
+        "brokers_with_api": 2, "brokers_silent": 0, "as_of": at(9),
+    } | given  # fmt: skip
 
 
 @pytest.mark.kip("KIP-35", 20)

@@ -14,30 +14,17 @@ def of_connection(number: int, **given: Any) -> dict[str, Any]:
     return (
         key
         | {
-            "opened_seq": 0,
-            "group_id": "g",
-            "kinds": ["classic"],
-            "takes_part": True,
-            "requests": 2,
-            "first_at": at(number),
-            "last_at": at(number + 10),
-            "protocol_types_request": ["consumer"],
-            "protocol_types_response": [],
-            "protocol_names_request": ["range"],
-            "protocol_names_response": [],
+            "opened_seq": 0, "group_id": "g", "kinds": ["classic"], "takes_part": True, "requests": 2,
+            "first_at": at(number), "last_at": at(number + 10), "protocol_types_request": ["consumer"],
+            "protocol_types_response": [], "protocol_names_request": ["range"], "protocol_names_response": [],
             "messages": [(*JOIN_REQUEST, 2, 0)],
             "requests_by_type": [("consumer", 2, at(number), at(number + 10), _example(number), 0, 2)],
-            "inconsistent_group_protocol": 0,
-            "members": [f"m{number}"],
-            "subscriptions": [_subscription(number)],
-            "undecoded_payloads": 0,
-            "inconsistent_join_group": 0,
-            "inconsistent_sync_group": 0,
-            "protocol_name_mismatches": 1,
-            "assignments": [_assignment(number)],
+            "inconsistent_group_protocol": 0, "members": [f"m{number}"], "subscriptions": [_subscription(number)],
+            "undecoded_payloads": 0, "inconsistent_join_group": 0, "inconsistent_sync_group": 0,
+            "protocol_name_mismatches": 1, "assignments": [_assignment(number)],
         }
         | given
-    )
+    )  # fmt: skip
 
 
 def _example(number: int) -> tuple[Any, ...]:

@@ -22,23 +22,10 @@ COLUMNS = (
     "last_at", "example", "message", "binds", "blames",
 )  # fmt: skip
 OF_CONNECTION = {
-    "rule": "log_forging",
-    "cluster": "c",
-    "broker": "b",
-    "connection_id": "x",
-    "opened_at": at(0),
-    "opened_seq": 0,
-    "severity": "error",
-    "blames": "client",
-    "client_id": "app",
-    "occurrences": 2,
-    "rejected": 1,
-    "taken": 1,
-    "first_at": at(1),
-    "last_at": at(2),
-    "example": (at(1), 1, "grep"),
-    "message": "forged; ask",
-}
+    "rule": "log_forging", "cluster": "c", "broker": "b", "connection_id": "x", "opened_at": at(0), "opened_seq": 0,
+    "severity": "error", "blames": "client", "client_id": "app", "occurrences": 2, "rejected": 1, "taken": 1,
+    "first_at": at(1), "last_at": at(2), "example": (at(1), 1, "grep"), "message": "forged; ask",
+}  # fmt: skip
 
 
 def finding(rule: str, **given: Any) -> dict[str, Any]:
