@@ -27,21 +27,6 @@ def carries(connection_id: str, opened: float = 0, last: float = 10, **given: An
     } | given  # fmt: skip
 
 
-def of(life: str, broker: str, opened: float = 0, last: float = 10, **given: Any) -> dict[str, Any]:
-    """A connection to one of several brokers by a client that one case is about, named by the connection id's beginning."""
-    return carries(
-        f"{life}-{broker}",
-        opened,
-        last,
-        broker=broker,
-        **{"client_id": life.split()[0], "api_versions_attempts": []} | given,
-    )
-
-
-def numbered(lowest: int, highest: int) -> dict[str, int]:
-    return {"lowest_correlation_id": lowest, "highest_correlation_id": highest}
-
-
 def scenario(name: str, client: str, broker: str, certain: bool = True) -> dict[str, Any]:
     return {"telemetry_scenario": name, "scenario_certain": certain, "client_by_kip": client, "broker_by_kip": broker}
 
@@ -52,12 +37,4 @@ def findings(session: Any, instances: Any, connections: Sequence[dict[str, Any]]
     return collected(asked(session, "findings_client_instances", settings, **given))
 
 
-DIFFERENT = "client id 'b' after 'a', principal 'User:bob' after 'User:alice', software 'kgo 2' after 'kgo 1'"
 UNCERTAIN = scenario("UUID-R", "either", "either", certain=False)
-NEW = [kafka_id(n) for n in range(20, 24)]
-MESSAGES = {
-    "client_instance_id_on_two_hosts": "from h2 while h1 is connected with it",
-    "client_instance_id_renewed": f"after '{NEW[0]}', '{NEW[1]}'; one process, or as many that ran one after the other",
-    "client_instance_id_on_some_connections": "is on other connections of its client, not on this one",
-    "client_instance_id_shared": f"with {DIFFERENT}",
-}
