@@ -19,20 +19,10 @@ INCONSISTENT, MEMBER_ID_REQUIRED, NOT_COORDINATOR, NO_RIGHTS = 23, 79, 16, 30
 
 
 def joins(
-    member: str,
-    seconds: float,
-    kind: str = "consumer",
-    error: int = 0,
-    generation: int = 1,
-    *,
-    told: str | None = None,
-    name: str = "range",
-    offers: tuple[str, ...] = ("range",),
-    leads: tuple[str, ...] = (),
-    version: int = 7,
-    timeout_ms: int | None = SESSION * 1000,
-    **given: Any,
-) -> Row:
+    member: str, seconds: float, kind: str = "consumer", error: int = 0, generation: int = 1, *, told: str | None = None,
+    name: str = "range", offers: tuple[str, ...] = ("range",), leads: tuple[str, ...] = (), version: int = 7,
+    timeout_ms: int | None = SESSION * 1000, **given: Any,
+) -> Row:  # fmt: skip
     """JoinGroup v7 on the member's own connection, answered with the names of all members if it leads them."""
     protocols = [{"name": one, "metadata": ""} for one in offers]
     sent = {"memberId": member, "protocolType": kind, "protocols": protocols, "sessionTimeoutMs": timeout_ms}
@@ -40,6 +30,15 @@ def joins(
     if error == 0:
         answer |= {"protocolType": told or kind, "protocolName": name, "members": [{"memberId": one} for one in leads]}
     return on(member, message(seconds, "JOIN", version, sent, answer, error_code=error, **given))
+
+
+def other(seconds: float, error: int = 0, generation: int = 1, member: str = "w", **given: Any) -> Row:
+    """JoinGroup of a member of the other type."""
+    return joins(member, seconds, "connect", error, generation, **given)
+
+
+def refused(*seconds: float) -> list[Row]:
+    return [other(one, INCONSISTENT) for one in seconds]
 
 
 def syncs(
@@ -78,285 +77,147 @@ def names(number: int) -> tuple[str, ...]:
     return tuple(f"name {one}" for one in range(number))
 
 
+A = joins("a", 0)
+ENDLESS = joins("a", 0, timeout_ms=None)
 # Groups whose members state two types, and nobody is to blame.
 ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
-    "all members left": [joins("a", 0), *beats("a", 3, 6), leaves("a", 9), joins("w", 9, "connect", 0, 2)],
-    "a member's session timed out": [joins("a", 0), joins("w", 60, "connect", 0, 2)],
-    "a member left unseen": [joins("a", 0), syncs("a", 1), joins("w", 3, "connect", 0, 2)],
-    "a new group of the same name": [joins("a", 0), joins("w", DAY, "connect", 0, 1)],
+    "all members left": [A, *beats("a", 3, 6), leaves("a", 9), other(9, 0, 2)],
+    "a member's session timed out": [A, other(60, 0, 2)],
+    "a member left unseen": [A, syncs("a", 1), other(3, 0, 2)],
+    "a new group of the same name": [A, other(DAY)],
     "one connection, one type after the other": [
-        joins("x", 0),
-        leaves("x", 10),
-        joins("x", 20, "connect", 0, 2),
-        leaves("x", 30),
-        joins("x", 40, generation=3),
+        joins("x", 0), leaves("x", 10), other(20, 0, 2, "x"), leaves("x", 30), joins("x", 40, generation=3),
     ],
-    "refused long after": [joins("a", 0), *beats("a", 3), joins("w", 500, "connect", INCONSISTENT)],
-    "refused at the instant at which the other joins": [
-        joins("a", 0),
-        *beats("a", 5),
-        joins("w", 0, "connect", INCONSISTENT),
-    ],
-    "refused when the session has timed out": [joins("a", 0), joins("w", 10, "connect", INCONSISTENT)],
-    "refused when a session of no stated length has timed out": [
-        joins("a", 0, timeout_ms=None),
-        joins("w", 10, "connect", INCONSISTENT),
-    ],
-    "heartbeats that are refused": [
-        joins("a", 0),
-        *beats("a", 100, 200, error=25),
-        joins("w", 100, "connect", INCONSISTENT),
-    ],
+    "refused long after": [A, *beats("a", 3), *refused(500)],
+    "refused at the instant at which the other joins": [A, *beats("a", 5), *refused(0)],
+    "refused when the session has timed out": [A, *refused(10)],
+    "refused when a session of no stated length has timed out": [ENDLESS, *refused(10)],
+    "heartbeats that are refused": [A, *beats("a", 100, 200, error=25), *refused(100)],
     "heartbeats that may be for another group": [
-        of("another group", joins("a", 0)),
-        joins("a", 1),
-        *beats("a", 800),
-        joins("w", 500, "connect", INCONSISTENT),
+        of("another group", A), joins("a", 1), *beats("a", 800), *refused(500),
     ],
-    "coordinators of which one's clock is slow": [
-        joins("a", 0),
-        *beats("a", 30),
-        leaves("a", 40),
-        joins("w", 20, "connect", 0, 2, broker="b1"),
-    ],
-    "asked of no coordinator": [joins("a", 0), syncs("a", 8), joins("w", 4, "connect", NOT_COORDINATOR)],
-    "told to come again, both": [
-        joins("a", 0, error=MEMBER_ID_REQUIRED),
-        joins("w", 1, "connect", MEMBER_ID_REQUIRED),
-        joins("w", 2, "connect"),
-    ],
-    "removed by an administrator": [
-        joins("a", 0),
-        leaves("a", 5, "admin"),
-        joins("w", 6, "connect", 0, 2),
-        syncs("a", 7, error=25),
-    ],
+    "coordinators of which one's clock is slow": [A, *beats("a", 30), leaves("a", 40), other(20, 0, 2, broker="b1")],
+    "asked of no coordinator": [A, syncs("a", 8), other(4, NOT_COORDINATOR)],
+    "told to come again, both": [joins("a", 0, error=MEMBER_ID_REQUIRED), other(1, MEMBER_ID_REQUIRED), other(2)],
+    "removed by an administrator": [A, leaves("a", 5, "admin"), other(6, 0, 2), syncs("a", 7, error=25)],
     "who left is back under another id": [
-        joins("a", 0),
-        leaves("a", 5),
-        joins("w", 6, "connect", 0, 2),
-        leaves("w", 8),
-        joins("a2", 9, generation=3),
+        A, leaves("a", 5), other(6, 0, 2), leaves("w", 8), joins("a2", 9, generation=3),
     ],
-    "no generation is said": [old(joins("a", 0, version=0)), old(joins("w", 5, "connect", version=0))],
+    "no generation is said": [old(joins("a", 0, version=0)), old(other(5, version=0))],
     "without member ids, before 1.0": [
-        old(joins("", 0, version=0)),
-        old(joins("", 90, "connect", version=0)),
-        old(joins("", 200, version=0)),
+        old(joins("", 0, version=0)), old(other(90, member="", version=0)), old(joins("", 200, version=0)),
     ],
-}
-SEVERAL = "several members of the other type"
-# Groups with two types at a time: the other type than the group's own, occurrences, rejected, taken.
-AT_A_TIME: dict[str, tuple[list[Row], tuple[str, int, int, int]]] = {
-    "refused while the other is alive": (
-        [joins("a", 0), *beats("a", 400, 800), joins("w", 500, "connect", INCONSISTENT)],
-        ("connect", 1, 1, 0),
-    ),
-    "refused before the other is silent for too long": (
-        [joins("a", 0), joins("w", 9, "connect", INCONSISTENT), joins("w", 9.5, "connect", INCONSISTENT)],
-        ("connect", 2, 2, 0),
-    ),
-    "refused just before the session times out": (
-        [joins("a", 0), joins("w", 9.9995, "connect", INCONSISTENT)],
-        ("connect", 1, 1, 0),
-    ),
-    "refused just before a session of no stated length times out": (
-        [joins("a", 0, timeout_ms=None), joins("w", 9.9995, "connect", INCONSISTENT)],
-        ("connect", 1, 1, 0),
-    ),
-    "refused in more minutes than are listed of a connection": (
-        [
-            joins("a", 0),
-            *beats("a", 7000),
-            *(joins("w", 60 * n + second, "connect", INCONSISTENT) for n in range(1, 102) for second in (0, 59)),
-        ],
-        ("connect", 200, 200, 0),
-    ),
-    "of more types than the message names": (
-        [joins("a", 0), *beats("a", 100), *(joins(f"w{n}", n, f"t{n}", INCONSISTENT) for n in range(1, 7))],
-        ("t1', 't2', 't3', 't4', 't5", 6, 6, 0),
-    ),
-    "asked while the other is alive": (
-        [joins("a", 0), joins("w", 5, "connect", NO_RIGHTS), syncs("a", 8)],
-        ("connect", 1, 0, 1),
-    ),
-    "both taken in one generation": (
-        [joins("a", 0, generation=5), joins("w", 0.1, "connect", 0, 5)],
-        ("connect", 1, 0, 1),
-    ),
-    "taken between two signs of life": (
-        [joins("a", 0), joins("w", 50, "connect", 0, 2), joins("a", 100, generation=3)],
-        ("connect", 1, 0, 1),
-    ),
-    "another member is still there": (
-        [joins("a", 0), joins("b", 0), leaves("a", 3), *beats("b", 20), joins("w", 15, "connect", INCONSISTENT)],
-        ("connect", 1, 1, 0),
-    ),
-    "a LeaveGroup that is refused ends nothing": (
-        [joins("a", 0), leaves("a", 3, error=25), *beats("a", 20), joins("w", 15, "connect", INCONSISTENT)],
-        ("connect", 1, 1, 0),
-    ),
+}  # fmt: skip
+ALIVE, SEVERAL, MANY = "refused while alive", "several members of the other type", "more minutes than are listed"
+# Groups with two types at a time: occurrences, rejected, taken.
+AT_A_TIME: dict[str, tuple[list[Row], tuple[int, int, int]]] = {
+    ALIVE: ([A, *beats("a", 400, 800), *refused(500)], (1, 1, 0)),
+    "refused just before the session times out": ([A, *refused(9, 9.9995)], (2, 2, 0)),
+    "refused just before a session of no stated length times out": ([ENDLESS, *refused(9.9995)], (1, 1, 0)),
+    MANY: ([A, *beats("a", 7000), *refused(*(60 * n + s for n in range(1, 102) for s in (0, 59)))], (200, 200, 0)),
+    "asked while the other is alive": ([A, other(5, NO_RIGHTS), syncs("a", 8)], (1, 0, 1)),
+    "both taken in one generation": ([joins("a", 0, generation=5), other(0.1, 0, 5)], (1, 0, 1)),
+    "taken between two signs of life": ([A, other(50, 0, 2), joins("a", 100, generation=3)], (1, 0, 1)),
+    "another member is still there": ([A, joins("b", 0), leaves("a", 3), *beats("b", 20), *refused(15)], (1, 1, 0)),
+    "a LeaveGroup that is refused ends nothing": ([A, leaves("a", 3, error=25), *beats("a", 20), *refused(15)], (1, 1, 0)),
     "a member that joins again at the instant at which it leaves": (
-        [
-            joins("x", 0, "connect"),
-            leaves("x", 10),
-            joins("x", 10, generation=2),
-            *beats("x", 40),
-            joins("w", 20, "connect", INCONSISTENT),
-        ],
-        ("connect", 1, 1, 0),
+        [other(0, member="x"), leaves("x", 10), joins("x", 10, generation=2), *beats("x", 40), *refused(20)], (1, 1, 0),
     ),
-    "both taken in the generation 0": (
-        [joins("a", 0, generation=0), joins("w", 0.1, "connect", 0, 0)],
-        ("connect", 1, 0, 1),
-    ),
-    "SyncGroup of another type": (
-        [joins("a", 0), syncs("w", 1, "connect", INCONSISTENT), syncs("a", 2)],
-        ("connect", 1, 1, 0),
-    ),
-    SEVERAL: (
-        [
-            joins("a", 0),
-            *beats("a", 400, 800),
-            joins("v", 600, "connect", NO_RIGHTS),
-            joins("w", 500, "connect", INCONSISTENT),
-            joins("x", 700, "connect", INCONSISTENT),
-        ],
-        ("connect", 3, 2, 1),
-    ),
-}
+    "both taken in the generation 0": ([joins("a", 0, generation=0), other(0.1, 0, 0)], (1, 0, 1)),
+    "SyncGroup of another type": ([A, syncs("w", 1, "connect", INCONSISTENT), syncs("a", 2)], (1, 1, 0)),
+    SEVERAL: ([A, *beats("a", 400, 800), other(600, NO_RIGHTS, member="v"), *refused(500, 700)], (3, 2, 1)),
+}  # fmt: skip
+OF_TYPES = "of more types than the message names"
+TYPED = [A, *beats("a", 100), *(joins(f"w{n}", n, f"t{n}", INCONSISTENT) for n in range(1, 7))]
 OWN, ALL, HALF = ("m1",), ("m1", "m2"), ("m1", "unseen")
 HUNDRED = tuple(f"m{number}" for number in range(1, 101))
+STICKY = {"name": "sticky", "leads": ALL}
 # Groups with an answer that one member did not offer, and perhaps somebody else did.
 PERHAPS_OFFERED: dict[str, list[Row]] = {
     "as offered": [joins("m1", 0, leads=OWN), syncs("m1", 1)],
     "a member is not in the log": [joins("m1", 0, name="sticky", leads=HALF)],
-    "of a member only SyncGroup is in the log": [joins("m1", 0, name="sticky", leads=ALL), syncs("m2", 1)],
-    "another member offered it": [
-        joins("m1", 0, name="sticky", leads=ALL),
-        joins("m2", 0, name="sticky", offers=("range", "sticky")),
-    ],
-    "another member has this type": [
-        joins("m1", 0, told="connect", leads=ALL),
-        joins("m2", 0, "connect", generation=1, error=MEMBER_ID_REQUIRED),
-    ],
+    "of a member only SyncGroup is in the log": [joins("m1", 0, **STICKY), syncs("m2", 1)],
+    "another member offered it": [joins("m1", 0, **STICKY), joins("m2", 0, name="sticky", offers=("range", "sticky"))],
+    "another member has this type": [joins("m1", 0, told="connect", leads=ALL), other(0, MEMBER_ID_REQUIRED, member="m2")],
     "a follower": [joins("m2", 0, name="sticky")],
     "more members than are looked at": [
-        joins("m0", 0, name="sticky", leads=(*HUNDRED, "m0")),
-        *(joins(one, 0, name="sticky") for one in HUNDRED),
+        joins("m0", 0, name="sticky", leads=(*HUNDRED, "m0")), *(joins(one, 0, name="sticky") for one in HUNDRED),
     ],
     "as many names as are listed, and perhaps more": [joins("m1", 0, name="sticky", offers=names(20), leads=OWN)],
     "an error": [joins("m1", 0, name="sticky", leads=OWN, error=INCONSISTENT)],
-}
-# … and nobody did: what the message says.
-NOBODY_OFFERED: dict[str, tuple[list[Row], str]] = {
-    "a name, to the only member": (
-        [joins("m1", 0, name="sticky", leads=OWN)],
-        "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 1 members of generation 1 offered",
-    ),
+}  # fmt: skip
+TWO_TYPES = "of two types"
+# … and nobody did: what was answered, with what, and the number of members.
+NOBODY_OFFERED: dict[str, tuple[list[Row], str, str, int]] = {
     "a name, to a member of many": (
-        [joins("m1", 0, name="sticky", offers=names(19), leads=OWN)],
-        "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 1 members of generation 1 offered",
+        [joins("m1", 0, name="sticky", offers=names(19), leads=OWN)], "JOIN_GROUP v7", "name 'sticky'", 1,
     ),
-    "a name, to two members": (
-        [joins("m1", 0, 'consumer', 0, 4, name="sticky", leads=ALL), joins("m2", 0, 'consumer', 0, 4, name="sticky")],
-        "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 2 members of generation 4 offered",
-    ),
+    "a name, to two members": ([joins("m1", 0, **STICKY), joins("m2", 0, name="sticky")], "JOIN_GROUP v7", "name 'sticky'", 2),
     "a name, to a hundred members": (
         [joins(one, 0, name="sticky", leads=HUNDRED if one == "m1" else ()) for one in HUNDRED],
-        "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 100 members of generation 1 offered",
+        "JOIN_GROUP v7", "name 'sticky'", 100,
     ),
-    "a type": (
-        [joins("m1", 0, told="connect", leads=OWN)],
-        "JOIN_GROUP v7 was answered with protocol type 'connect', which none of the 1 members of generation 1 offered",
+    TWO_TYPES: (
+        [joins("m1", second, told=told, leads=OWN) for second, told in ((5, "connect"), (0, "share"), (9, "aaa"))],
+        "JOIN_GROUP v7", "type 'share'", 1,
     ),
-    "of two types": (
-        [joins("m1", 5, told="connect", leads=OWN), joins("m1", 0, told="share", leads=OWN),
-         joins("m1", 9, told="aaa", leads=OWN)],
-        "JOIN_GROUP v7 was answered with protocol type 'share', which none of the 1 members of generation 1 offered",
-    ),
-    "in SyncGroup": (
-        [joins("m1", 0, leads=OWN), syncs("m1", 1, name="sticky")],
-        "SYNC_GROUP v5 was answered with protocol name 'sticky', which none of the 1 members of generation 1 offered",
-    ),
+    "in SyncGroup": ([joins("m1", 0, leads=OWN), syncs("m1", 1, name="sticky")], "SYNC_GROUP v5", "name 'sticky'", 1),
 }  # fmt: skip
-MESSAGES = {
-    "mixed_protocol_types": (
-        "refused while the other is alive",
-        "group 'refused while the other is alive' has members of type 'connect' at the same time as those of 'consumer'",
-    ),
-    "protocol_nobody_offered": (
-        "a type",
-        "group 'a type': JOIN_GROUP v7 was answered with protocol type 'connect', "
-        "which none of the 1 members of generation 1 offered",
-    ),
-}
-RULES = tuple(MESSAGES)
+INNOCENT = ONE_AFTER_THE_OTHER | PERHAPS_OFFERED
+GUILTY = {name: case[0] for name, case in (AT_A_TIME | NOBODY_OFFERED).items()} | {OF_TYPES: TYPED}
+MIXED, UNOFFERED = "mixed_protocol_types", "protocol_nobody_offered"
 Found = dict[tuple[str, str], Row]
 
 
-def all_rows() -> list[Row]:
+def of_case(name: str, row: Row) -> Row:
     """Each case is a group, and its connections are named by it."""
-    cases = (
-        ONE_AFTER_THE_OTHER | PERHAPS_OFFERED | {name: rows for name, (rows, _) in (AT_A_TIME | NOBODY_OFFERED).items()}
-    )
-    return [
-        row
-        | {
-            "connection_id": f"{row['connection_id']} in {name}",
-            "request": json.dumps({"groupId": name} | json.loads(row["request"])),
-        }
-        for name, rows in cases.items()
-        for row in rows
-    ]  # fmt: skip
+    request = json.dumps({"groupId": name} | json.loads(row["request"]))
+    own = {"connection_id": f"{row['connection_id']} in {name}", "request": request, "file_id": f"f{row['broker']}"}
+    return row | own
 
 
 @pytest.fixture(scope="module")
 def found(rules_session: Any) -> Found:
     """The findings by group and rule."""
-    rows = [row | {"file_id": f"f{row['broker']}"} for row in all_rows()]
+    rows = [of_case(name, row) for name, requests in (INNOCENT | GUILTY).items() for row in requests]
     findings = collected(asked(rules_session, "violations", **stored(rules_session, rows)))
-    return {(row["group_id"], row["rule"]): row.asDict(recursive=True) for row in findings if row["rule"] in RULES}
+    made = [row.asDict(recursive=True) for row in findings]
+    return {(row["group_id"], row["rule"]): row for row in made if row["rule"] in (MIXED, UNOFFERED)}
 
 
-@pytest.mark.parametrize("name", [*ONE_AFTER_THE_OTHER, *PERHAPS_OFFERED])
+@pytest.mark.parametrize("name", INNOCENT)
 def test_what_may_be_innocent_is_not_found(found: Found, name: str) -> None:
     assert [rule for group, rule in found if group == name] == []
 
 
+def test_no_other_group_is_found(found: Found) -> None:
+    assert set(found) == {(name, UNOFFERED if name in NOBODY_OFFERED else MIXED) for name in GUILTY}
+
+
 @pytest.mark.parametrize("name", AT_A_TIME)
 def test_two_types_at_a_time_are_found(found: Found, name: str) -> None:
-    other, *counts = AT_A_TIME[name][1]
-    row = found[name, "mixed_protocol_types"]
-    assert f"has members of type '{other}' at the same time as those of 'consumer'" in row["message"]
-    assert [row["occurrences"], row["rejected"], row["taken"]] == counts
+    row = found[name, MIXED]
+    said = f"group '{name}' has members of type 'connect' at the same time as those of 'consumer'"
+    assert row["message"] == f"{said}; {rules()[MIXED].asks}"
+    assert (row["occurrences"], row["rejected"], row["taken"]) == AT_A_TIME[name][1]
+
+
+def test_a_message_names_five_types(found: Found) -> None:
+    said = "has members of type 't1', 't2', 't3', 't4', 't5' at the same time"
+    assert said in found[OF_TYPES, MIXED]["message"]
+    assert found[OF_TYPES, MIXED]["occurrences"] == 6
 
 
 @pytest.mark.parametrize("name", NOBODY_OFFERED)
 def test_what_nobody_offered_is_the_coordinators(found: Found, name: str) -> None:
-    row = found[name, "protocol_nobody_offered"]
-    assert NOBODY_OFFERED[name][1] in row["message"]
+    row, (_, api, what, members) = found[name, UNOFFERED], NOBODY_OFFERED[name]
+    said = f"{api} was answered with protocol {what}, which none of the {members} members of generation 1 offered"
+    assert row["message"] == f"group '{name}': {said}; {rules()[UNOFFERED].asks}"
     assert row["blames"] == "broker"
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_the_findings_say_what_was_found(found: Found, rule: str) -> None:
-    group, message = MESSAGES[rule]
-    assert found[group, rule]["message"] == f"{message}; {rules()[rule].asks}"
-
-
-def test_no_other_group_is_found(found: Found) -> None:
-    guilty = {(name, RULES[0]) for name in AT_A_TIME} | {(name, RULES[1]) for name in NOBODY_OFFERED}
-    assert set(found) == guilty
-
-
 # group and rule: seconds of the first request that counts, and of the last
-TIMES = {
-    ("refused while the other is alive", "mixed_protocol_types"): (500, 500),
-    (SEVERAL, "mixed_protocol_types"): (500, 700),
-    ("refused in more minutes than are listed of a connection", "mixed_protocol_types"): (60, 6059),
-    ("of two types", "protocol_nobody_offered"): (0, 9),
-}
+TIMES = {(ALIVE, MIXED): (500, 500), (SEVERAL, MIXED): (500, 700), (MANY, MIXED): (60, 6059), (TWO_TYPES, UNOFFERED): (0, 9)}  # fmt: skip
 
 
 @pytest.mark.parametrize("which", TIMES, ids=" ".join)
@@ -367,21 +228,23 @@ def test_the_example_is_the_first_request_that_counts(found: Found, which: tuple
 
 
 def test_what_nobody_offered_is_counted_as_what_the_broker_took(found: Found) -> None:
-    row = found["of two types", "protocol_nobody_offered"]
+    row = found[TWO_TYPES, UNOFFERED]
     assert [row[name] for name in ("occurrences", "rejected", "taken")] == [3, 0, 3]
 
 
-@pytest.mark.parametrize(("contradicted", "without_join", "blames"), [(2, None, "broker"), (1, None, "either"), (0, None, "client"),
-                                                                      (0, 1, "either"), (2, 0, "broker")])  # fmt: skip
-def test_what_an_earlier_release_has_not_counted_changes_no_blame(
-    rules_session: Any, contradicted: int, without_join: int | None, blames: str
-) -> None:
-    row = {
-        "cluster": "c", "broker": "b", "connection_id": "x", "opened_at": at(0), "opened_seq": 0, "group_id": "g",
-        "inconsistent_group_protocol": 2, "inconsistent_contradicted": contradicted, "inconsistent_unstated": 0,
-        "inconsistent_without_join": without_join, "inconsistent_first_at": at(1), "inconsistent_last_at": at(2),
-    }  # fmt: skip
-    given = {"connection_groups": [row], "connection_violations": []}
+BLAMES = {(2, None): "broker", (1, None): "either", (0, None): "client", (0, 1): "either", (2, 0): "broker"}
+"""By the numbers of requests that were contradicted, and that came without a JoinGroup."""
+
+
+def test_what_an_earlier_release_has_not_counted_changes_no_blame(rules_session: Any) -> None:
+    rows = [
+        {"cluster": "c", "broker": "b", "connection_id": "x", "opened_at": at(0), "opened_seq": number, "group_id": str(number),
+         "inconsistent_group_protocol": 2, "inconsistent_contradicted": contradicted, "inconsistent_unstated": 0,
+         "inconsistent_without_join": without_join, "inconsistent_first_at": at(1), "inconsistent_last_at": at(2)}
+        for number, (contradicted, without_join) in enumerate(BLAMES)
+    ]  # fmt: skip
+    given = {"connection_groups": rows, "connection_violations": []}
     tables = {name: frame(rules_session, name, rows) for name, rows in given.items()}
-    (found,) = collected(asked(rules_session, "violations", **tables))
-    assert (found["rule"], found["blames"]) == ("inconsistent_group_protocol", blames)
+    found = collected(asked(rules_session, "violations", **tables))
+    assert {row["rule"] for row in found} == {"inconsistent_group_protocol"}
+    assert {int(row["group_id"]): row["blames"] for row in found} == dict(enumerate(BLAMES.values()))
