@@ -124,9 +124,7 @@ def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str)
         ("[[owners]]\nowner = 'a'\nhosts = ['10.1']", "'10.1' is no network"),
         (
             "[[owners]]\nowner = 'a'\ncontact = 'x'\nhosts = ['1.1.1.1']\n[[owners]]\nowner = 'a'\ncontact = 'y'\nhosts = ['a']",
-            "rule 2: the contact of 'a' is 'y', and 'x' in a rule above; give one",
-        ),
-    ],
+            "rule 2: the contact of 'a' is 'y', and 'x' in a rule above; give one")],
 )  # fmt: skip
 def test_it_names_what_is_wrong(text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=r"^o\.toml: ") as caught:

@@ -89,8 +89,7 @@ def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
     [
         ("max_idle_ms", 1, 315_360_000_000), ("coverage_gap_ms", 1, 315_360_000_000), ("bucket_minutes", 1, 5_256_000),
         ("unused_topic_hours", 0, 87_600), ("lock_wait_seconds", 0, 315_360_000), ("split_bytes", 1, 1 << 40),
-        ("retention_days", 0, 36_500), ("keep_connections_days", 0, 36_500), ("vacuum_hours", 0, 876_000),
-    ],
+        ("retention_days", 0, 36_500), ("keep_connections_days", 0, 36_500), ("vacuum_hours", 0, 876_000)],
 )  # fmt: skip
 def test_a_number_may_be_the_lowest_or_the_highest(name: str, low: int, high: int) -> None:
     for value in (low, high):

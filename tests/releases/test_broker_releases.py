@@ -134,8 +134,7 @@ def test_verdicts_are_ranked_from_the_worst_to_what_works() -> None:
     ("asked", "measured"),
     [
         ("4.0.1", "4.0.1"), ("4.0", "4.0.1"), ("4.0.2", "4.0.1"), ("4.1", "4.1.1"), ("4.4.99", "4.4.0"),
-        ("0.10.2", "0.10.2.2"), ("0.10.0.0", "0.10.0.1"), ("0.10", "0.10.2.2"), ("0.11", "0.11.0.3"), ("04.0.1", "4.0.1"),
-    ],
+        ("0.10.2", "0.10.2.2"), ("0.10.0.0", "0.10.0.1"), ("0.10", "0.10.2.2"), ("0.11", "0.11.0.3"), ("04.0.1", "4.0.1")],
 )  # fmt: skip
 def test_the_nearest_patch_release_stands_for_one_that_was_not_measured(asked: str, measured: str) -> None:
     found = broker_releases.release(asked)
@@ -209,8 +208,7 @@ def test_what_a_patch_release_refused_and_the_next_takes_again_is_not_deprecated
         ("4.0.1", None),
         ("4.1.0", "This is judged for 4.1.1: a broker of 4.1.0 offers the same versions."),
         ("3.9.2", "This is judged for 3.9.1: a broker of 3.9.2 offers the same versions. It calls other versions deprecated "
-                  "(KAFKA-19494), so that its log at INFO holds other requests."),
-    ],
+                  "(KAFKA-19494), so that its log at INFO holds other requests.")],
 )  # fmt: skip
 def test_a_known_difference_between_patch_releases_is_said(asked: str, said: str | None) -> None:
     assert broker_releases.other_release(asked, broker_releases.release(asked)) == said

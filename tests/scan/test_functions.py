@@ -176,8 +176,7 @@ ROWS = "(VALUES (1, 'a', 2), (2, 'b', NULL), (3, 'b', 4), (4, NULL, 4)) AS rows(
         (F.min_by("who", -F.col("place")), None), (F.max_by("who", "place"), None),
         (F.bool_or(F.col("place") > 3), True), (F.bool_and(F.col("place") > 3), False),
         (F.array_sort(F.collect_list("number")), [2, 4, 4]), (F.array_sort(F.collect_set("number")), [2, 4]),
-        (F.collect_list(F.when(F.col("place") > 9, F.col("place"))), []),
-    ],
+        (F.collect_list(F.when(F.col("place") > 9, F.col("place"))), [])],
 )  # fmt: skip
 def test_an_aggregate_answers_as_in_spark(column: Column, expected: object) -> None:
     assert duckdb.execute(f"SELECT {column.render(frozenset())} FROM {ROWS}").fetchall() == [(expected,)]

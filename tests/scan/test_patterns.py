@@ -19,8 +19,7 @@ from kafka_clientinfo.scan.column import re2
         (table.BROKER_CLIENT_ID, "broker-1-\u2028", False),
         (table.BROKER_CLIENT_ID, "ShareGroupDLQManager-client-12", True), (table.BROKER_CLIENT_ID, "42", False),
         (table.NODE_ID, "42", True), (table.NODE_ID, "42\n", False), (table.NODE_ID, "४२", False),
-        (BROKER_PATTERN_SQL, "apache-kafka-java", True), (BROKER_PATTERN_SQL, "-java", False),
-    ],
+        (BROKER_PATTERN_SQL, "apache-kafka-java", True), (BROKER_PATTERN_SQL, "-java", False)],
 )  # fmt: skip
 def test_a_pattern_finds_what_java_finds(pattern: str, text: str, found: bool) -> None:
     assert duckdb.execute("SELECT regexp_matches(?, ?)", [text, re2(pattern)]).fetchall() == [(found,)]

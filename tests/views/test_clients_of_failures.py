@@ -37,14 +37,11 @@ NAMED: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], list[str | No
     "its own requests": ([connection(0)], [failure(0)], ["app"]),
     "in the same instant": ([connection(0)], [failure(0, 10)], ["app"]),
     "without a client id": ([connection(0, client_id=None)], [failure(0)], ["(none)"]),
-    "a thread's number": (
-        [connection(0, connection_id=OF_4_0)], [failure(0, connection_id=OF_4_0)], ["app"],
-    ),
+    "a thread's number": ([connection(0, connection_id=OF_4_0)], [failure(0, connection_id=OF_4_0)], ["app"]),
     "logged twice": ([connection(0)], [failure(0), failure(0, file_id="copy")], ["app", "app"]),
     "the newer one": ([connection(0), connection(0, 100, 110, "newer")], [failure(0, 111)], ["newer"]),
     "each its own": (
-        [connection(0), connection(0, 100, 110, "newer")], [failure(0, 11), failure(0, 111)], ["app", "newer"],
-    ),
+        [connection(0), connection(0, 100, 110, "newer")], [failure(0, 11), failure(0, 111)], ["app", "newer"]),
     "server.log says the same": ([connection(0)], [failure(0, principal="User:p")], ["app"]),
     # What could look the same
     "only before it": ([connection(0, 20, 30)], [failure(0)], [None]),
@@ -57,12 +54,8 @@ NAMED: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], list[str | No
     "another cluster": ([connection(0, cluster="other")], [failure(0)], [None]),
     "another broker": ([connection(0, broker="other")], [failure(0)], [None]),
     "another id": ([connection(1)], [failure(0)], [None]),
-    "no number": (
-        [connection(0, connection_id=NO_NUMBER)], [failure(0, connection_id=NO_NUMBER)], [None],
-    ),
-    "a masked port": (
-        [connection(0, connection_id=MASKED_PORT)], [failure(0, connection_id=MASKED_PORT)], [None],
-    ),
+    "no number": ([connection(0, connection_id=NO_NUMBER)], [failure(0, connection_id=NO_NUMBER)], [None]),
+    "a masked port": ([connection(0, connection_id=MASKED_PORT)], [failure(0, connection_id=MASKED_PORT)], [None]),
     "a masked id": (
         [connection(0, connection_id="x" + "#0123456789ab")], [failure(0, connection_id="x" + "#0123456789ab")], [None],
     ),

@@ -26,34 +26,27 @@ CASES: dict[str, Case] = {
     "it only looks up metadata": case(neighbour(), connections(LOOP, ["METADATA"]), rules=[RECONNECTS]),
     "it ends after the handshake": case(neighbour(), connections(LOOP, []), rules=[HANDSHAKES]),
     "its version is refused, and the next one taken": case(
-        neighbour(), connections(LOOP, ["AV"], error_code=35), rules=[HANDSHAKES]
-    ),
+        neighbour(), connections(LOOP, ["AV"], error_code=35), rules=[HANDSHAKES]),
     "one request on each": case(neighbour(), connections(LOOP, ["METADATA", "PRODUCE"]), rules=[SINGLES]),
     "one request on each, and all that clients look up": case(
         neighbour(),
         connections(LOOP, ["METADATA", "FIND_COORDINATOR", "INIT_PRODUCER_ID", "TELEMETRY", "PUSH", "PRODUCE"]),
-        rules=[SINGLES],
-    ),
+        rules=[SINGLES]),
     "some of each": case(
-        neighbour(), connections(LOOP, [], "a"), connections(LOOP, ["PRODUCE"], "b"), rules=[RECONNECTS]
-    ),
+        neighbour(), connections(LOOP, [], "a"), connections(LOOP, ["PRODUCE"], "b"), rules=[RECONNECTS]),
     "two clients do so": case(
         neighbour(),
         connections(LOOP, name="a", client_id="a"),
         connections(LOOP, name="b", client_id="b"),
-        rules=[RECONNECTS, f"{RECONNECTS} 1"],
-    ),
+        rules=[RECONNECTS, f"{RECONNECTS} 1"]),
     "a client without an id": case(neighbour(), connections(LOOP, client_id=None, principal=None), rules=[RECONNECTS]),
     "one that states its software": case(neighbour(), connections(LOOP, software="kgo"), rules=[RECONNECTS]),
     "with SASL, when it was long open": case(
-        neighbour(20), connections(times(5, 3, 660), ["FETCH", "FETCH"], security_protocol="SASL_SSL"), rules=[RECONNECTS]
-    ),
+        neighbour(20), connections(times(5, 3, 660), ["FETCH", "FETCH"], security_protocol="SASL_SSL"), rules=[RECONNECTS]),
     "nine of ten end after the handshake": case(
-        neighbour(), connections(times(9, 3), []), connections([70, 130, 190], name="y"), rules=[HANDSHAKES]
-    ),
+        neighbour(), connections(times(9, 3), []), connections([70, 130, 190], name="y"), rules=[HANDSHAKES]),
     "with SASL in the log, it ends after the handshake": case(
-        neighbour(), connections(LOOP, ["SASL", "SASL_AUTHENTICATE"]), rules=[HANDSHAKES]
-    ),
+        neighbour(), connections(LOOP, ["SASL", "SASL_AUTHENTICATE"]), rules=[HANDSHAKES]),
     "each lasts as long as a short one may": case(neighbour(), kept(LOOP, 2), rules=[RECONNECTS]),
     "one of many stays in use": case(neighbour(), connections(times(9, 3)), kept([70, 130, 190]), rules=[RECONNECTS]),
     "the log begins with them": case(neighbour(), connections(times(4, 3, begin=0)), rules=[RECONNECTS]),
@@ -63,34 +56,27 @@ CASES: dict[str, Case] = {
     "a rolling restart": case(neighbour(), connections(times(20, 4, every=2))),
     "a client that failed for two minutes": case(neighbour(), connections(times(20, 2))),
     "two minutes, with requests in a third": case(
-        neighbour(), connections(times(5, 2)), connections([179.8] * 5, name="y")
-    ),
+        neighbour(), connections(times(5, 2)), connections([179.8] * 5, name="y")),
     "few on each of two listeners": case(
-        neighbour(), connections(times(3, 3)), connections(times(3, 3), name="y", listener="SSL")
-    ),
+        neighbour(), connections(times(3, 3)), connections(times(3, 3), name="y", listener="SSL")),
     "many processes start with one proxy": case(neighbour(), connections(LOOP), kept(LOOP)),
     "a health check": case(neighbour(), connections(times(3, 8), [])),
     "a script that cron starts": case(neighbour(), connections(times(2, 8), ["METADATA", "DESCRIBE"])),
     "a batch job, for a minute": case(neighbour(), connections(times(60, 1), ["PRODUCE"])),
     "many hosts with one client id": case(
-        neighbour(), *(connections(LOOP[n::5], name=f"h{n}-", remote_host=f"10.0.1.{n}") for n in range(5))
-    ),
+        neighbour(), *(connections(LOOP[n::5], name=f"h{n}-", remote_host=f"10.0.1.{n}") for n in range(5))),
     "connections that stay in use": case(neighbour(), kept(LOOP)),
     "the log ends": case(neighbour(4), connections(LOOP)),
     "connections that were open before the log": case(
-        neighbour(), [sent(f"x{n}", at, "FETCH", 70) for n, at in enumerate(LOOP)]
-    ),
+        neighbour(), [sent(f"x{n}", at, "FETCH", 70) for n, at in enumerate(LOOP)]),
     "with SASL, soon after the log began": case(
-        neighbour(20), connections(LOOP, ["FETCH", "FETCH"], security_protocol="SASL_SSL")
-    ),
+        neighbour(20), connections(LOOP, ["FETCH", "FETCH"], security_protocol="SASL_SSL")),
     "a log at INFO": case(neighbour(log_level="INFO"), connections(LOOP, log_level="INFO")),
     "a log that leaves out requests": case(neighbour(), connections(LOOP), omits=True),
     "a log that holds handshakes only": case(
-        [handshake(f"n{n}", 30.0 * n, client_id="other") for n in range(20)], connections(LOOP, ["AV"])
-    ),
+        [handshake(f"n{n}", 30.0 * n, client_id="other") for n in range(20)], connections(LOOP, ["AV"])),
     "a log that holds handshakes, and what brokers send": case(
-        [sent("n", 30.0 * n, "UPDATE_METADATA", n, client_id="broker-1-x") for n in range(20)], connections(LOOP, [])
-    ),
+        [sent("n", 30.0 * n, "UPDATE_METADATA", n, client_id="broker-1-x") for n in range(20)], connections(LOOP, [])),
     "brokers": case(neighbour(), connections(LOOP, ["UPDATE_METADATA"], client_id="broker-1-x")),
     "forwarded requests": case(neighbour(), connections(LOOP, is_forwarded=True)),
 }  # fmt: skip

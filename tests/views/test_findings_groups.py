@@ -86,27 +86,21 @@ ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
     "a member left unseen": [A, syncs("a", 1), other(3, 0, 2)],
     "a new group of the same name": [A, other(DAY)],
     "one connection, one type after the other": [
-        joins("x", 0), leaves("x", 10), other(20, 0, 2, "x"), leaves("x", 30), joins("x", 40, generation=3),
-    ],
+        joins("x", 0), leaves("x", 10), other(20, 0, 2, "x"), leaves("x", 30), joins("x", 40, generation=3)],
     "refused long after": [A, *beats("a", 3), *refused(500)],
     "refused at the instant at which the other joins": [A, *beats("a", 5), *refused(0)],
     "refused when the session has timed out": [A, *refused(10)],
     "refused when a session of no stated length has timed out": [ENDLESS, *refused(10)],
     "heartbeats that are refused": [A, *beats("a", 100, 200, error=25), *refused(100)],
-    "heartbeats that may be for another group": [
-        of("another group", A), joins("a", 1), *beats("a", 800), *refused(500),
-    ],
+    "heartbeats that may be for another group": [of("another group", A), joins("a", 1), *beats("a", 800), *refused(500)],
     "coordinators of which one's clock is slow": [A, *beats("a", 30), leaves("a", 40), other(20, 0, 2, broker="b1")],
     "asked of no coordinator": [A, syncs("a", 8), other(4, NOT_COORDINATOR)],
     "told to come again, both": [joins("a", 0, error=MEMBER_ID_REQUIRED), other(1, MEMBER_ID_REQUIRED), other(2)],
     "removed by an administrator": [A, leaves("a", 5, "admin"), other(6, 0, 2), syncs("a", 7, error=25)],
-    "who left is back under another id": [
-        A, leaves("a", 5), other(6, 0, 2), leaves("w", 8), joins("a2", 9, generation=3),
-    ],
+    "who left is back under another id": [A, leaves("a", 5), other(6, 0, 2), leaves("w", 8), joins("a2", 9, generation=3)],
     "no generation is said": [old(joins("a", 0, version=0)), old(other(5, version=0))],
     "without member ids, before 1.0": [
-        old(joins("", 0, version=0)), old(other(90, member="", version=0)), old(joins("", 200, version=0)),
-    ],
+        old(joins("", 0, version=0)), old(other(90, member="", version=0)), old(joins("", 200, version=0))],
 }  # fmt: skip
 ALIVE, SEVERAL, MANY = "refused while alive", "several members of the other type", "more minutes than are listed"
 # Groups with two types at a time: occurrences, rejected, taken.
@@ -121,8 +115,7 @@ AT_A_TIME: dict[str, tuple[list[Row], tuple[int, int, int]]] = {
     "another member is still there": ([A, joins("b", 0), leaves("a", 3), *beats("b", 20), *refused(15)], (1, 1, 0)),
     "a LeaveGroup that is refused ends nothing": ([A, leaves("a", 3, error=25), *beats("a", 20), *refused(15)], (1, 1, 0)),
     "a member that joins again at the instant at which it leaves": (
-        [other(0, member="x"), leaves("x", 10), joins("x", 10, generation=2), *beats("x", 40), *refused(20)], (1, 1, 0),
-    ),
+        [other(0, member="x"), leaves("x", 10), joins("x", 10, generation=2), *beats("x", 40), *refused(20)], (1, 1, 0)),
     "both taken in the generation 0": ([joins("a", 0, generation=0), other(0.1, 0, 0)], (1, 0, 1)),
     "SyncGroup of another type": ([A, syncs("w", 1, "connect", INCONSISTENT), syncs("a", 2)], (1, 1, 0)),
     SEVERAL: ([A, *beats("a", 400, 800), other(600, NO_RIGHTS, member="v"), *refused(500, 700)], (3, 2, 1)),
@@ -141,8 +134,7 @@ PERHAPS_OFFERED: dict[str, list[Row]] = {
     "another member has this type": [joins("m1", 0, told="connect", leads=ALL), other(0, MEMBER_ID_REQUIRED, member="m2")],
     "a follower": [joins("m2", 0, name="sticky")],
     "more members than are looked at": [
-        joins("m0", 0, name="sticky", leads=(*HUNDRED, "m0")), *(joins(one, 0, name="sticky") for one in HUNDRED),
-    ],
+        joins("m0", 0, name="sticky", leads=(*HUNDRED, "m0")), *(joins(one, 0, name="sticky") for one in HUNDRED)],
     "as many names as are listed, and perhaps more": [joins("m1", 0, name="sticky", offers=names(20), leads=OWN)],
     "an error": [joins("m1", 0, name="sticky", leads=OWN, error=INCONSISTENT)],
 }  # fmt: skip
@@ -150,17 +142,14 @@ TWO_TYPES = "of two types"
 # … and nobody did: what was answered, with what, and the number of members.
 NOBODY_OFFERED: dict[str, tuple[list[Row], str, str, int]] = {
     "a name, to a member of many": (
-        [joins("m1", 0, name="sticky", offers=names(19), leads=OWN)], "JOIN_GROUP v7", "name 'sticky'", 1,
-    ),
+        [joins("m1", 0, name="sticky", offers=names(19), leads=OWN)], "JOIN_GROUP v7", "name 'sticky'", 1),
     "a name, to two members": ([joins("m1", 0, **STICKY), joins("m2", 0, name="sticky")], "JOIN_GROUP v7", "name 'sticky'", 2),
     "a name, to a hundred members": (
         [joins(one, 0, name="sticky", leads=HUNDRED if one == "m1" else ()) for one in HUNDRED],
-        "JOIN_GROUP v7", "name 'sticky'", 100,
-    ),
+        "JOIN_GROUP v7", "name 'sticky'", 100),
     TWO_TYPES: (
         [joins("m1", second, told=told, leads=OWN) for second, told in ((5, "connect"), (0, "share"), (9, "aaa"))],
-        "JOIN_GROUP v7", "type 'share'", 1,
-    ),
+        "JOIN_GROUP v7", "type 'share'", 1),
     "in SyncGroup": ([joins("m1", 0, leads=OWN), syncs("m1", 1, name="sticky")], "SYNC_GROUP v5", "name 'sticky'", 1),
 }  # fmt: skip
 INNOCENT = ONE_AFTER_THE_OTHER | PERHAPS_OFFERED

@@ -53,8 +53,7 @@ GROUPS = [
     | {"inconsistent_example": _example(4)},
     of_connection(
         3, takes_part=False, members=[], requests_by_type=[], subscriptions=[], assignments=[],
-        protocol_name_mismatches=0, messages=[("DESCRIBE_GROUPS", 5, "response", 1, 0)]
-    ),
+        protocol_name_mismatches=0, messages=[("DESCRIBE_GROUPS", 5, "response", 1, 0)]),
 ]  # fmt: skip
 EXPECTED = {
     "cluster": "c",

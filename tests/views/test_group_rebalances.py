@@ -39,13 +39,11 @@ SHOWN: list[Row] = [
     {
         "began_at": 10.1, "stable_at": 11.75, "duration_ms": 1650, "reason": "need to re-join", "member_id": "b",
         "group_instance_id": "sb", **WHO, "members_joined": ["b"], "members_left": [], "members_expired": [], "last_to_join": "a", "last_joined_at": 10.6,
-        "last_is_static": False, "broker": "b", "life": 0, "protocol": "classic",
-    },
+        "last_is_static": False, "broker": "b", "life": 0, "protocol": "classic"},
     {
         "began_at": 20.0, "stable_at": 20.5, "duration_ms": 500, "reason": "the consumer\x1b[2J is being closed",
         "member_id": "a", "group_instance_id": None, "members_joined": [], "members_left": ["a", "b"], "members_expired": [], "last_to_join": None,
-        "last_joined_at": None, "last_is_static": None,
-    },
+        "last_joined_at": None, "last_is_static": None},
 ]  # fmt: skip
 
 

@@ -50,11 +50,9 @@ LIVES: dict[str, list[Row]] = {
     "more than a minute apart": thrice(0, 90, 181),
     "more than a minute apart before": thrice(0, 91, 181),
     "an id of two principals": [
-        life(0, 0, 10, 0, 140, "1"), alone(0, "2", principal="User:bob"), life(1, 12, 20, 141, 150, "1"),
-    ],
+        life(0, 0, 10, 0, 140, "1"), alone(0, "2", principal="User:bob"), life(1, 12, 20, 141, 150, "1")],
     "an id of two releases": [
-        life(0, 0, 10, 0, 140, "1"), alone(0, "2", client_software_version="2"), life(1, 12, 20, 141, 150, "1"),
-    ],
+        life(0, 0, 10, 0, 140, "1"), alone(0, "2", client_software_version="2"), life(1, 12, 20, 141, 150, "1")],
     "an id per broker, and one of two": [alone(0, "09", 0, 50), alone(1, "1", 1, 50), alone(2, "2", 2, 50)],
     # One process, as it shows.
     "rebootstrapped": [life(0, 0, 10, 0, 105), life(1, 10, 20, 106, 111)],
@@ -84,8 +82,7 @@ WITHOUT: dict[str, list[Row]] = {
     "the same client, perhaps": [alone(0), alone(None, "2", 5, 20)],
     "the same member": [alone(0, member_ids=["n"]), alone(None, "2", 10, 20, member_ids=["n"])],
     "no client id, and no principal": [
-        alone(0, client_id=None, principal=None), alone(None, "2", 5, 20, client_id=None, principal=None),
-    ],
+        alone(0, client_id=None, principal=None), alone(None, "2", 5, 20, client_id=None, principal=None)],
     "a broker's": [alone(0), alone(None, "1", 5, role="broker")],
 }  # fmt: skip
 FOUND_WITHOUT = {

@@ -44,38 +44,29 @@ CLIENTS: dict[str, tuple[list[Row], list[list[Row]], str | None]] = {
     "one that showed it": (sent(THIN, 700, client_id="two"), [sent(GO, 600, client_id="two")], "kafka-go"),
     "others that agree": (
         sent(THIN, 500, client_id="agree"), [sent(GO, 600, client_id="agree"), sent(GO, 700, client_id="agree")],
-        "kafka-go",
-    ),
+        "kafka-go"),
     "one that shows it, and one that shows nothing": (
         sent(THIN, 500, client_id="nothing"), [sent(GO, 600, client_id="nothing"), sent(OTHER, 700, client_id="nothing")],
-        "kafka-go",
-    ),
+        "kafka-go"),
     "one that states it, and one that shows it": (
         sent(THIN, 500, client_id="both"), [sent(GO, 600, client_id="both"), stated("kafka-go", 700, "both")],
-        "kafka-go",
-    ),
+        "kafka-go"),
     "others of two libraries": (
         sent(THIN, 500, client_id="differ"), [sent(GO, 600, client_id="differ"), sent(AIOKAFKA, 700, client_id="differ")],
-        None,
-    ),
+        None),
     "one that states another library": (
-        sent(THIN, 500, client_id="says"), [sent(GO, 600, client_id="says"), stated("sarama", 700, "says")], None,
-    ),
+        sent(THIN, 500, client_id="says"), [sent(GO, 600, client_id="says"), stated("sarama", 700, "says")], None),
     "it states another library, and is refused": (
         [sent(KGO, 500, client_id="refused")[0] | {"request": named("my lib", "1"), "error_code": 42}],
-        [sent(KGO, 600, client_id="refused")], None,
-    ),
+        [sent(KGO, 600, client_id="refused")], None),
     "one that only states it": (sent(THIN, 500, client_id="only"), [stated("kafka-go", 600, "only")], None),
     "it behaves otherwise": (sent(OTHER, 500, client_id="else"), [sent(GO, 600, client_id="else")], None),
     "another client id": (sent(THIN, 500, client_id="mine"), [sent(GO, 600, client_id="its")], None),
     "no client id": (sent(THIN, 500, client_id=None), [sent(GO, 600, client_id=None)], None),
     "an empty client id": (sent(THIN, 500, client_id=""), [sent(GO, 600, client_id="")], None),
-    "another host": (
-        sent(THIN, 500, client_id="host"), [sent(GO, 600, client_id="host", remote_host="10.0.0.8")], None,
-    ),
+    "another host": (sent(THIN, 500, client_id="host"), [sent(GO, 600, client_id="host", remote_host="10.0.0.8")], None),
     "another principal": (
-        sent(THIN, 500, client_id="who"), [sent(GO, 600, client_id="who", principal="User:other")], None,
-    ),
+        sent(THIN, 500, client_id="who"), [sent(GO, 600, client_id="who", principal="User:other")], None),
     "another day": (sent(THIN, 500, client_id="day"), [sent(GO, 600 + DAY, client_id="day")], None),
 }  # fmt: skip
 CASES = {

@@ -20,70 +20,55 @@ def usual(connection: str, **given: Any) -> list[dict[str, Any]]:
 
 CASES: dict[str, Case] = {
     "a client floods after a quiet time": case(
-        neighbour(20), USUAL, requests("x", 12, 3, LATER), rules=[FLOOD]
-    ),
+        neighbour(20), USUAL, requests("x", 12, 3, LATER), rules=[FLOOD]),
     "it commits after every record": case(
-        neighbour(20), [OPENING], requests("x", 1, 10, api="COMMIT"), requests("x", 12, 3, LATER, "COMMIT"), rules=[FLOOD]
-    ),
+        neighbour(20), [OPENING], requests("x", 1, 10, api="COMMIT"), requests("x", 12, 3, LATER, "COMMIT"), rules=[FLOOD]),
     "a client without an id": case(
         neighbour(20), usual("x", client_id=None, principal=None, listener=None),
-        requests("x", 12, 3, LATER, client_id=None, principal=None, listener=None), rules=[FLOOD]
-    ),
+        requests("x", 12, 3, LATER, client_id=None, principal=None, listener=None), rules=[FLOOD]),
     "it leaves its client id out after the first request (KIP-1313)": case(
         neighbour(20), [handshake("x", 1)], requests("x", 1, 10, client_id=None, header_version=3),
-        requests("x", 12, 3, LATER, client_id=None, header_version=3), rules=[FLOOD]
-    ),
+        requests("x", 12, 3, LATER, client_id=None, header_version=3), rules=[FLOOD]),
     "it always sends more than any client needs": case(neighbour(20), [OPENING], requests("x", 45, 5), rules=[FLOOD]),
     "two APIs": case(
         neighbour(20), USUAL, requests("x", 1, 10, api="COMMIT"), requests("x", 12, 3, LATER),
-        requests("x", 15, 3, LATER + 60, "COMMIT"), rules=[FLOOD]
-    ),
+        requests("x", 15, 3, LATER + 60, "COMMIT"), rules=[FLOOD]),
     "two connections flood": case(
-        neighbour(20), USUAL, usual("y"), requests("x", 12, 3, LATER), requests("y", 12, 3, LATER), rules=[FLOOD]
-    ),
+        neighbour(20), USUAL, usual("y"), requests("x", 12, 3, LATER), requests("y", 12, 3, LATER), rules=[FLOOD]),
     "over the end of an hour": case(neighbour(70), USUAL, requests("x", 12, 4, 3480), rules=[FLOOD]),
     "with another version from its third minute on": case(
-        neighbour(20), USUAL, requests("x", 12, 2, LATER), requests("x", 12, 2, LATER + 120, api_version=1), rules=[FLOOD]
-    ),
+        neighbour(20), USUAL, requests("x", 12, 2, LATER), requests("x", 12, 2, LATER + 120, api_version=1), rules=[FLOOD]),
     "another connection goes on": case(
         neighbour(20), USUAL, [handshake("z", 650)], requests("x", 12, 2, LATER), requests("z", 20, 2, LATER + 120), rules=[FLOOD]
     ),
     # the same on the face of it, and innocent
     "all ask again after a restart": case(neighbour(20), USUAL, requests("x", 30, 2, LATER)),
     "bursts, minutes apart": case(
-        neighbour(20), USUAL, *(requests("x", 12, 1, LATER + 120 * number) for number in range(4))
-    ),
+        neighbour(20), USUAL, *(requests("x", 12, 1, LATER + 120 * number) for number in range(4))),
     "somewhat more than usual": case(neighbour(20), [OPENING], requests("x", 3, 10), requests("x", 12, 3, LATER)),
     "far more than usual, but few": case(neighbour(20), USUAL, requests("x", 9, 3, LATER)),
     "it always sends as many": case(neighbour(20), [OPENING], requests("x", 12, 10)),
     "a job that sends as many whenever it runs": case(neighbour(20), [OPENING], requests("x", 12, 4, LATER)),
     "many hosts with one client id": case(
         neighbour(20), *(usual(f"h{n}", remote_host=f"10.0.1.{n}") for n in range(3)),
-        *(requests(f"h{n}", 6, 3, LATER, remote_host=f"10.0.1.{n}") for n in range(3)),
-    ),
+        *(requests(f"h{n}", 6, 3, LATER, remote_host=f"10.0.1.{n}") for n in range(3))),
     "it fetches more": case(
-        neighbour(20), [OPENING], requests("x", 1, 10, api="FETCH"), requests("x", 12, 3, LATER, "FETCH")
-    ),
+        neighbour(20), [OPENING], requests("x", 1, 10, api="FETCH"), requests("x", 12, 3, LATER, "FETCH")),
     "the log's level was set to DEBUG": case(
         neighbour(20, log_level="INFO")[:20], requests("x", 1, 10, log_level="INFO"), neighbour(20)[21:],
-        [handshake("y", 650)], requests("x", 12, 3, LATER),
-    ),
+        [handshake("y", 650)], requests("x", 12, 3, LATER)),
     "the log ends within the third minute": case(neighbour(10), USUAL, requests("x", 12, 3, LATER)),
     "a log at INFO": case(
         neighbour(20, log_level="INFO"), [row | {"log_level": "INFO"} for row in USUAL],
-        requests("x", 12, 3, LATER, log_level="INFO"),
-    ),
+        requests("x", 12, 3, LATER, log_level="INFO")),
     "a log that leaves out requests": case(neighbour(20), USUAL, requests("x", 12, 3, LATER), omits=True),
     "another client on a proxy's connection": case(
-        neighbour(20), [handshake("x", 1, client_id="proxy")], requests("x", 1, 10), requests("x", 12, 3, LATER)
-    ),
+        neighbour(20), [handshake("x", 1, client_id="proxy")], requests("x", 1, 10), requests("x", 12, 3, LATER)),
     "a broker": case(
         neighbour(20), [sent("x", 2, "UPDATE_METADATA", client_id="broker-1-x")],
-        requests("x", 1, 10, client_id="broker-1-x"), requests("x", 12, 3, LATER, client_id="broker-1-x"),
-    ),
+        requests("x", 1, 10, client_id="broker-1-x"), requests("x", 12, 3, LATER, client_id="broker-1-x")),
     "a follower with its client id": case(
-        neighbour(20), USUAL, [sent("y", 2, "FETCH", 2, replica_id=2)], requests("y", 1, 20), requests("x", 24, 3, LATER)
-    ),
+        neighbour(20), USUAL, [sent("y", 2, "FETCH", 2, replica_id=2)], requests("y", 1, 20), requests("x", 24, 3, LATER)),
     "forwarded requests": case(neighbour(20), USUAL, requests("f", 12, 3, LATER, is_forwarded=True)),
 }  # fmt: skip
 MESSAGES = {

@@ -23,29 +23,24 @@ CASES: dict[str, Case] = {
     "all that it asks": case(neighbour(), [OPENING], produced(), produced(api="ALIVE", ms=2500.0), rules=[RULE]),
     "a client without an id": case(
         neighbour(), [handshake("x", 60, client_id=None, principal=None)], produced(client_id=None, principal=None),
-        rules=[RULE],
-    ),
+        rules=[RULE]),
     "in two hours": case(
         neighbour(125), [OPENING], produced(), requests("x", 4, 4, 3660, "PRODUCE", throttle_time_ms=200_000.0), rules=[RULE]
     ),
     "two APIs, of which one is called once": case(
-        neighbour(), [OPENING], produced(), requests("x", 4, 1, 300, "FETCH", throttle_time_ms=5000.0), rules=[RULE]
-    ),
+        neighbour(), [OPENING], produced(), requests("x", 4, 1, 300, "FETCH", throttle_time_ms=5000.0), rules=[RULE]),
     "for three minutes": case(neighbour(), [OPENING], produced(minutes=3), rules=[RULE]),
     "two connections": case(
         neighbour(), [OPENING], produced(), [handshake("y", 60), *requests("y", 1, 4, 60.5, "PRODUCE", throttle_time_ms=9000.0)],
-        rules=[RULE],
-    ),
+        rules=[RULE]),
     # the same on the face of it, and innocent
     "little": case(neighbour(), [OPENING], produced(ms=3000.0)),
     "for two minutes": case(neighbour(), [OPENING], produced(minutes=2, ms=14_000.0)),
     "many processes with one client id": case(
-        neighbour(), *([handshake(f"x{n}", 60), *produced(f"x{n}", ms=3000.0)] for n in range(10))
-    ),
+        neighbour(), *([handshake(f"x{n}", 60), *produced(f"x{n}", ms=3000.0)] for n in range(10))),
     "many processes with one client id, and a later one": case(
         neighbour(20), *([handshake(f"x{n}", 60), *produced(f"x{n}", ms=3000.0)] for n in range(10)), [handshake("y", 1000)],
-        requests("y", 1, 2, 1020),
-    ),
+        requests("y", 1, 2, 1020)),
     "a long connection, for a short time": case(
         neighbour(50), [OPENING], produced(), [sent("x", 2900, "PRODUCE", 99)], requests("x", 1, 40, 300, "PRODUCE", throttle_time_ms=1.0)
     ),
@@ -53,8 +48,7 @@ CASES: dict[str, Case] = {
     "a log at INFO": case(neighbour(log_level="INFO"), produced(log_level="INFO")),
     "a log that leaves out requests": case(neighbour(), [OPENING], produced(), omits=True),
     "a broker": case(
-        neighbour(), [sent("x", 60, "UPDATE_METADATA", client_id="broker-1-x")], produced(client_id="broker-1-x")
-    ),
+        neighbour(), [sent("x", 60, "UPDATE_METADATA", client_id="broker-1-x")], produced(client_id="broker-1-x")),
     "forwarded requests": case(neighbour(), [handshake("x", 60)], produced("f", is_forwarded=True)),
 }  # fmt: skip
 BYTES, ALL = "by producer_byte_rate or request_percentage", "by request_percentage"

@@ -175,41 +175,30 @@ JOINED: dict[str, tuple[list[Part], list[tuple[Any, ...]]]] = {
         for column, value in {
             "principal": "User:q", "client_software_name": "m", "client_software_version": "2",
             "operation": "replicate",
-        }.items()
-    },
-    "but a client without an id may go on": (
-        [replace(BEGUN, client=None), Part((2, 4), client=None)], [(1, "a", 3)],
-    ),
+        }.items()},
+    "but a client without an id may go on": ([replace(BEGUN, client=None), Part((2, 4), client=None)], [(1, "a", 3)]),
     "and so may one after midnight": ([BEGUN, Part((2, 4), day=1)], [(1, "a", 3)]),
     "a new session of the same id holds nothing of the old one": (
-        [BEGUN, Part((2, 2), "start", {"b": (1, [(0, True, None)])}), Part((3, 3))], [(2, "b", 1)],
-    ),
+        [BEGUN, Part((2, 2), "start", {"b": (1, [(0, True, None)])}), Part((3, 3))], [(2, "b", 1)]),
     "a session of another broker is another one": ([BEGUN, Part((2, 4), other={"broker": "other"})], [(1, None, 3)]),
     "as is one with another id": ([BEGUN, Part((2, 4), other={"session": "8"})], [(1, None, 3)]),
     "a session from before the log counts for what is shown, and may hold more": (
-        [Part((5, 6), "", {"a": (1, [(0, True, 1)])}), Part((7, 9))], [(0, None, 2), (1, None, 3), (1, "a", 3)],
-    ),
+        [Part((5, 6), "", {"a": (1, [(0, True, 1)])}), Part((7, 9))], [(0, None, 2), (1, None, 3), (1, "a", 3)]),
     "a part without a fetch counts nothing": ([BEGUN, Part((3, 3), fetches=0)], []),
     "of a topic that is named again, fetches before count": (
-        [BEGUN, Part((2, 5), "", {"a": (2, [(0, True, 2)])})], [(1, "a", 2, 0.5)],
-    ),
+        [BEGUN, Part((2, 5), "", {"a": (2, [(0, True, 2)])})], [(1, "a", 2, 0.5)]),
     "and of one that is named in the first fetch, none": (
-        [BEGUN, Part((2, 5), "", {"a": (4, [(0, True, 0)])}), Part((6, 6))], [(2, "a", 1)],
-    ),
+        [BEGUN, Part((2, 5), "", {"a": (4, [(0, True, 0)])}), Part((6, 6))], [(2, "a", 1)]),
     "of a topic that is forgotten, only those before": (
-        [BEGUN, Part((2, 5), "", {"a": (0, [(0, False, 3)])}), Part((6, 6))], [(1, "a", 3, 0.5)],
-    ),
+        [BEGUN, Part((2, 5), "", {"a": (0, [(0, False, 3)])}), Part((6, 6))], [(1, "a", 3, 0.5)]),
     "while another partition is held, all that the part does not count": (
         [Part((0, 1), "start", {"a": (2, [(0, True, None), (1, True, None)])}),
          Part((2, 6), "", {"a": (1, [(0, False, 2)])}), Part((7, 7))],
-        [(1, "a", 4), (2, "a", 1)],
-    ),
-    "a topic that comes back counts from then on": (
-        [BEGUN, Part((2, 2), "", {"a": (0, [(0, False, 1)])}), Part((3, 3)),
+        [(1, "a", 4), (2, "a", 1)]),
+    "a topic that comes back counts from then on": ([BEGUN, Part((2, 2), "", {"a": (0, [(0, False, 1)])}), Part((3, 3)),
          Part((4, 4), "", {"a": (1, [(0, True, 0)])}),
          Part((5, 5))],
-        [(1, "a", 1, 0.5), (4, "a", 1)],
-    ),
+        [(1, "a", 1, 0.5), (4, "a", 1)]),
 }  # fmt: skip
 
 

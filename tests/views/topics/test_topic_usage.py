@@ -83,12 +83,10 @@ COVERED: dict[str, tuple[Logs, int | None]] = {
     "a broker begins later": ({"b1": BUSY, "b2": [*BUSY[30:], NAMED]}, 7140 - 1800),
     "a broker is at INFO": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, None),
     "a broker has another time": (
-        {"b1": [*BUSY, NAMED], "b2": [fetch(-5 * HOUR, topic="used"), fetch(-5 * HOUR + 1, topic="used")]}, None,
-    ),
+        {"b1": [*BUSY, NAMED], "b2": [fetch(-5 * HOUR, topic="used"), fetch(-5 * HOUR + 1, topic="used")]}, None),
     "a hole": (
         {"b1": [*BUSY, *(fetch(5 * HOUR + second, topic="used") for second in range(0, 600, 60)), metadata(5 * HOUR + 600, ("t", ID))]},
-        600,
-    ),
+        600),
 }  # fmt: skip
 """Logs, and how many seconds they cover; None without a time that all brokers cover."""
 USES = {
@@ -113,21 +111,15 @@ def use(api: str) -> bytes:
 
 
 UNUSED: dict[str, tuple[Logs, list[str]]] = {
-    "nobody used them in the covered time": (
-        {"b1": [
-            fetch(-9 * HOUR, topic="long ago"),
+    "nobody used them in the covered time": ({"b1": [fetch(-9 * HOUR, topic="long ago"),
             *busy(("never", ID), *((name, None) for name in ("used", *INTERNAL, "gone", "back"))),
             metadata(7140, ("long ago", None)), deletion(7141, "gone"), deletion(7142, "back"), metadata(7200, ("back", None)),
         ]},
-        ["long ago", "never"],
-    ),
-    "too new to be unused": (
-        {"b1": [
+        ["long ago", "never"]),
+    "too new to be unused": ({"b1": [
             *busy(("old", None), ("anew", ID), ("long back", None))[:3], deletion(90, "long back"), metadata(91, ("long back", None)),
-            *BUSY[2:60], metadata(3600.5, ("late", ID), ("anew", OTHER)), *BUSY[61:], metadata(7200, ("later", None)),
-        ]},
-        ["long back", "old"],
-    ),
+            *BUSY[2:60], metadata(3600.5, ("late", ID), ("anew", OTHER)), *BUSY[61:], metadata(7200, ("later", None))]},
+        ["long back", "old"]),
     "only replicated or changed": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED], "b2": [*BUSY[1:], NAMED]}, ["t"]),
     "a broker that fetches has no log": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED]}, []),
     **{f"by {api}": ({"b1": [*busy(("t", ID), ("u", None)), use(api), NAMED]}, ["u"]) for api in USES},
@@ -148,12 +140,9 @@ OTHERS: dict[str, Logs] = {
     "errors": {"b1__1": [fetch(0, ID, error=3), fetch(1, ID, error=6)], "b1__2": [fetch(2, ID, error=3), fetch(3, ID)]},
     "no response": {"b1": [json_record(api="PRODUCE", version=8, request=PRODUCED)]},
     "times": {
-        "b1": [
-            metadata(10, ("t", ID)), fetch(20, topic="t"), metadata(30, ("t", ID), ("__consumer_offsets", None)),
-            deletion(40, "t"), fetch(50, topic="t", client_id="d"), metadata(60, ("t", OTHER)), deletion(70, "t"),
-        ],
-        "b2": [metadata(5, ("t", ID))],
-    },
+        "b1": [metadata(10, ("t", ID)), fetch(20, topic="t"), metadata(30, ("t", ID), ("__consumer_offsets", None)),
+            deletion(40, "t"), fetch(50, topic="t", client_id="d"), metadata(60, ("t", OTHER)), deletion(70, "t")],
+        "b2": [metadata(5, ("t", ID))]},
     "days": {"b1__1": [committed(1, "b"), committed(5, "a")], "b1__2": [committed(9, "b"), committed(24 * HOUR, "c")]},
 }  # fmt: skip
 
