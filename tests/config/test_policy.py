@@ -93,10 +93,8 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("a = ", "not valid TOML"),
         ("x = " + "[" * 5000, "not valid TOML"),
         ("x = " + "1" * 5000, "not valid TOML"),
-        (
-            "unknown_software = 0x" + "f" * 5000,
-            "unknown_software is a number of thousands of digits; use one of allowed",
-        ),
+        ("unknown_software = 0x" + "f" * 5000,
+            "unknown_software is a number of thousands of digits; use one of allowed"),
         ("colour = 1", "unknown property 'colour'; known are"),
         ("software = 1", "software is 1; make it a table"),
         ("software.x = 1", ": software.x is 1; make it a table"),
@@ -114,22 +112,18 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("[forbidden_versions]\nPRODUCE = [1]", "1 is no range of versions"),
         ("[forbidden_versions]\nPRODUCE = ['3-1']", "'3-1' is no range of versions; write '3', '0-2' or '4+'"),
         ("activity = 3", "activity is 3; make it a table"),
-        (
-            "[activity]\nminute = 3",
-            "activity: unknown property 'minute'; known are minutes, short_connections_per_minute",
-        ),
+        ("[activity]\nminute = 3",
+            "activity: unknown property 'minute'; known are minutes, short_connections_per_minute"),
         ("[activity]\nminutes = 0", "activity.minutes is 0; give a whole number from 1 to 60"),
         ("[activity]\nminutes = 3.5", "activity.minutes is 3.5; give a whole number"),
         ("[activity]\nminutes = true", "activity.minutes is True; give a whole number"),
         ("[activity]\nerrors_percent = 50", "errors_percent is 50; give a whole number from 51 to 100"),
-        (
-            "[activity]\nrequests_per_minute = 9000",
-            "always is 6000, which is below requests_per_minute; give at least 9000",
-        ),
+        ("[activity]\nrequests_per_minute = 9000",
+            "always is 6000, which is below requests_per_minute; give at least 9000"),
         ("[severity]\nnothing = 'off'", "unknown rule 'nothing'"),
         ("[severity]\nclient_id_changed = 'fatal'", "use one of error, warning, info, off"),
     ],
-)
+)  # fmt: skip
 def test_it_names_what_is_wrong(text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=r"^p\.toml: ") as caught:
         parse_policy(text, "p.toml")

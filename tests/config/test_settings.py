@@ -69,13 +69,11 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
         ("[spark]\nspark.sql.x = 1", "put the whole key in quotes, below [spark]"),
         ('[spark]\n"spark.x" = [1]', "spark: spark.x is [1]; give a text, a number, true or false"),
         ('[spark]\n"spark.x" = 2026-11-22', "spark: spark.x is datetime.date(2026, 11, 22); give a text"),
-        (
-            '[spark]\n"sql.x" = 1',
-            "spark: 'sql.x' is no entry of Spark's conf; these begin with spark., as spark.sql.x does",
-        ),
+        ('[spark]\n"sql.x" = 1',
+            "spark: 'sql.x' is no entry of Spark's conf; these begin with spark., as spark.sql.x does"),
         ('[spark]\n"spark.kafka_clientinfo.cluster" = "a"', "is a setting; write it as cluster above [spark]"),
     ],
-)
+)  # fmt: skip
 def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
     conf = tmp_path / "c.toml"
     conf.write_text(text)

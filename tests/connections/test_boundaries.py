@@ -37,20 +37,14 @@ def av(seconds: float, version: int = 3, **given: Any) -> dict[str, Any]:
 # Per case: the requests of one connection id, and how many requests each connection should have.
 CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "one connection": ([av(0, correlation_id=0), r(1, correlation_id=1), r(2, correlation_id=2)], [3]),
-    "another client with lower correlation ids": (
-        [r(0, correlation_id=5), r(1, correlation_id=0, client_id="x")],
-        [1, 1],
-    ),
-    "another client with the same correlation id": (
-        [r(0, correlation_id=5), r(1, correlation_id=5, client_id="x")],
-        [1, 1],
-    ),
+    "another client with lower correlation ids":
+        ([r(0, correlation_id=5), r(1, correlation_id=0, client_id="x")], [1, 1]),
+    "another client with the same correlation id":
+        ([r(0, correlation_id=5), r(1, correlation_id=5, client_id="x")], [1, 1]),
     "a client id that changes while ids go on": ([r(0, correlation_id=5), r(1, correlation_id=6, client_id="x")], [2]),
     "correlation ids that descend": ([r(0, correlation_id=5), r(1, correlation_id=4), r(2, correlation_id=3)], [3]),
-    "correlation ids that stay at zero": (
-        [r(0, correlation_id=0), r(1, correlation_id=0), r(2, correlation_id=0)],
-        [3],
-    ),
+    "correlation ids that stay at zero":
+        ([r(0, correlation_id=0), r(1, correlation_id=0), r(2, correlation_id=0)], [3]),
     "a software name lost without ApiVersions": ([r(0, **KNOWN), r(1)], [1, 1]),
     "a software name lost by ApiVersions v0": ([av(0, version=0, **KNOWN), r(1)], [2]),
     "a software name lost by an unsupported ApiVersions": ([av(0, version=9, error_code=35, **KNOWN), r(1)], [2]),
@@ -58,75 +52,46 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "a software name lost after an accepted ApiVersions v3": ([av(0, **KNOWN), r(1)], [1, 1]),
     "a software name lost after an invalid ApiVersions v3": ([av(0, error_code=42, **KNOWN), r(1)], [1, 1]),
     "another software name by ApiVersions v3": ([av(0, **KNOWN), r(1, client_software_name="sarama")], [2]),
-    "another software name after ApiVersions v0": (
-        [av(0, version=0, **KNOWN), r(1, client_software_name="sarama")],
-        [1, 1],
-    ),
+    "another software name after ApiVersions v0":
+        ([av(0, version=0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
     "a software name after a record that has none": ([r(0, client_software_name=None), r(1, **KNOWN)], [2]),
     "another software name without ApiVersions": ([r(0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
     "a stated software name that the next record has": ([av(0, request=named("kgo", "1")), r(1, **KNOWN)], [2]),
     "a stated software name that the next record lacks": (
         [av(0, request=named("kgo", "1"), correlation_id=6), av(0.03, request=named("kgo", "1"), correlation_id=7)],
-        [1, 1],
-    ),
-    "a stated software name after which another one is known": (
-        [av(0, request=named("sarama", "1")), r(1, **KNOWN)],
-        [1, 1],
-    ),
-    "a stated software name, none of which is logged": (
-        [av(0, request=named("kgo", "1"), client_software_name=None), r(1, client_software_name=None)],
-        [2],
-    ),
+        [1, 1]),
+    "a stated software name after which another one is known":
+        ([av(0, request=named("sarama", "1")), r(1, **KNOWN)], [1, 1]),
+    "a stated software name, none of which is logged":
+        ([av(0, request=named("kgo", "1"), client_software_name=None), r(1, client_software_name=None)], [2]),
     "a stated software name that no broker takes": ([av(0, request=named("k go", "1")), r(1)], [2]),
     "a stated software name that is unknown": ([av(0, request=named("unknown", "1")), r(1)], [2]),
     "a stated software name that was refused": ([av(0, request=named("k!", "1"), error_code=42), r(1)], [2]),
-    "a stated software name in a version that is not supported": (
-        [av(0, request=named("kgo", "1"), error_code=35), av(1, version=0, error_code=0), r(2)],
-        [3],
-    ),
+    "a stated software name in a version that is not supported":
+        ([av(0, request=named("kgo", "1"), error_code=35), av(1, version=0, error_code=0), r(2)], [3]),
     "a stated software name without an answer": ([av(0, request=named("kgo", "1"), error_code=None), r(1)], [2]),
     "a stated software name in a version that has none": ([av(0, version=2, request=named("kgo", "1")), r(1)], [2]),
-    "a handshake again after work": (
-        [av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)],
-        [2, 1],
-    ),
-    "a handshake again with ids that start over at 3": (
-        [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=3)],
-        [2, 1],
-    ),
-    "ApiVersions with a lower id that begins nothing": (
-        [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=4)],
-        [3],
-    ),
-    "ApiVersions with a negative id that begins nothing": (
-        [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=-1)],
-        [3],
-    ),
-    "a handshake again with the id before": (
-        [av(0, correlation_id=0), r(1, correlation_id=2), av(2, correlation_id=2)],
-        [2, 1],
-    ),
-    "a handshake again with known software": (
-        [av(0, correlation_id=0), r(1, correlation_id=8, **KNOWN), av(2, correlation_id=0, **KNOWN)],
-        [3],
-    ),
-    "a handshake after SASL's": (
-        [av(0, correlation_id=0), request("?", 1, "SASL", correlation_id=2), av(2, correlation_id=0)],
-        [3],
-    ),
+    "a handshake again after work":
+        ([av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)], [2, 1]),
+    "a handshake again with ids that start over at 3":
+        ([av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=3)], [2, 1]),
+    "ApiVersions with a lower id that begins nothing":
+        ([av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=4)], [3]),
+    "ApiVersions with a negative id that begins nothing":
+        ([av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=-1)], [3]),
+    "a handshake again with the id before":
+        ([av(0, correlation_id=0), r(1, correlation_id=2), av(2, correlation_id=2)], [2, 1]),
+    "a handshake again with known software":
+        ([av(0, correlation_id=0), r(1, correlation_id=8, **KNOWN), av(2, correlation_id=0, **KNOWN)], [3]),
+    "a handshake after SASL's":
+        ([av(0, correlation_id=0), request("?", 1, "SASL", correlation_id=2), av(2, correlation_id=0)], [3]),
     "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
     "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
     "an id left out after another connection's id": (
-        [
-            r(0, correlation_id=1),
-            *(
-                r(second, correlation_id=5, client_id=None, principal="User:other", header_version=version)
-                for second, version in ((1, 3), (2, 2))
-            ),
-        ],
-        [1, 2],
-    ),
+        [r(0, correlation_id=1),
+         *(r(second, correlation_id=5, client_id=None, principal="User:other", header_version=version)
+          for second, version in ((1, 3), (2, 2)))], [1, 2]),
     "idle for longer than the broker allows": ([r(0), r(601, correlation_id=0)], [1, 1]),
     "idle for a little longer than the broker allows": ([r(0), r(600.25, correlation_id=0)], [1, 1]),
     "idle for as long as the broker allows": ([r(0), r(600, correlation_id=0)], [2]),
@@ -136,67 +101,37 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "a long request is not idle time": ([r(0), r(900, correlation_id=0, started_at=at(500))], [2]),
     "idle, and no request is lost meanwhile": ([r(0, correlation_id=1), r(700, correlation_id=2)], [2]),
     "idle while correlation ids go on": ([r(0, correlation_id=1), r(700, correlation_id=9)], [2]),
-    "idle without an INDEX, and no request is lost": (
-        [r(0, correlation_id=1, **OLD), r(700, correlation_id=2, **OLD)],
-        [2],
-    ),
-    "idle without an INDEX while correlation ids go on": (
-        [r(0, correlation_id=1, **OLD), r(700, correlation_id=9, **OLD)],
-        [1, 1],
-    ),
+    "idle without an INDEX, and no request is lost":
+        ([r(0, correlation_id=1, **OLD), r(700, correlation_id=2, **OLD)], [2]),
+    "idle without an INDEX while correlation ids go on":
+        ([r(0, correlation_id=1, **OLD), r(700, correlation_id=9, **OLD)], [1, 1]),
     "forwarded requests of many clients": (
-        [
-            r(0, is_forwarded=True, correlation_id=9),
-            r(1, is_forwarded=True, correlation_id=2, client_id="x", principal="User:x"),
-        ],
-        [2],
-    ),
+        [r(0, is_forwarded=True, correlation_id=9),
+         r(1, is_forwarded=True, correlation_id=2, client_id="x", principal="User:x")], [2]),
     "a forwarded request among a client's own": (
         [r(0, correlation_id=9), r(1, is_forwarded=True, correlation_id=2, client_id="x"), r(2, correlation_id=10)],
-        [3],
-    ),
-    "a null client id under header v3": (
-        [r(0, correlation_id=1, **V3), r(1, client_id=None, correlation_id=0, **V3)],
-        [2],
-    ),
-    "an empty client id under header v3": (
-        [r(0, correlation_id=1, **V3), r(1, client_id="", correlation_id=0, **V3)],
-        [2],
-    ),
-    "a null client id under an older header": (
-        [r(0, correlation_id=1), r(1, client_id=None, correlation_id=0)],
-        [1, 1],
-    ),
-    "a client id that comes back under an older header": (
-        [r(0, correlation_id=0, **V3), r(1, client_id=None, correlation_id=0, **V3), r(2, correlation_id=0)],
-        [3],
-    ),
+        [3]),
+    "a null client id under header v3":
+        ([r(0, correlation_id=1, **V3), r(1, client_id=None, correlation_id=0, **V3)], [2]),
+    "an empty client id under header v3":
+        ([r(0, correlation_id=1, **V3), r(1, client_id="", correlation_id=0, **V3)], [2]),
+    "a null client id under an older header":
+        ([r(0, correlation_id=1), r(1, client_id=None, correlation_id=0)], [1, 1]),
+    "a client id that comes back under an older header":
+        ([r(0, correlation_id=0, **V3), r(1, client_id=None, correlation_id=0, **V3), r(2, correlation_id=0)], [3]),
     "another client after one that left its id out": (
-        [
-            r(0, correlation_id=4, **V3),
-            r(1, client_id=None, correlation_id=5, **V3),
-            r(2, client_id="x", correlation_id=0),
-        ],
-        [2, 1],
-    ),
-    "another client id under header v3, with the same correlation id": (
-        [r(0, correlation_id=5, **V3), r(1, client_id="x", correlation_id=5, **V3)],
-        [1, 1],
-    ),
-    "a client id after none under an older header, with the same correlation id": (
-        [r(0, correlation_id=5, client_id=None), r(1, correlation_id=5)],
-        [1, 1],
-    ),
-    "another client id under header v3": (
-        [r(0, correlation_id=1, **V3), r(1, client_id="x", correlation_id=0, **V3)],
-        [1, 1],
-    ),
+        [r(0, correlation_id=4, **V3), r(1, client_id=None, correlation_id=5, **V3),
+         r(2, client_id="x", correlation_id=0)], [2, 1]),
+    "another client id under header v3, with the same correlation id":
+        ([r(0, correlation_id=5, **V3), r(1, client_id="x", correlation_id=5, **V3)], [1, 1]),
+    "a client id after none under an older header, with the same correlation id":
+        ([r(0, correlation_id=5, client_id=None), r(1, correlation_id=5)], [1, 1]),
+    "another client id under header v3":
+        ([r(0, correlation_id=1, **V3), r(1, client_id="x", correlation_id=0, **V3)], [1, 1]),
     "a request that was logged twice counts once": ([r(0), r(1, is_duplicate=True), r(2)], [2]),
-    "connections that open in the same instant": (
-        [r(0, correlation_id=9 - n, client_id=f"c{n}") for n in range(3)],
-        [1, 1, 1],
-    ),
-}
+    "connections that open in the same instant":
+        ([r(0, correlation_id=9 - n, client_id=f"c{n}") for n in range(3)], [1, 1, 1]),
+}  # fmt: skip
 
 
 def opened(session: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[str, list[Any]]:
@@ -284,26 +219,17 @@ STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
     "two starts": (
         [1, 100, 300],
         [reported(*STARTED, (210, "stopping", "KafkaServer"), (212, "launched", None), (213, "started", "1"))],
-        [1, 1, 1],
-    ),
-    "two starts between, of which one connection saw neither": (
-        [1, 300],
-        [reported(*STARTED, (212, "launched", None), (213, "started", "1"))],
-        [1, 1],
-    ),
+        [1, 1, 1]),
+    "two starts between, of which one connection saw neither":
+        ([1, 300], [reported(*STARTED, (212, "launched", None), (213, "started", "1"))], [1, 1]),
     "a connection to a listener that is up before the others": ([1, 93, 100], [reported(*STARTED)], [1, 2]),
     "a start without the beginning of its process": ([1, 100], [reported((95, "started", "1"))], [1, 1]),
     "a process that never started": (
-        [1, 100],
-        [reported((90, "launched", None), (91, "stopping", "KafkaServer"), (92, "stopped", "KafkaServer"))],
-        [2],
-    ),
+        [1, 100], [reported((90, "launched", None), (91, "stopping", "KafkaServer"), (92, "stopped", "KafkaServer"))],
+        [2]),
     "a start in two files": ([1, 93, 100], [reported(*STARTED), reported(*STARTED) | {"file_id": "console"}], [1, 2]),
-    "starts of two nodes under one name": (
-        [1, 100],
-        [reported(*STARTED), reported((92, "started", "2")) | {"file_id": "other"}],
-        [2],
-    ),
+    "starts of two nodes under one name":
+        ([1, 100], [reported(*STARTED), reported((92, "started", "2")) | {"file_id": "other"}], [2]),
     "the start of another broker": ([1, 100], [reported(*STARTED) | {"broker": "another one"}], [2]),
     "a file that begins with a start": ([1, 100, 101], [], [1, 2]),
     "a file that begins with a start while another goes on": ([1, 130, 100, 101], [], [4]),
@@ -312,7 +238,7 @@ STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
     "a file that shows a restart while another goes on": ([1, 130, 100, 101], [], [4]),
     "other reports": ([1, 100], [reported((50, "version", "3.9.1"), (60, "log_level", "kafka=INFO"))], [2]),
     "none": ([1, 100], [], [2]),
-}
+}  # fmt: skip
 
 
 def file_of(name: str, second: float) -> str:

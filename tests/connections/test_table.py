@@ -49,92 +49,58 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "correlation ids begin at 1": ([request("?", 20, correlation_id=1)], ["observed"]),
     "correlation ids begin at 1, just as the log does": ([request("?", 0.9, correlation_id=1)], ["before_log"]),
     "a name is known before ApiVersions": ([api_versions("?", 20, 3, client_software_name="kgo")], ["before_log"]),
-    "a name is known at correlation id 1": (
-        [request("?", 20, correlation_id=1, client_software_name="kgo")],
-        ["before_log"],
-    ),
-    "a client's name is known on a forwarded request": (
-        [request("?", 20, correlation_id=1, client_software_name="kgo", is_forwarded=True)],
-        ["observed"],
-    ),
+    "a name is known at correlation id 1":
+        ([request("?", 20, correlation_id=1, client_software_name="kgo")], ["before_log"]),
+    "a client's name is known on a forwarded request":
+        ([request("?", 20, correlation_id=1, client_software_name="kgo", is_forwarded=True)], ["observed"]),
     "in the middle": ([request("?", 20)], ["before_log"]),
     "first heard of after the idle limit": ([request("?", LATE)], ["observed"]),
     "first heard of when the log is as old as the idle limit": ([request("?", LIMIT)], ["observed"]),
     "first heard of when the log is younger": ([request("?", LIMIT - 0.001)], ["before_log"]),
-    "SASL hides the handshake": (
-        [request("?", 20, security_protocol="SASL_SSL", correlation_id=0)],
-        ["hidden_by_sasl"],
-    ),
+    "SASL hides the handshake":
+        ([request("?", 20, security_protocol="SASL_SSL", correlation_id=0)], ["hidden_by_sasl"]),
     "INFO shows too little": ([request("?", 20, correlation_id=1, log_level="INFO", **INFO_LOG)], ["before_log"]),
     "INFO shows too little of a handshake": ([api_versions("?", 20, 3, log_level="INFO", **INFO_LOG)], ["before_log"]),
-    "INFO from the first correlation id": (
-        [request("?", 20, correlation_id=0, log_level="INFO", **INFO_LOG)],
-        ["observed"],
-    ),
+    "INFO from the first correlation id":
+        ([request("?", 20, correlation_id=0, log_level="INFO", **INFO_LOG)], ["observed"]),
     "INFO while all is logged": ([request("?", 20, correlation_id=1, log_level="INFO")], ["observed"]),
     "a client that sends 0 forever": ([request("?", s, correlation_id=0) for s in (20, 21)], ["before_log"]),
-    "requests are left out after 1": (
-        [request("?", s, correlation_id=c) for s, c in ((20, 1), (21, 9))],
-        ["before_log"],
-    ),
-    "one request is left out although the log is old enough": (
-        [request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (1, 7))],
-        ["before_log"],
-    ),
-    "requests are left out although the log is old enough": (
-        [request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (1, 9))],
-        ["before_log"],
-    ),
-    "no request is left out and the log is old enough": (
-        [request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (1, 6))],
-        ["observed"],
-    ),
-    "a connection that outlasts the idle limit": (
-        [request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (700, 6))],
-        ["before_log"],
-    ),
+    "requests are left out after 1":
+        ([request("?", s, correlation_id=c) for s, c in ((20, 1), (21, 9))], ["before_log"]),
+    "one request is left out although the log is old enough":
+        ([request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (1, 7))], ["before_log"]),
+    "requests are left out although the log is old enough":
+        ([request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (1, 9))], ["before_log"]),
+    "no request is left out and the log is old enough":
+        ([request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (1, 6))], ["observed"]),
+    "a connection that outlasts the idle limit":
+        ([request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (700, 6))], ["before_log"]),
     "a log that covers the broker's start": ([request("?", 0, correlation_id=50, **WHOLE_LOG)], ["observed"]),
     "a handshake in a sampled log": ([api_versions("?", 20, 3, correlation_id=1, **SAMPLED)], ["before_log"]),
     "ids that begin at 1 in a sampled log": ([request("?", 20, correlation_id=1, **SAMPLED)], ["before_log"]),
     "first heard of after the idle limit in a sampled log": ([request("?", LATE, **SAMPLED)], ["before_log"]),
-    "ids that begin at 0 in a sampled log": (
-        [request("?", s, correlation_id=c, **SAMPLED) for s, c in ((20, 0), (21, 9))],
-        ["observed"],
-    ),
-    "ids 0 and 1 in a sampled log": (
-        [request("?", s, correlation_id=c, **SAMPLED) for s, c in ((20, 0), (21, 1))],
-        ["observed"],
-    ),
+    "ids that begin at 0 in a sampled log":
+        ([request("?", s, correlation_id=c, **SAMPLED) for s, c in ((20, 0), (21, 9))], ["observed"]),
+    "ids 0 and 1 in a sampled log":
+        ([request("?", s, correlation_id=c, **SAMPLED) for s, c in ((20, 0), (21, 1))], ["observed"]),
     "a single id 0 in a sampled log": ([request("?", 20, correlation_id=0, **SAMPLED)], ["before_log"]),
-    "ids that begin at 1 in a log without ApiVersions": (
-        [request("?", 20, correlation_id=1, **FILTERED)],
-        ["before_log"],
-    ),
-    "first heard of after the idle limit in a log without ApiVersions": (
-        [request("?", LATE, **FILTERED)],
-        ["before_log"],
-    ),
-    "ids that begin at 1 in a log without ApiVersions and names": (
-        [request("?", 20, correlation_id=1, **UNNAMED)],
-        ["before_log"],
-    ),
-    "ids that begin at 1 in a log of old clients only": (
-        [request("?", 20, correlation_id=1, **OLD_CLIENTS)],
-        ["observed"],
-    ),
+    "ids that begin at 1 in a log without ApiVersions":
+        ([request("?", 20, correlation_id=1, **FILTERED)], ["before_log"]),
+    "first heard of after the idle limit in a log without ApiVersions":
+        ([request("?", LATE, **FILTERED)], ["before_log"]),
+    "ids that begin at 1 in a log without ApiVersions and names":
+        ([request("?", 20, correlation_id=1, **UNNAMED)], ["before_log"]),
+    "ids that begin at 1 in a log of old clients only":
+        ([request("?", 20, correlation_id=1, **OLD_CLIENTS)], ["observed"]),
     "the second connection of an id": (
         [request("?", 0, correlation_id=50), request("?", 1, correlation_id=40, client_id="other")],
-        ["before_log", "observed"],
-    ),
+        ["before_log", "observed"]),
     "the second connection of an id, with correlation ids that are higher by more than one": (
         [request("?", 0, correlation_id=50), request("?", 1, correlation_id=60, principal="User:other")],
-        ["before_log", "observed"],
-    ),
-    "forwarded requests, with the ids of several clients": (
-        [request("?", LATE + s, correlation_id=c, is_forwarded=True) for s, c in ((0, 5), (1, 9))],
-        ["observed"],
-    ),
-}
+        ["before_log", "observed"]),
+    "forwarded requests, with the ids of several clients":
+        ([request("?", LATE + s, correlation_id=c, is_forwarded=True) for s, c in ((0, 5), (1, 9))], ["observed"]),
+}  # fmt: skip
 ROLES: dict[str, tuple[dict[str, Any], str]] = {
     "a client": ({}, "client"),
     "a broker's API under a node id": ({"api": "UPDATE_METADATA", "client_id": "1"}, "broker"),
@@ -143,77 +109,44 @@ ROLES: dict[str, tuple[dict[str, Any], str]] = {
     "a replica of the broker 0": ({"api": "FETCH", "client_id": "broker-0-fetcher-0", "replica_id": 0}, "broker"),
     "a consumer, which is no replica": ({"api": "FETCH", "replica_id": -1}, "client"),
     "a node's id and a client's API": ({"client_id": "42"}, "client"),
-    "a node's id and a client's API on the broker's host": (
-        {"connection": LOCAL.replace("40000", "40002"), "remote_host": "10.0.0.1", "client_id": "42"},
-        "client",
-    ),
-    "a verified transaction": (
-        {"api": "ADD_PARTITIONS_TO_TXN", "version": 4, "client_id": "AddPartitionsManager-client-2"},
-        "broker",
-    ),
+    "a node's id and a client's API on the broker's host":
+        ({"connection": LOCAL.replace("40000", "40002"), "remote_host": "10.0.0.1", "client_id": "42"}, "client"),
+    "a verified transaction":
+        ({"api": "ADD_PARTITIONS_TO_TXN", "version": 4, "client_id": "AddPartitionsManager-client-2"}, "broker"),
     "a transaction that a client begins": (
         {"api": "ADD_PARTITIONS_TO_TXN", "version": 3, "client_id": "AddPartitionsManager-client-2", **ELSEWHERE},
-        "client",
-    ),
-    "a client that verifies transactions": (
-        {"api": "ADD_PARTITIONS_TO_TXN", "version": 5, "client_id": "app"},
-        "client",
-    ),
-    "a broker's API on a controller's listener": (
-        {"api": "BROKER_HEARTBEAT", "listener": "CONTROLLER", "client_id": "any"},
-        "broker",
-    ),
+        "client"),
+    "a client that verifies transactions":
+        ({"api": "ADD_PARTITIONS_TO_TXN", "version": 5, "client_id": "app"}, "client"),
+    "a broker's API on a controller's listener":
+        ({"api": "BROKER_HEARTBEAT", "listener": "CONTROLLER", "client_id": "any"}, "broker"),
     "a broker's name on a controller's listener": (
-        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "raft-client-3", "request": JAVA},
-        "broker",
-    ),
-    "a node's id on a controller's listener": (
-        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "3", "request": JAVA},
-        "broker",
-    ),
+        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "raft-client-3", "request": JAVA}, "broker"),
+    "a node's id on a controller's listener":
+        ({"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "3", "request": JAVA}, "broker"),
     "a tool on a controller's listener": (
-        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "adminclient-1", "request": JAVA},
-        "client",
-    ),
+        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "adminclient-1", "request": JAVA}, "client"),
     "a client's library on a controller's listener": (
         {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "42", "request": named("librdkafka", "2")},
-        "client",
-    ),
-    "a client's library, named before, on a controller's listener": (
-        {"listener": "CONTROLLER", "client_id": "raft-client-3", "client_software_name": "kgo"},
-        "client",
-    ),
+        "client"),
+    "a client's library, named before, on a controller's listener":
+        ({"listener": "CONTROLLER", "client_id": "raft-client-3", "client_software_name": "kgo"}, "client"),
     "nobody on a controller's listener": ({"listener": "CONTROLLER", "client_id": None}, "client"),
     "forwarded": ({"is_forwarded": True}, "forwarding"),
-    "a broker's name from the broker's host": (
-        {"connection": LOCAL, "remote_host": "10.0.0.1", "client_id": "AddPartitionsManager-client-1"},
-        "broker",
-    ),
+    "a broker's name from the broker's host":
+        ({"connection": LOCAL, "remote_host": "10.0.0.1", "client_id": "AddPartitionsManager-client-1"}, "broker"),
     "a broker's sender that asks as clients do": (
-        {
-            "connection": LOCAL.replace("40000", "40003"),
-            "remote_host": "10.0.0.1",
-            "api": "LIST_OFFSETS",
-            "client_id": "NetworkPartitionMetadataClient-client-1",
-        },
-        "broker",
-    ),
+        {"connection": LOCAL.replace("40000", "40003"), "remote_host": "10.0.0.1", "api": "LIST_OFFSETS",
+         "client_id": "NetworkPartitionMetadataClient-client-1"}, "broker"),
     "a broker's name under a client's library from the broker's host": (
-        {
-            "connection": LOCAL.replace("40000", "40004"),
-            "remote_host": "10.0.0.1",
-            "client_id": "broker-1-x",
-            "client_software_name": "kgo",
-        },
-        "client",
-    ),
+        {"connection": LOCAL.replace("40000", "40004"), "remote_host": "10.0.0.1", "client_id": "broker-1-x",
+         "client_software_name": "kgo"}, "client"),
     "a broker's name and a line end from the broker's host": (
         {"connection": LOCAL.replace("40000", "40001"), "remote_host": "10.0.0.1", "client_id": "raft-client-1\n"},
-        "client",
-    ),
+        "client"),
     "a broker's name from elsewhere": ({"connection": REMOTE, "client_id": FETCHER, **ELSEWHERE}, "client"),
     "a broker's name from the host of another broker": ({"client_id": FETCHER}, "broker"),
-}
+}  # fmt: skip
 # connection id and the form of its record: the number of the network processor
 PROCESSORS: dict[tuple[str, str], int | None] = {
     ("10.0.0.1:9092-10.0.0.2:40000-3-17", "json"): 3,

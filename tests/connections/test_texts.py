@@ -21,16 +21,11 @@ from tests.logs.test_principals import PRINCIPALS
 @pytest.mark.parametrize(
     ("conditions", "expected"),
     [
-        ([], False),
-        ([True], True),
-        ([None], None),
-        ([False, None], None),
-        ([False, None, True], True),
-        ([False] * 299 + [True], True),
-        ([False] * 300, False),
+        ([], False), ([True], True), ([None], None), ([False, None], None), ([False, None, True], True),
+        ([False] * 299 + [True], True), ([False] * 300, False),
     ],
     ids=["none", "one", "unknown", "unknown or not", "unknown but for one", "the last of many", "none of many"],
-)
+)  # fmt: skip
 def test_one_of_any_number_of_conditions_is_enough(
     spark: Any, conditions: list[bool | None], expected: bool | None
 ) -> None:
@@ -43,11 +38,9 @@ def test_twenty_of_many_texts_or_entries_are_listed(spark: Any) -> None:
     number = F.col("id").cast("int")
     text = F.format_string("%02d", number)
     lists = (
-        sorted_texts(text),
-        merged_texts(F.array(text, F.lit("25"))),
-        first_entries(F.when(number > 3, number)),
+        sorted_texts(text), merged_texts(F.array(text, F.lit("25"))), first_entries(F.when(number > 3, number)),
         first_entries_by(-number, "id"),
-    )
+    )  # fmt: skip
     found = spark.range(30).agg(*lists).first()
     first = [f"{one:02}" for one in range(20)]
     assert list(found) == [first, first, list(range(4, 24)), list(range(29, 9, -1))]

@@ -52,80 +52,54 @@ def judged_client(**given: Any) -> dict[str, Any]:
 OF_A_BROKER = [(0, "UPDATE_METADATA", "1"), (1, "METADATA", "2")]
 # connection: its requests, and the rules that it breaks
 CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
-    CONNECTION: (
-        [request("?", 0), request("?", 1, client_id="x"), request("?", 2, client_id="y")],
-        {"client_id_changed"},
-    ),
+    CONNECTION:
+        ([request("?", 0), request("?", 1, client_id="x"), request("?", 2, client_id="y")], {"client_id_changed"}),
     "several rules": (
         [request("?", 0, client_id="broker-1-fetcher-0"), request("?", 1, client_id="x", forged_lines=1)],
-        {"broker_like_client_id", "client_id_changed", "log_forging"},
-    ),
+        {"broker_like_client_id", "client_id_changed", "log_forging"}),
     "rules of requests and of the connection": (
         [judged_client(client_id="App"), judged_client(client_id="App", forged_lines=1)],
-        {"policy_unknown_software", "policy_client_id", "log_forging"},
-    ),
+        {"policy_unknown_software", "policy_client_id", "log_forging"}),
     "hostile": (
         [request("?", 0, client_id="broker-1-fetcher-9", api_name=HOSTILE, remote_host=HOSTILE, forged_lines=2)],
-        {"broker_like_client_id", "log_forging"},
-    ),
+        {"broker_like_client_id", "log_forging"}),
     "conforming": ([v3(0, ID), v3(1, ID)], set()),
     "enforced": (
-        [
-            av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
-            av(1, 3, 35, request=named("my client", "1"), response=offer(0, 2)),
-            av(2, 3, error_code=None, request=named("my client", "1")),
-            av(3, 3, request=named("my client", "1"), response='{"errorCode":0}'),
-        ],
-        {"invalid_software_name", "went_on_after_invalid_request"},
-    ),
+        [av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
+         av(1, 3, 35, request=named("my client", "1"), response=offer(0, 2)),
+         av(2, 3, error_code=None, request=named("my client", "1")),
+         av(3, 3, request=named("my client", "1"), response='{"errorCode":0}')],
+        {"invalid_software_name", "went_on_after_invalid_request"}),
     "shared by a proxy": (
-        [
-            av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
-            request("?", 1, client_id="other"),
-        ],
-        {"invalid_software_name", "went_on_after_invalid_request", "client_id_changed"},
-    ),
+        [av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
+         request("?", 1, client_id="other")],
+        {"invalid_software_name", "went_on_after_invalid_request", "client_id_changed"}),
     "without a client id": (
-        [
-            av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}', client_id=None),
-            request("?", 1, client_id=None),
-        ],
-        {"invalid_software_name", "went_on_after_invalid_request"},
-    ),
+        [av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}', client_id=None),
+         request("?", 1, client_id=None)], {"invalid_software_name", "went_on_after_invalid_request"}),
     "a name of the KIP": (
         [av(0, 3, 42, request=named(".x", "1 b"), response='{"errorCode":42}')],
-        {"invalid_software_name", "invalid_software_version"},
-    ),
+        {"invalid_software_name", "invalid_software_version"}),
     "enforced by KIP-1313": (
         [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
-        {"instance_id_different"},
-    ),
+        {"instance_id_different"}),
     "enforced, perhaps": (
-        [
-            av(0, 3, error_code=None, request=named("my client", "1"), log_level="INFO"),
-            request("?", 1, "JOIN", 5, client_id="other", log_generation="api_key_struct"),
-            request("?", 2, "JOIN", 5, client_id="other"),
-            request("?", 3, "JOIN", 5, client_id="other", log_generation="request_header_struct"),
-        ],
-        {"invalid_software_name", "client_id_changed"},
-    ),
+        [av(0, 3, error_code=None, request=named("my client", "1"), log_level="INFO"),
+         request("?", 1, "JOIN", 5, client_id="other", log_generation="api_key_struct"),
+         request("?", 2, "JOIN", 5, client_id="other"),
+         request("?", 3, "JOIN", 5, client_id="other", log_generation="request_header_struct")],
+        {"invalid_software_name", "client_id_changed"}),
     "handshake and work": ([av(0, 3, request=named("kgo", "1")), request("?", 1, **KGO)], set()),
     "fallback as asked": ([av(0, 4, 35, response=offer(0, 3)), av(1, 3, request=named("kgo", "1"))], set()),
     "fallback where nothing is offered": ([av(0, 4, 35, response='{"apiKeys":[]}'), av(1, 0)], set()),
-    "a broker": (
-        [request("?", at_, api, client_id=name, remote_host="10.0.0.1") for at_, api, name in OF_A_BROKER],
-        set(),
-    ),
-    "a good version": (
-        [judged_client(client_software_name="apache-kafka-java", client_software_version="3.0.0-x")],
-        set(),
-    ),
+    "a broker":
+        ([request("?", at_, api, client_id=name, remote_host="10.0.0.1") for at_, api, name in OF_A_BROKER], set()),
+    "a good version":
+        ([judged_client(client_software_name="apache-kafka-java", client_software_version="3.0.0-x")], set()),
     "an exempt listener": ([request("?", 0, client_id="App")], set()),
     "forwarding": (
-        [request("?", 0, is_forwarded=True), request("?", 1, is_forwarded=True, client_id="x", forged_lines=1)],
-        set(),
-    ),
-}
+        [request("?", 0, is_forwarded=True), request("?", 1, is_forwarded=True, client_id="x", forged_lines=1)], set()),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -28,13 +28,11 @@ UTC = pa.timestamp("us", tz="UTC")
     [
         ("array<int>", "INTEGER[]", pa.list_(pa.int32())),
         ("map<string, array<bigint>>", "MAP(VARCHAR, BIGINT[])", pa.map_(pa.string(), pa.list_(pa.int64()))),
-        (
-            "array<struct<a:timestamp,b:map<string,struct<c:int>>>>",
+        ("array<struct<a:timestamp,b:map<string,struct<c:int>>>>",
             'STRUCT("a" TIMESTAMP, "b" MAP(VARCHAR, STRUCT("c" INTEGER)))[]',
-            pa.list_(pa.struct([("a", UTC), ("b", pa.map_(pa.string(), pa.struct([("c", pa.int32())])))])),
-        ),
+            pa.list_(pa.struct([("a", UTC), ("b", pa.map_(pa.string(), pa.struct([("c", pa.int32())])))]))),
     ],
-)
+)  # fmt: skip
 def test_types_are_translated(spark: str, in_duckdb: str, in_arrow: pa.DataType) -> None:
     assert duckdb_type(spark) == in_duckdb
     assert arrow_type(spark) == in_arrow

@@ -137,35 +137,21 @@ def connection(
 IDLE = SETTINGS.max_idle_ms / 1000
 OPENED_AND_ENDED: dict[str, tuple[list[dict[str, Any]], float, list[dict[str, Any]]]] = {
     "its id is used again": (
-        [connection("x", 1, "observed", 0, 10), connection("x", 2, "observed", 3600, 3610)],
-        3620,
-        [
-            of_connections(connections_opened=1, connections_ended=1),
-            of_connections(bucket=at(3600), connections_opened=1),
-        ],
-    ),
+        [connection("x", 1, "observed", 0, 10), connection("x", 2, "observed", 3600, 3610)], 3620,
+        [of_connections(connections_opened=1, connections_ended=1),
+         of_connections(bucket=at(3600), connections_opened=1)]),
     "the log goes on until it was idle too long": (
-        [connection("x", 1, "observed", 0, 10)],
-        10 + IDLE,
-        [of_connections(connections_opened=1, connections_ended=1)],
-    ),
-    "nothing shows that it has ended": (
-        [connection("x", 1, "observed", 0, 10)],
-        9 + IDLE,
-        [of_connections(connections_opened=1)],
-    ),
-    "it began before the log": (
-        [connection("x", 1, "before_log", 0, 10)],
-        10 + IDLE,
-        [of_connections(connections_ended=1)],
-    ),
+        [connection("x", 1, "observed", 0, 10)], 10 + IDLE,
+        [of_connections(connections_opened=1, connections_ended=1)]),
+    "nothing shows that it has ended":
+        ([connection("x", 1, "observed", 0, 10)], 9 + IDLE, [of_connections(connections_opened=1)]),
+    "it began before the log":
+        ([connection("x", 1, "before_log", 0, 10)], 10 + IDLE, [of_connections(connections_ended=1)]),
     "SASL hides its start, and it lasts over an hour": (
-        [connection("x", 1, "hidden_by_sasl", 0, 3600)],
-        3600 + IDLE,
-        [of_connections(connections_opened=1), of_connections(bucket=at(3600), connections_ended=1)],
-    ),
+        [connection("x", 1, "hidden_by_sasl", 0, 3600)], 3600 + IDLE,
+        [of_connections(connections_opened=1), of_connections(bucket=at(3600), connections_ended=1)]),
     "not seen to begin or end": ([connection("x", 1, "before_log", 0, 10)], 10, []),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("connections", "until", "expected"), OPENED_AND_ENDED.values(), ids=OPENED_AND_ENDED)

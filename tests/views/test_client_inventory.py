@@ -53,45 +53,15 @@ USED = [
 ]  # fmt: skip
 GROUPS = [member("two", 3, "g"), member("two", 3, "only described", takes_part=False), member("one", 0, "g")]
 EXPECTED = [
-    {
-        "cluster": "c",
-        "principal": "User:alice",
-        "client_id": "app",
-        **KGO,
-        "connections": 2,
-        "requests": 5,
-        "first_seen": at(0),
-        "last_seen": at(4),
-        "host_count": 2,
-        "hosts": ["10.0.0.8", "10.0.0.9"],
-        "brokers": ["b"],
-        "listeners": ["PLAINTEXT"],
-        "security_protocols": ["PLAINTEXT"],
-        "instance_count": 1,
-        "apis": [(1, "FETCH", 4, 11, 4), (3, "METADATA", 0, 0, 1)],
-        "group_count": 1,
-        "groups": ["g"],
-    },
-    {
-        "cluster": "c",
-        **NAMELESS,
-        "client_software_name": "unknown",
-        "client_software_version": "unknown",
-        "connections": 2,
-        "requests": 2,
-        "first_seen": at(5),
-        "last_seen": at(6),
-        "host_count": 1,
-        "hosts": ["10.0.0.9"],
-        "brokers": ["b"],
-        "listeners": ["PLAINTEXT"],
-        "security_protocols": ["PLAINTEXT"],
-        "instance_count": 0,
-        "apis": [(3, "METADATA", 0, 0, 2)],
-        "group_count": 0,
-        "groups": [],
-    },
-]
+    {"cluster": "c", "principal": "User:alice", "client_id": "app", **KGO, "connections": 2, "requests": 5,
+        "first_seen": at(0), "last_seen": at(4), "host_count": 2, "hosts": ["10.0.0.8", "10.0.0.9"], "brokers": ["b"],
+        "listeners": ["PLAINTEXT"], "security_protocols": ["PLAINTEXT"], "instance_count": 1,
+        "apis": [(1, "FETCH", 4, 11, 4), (3, "METADATA", 0, 0, 1)], "group_count": 1, "groups": ["g"]},
+    {"cluster": "c", **NAMELESS, "client_software_name": "unknown", "client_software_version": "unknown",
+        "connections": 2, "requests": 2, "first_seen": at(5), "last_seen": at(6), "host_count": 1,
+        "hosts": ["10.0.0.9"], "brokers": ["b"], "listeners": ["PLAINTEXT"], "security_protocols": ["PLAINTEXT"],
+        "instance_count": 0, "apis": [(3, "METADATA", 0, 0, 2)], "group_count": 0, "groups": []},
+]  # fmt: skip
 
 
 @pytest.mark.kip("KIP-511", 26)

@@ -79,11 +79,8 @@ CONNECTIONS = [
     connection("meets a restarted broker", "29", 300, broker="restarted"),
 ]
 USED = [
-    *(
-        used(row["connection_id"], (row["opened_at"] - at(0)).total_seconds(), 4, broker=row["broker"])
-        for row in CONNECTIONS
-        if row["client_id"] not in ("two programs", "another API")
-    ),
+    *(used(row["connection_id"], (row["opened_at"] - at(0)).total_seconds(), 4, broker=row["broker"])
+        for row in CONNECTIONS if row["client_id"] not in ("two programs", "another API")),
     used("19", 0, 11),
     used("19", 0, 4, PRODUCE),
     used("20", 200, 4),
@@ -97,7 +94,7 @@ USED = [
     used("16", 300, 3, PRODUCE, first_at=at(305)),
     used("16", 300, 2, PRODUCE, first_at=at(250)),
     used("16", 300, 13, PRODUCE, first_at=at(296)),
-]
+]  # fmt: skip
 RANGES = [offered("b", 0, 11, 0, 90), offered("b", 4, 17, 100, 900), offered("other", 0, 17, 0, 900)]
 RANGES += [offered("b", 0, 1, 0, 900) | {"listener": "M"}]
 RANGES += [offered("takes back", 0, 9, 0, 900), offered("takes back", 0, 12, 100, 200)]
@@ -127,66 +124,34 @@ def reusing(name: str, opened: float, learnt_from: str = "b", changed: tuple[Any
 
 NOW_HIGHER = ("FETCH", 4, (0, 11), (4, 17))
 EXPECTED = [
-    of_client(
-        "asks once",
-        reusing_connections=2,
-        outdated_connections=1,
-        reused=[reusing("6", 200, changed=(NOW_HIGHER,)), reusing("5", 10)],
-    ),
-    of_client(
-        "asks another broker",
-        reusing_connections=1,
-        outdated_connections=1,
-        reused=[reusing("8", 10, "other", (("FETCH", 4, (0, 17), (0, 11)),))],
-    ),
-    of_client(
-        "asks before a range is taken back",
-        reusing_connections=1,
-        reused=[(at(300), "takes back", "18", 0, at(50), "takes back", [])],
-    ),
-    of_client(
-        "meets a range beside another",
-        reusing_connections=1,
-        outdated_connections=1,
-        reused=[(at(300), "both", "31", 0, at(50), "both", [("FETCH", 4, (0, 9), (0, 12))])],
-    ),
-    of_client(
-        "meets a restarted broker", reusing_connections=1, reused=[(at(300), "restarted", "29", 0, at(0), "b", [])]
-    ),
-    of_client(
-        "two listeners",
-        reusing_connections=1,
-        outdated_connections=1,
-        reused=[reusing("23", 50, changed=(("FETCH", 4, (0, 11), (0, 1)),))],
-    ),
-    of_client(
-        "another API", reusing_connections=1, outdated_connections=1, reused=[reusing("25", 200, changed=(NOW_HIGHER,))]
-    ),
+    of_client("asks once", reusing_connections=2, outdated_connections=1,
+        reused=[reusing("6", 200, changed=(NOW_HIGHER,)), reusing("5", 10)]),
+    of_client("asks another broker", reusing_connections=1, outdated_connections=1,
+        reused=[reusing("8", 10, "other", (("FETCH", 4, (0, 17), (0, 11)),))]),
+    of_client("asks before a range is taken back", reusing_connections=1,
+        reused=[(at(300), "takes back", "18", 0, at(50), "takes back", [])]),
+    of_client("meets a range beside another", reusing_connections=1, outdated_connections=1,
+        reused=[(at(300), "both", "31", 0, at(50), "both", [("FETCH", 4, (0, 9), (0, 12))])]),
+    of_client("meets a restarted broker", reusing_connections=1,
+        reused=[(at(300), "restarted", "29", 0, at(0), "b", [])]),
+    of_client("two listeners", reusing_connections=1, outdated_connections=1,
+        reused=[reusing("23", 50, changed=(("FETCH", 4, (0, 11), (0, 1)),))]),
+    of_client("another API", reusing_connections=1, outdated_connections=1,
+        reused=[reusing("25", 200, changed=(NOW_HIGHER,))]),
     of_client("retries", refused=[(at(290), at(295), "b", "PRODUCE", 13, 2, 5, at(301), "16")]),
-    of_client(
-        "goes up",
-        remote_host="h5",
-        refused=[
-            (at(290), at(290), "b", "PRODUCE", 1, 1, 3, at(291), "26"),
-            (at(291), at(291), "b", "PRODUCE", 2, 1, 3, at(291), "26"),
-        ],
-    ),
-    of_client(
-        "goes on with a refused version",
-        remote_host="h7",
-        refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, 2, at(295), "32")],
-    ),
-    of_client(
-        None, principal=None, remote_host="h7", refused=[(at(291), at(291), "b", "PRODUCE", 2, 1, None, None, None)]
-    ),
-    of_client(
-        None, principal=None, remote_host="h6", refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]
-    ),
+    of_client("goes up", remote_host="h5",
+        refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, 3, at(291), "26"),
+         (at(291), at(291), "b", "PRODUCE", 2, 1, 3, at(291), "26")]),
+    of_client("goes on with a refused version", remote_host="h7",
+        refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, 2, at(295), "32")]),
+    of_client(None, principal=None, remote_host="h7",
+        refused=[(at(291), at(291), "b", "PRODUCE", 2, 1, None, None, None)]),
+    of_client(None, principal=None, remote_host="h6",
+        refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]),
     of_client(None, principal=None, refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]),
-    of_client(
-        None, principal=None, remote_host="h9", refused=[(at(290), at(290), "b", "PRODUCE", 13, 1, None, None, None)]
-    ),
-]
+    of_client(None, principal=None, remote_host="h9",
+        refused=[(at(290), at(290), "b", "PRODUCE", 13, 1, None, None, None)]),
+]  # fmt: skip
 MESSAGES = {
     "versions_learnt_elsewhere": "FETCH v4 without ApiVersions, where v4 to v17 is offered; earlier, broker b offered v0 "
     "to v11 to this client id, principal and host, which two programs may share"

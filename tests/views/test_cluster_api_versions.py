@@ -19,11 +19,9 @@ CLUSTERS: dict[str, list[Ranges]] = {
     "KIP-35": [B1, B2],
     "nothing in common": [{0: (0, 1)}, {0: (2, 3)}],
     "one of two APIs that a feature needs": [{0: (0, 7), 1: (0, 9)}],
-    **{
-        name: [{key: (r.low, r.high) for key, r in releases()[version].apis.items()} for version in versions]
-        for name, versions in {"rolling": ("3.9.1", "4.0.1"), "done": ("4.0.1", "4.0.1"), "old": ("2.3.1",)}.items()
-    },
-}
+    **{name: [{key: (r.low, r.high) for key, r in releases()[version].apis.items()} for version in versions]
+        for name, versions in {"rolling": ("3.9.1", "4.0.1"), "done": ("4.0.1", "4.0.1"), "old": ("2.3.1",)}.items()},
+}  # fmt: skip
 
 
 def intersection(brokers: list[Ranges]) -> Ranges:

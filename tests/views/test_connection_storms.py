@@ -84,13 +84,11 @@ MESSAGES = {
     RECONNECTS: ("a client reconnects in a loop", "15 connections of at most 10 s in 3 minutes, up to 5 a minute"),
     HANDSHAKES: (
         "it ends after the handshake",
-        "15 connections of at most 10 s in 3 minutes, up to 5 a minute that ended with the handshake",
-    ),
+        "15 connections of at most 10 s in 3 minutes, up to 5 a minute that ended with the handshake"),
     SINGLES: (
         "one request on each",
-        "15 connections of at most 10 s in 3 minutes, up to 5 a minute for one request each, such as PRODUCE",
-    ),
-}
+        "15 connections of at most 10 s in 3 minutes, up to 5 a minute for one request each, such as PRODUCE"),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,8 @@ PORT_9092, PORT_9093, PORT_9094 = (f"10.78.0.2:{port}-10.78.1.10:{{}}-0" for por
 """Of the last one no connection is known."""
 NOT_ENABLED = "InvalidRequestException: Received request api key METADATA with version 1 which is not enabled"
 FAILED = [
-    failure(
-        "unsupported_version", 1, api_key=0, api_name="PRODUCE", api_version=0, detail="UnsupportedVersionException"
-    ),
+    failure("unsupported_version", 1, api_key=0, api_name="PRODUCE", api_version=0,
+        detail="UnsupportedVersionException"),
     failure("unsupported_version", 2, api_key=0, api_name="PRODUCE", api_version=1),
     failure("unknown_api", 3),
     failure("unreadable_request", 4, remote_host=None, connection_id="y"),
@@ -32,79 +31,52 @@ FAILED = [
     failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=0, connection_id="the lowest"),
     failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=9, connection_id="the highest"),
     failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=10, connection_id="one above"),
-    failure(
-        "unsupported_version", 10, broker="upgraded", api_key=0, api_version=1, connection_id="at the first answer"
-    ),
+    failure("unsupported_version", 10, broker="upgraded", api_key=0, api_version=1,
+        connection_id="at the first answer"),
     failure("unsupported_version", 25, broker="upgraded", api_key=0, api_version=1, connection_id="between"),
     failure("unsupported_version", 35, broker="upgraded", api_key=0, api_version=1, connection_id="after"),
     failure("unsupported_version", 95, broker="upgraded", api_key=0, api_version=1, connection_id="much later"),
     failure("unsupported_version", 1, broker="upgraded", api_key=0, api_version=1, connection_id="much earlier"),
     failure("unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="which"),
-    failure(
-        "unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="OLD", listener="OLD"
-    ),
-    failure(
-        "unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="NEW", listener="NEW"
-    ),
+    failure("unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="OLD",
+        listener="OLD"),
+    failure("unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="NEW",
+        listener="NEW"),
     failure("unsupported_version", 2, broker="4.x", api_key=4, api_version=1, connection_id="no such API"),
     failure("unsupported_version", 15, broker="restarted", api_key=0, api_version=1, connection_id="before a start"),
     failure("unsupported_version", 20, broker="restarted", api_key=0, api_version=1, connection_id="at a start"),
-    failure(
-        "unsupported_version", 20, broker="restarted", api_key=6, api_version=1, connection_id="new after the start"
-    ),
-    failure(
-        "unsupported_version", 20, broker="restarted", api_key=7, api_version=1, connection_id="answered at a start"
-    ),
-    failure(
-        "unsupported_version", 25, broker="restarted", api_key=7, api_version=1, connection_id="answered before it"
-    ),
+    failure("unsupported_version", 20, broker="restarted", api_key=6, api_version=1,
+        connection_id="new after the start"),
+    failure("unsupported_version", 20, broker="restarted", api_key=7, api_version=1,
+        connection_id="answered at a start"),
+    failure("unsupported_version", 25, broker="restarted", api_key=7, api_version=1,
+        connection_id="answered before it"),
     failure("unsupported_version", 25, broker="restarted", api_key=0, api_version=1, connection_id="after a start"),
     failure("unsupported_version", 35, broker="restarted", api_key=0, api_version=1, connection_id="after its answer"),
     failure("unsupported_version", 25, broker="restarted", api_key=4, api_version=1, connection_id="as ever"),
     failure("unsupported_version", 35, broker="restarted", api_key=5, api_version=1, connection_id="given up"),
     failure("unsupported_version", 45, broker="restarted", api_key=4, api_version=1, connection_id="never asked"),
     failure("unsupported_version", 55, broker="restarted", api_key=0, api_version=1, connection_id="taken back"),
-    *(
-        failure("unsupported_version", 5, broker="ports", api_name=api, connection_id=connection, **given)
+    *(failure("unsupported_version", 5, broker="ports", api_name=api, connection_id=connection, **given)
         for connection, api, given in (
-            (PORT_9093.format(1), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
-            (PORT_9093.format(2), "METADATA", {"api_key": 3, "api_version": 0, "detail": "unsupported version 0"}),
-            (
-                PORT_9093.format(3),
-                "API_VERSIONS",
-                {"api_key": 18, "api_version": 99, "detail": "unsupported version 99"},
-            ),
-            (PORT_9092.format(1), "METADATA", {"api_key": 3, "api_version": 99, "detail": NOT_ENABLED}),
-            (PORT_9092.format(2), "VOTE", {"api_key": 52, "api_version": 1, "detail": NOT_ENABLED}),
-            (PORT_9092.format(3), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
-            (PORT_9094.format(1), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
-            (PORT_9094.format(2), "METADATA", {"api_key": 3, "api_version": 99, "detail": NOT_ENABLED}),
-            (PORT_9094.format(3), "VOTE", {"api_key": 52, "api_version": 1, "detail": NOT_ENABLED}),
-            ("named", "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED, "listener": "CONTROLLER"}),
-        )
-    ),
-    failure(
-        "unsupported_version",
-        5,
-        broker="custom",
-        api_key=3,
-        api_version=1,
-        detail=NOT_ENABLED,
-        connection_id="10.78.0.2:9193-10.78.1.10:1-0",
-    ),
-    failure(
-        "unsupported_version",
-        5,
-        broker="custom",
-        api_key=3,
-        api_version=9,
-        detail="d",
-        connection_id="10.78.0.2:9092-10.78.1.10:8-0",
-    ),
+         (PORT_9093.format(1), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
+         (PORT_9093.format(2), "METADATA", {"api_key": 3, "api_version": 0, "detail": "unsupported version 0"}),
+         (PORT_9093.format(3), "API_VERSIONS", {"api_key": 18, "api_version": 99, "detail": "unsupported version 99"}),
+         (PORT_9092.format(1), "METADATA", {"api_key": 3, "api_version": 99, "detail": NOT_ENABLED}),
+         (PORT_9092.format(2), "VOTE", {"api_key": 52, "api_version": 1, "detail": NOT_ENABLED}),
+         (PORT_9092.format(3), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
+         (PORT_9094.format(1), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
+         (PORT_9094.format(2), "METADATA", {"api_key": 3, "api_version": 99, "detail": NOT_ENABLED}),
+         (PORT_9094.format(3), "VOTE", {"api_key": 52, "api_version": 1, "detail": NOT_ENABLED}),
+         ("named", "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED, "listener": "CONTROLLER"}))),
+    failure("unsupported_version", 5, broker="custom", api_key=3, api_version=1, detail=NOT_ENABLED,
+        connection_id="10.78.0.2:9193-10.78.1.10:1-0"),
+    failure("unsupported_version", 5, broker="custom", api_key=3, api_version=9, detail="d",
+        connection_id="10.78.0.2:9092-10.78.1.10:8-0"),
     failure("failed_authentication", 6, connection_id="long", detail="x" * 161),
     failure("other", 6),
     failure("unsupported_version", 9, api_key=3, api_name="METADATA", api_version=1, listener="CONTROLLER"),
-]
+]  # fmt: skip
 
 
 def advertised(broker: str, low: int, high: int, first: float = 0, last: float = 1000, **given: Any) -> dict[str, Any]:

@@ -29,141 +29,84 @@ ONE = [connection("?")]
 NEVER_ASKS = [connection("?", "not_sent")]
 NOT_OBSERVED = [connection("?", "not_observed")]
 CASES: dict[str, Case] = {
-    "advertised and refused": Case(
-        ONE, [usage(PRODUCE, 2, 9)], "4.0.1", refused="refused_although_advertised", columns={"limited_by": "client"}
-    ),
+    "advertised and refused":
+        Case(ONE, [usage(PRODUCE, 2, 9)], "4.0.1", refused="refused_although_advertised",
+        columns={"limited_by": "client"}),
     "no longer advertised": Case(ONE, [usage(FETCH, 3, 12)], "4.0.1", refused="below_range"),
     "taken, but not by a later release": Case(ONE, [usage(FETCH, 3, 12)], "3.9.1", deprecated="4.0.0"),
     "taken, nobody tried": Case(ONE, [usage(FETCH, 12, 12)], "3.8.1"),
     "old but still taken": Case(ONE, [usage(JOIN, 1, 7)], "4.0.1"),
-    "the old broker offered nothing newer": Case(
-        ONE, [usage(FETCH, 3, 3)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}
-    ),
-    "one of two connections could have gone higher": Case(
-        [connection("?"), connection("? 2", client_id="?")],
-        [usage(FETCH, 3, 3), usage(FETCH, 3, 12, connection_id="? 2")],
-        "4.0.1",
-        refused="below_range",
-        columns={"limited_by": "client", "connections": 2, "requests": 20, "hosts": 1, "host_list": ["10.0.0.9"]},
-    ),
-    "a fixed version": Case(
-        NEVER_ASKS, [usage(FETCH, 0)], "4.0.1", refused="below_range", columns={"limited_by": "client"}
-    ),
-    "asked on another connection": Case(
-        [connection("?", "not_sent", broker="old"), connection("? 2", client_id="?")],
-        [usage(FETCH, 3, broker="old")],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "broker"},
-    ),
-    "below what the broker offers others": Case(
-        [connection("?", "not_observed", broker="old")], [usage(FETCH, 2, broker="old")], "4.0.1", refused="below_range"
-    ),
-    "no range is logged, and nobody went higher": Case(
-        ONE, [usage(FETCH, 2)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}
-    ),
-    "no range is logged, but others went higher": Case(
-        [connection("?"), connection("? 2", role="broker")],
-        [usage(FETCH, 2), usage(FETCH, 3, connection_id="? 2")],
-        "4.0.1",
-        refused="below_range",
-        columns={"limited_by": "client"},
-    ),
-    "what a broker offered before it was started again": Case(
-        [connection("?", "not_observed", broker="restarted")],
-        [usage(FETCH, 3, broker="restarted", first_at=at(20))],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "broker"},
-    ),
-    "what others used before the broker was started again": Case(
-        [connection("?", broker="silent"), connection("? 2", role="broker", broker="silent")],
+    "the old broker offered nothing newer":
+        Case(ONE, [usage(FETCH, 3, 3)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}),
+    "one of two connections could have gone higher":
+        Case([connection("?"), connection("? 2", client_id="?")],
+        [usage(FETCH, 3, 3), usage(FETCH, 3, 12, connection_id="? 2")], "4.0.1", refused="below_range",
+        columns={"limited_by": "client", "connections": 2, "requests": 20, "hosts": 1, "host_list": ["10.0.0.9"]}),
+    "a fixed version":
+        Case(NEVER_ASKS, [usage(FETCH, 0)], "4.0.1", refused="below_range", columns={"limited_by": "client"}),
+    "asked on another connection":
+        Case([connection("?", "not_sent", broker="old"), connection("? 2", client_id="?")],
+        [usage(FETCH, 3, broker="old")], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}),
+    "below what the broker offers others":
+        Case([connection("?", "not_observed", broker="old")], [usage(FETCH, 2, broker="old")], "4.0.1",
+        refused="below_range"),
+    "no range is logged, and nobody went higher":
+        Case(ONE, [usage(FETCH, 2)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}),
+    "no range is logged, but others went higher":
+        Case([connection("?"), connection("? 2", role="broker")],
+        [usage(FETCH, 2), usage(FETCH, 3, connection_id="? 2")], "4.0.1", refused="below_range",
+        columns={"limited_by": "client"}),
+    "what a broker offered before it was started again":
+        Case([connection("?", "not_observed", broker="restarted")],
+        [usage(FETCH, 3, broker="restarted", first_at=at(20))], "4.0.1", undecided="held_back_by_broker",
+        columns={"limited_by": "broker"}),
+    "what others used before the broker was started again":
+        Case([connection("?", broker="silent"), connection("? 2", role="broker", broker="silent")],
         [usage(FETCH, 2, broker="silent", first_at=at(20)), usage(FETCH, 3, broker="silent", connection_id="? 2")],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "broker"},
-    ),
-    "what a broker offered before its start, and nothing after": Case(
-        [connection("?", "not_observed", broker="silent")],
-        [usage(JOIN, 1, broker="silent", first_at=at(20))],
-        "4.0.1",
-        columns={"limited_by": "unknown"},
-    ),
-    "an INFO log": Case(
-        NOT_OBSERVED,
-        [usage(FETCH, 3, deprecated=True, info_only=True)],
-        "4.0.1",
-        refused="below_range",
-        columns={"info_only": True, "limited_by": "client"},
-    ),
-    "nothing known of the limit": Case(
-        NOT_OBSERVED, [usage(FETCH, 3)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "unknown"}
-    ),
+        "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}),
+    "what a broker offered before its start, and nothing after":
+        Case([connection("?", "not_observed", broker="silent")], [usage(JOIN, 1, broker="silent", first_at=at(20))],
+        "4.0.1", columns={"limited_by": "unknown"}),
+    "an INFO log":
+        Case(NOT_OBSERVED, [usage(FETCH, 3, deprecated=True, info_only=True)], "4.0.1", refused="below_range",
+        columns={"info_only": True, "limited_by": "client"}),
+    "nothing known of the limit":
+        Case(NOT_OBSERVED, [usage(FETCH, 3)], "4.0.1", undecided="held_back_by_broker",
+        columns={"limited_by": "unknown"}),
     **{
         f"no range is logged, and all brokers with such a log offer more: {generation}": Case(
-            [connection("?", "not_observed", log_generation=generation)],
-            [usage(FETCH, version)],
-            "4.0.1",
-            refused="below_range",
-            columns={"limited_by": "client"},
-        )
-        for generation, version in (("json", 3), ("request_header_struct", 2))
-    },
-    "no range is logged, and some of its log is old": Case(
-        [connection("?", "not_observed", log_generation=one) for one in ("json", "api_key_struct")],
-        [usage(FETCH, 3)],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "unknown"},
-    ),
-    "asked in vain": Case(
-        [connection("?", "rejected_unsupported_version")],
-        [usage(FETCH, 3)],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "unknown"},
-    ),
-    "listeners that offer different versions": Case(
-        [connection("?", "not_observed", broker="two listeners")],
-        [usage(FETCH, 3, broker="two listeners")],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "broker"},
-    ),
+         [connection("?", "not_observed", log_generation=generation)], [usage(FETCH, version)], "4.0.1",
+         refused="below_range", columns={"limited_by": "client"})
+        for generation, version in (("json", 3), ("request_header_struct", 2))},
+    "no range is logged, and some of its log is old":
+        Case([connection("?", "not_observed", log_generation=one) for one in ("json", "api_key_struct")],
+        [usage(FETCH, 3)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "unknown"}),
+    "asked in vain":
+        Case([connection("?", "rejected_unsupported_version")], [usage(FETCH, 3)], "4.0.1",
+        undecided="held_back_by_broker", columns={"limited_by": "unknown"}),
+    "listeners that offer different versions":
+        Case([connection("?", "not_observed", broker="two listeners")], [usage(FETCH, 3, broker="two listeners")],
+        "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}),
     "above what was offered": Case(ONE, [usage(FETCH, 13, 12)], "4.0.1", columns={"limited_by": "client"}),
-    "one of two connections shows the limit": Case(
-        [*NOT_OBSERVED, connection("? 2", "not_observed", client_id="?")],
-        [usage(FETCH, 3, 3), usage(FETCH, 3, connection_id="? 2")],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "unknown"},
-    ),
-    "a downgrade of one who never asks on a connection": Case(
-        [*NEVER_ASKS, connection("? 2", "not_observed", client_id="?")],
-        [usage(FETCH, 17), usage(FETCH, 17, connection_id="? 2")],
-        "2.8.2",
-        refused="above_range",
-    ),
-    "at INFO and at DEBUG": Case(
-        [connection("?"), connection("? 2", client_id="?")],
-        [usage(FETCH, 12, 12, info_only=True), usage(FETCH, 12, 12, info_only=False, connection_id="? 2")],
-        "4.0.1",
-        columns={"info_only": False},
-    ),
-    "header v3 on one of two connections": Case(
-        [connection("?"), connection("? 2", client_id="?")],
-        [usage(FETCH, 12, 12, header_version=3), usage(FETCH, 12, 12, header_version=2, connection_id="? 2")],
-        "3.9.1",
-        undecided="header_v3",
-    ),
-    "at several times": Case(
-        [connection("?"), connection("? 2", client_id="?")],
-        [
-            usage(FETCH, 12, 12, first_at=at(2), last_at=at(9)),
-            usage(FETCH, 12, 12, first_at=at(1), last_at=at(8), connection_id="? 2"),
-        ],
-        "4.0.1",
-    ),
+    "one of two connections shows the limit":
+        Case([*NOT_OBSERVED, connection("? 2", "not_observed", client_id="?")],
+        [usage(FETCH, 3, 3), usage(FETCH, 3, connection_id="? 2")], "4.0.1", undecided="held_back_by_broker",
+        columns={"limited_by": "unknown"}),
+    "a downgrade of one who never asks on a connection":
+        Case([*NEVER_ASKS, connection("? 2", "not_observed", client_id="?")],
+        [usage(FETCH, 17), usage(FETCH, 17, connection_id="? 2")], "2.8.2", refused="above_range"),
+    "at INFO and at DEBUG":
+        Case([connection("?"), connection("? 2", client_id="?")],
+        [usage(FETCH, 12, 12, info_only=True), usage(FETCH, 12, 12, info_only=False, connection_id="? 2")], "4.0.1",
+        columns={"info_only": False}),
+    "header v3 on one of two connections":
+        Case([connection("?"), connection("? 2", client_id="?")],
+        [usage(FETCH, 12, 12, header_version=3), usage(FETCH, 12, 12, header_version=2, connection_id="? 2")], "3.9.1",
+        undecided="header_v3"),
+    "at several times":
+        Case([connection("?"), connection("? 2", client_id="?")],
+        [usage(FETCH, 12, 12, first_at=at(2), last_at=at(9)),
+         usage(FETCH, 12, 12, first_at=at(1), last_at=at(8), connection_id="? 2")], "4.0.1"),
     "a downgrade of one who asks": Case(ONE, [usage(FETCH, 17, 17)], "2.8.2", undecided="negotiates_down"),
     "a downgrade of one who does not": Case(NEVER_ASKS, [usage(FETCH, 17)], "2.8.2", refused="above_range"),
     "an API that the target does not have": Case(ONE, [usage(HEARTBEAT, 0, 1)], "2.8.2", refused="api_absent"),
@@ -173,22 +116,16 @@ CASES: dict[str, Case] = {
     "only brokers need it": Case(ONE, [usage((6, "U"), 7, 7)], "4.0.1", undecided="inter_broker"),
     "ApiVersions is always answered": Case(ONE, [usage((18, "A"), 5, 4)], "0.10.0.1"),
     "ApiVersions of any version is answered": Case(ONE, [usage((18, "A"), 99, 4)], "4.0.1"),
-    "header v3 hides ApiVersions": Case(
-        ONE, [usage((18, "A"), 6, header_version=3)], "3.9.1", undecided="header_v3", columns={"refused_by": {}}
-    ),
-    "header v3 under a number that a release has with header v2": Case(
-        ONE, [usage((42, "D"), 3, header_version=3)], "4.4.0", undecided="header_v3"
-    ),
+    "header v3 hides ApiVersions":
+        Case(ONE, [usage((18, "A"), 6, header_version=3)], "3.9.1", undecided="header_v3", columns={"refused_by": {}}),
+    "header v3 under a number that a release has with header v2":
+        Case(ONE, [usage((42, "D"), 3, header_version=3)], "4.4.0", undecided="header_v3"),
     "newer than any known release": Case(ONE, [usage(FETCH, 32767)], "4.4.0", undecided="newer_than_known"),
     "an unknown API": Case(ONE, [usage((-7, "?"), -1)], "4.4.0", undecided="newer_than_known"),
-    "without principal and client id": Case(
-        [connection("?", principal=None, client_id=None, remote_host=None)],
-        [usage(PRODUCE, 0, 9)],
-        "4.0.1",
-        refused="refused_although_advertised",
-        columns={"hosts": 0, "host_list": []},
-    ),
-}
+    "without principal and client id":
+        Case([connection("?", principal=None, client_id=None, remote_host=None)], [usage(PRODUCE, 0, 9)], "4.0.1",
+        refused="refused_although_advertised", columns={"hosts": 0, "host_list": []}),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

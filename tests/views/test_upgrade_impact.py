@@ -135,83 +135,55 @@ STREAMS = (88, "STREAMS_GROUP_HEARTBEAT")
 OLD_FETCH = [usage(FETCH, 3, 12)]
 OLDER = [usage(FETCH, 3, 3), usage(METADATA, 4)]
 CASES = {
-    "the first release that speaks a newer version": Case(
-        ("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"
-    ),
+    "the first release that speaks a newer version":
+        Case(("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"),
     "releases compare as numbers": Case(("lib", "1.9"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"),
-    "its own release, set to an old version": Case(
-        ("lib", "2.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
-    ),
-    "its own release, with zeros at the end": Case(
-        ("lib", "2.0.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
-    ),
-    "its own release, without the zero at the end": Case(
-        ("lib", "2"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
-    ),
+    "its own release, set to an old version":
+        Case(("lib", "2.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
+    "its own release, with zeros at the end":
+        Case(("lib", "2.0.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
+    "its own release, without the zero at the end":
+        Case(("lib", "2"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
     "between two releases that fit": Case(("lib", "1.11"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
-    "between a release that does not fit and one that does": Case(
-        ("lib", "1.3"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"
-    ),
-    "between a release that fits and one that does not": Case(
-        ("fickle", "1.1"), "app", OLD_FETCH, "Fickle", "3.0", upgrade_newest="3.0"
-    ),
-    "a release that fits, before one that does not": Case(
-        ("fickle", "1.0"), "app", OLD_FETCH, "Fickle", None, raise_setting="unknown"
-    ),
-    "a new API, which no setting brings": Case(
-        ("lib", "2.0"), "app", [usage(FETCH, 12), usage(STREAMS, 0)], "Lib", None
-    ),
-    "newer than all that were measured": Case(
-        ("lib", "3.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"
-    ),
+    "between a release that does not fit and one that does":
+        Case(("lib", "1.3"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"),
+    "between a release that fits and one that does not":
+        Case(("fickle", "1.1"), "app", OLD_FETCH, "Fickle", "3.0", upgrade_newest="3.0"),
+    "a release that fits, before one that does not":
+        Case(("fickle", "1.0"), "app", OLD_FETCH, "Fickle", None, raise_setting="unknown"),
+    "a new API, which no setting brings":
+        Case(("lib", "2.0"), "app", [usage(FETCH, 12), usage(STREAMS, 0)], "Lib", None),
+    "newer than all that were measured":
+        Case(("lib", "3.0"), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
     "a version that is no number": Case(("lib", "dev"), "app", OLD_FETCH, "Lib", "1.10", upgrade_newest="2.0"),
     "a number of any length": Case(("lib", "9" * 300), "app", OLD_FETCH, "Lib", None, raise_setting="lib.version"),
     "a client id that a library picks, and that anybody may": Case(UNKNOWN, "lib-1.2", OLD_FETCH, None, None),
-    "every API that it uses": Case(
-        ("lib", "1.2"),
-        "app",
-        [usage(PRODUCE, 2, 9), usage(FETCH, 3, 12), usage(METADATA, 5, 9)],
-        "Lib",
-        "1.10",
-        upgrade_newest="2.0",
-    ),
-    "an API that was not played": Case(
-        ("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10", upgrade_newest="2.0"
-    ),
-    "an API that was not played, of a release that fits by the others": Case(
-        ("lib", "2.0"), "app", [usage(FETCH, 12, 12), usage(UNPLAYED, 0, 2)], "Lib", None
-    ),
+    "every API that it uses":
+        Case(("lib", "1.2"), "app", [usage(PRODUCE, 2, 9), usage(FETCH, 3, 12), usage(METADATA, 5, 9)], "Lib", "1.10",
+        upgrade_newest="2.0"),
+    "an API that was not played":
+        Case(("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10", upgrade_newest="2.0"),
+    "an API that was not played, of a release that fits by the others":
+        Case(("lib", "2.0"), "app", [usage(FETCH, 12, 12), usage(UNPLAYED, 0, 2)], "Lib", None),
     **{
-        f"{some} so little that it cannot be said which release works with them": Case(
-            ("new", "4.0"), "app", OLDER, "New only", None, None, brokers, "not_sent"
-        )
-        for some, brokers in (("today's brokers offer", "old"), ("one of today's brokers offers", "mixed"))
-    },
-    "brokers that offer little, and a release that works with them before one that may": Case(
-        ("lib", "1.2"), "app", [*OLD_FETCH, usage(PRODUCE, 2, 2)], "Lib", "1.10", None, "old"
-    ),
+        f"{some} so little that it cannot be said which release works with them": Case(("new", "4.0"), "app", OLDER,
+         "New only", None, None, brokers, "not_sent")
+        for some, brokers in (("today's brokers offer", "old"), ("one of today's brokers offers", "mixed"))},
+    "brokers that offer little, and a release that works with them before one that may":
+        Case(("lib", "1.2"), "app", [*OLD_FETCH, usage(PRODUCE, 2, 2)], "Lib", "1.10", None, "old"),
     "no range is logged": Case(("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10", None, "unknown"),
-    "today's brokers, of 2.8 or later, take no newer version": Case(
-        ("newest", "7.0"), "app", OLDER, "Newest only", "8.0", "3.1.2", "today", "not_sent", upgrade_newest="8.0"
-    ),
-    "today's broker took no newer version before it was started again": Case(
-        ("new", "4.0"), "app", OLDER, "New only", "5.0", None, "restarted", "not_sent", upgrade_newest="6.0"
-    ),
-    "one of today's brokers takes newer versions only": Case(
-        ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised", upgrade_newest="2.0"
-    ),
-    "one of today's brokers takes only the highest version that a release speaks": Case(
-        ("lib", "1.2"),
-        "app",
-        [*OLD_FETCH, usage(METADATA, 5, 9)],
-        "Lib",
-        "2.0",
-        None,
-        "raised to its highest",
-        upgrade_newest="2.0",
-    ),
+    "today's brokers, of 2.8 or later, take no newer version":
+        Case(("newest", "7.0"), "app", OLDER, "Newest only", "8.0", "3.1.2", "today", "not_sent", upgrade_newest="8.0"),
+    "today's broker took no newer version before it was started again":
+        Case(("new", "4.0"), "app", OLDER, "New only", "5.0", None, "restarted", "not_sent", upgrade_newest="6.0"),
+    "one of today's brokers takes newer versions only":
+        Case(("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised",
+        upgrade_newest="2.0"),
+    "one of today's brokers takes only the highest version that a release speaks":
+        Case(("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised to its highest",
+        upgrade_newest="2.0"),
     "it works at the target": Case(("lib", "2.0"), "app", [usage(FETCH, 12, 12)], "Lib", None),
-}
+}  # fmt: skip
 
 
 def offers_of(name: str, case: Case) -> list[dict[str, Any]]:

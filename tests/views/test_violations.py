@@ -37,21 +37,18 @@ def finding(rule: str, **given: Any) -> dict[str, Any]:
 FINDINGS = {
     "activity": [
         finding("request_flood", broker="b", connection_id="x", client_id="app", remote_host="h"),
-        finding("throttled", broker="b", connection_id="x", message=HOSTILE),
-    ],
+        finding("throttled", broker="b", connection_id="x", message=HOSTILE)],
     "client_instances": [
         finding("client_instance_id_renewed", broker="b", connection_id="x", binds=True),
         finding("client_instance_id_renewed", broker="b", connection_id="y", binds=False),
-        finding("client_instance_id_shared", broker="b", connection_id="y", binds=False),
-    ],
+        finding("client_instance_id_shared", broker="b", connection_id="y", binds=False)],
     "failed_requests": [finding("login_failed", broker="b", connection_id="x", principal="User:p")],
     "groups": [
         finding("mixed_protocol_types", group_id="g", rejected=1, taken=0),
         finding("protocol_nobody_offered", group_id="g"),
-        finding("inconsistent_group_protocol", group_id="g", broker="b", connection_id="x", blames="broker"),
-    ],
+        finding("inconsistent_group_protocol", group_id="g", broker="b", connection_id="x", blames="broker")],
     "negotiations": [finding("versions_learnt_elsewhere", broker="b", connection_id="x")],
-}
+}  # fmt: skip
 POLICY = Policy(severity=(("login_failed", "off"), ("client_instance_id_renewed", "error"), ("request_flood", "info")))
 
 
