@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.connections.violations import WHO
 from tests.asking import asked
 from tests.engines import collected
 from tests.frames import at, frame, ledger
@@ -69,38 +70,27 @@ NAMED: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], list[str | No
 
 
 def tables(session: Any, connections: list[dict[str, Any]], failures: list[dict[str, Any]]) -> dict[str, Any]:
-    started = {"cluster": "c", "broker": "restarted", "ingested_at": at(0), "broker_events": RESTARTED}
-    started |= {"file_id": "f", "first_logged_at": at(0), "last_logged_at": at(60)}
-    numbered = [row | {"byte_offset": number} for number, row in enumerate(failures)]
+    started = {"broker": "restarted", "ingested_at": at(0), "broker_events": RESTARTED, "first_logged_at": at(0)}
+    clusters = sorted({row["cluster"] for row in (*connections, *failures)})
+    files = [started | {"file_id": one, "cluster": one, "last_logged_at": at(60)} for one in clusters]
     return {
         "connections": frame(session, "connections", connections),
-        "failed_requests": frame(session, "failed_requests", numbered),
-        "ingested_files": ledger(session, started),
+        "failed_requests": frame(session, "failed_requests", failures),
+        "ingested_files": ledger(session, *files),
     }
-
-
-def of_case(name: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row that meets those of no other case; the broker that is started again is the same in all."""
-    if row["broker"] == "restarted":
-        return row | {"connection_id": f"{name}{row['connection_id']}"}
-    return row | {"cluster": f"{name}/{row['cluster']}"}
 
 
 @pytest.fixture(scope="module")
 def named(rules_session: Any) -> dict[str, list[str | None]]:
     """The client ids by case, of one query for all cases."""
-    connections, failures, expected = [], [], {}
+    connections, failures, first = [], [], {}
     for name, (given, failed, _) in NAMED.items():
-        connections += [of_case(name, row) for row in given]
-        for row in failed:
-            expected[len(failures)] = name
-            failures.append(of_case(name, row))
+        first[name] = len(failures)
+        connections += [row | {"cluster": f"{name}/{row['cluster']}"} for row in given]
+        failures += [row | {"cluster": f"{name}/c", "byte_offset": first[name] + n} for n, row in enumerate(failed)]
     rows = collected(asked(rules_session, "clients_of_failures", **tables(rules_session, connections, failures)))
     clients = {row["byte_offset"]: row["client"]["client_id"] or "(none)" for row in rows}
-    found: dict[str, list[str | None]] = {}
-    for number, name in expected.items():
-        found.setdefault(name, []).append(clients.get(number))
-    return found
+    return {name: [clients.get(first[name] + n) for n in range(len(failed))] for name, (_, failed, _) in NAMED.items()}
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -109,27 +99,28 @@ def test_a_refused_request_has_the_client_of_its_connection(named: dict[str, lis
 
 
 CONNECTIONS = [connection(0), connection(1, client="other"), connection(0, 100, 110, "other")]
-FAILURES = [failure(0), failure(1), failure(1, 12), failure(0, 111), failure(2), failure(2, 13, api_version=1)]
+FAILURES = [
+    row | {"byte_offset": number}
+    for number, row in enumerate(
+        [failure(0), failure(1), failure(1, 12), failure(0, 111), failure(2), failure(2, 13, api_version=1)]
+    )
+]
 
 
 def test_a_violation_names_the_client_unless_its_id_is_that_of_two(rules_session: Any) -> None:
-    given = tables(rules_session, [*CONNECTIONS, connection(3)], [*FAILURES, failure(3)])
+    given = tables(rules_session, [*CONNECTIONS, connection(3)], [*FAILURES, failure(3, byte_offset=9)])
     rows = collected(asked(rules_session, "findings_failed_requests", **given))
-    who = ("client_id", "principal", "client_software_name", "client_software_version", "remote_host")
-    by_id = {row["connection_id"]: tuple(row[name] for name in who) for row in rows}
-    nobody = (None, None, None, None, "10.78.1.10")
-    app = ("app", "User:p", "unknown", "unknown", "10.78.1.10")
-    assert list(map(by_id.get, (ID.format(40000 + n, n) for n in range(4)))) == [nobody, nobody, nobody, app]
+    by_id = {row["connection_id"]: [row[name] for name in WHO] for row in rows}
+    nobody, app = [None, None, None, None, "10.78.1.10"], ["app", "User:p", "unknown", "unknown", "10.78.1.10"]
+    assert [by_id[ID.format(40000 + n, n)] for n in range(4)] == [nobody, nobody, nobody, app]
 
 
 def test_what_is_refused_says_of_how_many_the_client_is_known(rules_session: Any) -> None:
     rows = collected(asked(rules_session, "refused_requests", **tables(rules_session, CONNECTIONS, FAILURES)))
-    by_version = {row["api_version"]: row for row in rows}
-    assert {version: (row["requests"], row["named_requests"]) for version, row in by_version.items()} == {
-        1: (1, 0),
-        2: (5, 3),
-    }
-    assert list(by_version[1]["named_clients"]) == []
-    names = [(one["client_id"], one["principal"], one["requests"]) for one in by_version[2]["named_clients"]]
-    assert names == [("other", "User:p", 2), ("app", "User:p", 1)]
-    assert list(by_version[2]["client_ids"]) == []  # of hosts that a request names
+    names = ("client_id", "principal", "requests")
+    found = {
+        row["api_version"]: (row["requests"], row["named_requests"], [tuple(map(one.get, names)) for one in row["named_clients"]])
+        for row in (one.asDict(recursive=True) for one in rows)
+    }  # fmt: skip
+    assert found == {1: (1, 0, []), 2: (5, 3, [("other", "User:p", 2), ("app", "User:p", 1)])}
+    assert [list(row["client_ids"]) for row in rows if row["api_version"] == 2] == [[]]  # of hosts that a request names
