@@ -12,6 +12,8 @@ from kafka_clientinfo.questions.filters import Filters, Scope
 from tests.builders import NOON, json_record
 from tests.scanned import OfCluster, by_cluster, scanned
 
+from .histories import Fetch, History
+
 ID, OTHER = "PVlvszJsSRewxzuV4ENRhw", "r7elD1SMQieeYwqG22BN0g"
 HOUR = 3600.0
 
@@ -126,6 +128,7 @@ UNUSED: dict[str, tuple[Logs, list[str]]] = {
     "an answer lists more brokers": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)]}, []),
     "an answer lists as many": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)], "b2": [*BUSY, NAMED]}, ["t"]),
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
+    "silence of less than an hour": ({"b1": [*busy(("never", ID))[:60], metadata(3599, ("never", ID))]}, []),
 }  # fmt: skip
 """Logs, and the topics that count as unused."""
 
@@ -135,9 +138,11 @@ def committed(at: float, group: str) -> bytes:
     return json_record(at=at, api="OFFSET_COMMIT", version=8, request=request, response={"topics": []})
 
 
+QUIET = Fetch("x", "incremental", (), (), (), 1.0)
 PRODUCED = {"topicData": [{"name": "t", "partitionData": [{"index": 0, "recordsSizeInBytes": 5}]}]}
 OTHERS: dict[str, Logs] = {
     "errors": {"b1__1": [fetch(0, ID, error=3), fetch(1, ID, error=6)], "b1__2": [fetch(2, ID, error=3), fetch(3, ID)]},
+    "begun before the log": {"b1": History([Fetch("x", "full", (("a", 0),), (), (), 0.0), *[QUIET] * 3]).records[1:]},
     "no response": {"b1": [json_record(api="PRODUCE", version=8, request=PRODUCED)]},
     "times": {
         "b1": [metadata(10, ("t", ID)), fetch(20, topic="t"), metadata(30, ("t", ID), ("__consumer_offsets", None)),
@@ -180,12 +185,9 @@ def test_the_logs_of_all_brokers_must_cover_a_time(read: dict[str, OfCluster], n
 
 @pytest.mark.parametrize("name", UNUSED)
 def test_topics_that_nobody_used_in_the_covered_time_are_unused(read: dict[str, OfCluster], name: str) -> None:
-    assert unused(Scope(read[name].tables, Filters(cluster=name))) == UNUSED[name][1]
-
-
-def unused(scope: Scope) -> list[str]:
+    scope = Scope(read[name].tables, Filters(cluster=name))
     found = scope.query("SELECT topic FROM {who_uses_topics} AS w WHERE operation IS NULL ORDER BY topic")
-    return [topic for (topic,) in found]
+    assert [topic for (topic,) in found] == UNUSED[name][1]
 
 
 def test_a_topic_is_unused_since_its_first_mention_at_the_earliest(read: dict[str, OfCluster]) -> None:
@@ -195,15 +197,15 @@ def test_a_topic_is_unused_since_its_first_mention_at_the_earliest(read: dict[st
     assert since_noon([at for _, at in rows]) == [90, 1]
 
 
-def test_silence_of_less_than_a_day_makes_no_topic_unused(tmp_path: Path) -> None:
-    write(tmp_path, {"b1": [*BUSY, metadata(7200, ("never", ID))]})
-    assert unused(Scope(scanned([tmp_path], Settings(), *WANTED))) == []
-
-
 def test_errors_of_all_parts_of_a_log_are_added(read: dict[str, OfCluster]) -> None:
     """They are null where no response is logged."""
     assert read["errors"].query("SELECT errors, bytes FROM {topic_usage}").rows == [({3: 2, 6: 1}, 20)]
     assert read["no response"].query("SELECT errors, bytes FROM {topic_usage}").rows == [(None, 5)]
+
+
+def test_fetches_of_a_session_from_before_the_log_are_unresolved(read: dict[str, OfCluster]) -> None:
+    found = read["begun before the log"].query("SELECT client_id, topic, requests FROM {topic_usage}")
+    assert found.rows == [("x", None, 3)]
 
 
 def test_a_known_topic_has_the_times_of_what_was_said_of_it(read: dict[str, OfCluster]) -> None:
