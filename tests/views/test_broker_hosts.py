@@ -7,7 +7,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.table import connections
 from tests.asking import asked
 from tests.engines import computed, on
-from tests.frames import START, as_stored, assert_table, at, frame, judge_requests, log, request
+from tests.frames import START, as_stored, assert_table, at, frame, in_time, judge_requests, log, request
 
 FETCHER = {"client_id": "broker-0-fetcher-0"}
 
@@ -44,12 +44,9 @@ EXPECTED = [host("replica", 3, 5, 3), host("a node"), host("a node without a nam
 
 def test_a_host_is_a_brokers_if_it_sends_what_only_brokers_send(rules_session: Any) -> None:
     with on(rules_session):
-        requests, files = log(
-            rules_session, sorted(REQUESTS, key=lambda row: row["logged_at"]), f={"ingested_at": START}
-        )
+        requests, files = log(rules_session, in_time(REQUESTS), f={"ingested_at": START})
         judged = computed(judge_requests(requests, files, Settings(), concerns()))
         rows = computed(as_stored(connections(judged, Settings(), concerns()), "connections"))
-    found = asked(
-        rules_session, "broker_hosts", connections=rows, ingested_files=frame(rules_session, "ingested_files", files)
-    )
+    ledger = frame(rules_session, "ingested_files", files)
+    found = asked(rules_session, "broker_hosts", connections=rows, ingested_files=ledger)
     assert_table(found, rules_session, "broker_hosts", EXPECTED)

@@ -46,16 +46,15 @@ CASES: dict[str, tuple[list[tuple[float, float]], list[Row]]] = {
         ([(5, 130), (70, 80), (125, 140)], [(0, 1, 1, 1, 1, 0), (1, 2, 2, 1, 1, 1), (2, 2, 2, 0, 1, 2)]),
     "before the epoch's bucket end": ([(59.999, 60)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 0, 0, 1)]),
 }  # fmt: skip
-TOO_LONG, LONG = "a silence too long to fill", "a silence that is just filled"
-LONGER = "a silence longer by a bucket"
+SILENT = {"just filled": FILLED + 1, "longer by a bucket": FILLED + 2, "too long to fill": 5000}
+"""The minute in which a connection that opened in the first is heard of again."""
 UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5, 6, role="broker", listener=None)]
 
 
 @pytest.fixture(scope="module")
 def relation(rules_session: Any) -> Any:
     rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
-    rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
-    rows += [connection(LONG, 0, (FILLED + 1) * MINUTE), connection(LONGER, 0, (FILLED + 2) * MINUTE)]
+    rows += [*UNSEEN, *(connection(name, 0, minute * MINUTE) for name, minute in SILENT.items())]
     given = frame(rules_session, "connections", rows)
     with on(rules_session):
         return computed(asked(rules_session, "client_connections", Settings(bucket_minutes=1), connections=given))
@@ -69,36 +68,21 @@ def test_it_counts_per_bucket_software_and_role(relation: Any, rules_session: An
         bucket("unseen", (0, 1, 1, 0, 1, 1), role="broker", listener=None),
     ]
     with on(rules_session):
-        short = relation.where(~F.col("client_software_name").isin(TOO_LONG, LONG, LONGER))
+        short = relation.where(~F.col("client_software_name").isin(*SILENT))
     assert_table(short, rules_session, "client_connections", expected)
 
 
-def of_software(relation: Any, name: str) -> list[Any]:
-    """The rows of a software's name, in time."""
+@pytest.mark.parametrize("name", SILENT)
+def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: Any, name: str) -> None:
     with on(relation.sparkSession):
         rows = collected(relation.where(F.col("client_software_name") == name))
-    return sorted(rows, key=lambda row: row["bucket"])
-
-
-def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: Any) -> None:
-    rows = of_software(relation, TOO_LONG)
+    rows, last = sorted(rows, key=lambda row: row["bucket"]), SILENT[name]
     minutes = [round((row["bucket"].timestamp() - at(0).timestamp()) / MINUTE) for row in rows]
-    filled = FILLED
-    assert minutes == [*range(filled + 1), 5000]
-    assert [place for place, row in enumerate(rows) if row["is_cut"]] == [filled]
+    assert minutes == [*range(FILLED + 1), last]
+    assert [place for place, row in enumerate(rows) if row["is_cut"]] == ([] if last == FILLED + 1 else [FILLED])
     assert {(row["open"], row["open_max"]) for row in rows} == {(1, 1)}
-    assert [row["open_at_end"] for row in rows] == [1] * (filled + 1) + [0]
-    assert [place for place, row in enumerate(rows) if row["opened"]] == [0]
-    assert [place for place, row in enumerate(rows) if row["closed"]] == [filled + 1]
-
-
-def test_a_silence_of_as_many_buckets_is_not_cut(relation: Any) -> None:
-    rows = of_software(relation, LONG)
-    assert len(rows) == FILLED + 2
-    assert not any(row["is_cut"] for row in rows)
-
-
-def test_a_silence_of_a_bucket_more_is_cut(relation: Any) -> None:
-    rows = of_software(relation, LONGER)
-    assert len(rows) == FILLED + 2
-    assert [place for place, row in enumerate(rows) if row["is_cut"]] == [FILLED]
+    assert [row["open_at_end"] for row in rows] == [1] * (FILLED + 1) + [0]
+    assert [[place for place, row in enumerate(rows) if row[one]] for one in ("opened", "closed")] == [
+        [0],
+        [FILLED + 1],
+    ]

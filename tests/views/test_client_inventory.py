@@ -11,31 +11,25 @@ KGO = {"client_software_name": "kgo", "client_software_version": "1"}
 NAMELESS = {"principal": None, "client_id": None}
 
 
+def _key(name: str, opened: float) -> dict[str, Any]:
+    return {"cluster": "c", "broker": "b", "connection_id": name, "opened_at": at(opened), "opened_seq": 0}
+
+
 def connection(name: str, opened: float, last: float, requests: int, **given: Any) -> dict[str, Any]:
-    return (
-        _key(name)
-        | {
-            "opened_at": at(opened), "last_request_at": at(last), "requests": requests, "role": "client",
-            "remote_host": "10.0.0.9", "listener": "PLAINTEXT", "security_protocol": "PLAINTEXT",
-            "principal": "User:alice", "client_id": "app", "client_software_name": "unknown",
-            "client_software_version": "unknown",
-        }
-        | given
-    )  # fmt: skip
+    return _key(name, opened) | {
+        "last_request_at": at(last), "requests": requests, "role": "client", "remote_host": "10.0.0.9",
+        "listener": "PLAINTEXT", "security_protocol": "PLAINTEXT", "principal": "User:alice", "client_id": "app",
+        "client_software_name": "unknown", "client_software_version": "unknown",
+    } | given  # fmt: skip
 
 
 def used(name: str, opened: float, api: tuple[int, str], version: int, requests: int) -> dict[str, Any]:
-    api_key, api_name = api
-    use = {"api_key": api_key, "api_name": api_name, "api_version": version, "requests": requests}
-    return _key(name) | {"opened_at": at(opened)} | use
+    use = {"api_key": api[0], "api_name": api[1], "api_version": version, "requests": requests}
+    return _key(name, opened) | use
 
 
 def member(name: str, opened: float, group: str, takes_part: bool = True) -> dict[str, Any]:
-    return _key(name) | {"opened_at": at(opened), "group_id": group, "takes_part": takes_part}
-
-
-def _key(name: str) -> dict[str, Any]:
-    return {"cluster": "c", "broker": "b", "connection_id": name, "opened_seq": 0}
+    return _key(name, opened) | {"group_id": group, "takes_part": takes_part}
 
 
 FETCH, METADATA = (1, "FETCH"), (3, "METADATA")
