@@ -8,7 +8,6 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.table import connections
 from tests.engines import collected, on
 from tests.frames import (
-    api_versions,
     at,
     background,
     by_connection,
@@ -20,121 +19,100 @@ from tests.frames import (
     request,
 )
 
-KNOWN = {"client_software_name": "kgo", "client_software_version": "1"}
+Row = dict[str, Any]
+KNOWN, SARAMA = {"client_software_name": "kgo", "client_software_version": "1"}, {"client_software_name": "sarama"}
+STATES = {"request": named("kgo", "1")}
 V3 = {"header_version": 3}
 OLD = {"log_generation": "api_key_struct"}
 """Before 1.0 a connection id does not count the connections."""
 
 
-def r(seconds: float, **given: Any) -> dict[str, Any]:
-    return request("?", seconds, **given)
+def r(seconds: float, number: int | None = None, **given: Any) -> Row:
+    """A request with a correlation id."""
+    return request("?", seconds, **({} if number is None else {"correlation_id": number}) | given)
 
 
-def av(seconds: float, version: int = 3, **given: Any) -> dict[str, Any]:
-    return api_versions("?", seconds, version, **given)
+def av(seconds: float, number: int | None = None, version: int = 3, **given: Any) -> Row:
+    return r(seconds, number, api="AV", version=version, **given)
 
 
 # Per case: the requests of one connection id, and how many requests each connection should have.
-CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
-    "one connection": ([av(0, correlation_id=0), r(1, correlation_id=1), r(2, correlation_id=2)], [3]),
-    "another client with lower correlation ids":
-        ([r(0, correlation_id=5), r(1, correlation_id=0, client_id="x")], [1, 1]),
-    "another client with the same correlation id":
-        ([r(0, correlation_id=5), r(1, correlation_id=5, client_id="x")], [1, 1]),
-    "a client id that changes while ids go on": ([r(0, correlation_id=5), r(1, correlation_id=6, client_id="x")], [2]),
-    "correlation ids that descend": ([r(0, correlation_id=5), r(1, correlation_id=4), r(2, correlation_id=3)], [3]),
-    "correlation ids that stay at zero":
-        ([r(0, correlation_id=0), r(1, correlation_id=0), r(2, correlation_id=0)], [3]),
+CASES: dict[str, tuple[list[Row], list[int]]] = {
+    "one connection": ([av(0, 0), r(1, 1), r(2, 2)], [3]),
+    "another client with lower correlation ids": ([r(0, 5), r(1, 0, client_id="x")], [1, 1]),
+    "another client with the same correlation id": ([r(0, 5), r(1, 5, client_id="x")], [1, 1]),
+    "a client id that changes while ids go on": ([r(0, 5), r(1, 6, client_id="x")], [2]),
+    "correlation ids that descend": ([r(0, 5), r(1, 4), r(2, 3)], [3]),
+    "correlation ids that stay at zero": ([r(0, 0), r(1, 0), r(2, 0)], [3]),
     "a software name lost without ApiVersions": ([r(0, **KNOWN), r(1)], [1, 1]),
     "a software name lost by ApiVersions v0": ([av(0, version=0, **KNOWN), r(1)], [2]),
     "a software name lost by an unsupported ApiVersions": ([av(0, version=9, error_code=35, **KNOWN), r(1)], [2]),
     "a software name lost after ApiVersions without an answer": ([av(0, error_code=None, **KNOWN), r(1)], [2]),
     "a software name lost after an accepted ApiVersions v3": ([av(0, **KNOWN), r(1)], [1, 1]),
     "a software name lost after an invalid ApiVersions v3": ([av(0, error_code=42, **KNOWN), r(1)], [1, 1]),
-    "another software name by ApiVersions v3": ([av(0, **KNOWN), r(1, client_software_name="sarama")], [2]),
-    "another software name after ApiVersions v0":
-        ([av(0, version=0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
+    "another software name by ApiVersions v3": ([av(0, **KNOWN), r(1, **SARAMA)], [2]),
+    "another software name after ApiVersions v0": ([av(0, version=0, **KNOWN), r(1, **SARAMA)], [1, 1]),
     "a software name after a record that has none": ([r(0, client_software_name=None), r(1, **KNOWN)], [2]),
-    "another software name without ApiVersions": ([r(0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
-    "a stated software name that the next record has": ([av(0, request=named("kgo", "1")), r(1, **KNOWN)], [2]),
-    "a stated software name that the next record lacks": (
-        [av(0, request=named("kgo", "1"), correlation_id=6), av(0.03, request=named("kgo", "1"), correlation_id=7)],
-        [1, 1]),
+    "another software name without ApiVersions": ([r(0, **KNOWN), r(1, **SARAMA)], [1, 1]),
+    "a stated software name that the next record has": ([av(0, **STATES), r(1, **KNOWN)], [2]),
+    "a stated software name that the next record lacks":
+        ([av(0, 6, **STATES), av(0.03, **STATES, correlation_id=7)], [1, 1]),
     "a stated software name after which another one is known":
         ([av(0, request=named("sarama", "1")), r(1, **KNOWN)], [1, 1]),
     "a stated software name, none of which is logged":
-        ([av(0, request=named("kgo", "1"), client_software_name=None), r(1, client_software_name=None)], [2]),
+        ([av(0, **STATES, client_software_name=None), r(1, client_software_name=None)], [2]),
     "a stated software name that no broker takes": ([av(0, request=named("k go", "1")), r(1)], [2]),
     "a stated software name that is unknown": ([av(0, request=named("unknown", "1")), r(1)], [2]),
     "a stated software name that was refused": ([av(0, request=named("k!", "1"), error_code=42), r(1)], [2]),
     "a stated software name in a version that is not supported":
-        ([av(0, request=named("kgo", "1"), error_code=35), av(1, version=0, error_code=0), r(2)], [3]),
-    "a stated software name without an answer": ([av(0, request=named("kgo", "1"), error_code=None), r(1)], [2]),
-    "a stated software name in a version that has none": ([av(0, version=2, request=named("kgo", "1")), r(1)], [2]),
-    "a handshake again after work":
-        ([av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)], [2, 1]),
-    "a handshake again with ids that start over at 3":
-        ([av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=3)], [2, 1]),
-    "ApiVersions with a lower id that begins nothing":
-        ([av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=4)], [3]),
-    "ApiVersions with a negative id that begins nothing":
-        ([av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=-1)], [3]),
-    "a handshake again with the id before":
-        ([av(0, correlation_id=0), r(1, correlation_id=2), av(2, correlation_id=2)], [2, 1]),
-    "a handshake again with known software":
-        ([av(0, correlation_id=0), r(1, correlation_id=8, **KNOWN), av(2, correlation_id=0, **KNOWN)], [3]),
-    "a handshake after SASL's":
-        ([av(0, correlation_id=0), request("?", 1, "SASL", correlation_id=2), av(2, correlation_id=0)], [3]),
+        ([av(0, **STATES, error_code=35), av(1, version=0, error_code=0), r(2)], [3]),
+    "a stated software name without an answer": ([av(0, **STATES, error_code=None), r(1)], [2]),
+    "a stated software name in a version that has none": ([av(0, version=2, **STATES), r(1)], [2]),
+    "a handshake again after work": ([av(0, 0), r(1, 1), av(2, 0)], [2, 1]),
+    "a handshake again with ids that start over at 3": ([av(0, 0), r(1, 8), av(2, 3)], [2, 1]),
+    "ApiVersions with a lower id that begins nothing": ([av(0, 0), r(1, 8), av(2, 4)], [3]),
+    "ApiVersions with a negative id that begins nothing": ([av(0, 0), r(1, 8), av(2, -1)], [3]),
+    "a handshake again with the id before": ([av(0, 0), r(1, 2), av(2, 2)], [2, 1]),
+    "a handshake again with known software": ([av(0, 0), r(1, 8, **KNOWN), av(2, 0, **KNOWN)], [3]),
+    "a handshake after SASL's": ([av(0, 0), request("?", 1, "SASL", correlation_id=2), av(2, 0)], [3]),
     "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
-    "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
+    "ApiVersions that counts down at the start": ([av(0, 1), av(1, 0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
     "an id left out after another connection's id": (
-        [r(0, correlation_id=1),
-         *(r(second, correlation_id=5, client_id=None, principal="User:other", header_version=version)
+        [r(0, 1),
+         *(r(second, 5, client_id=None, principal="User:other", header_version=version)
           for second, version in ((1, 3), (2, 2)))], [1, 2]),
-    "idle for longer than the broker allows": ([r(0), r(601, correlation_id=0)], [1, 1]),
-    "idle for a little longer than the broker allows": ([r(0), r(600.25, correlation_id=0)], [1, 1]),
-    "idle for as long as the broker allows": ([r(0), r(600, correlation_id=0)], [2]),
-    "idle for less": ([r(0), r(599, correlation_id=0)], [2]),
-    "silence at INFO level": ([r(0, log_level="INFO"), r(900, correlation_id=0, log_level="INFO")], [2]),
-    "silence that ends at INFO level": ([r(0), r(900, correlation_id=0, log_level="INFO")], [2]),
-    "a long request is not idle time": ([r(0), r(900, correlation_id=0, started_at=at(500))], [2]),
-    "idle, and no request is lost meanwhile": ([r(0, correlation_id=1), r(700, correlation_id=2)], [2]),
-    "idle while correlation ids go on": ([r(0, correlation_id=1), r(700, correlation_id=9)], [2]),
-    "idle without an INDEX, and no request is lost":
-        ([r(0, correlation_id=1, **OLD), r(700, correlation_id=2, **OLD)], [2]),
-    "idle without an INDEX while correlation ids go on":
-        ([r(0, correlation_id=1, **OLD), r(700, correlation_id=9, **OLD)], [1, 1]),
-    "forwarded requests of many clients": (
-        [r(0, is_forwarded=True, correlation_id=9),
-         r(1, is_forwarded=True, correlation_id=2, client_id="x", principal="User:x")], [2]),
-    "a forwarded request among a client's own": (
-        [r(0, correlation_id=9), r(1, is_forwarded=True, correlation_id=2, client_id="x"), r(2, correlation_id=10)],
-        [3]),
-    "a null client id under header v3":
-        ([r(0, correlation_id=1, **V3), r(1, client_id=None, correlation_id=0, **V3)], [2]),
-    "an empty client id under header v3":
-        ([r(0, correlation_id=1, **V3), r(1, client_id="", correlation_id=0, **V3)], [2]),
-    "a null client id under an older header":
-        ([r(0, correlation_id=1), r(1, client_id=None, correlation_id=0)], [1, 1]),
-    "a client id that comes back under an older header":
-        ([r(0, correlation_id=0, **V3), r(1, client_id=None, correlation_id=0, **V3), r(2, correlation_id=0)], [3]),
-    "another client after one that left its id out": (
-        [r(0, correlation_id=4, **V3), r(1, client_id=None, correlation_id=5, **V3),
-         r(2, client_id="x", correlation_id=0)], [2, 1]),
+    "idle for longer than the broker allows": ([r(0), r(601, 0)], [1, 1]),
+    "idle for a little longer than the broker allows": ([r(0), r(600.25, 0)], [1, 1]),
+    "idle for as long as the broker allows": ([r(0), r(600, 0)], [2]),
+    "idle for less": ([r(0), r(599, 0)], [2]),
+    "silence at INFO level": ([r(0, log_level="INFO"), r(900, 0, log_level="INFO")], [2]),
+    "silence that ends at INFO level": ([r(0), r(900, 0, log_level="INFO")], [2]),
+    "a long request is not idle time": ([r(0), r(900, 0, started_at=at(500))], [2]),
+    "idle, and no request is lost meanwhile": ([r(0, 1), r(700, 2)], [2]),
+    "idle while correlation ids go on": ([r(0, 1), r(700, 9)], [2]),
+    "idle without an INDEX, and no request is lost": ([r(0, 1, **OLD), r(700, 2, **OLD)], [2]),
+    "idle without an INDEX while correlation ids go on": ([r(0, 1, **OLD), r(700, 9, **OLD)], [1, 1]),
+    "forwarded requests of many clients":
+        ([r(0, 9, is_forwarded=True), r(1, 2, is_forwarded=True, client_id="x", principal="User:x")], [2]),
+    "a forwarded request among a client's own": ([r(0, 9), r(1, 2, is_forwarded=True, client_id="x"), r(2, 10)], [3]),
+    "a null client id under header v3": ([r(0, 1, **V3), r(1, 0, client_id=None, **V3)], [2]),
+    "an empty client id under header v3": ([r(0, 1, **V3), r(1, 0, client_id="", **V3)], [2]),
+    "a null client id under an older header": ([r(0, 1), r(1, 0, client_id=None)], [1, 1]),
+    "a client id that comes back under an older header": ([r(0, 0, **V3), r(1, 0, client_id=None, **V3), r(2, 0)], [3]),
+    "another client after one that left its id out":
+        ([r(0, 4, **V3), r(1, 5, client_id=None, **V3), r(2, 0, client_id="x")], [2, 1]),
     "another client id under header v3, with the same correlation id":
-        ([r(0, correlation_id=5, **V3), r(1, client_id="x", correlation_id=5, **V3)], [1, 1]),
+        ([r(0, 5, **V3), r(1, 5, client_id="x", **V3)], [1, 1]),
     "a client id after none under an older header, with the same correlation id":
-        ([r(0, correlation_id=5, client_id=None), r(1, correlation_id=5)], [1, 1]),
-    "another client id under header v3":
-        ([r(0, correlation_id=1, **V3), r(1, client_id="x", correlation_id=0, **V3)], [1, 1]),
+        ([r(0, 5, client_id=None), r(1, 5)], [1, 1]),
+    "another client id under header v3": ([r(0, 1, **V3), r(1, 0, client_id="x", **V3)], [1, 1]),
     "a request that was logged twice counts once": ([r(0), r(1, is_duplicate=True), r(2)], [2]),
-    "connections that open in the same instant":
-        ([r(0, correlation_id=9 - n, client_id=f"c{n}") for n in range(3)], [1, 1, 1]),
+    "connections that open in the same instant": ([r(0, 9 - n, client_id=f"c{n}") for n in range(3)], [1, 1, 1]),
 }  # fmt: skip
 
 
-def opened(session: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[str, list[Any]]:
+def opened(session: Any, rows: list[Row], settings: Settings) -> dict[str, list[Any]]:
     """The connections of these requests; no concern is needed to tell them apart."""
     with on(session):
         return by_connection(connections(judge_requests(*log(session, rows), settings, ()), settings, ()))
@@ -153,14 +131,10 @@ def test_it_cuts_where_the_log_shows_a_boundary_and_nowhere_else(found: dict[str
     assert [row["session_no"] for row in found[name]] == [number + 1 for number in range(len(found[name]))]
 
 
-def test_connections_that_open_in_the_same_instant_are_numbered(found: dict[str, list[Any]]) -> None:
-    rows = found["connections that open in the same instant"]
-    assert [(row["opened_seq"], row["first"]["client_id"]) for row in rows] == [(0, "c0"), (1, "c1"), (2, "c2")]
-
-
 # Per case: seconds at which the connections of one id open, in log order, and the opened_seq of each.
 OPENINGS = {
     "rising": ([0, 1, 2], [0, 0, 0]),
+    "in the same instant": ([0, 0, 0], [0, 1, 2]),
     "twice at one instant, twice at another": ([0, 0, 3, 4, 4], [0, 1, 0, 0, 1]),
     "one instant after an earlier one": ([0, 3, 0, 2], [0, 0, 2, 3]),
     "a clock that was set back": ([5, 6, 5, 6, 3, 3, 7, 7], [0, 0, 2, 2, 4, 5, 0, 1]),
@@ -169,29 +143,36 @@ OPENINGS = {
 
 def test_no_two_connections_of_an_id_have_one_key(rules_session: Any) -> None:
     rows = [
-        r(at_second, correlation_id=9 - number, client_id=f"c{number}", connection_id=name)
+        r(second, 9 - number, client_id=f"c{number}", connection_id=name)
         for name, (seconds, _) in OPENINGS.items()
-        for number, at_second in enumerate(seconds)
+        for number, second in enumerate(seconds)
     ]
+    for name, rows_of_id in opened(rules_session, rows, Settings()).items():
+        in_order, expected = sorted(rows_of_id, key=lambda row: row["session_no"]), OPENINGS[name][1]
+        assert [row["opened_seq"] for row in in_order] == expected, name
+        assert [row["first"]["client_id"] for row in in_order] == [f"c{number}" for number in range(len(expected))], (
+            name
+        )
+        assert len({(row["opened_at"], row["opened_seq"]) for row in in_order}) == len(expected), name
+
+
+AT_INFO = {"log_level": "INFO"}
+# Brokers with logs of their own: the requests of one id, until when another one is heard of, and the connections.
+BROKERS: dict[str, tuple[list[Row], float, list[int]]] = {
+    "silence across a missing file": ([r(0), r(4000, 0, file_id="f 2")], 600, [2]),
+    "silence that ends after a file": ([r(0), r(4000, 0, file_id="f 2")], 3900, [1, 1]),
+    # ApiVersions is not logged at INFO, but clients do not send it to change a known name on one connection.
+    "another software name at INFO": ([r(0, **AT_INFO, **KNOWN), r(1, **AT_INFO, **SARAMA)], 0, [1, 1]),
+}
+
+
+def test_another_name_or_a_long_silence_ends_a_connection_unless_its_log_has_a_hole(rules_session: Any) -> None:
+    rows = []
+    for name, (requests, until, _) in BROKERS.items():
+        own = [row | {"connection_id": name, "file_id": row["file_id"].replace("f", name, 1)} for row in requests]
+        rows += in_time([row | {"broker": name} for row in (*own, *(background(until, file_id=name) if until else ()))])
     found = opened(rules_session, rows, Settings())
-    for name, (_, expected) in OPENINGS.items():
-        connections_of_id = sorted(found[name], key=lambda row: row["session_no"])
-        assert [row["opened_seq"] for row in connections_of_id] == expected, name
-        assert len({(row["opened_at"], row["opened_seq"]) for row in connections_of_id}) == len(expected), name
-
-
-@pytest.mark.parametrize(("until", "expected"), [(600, [2]), (3900, [1, 1])])
-def test_silence_across_a_missing_file_ends_no_connection(rules_session: Any, until: int, expected: list[int]) -> None:
-    rows = [*in_time([request("s", 0), *background(until)]), request("s", 4000, correlation_id=0, file_id="g")]
-    assert [row["requests"] for row in opened(rules_session, rows, Settings())["s"]] == expected
-
-
-def test_another_software_name_shows_another_connection_at_info_too(rules_session: Any) -> None:
-    """ApiVersions is not logged at INFO, but clients do not send it to change a known name on one connection."""
-    rows = in_time(
-        [request("s", 0, log_level="INFO", **KNOWN), request("s", 1, log_level="INFO", client_software_name="sarama")]
-    )
-    assert [row["requests"] for row in opened(rules_session, rows, Settings())["s"]] == [1, 1]
+    assert {name: [row["requests"] for row in found[name]] for name in BROKERS} == {name: case[2] for name, case in BROKERS.items()}  # fmt: skip
 
 
 def test_the_idle_limit_is_a_setting(rules_session: Any) -> None:
@@ -205,13 +186,9 @@ def reported(*events: tuple[float, str, str | None]) -> dict[str, Any]:
     return {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": said, "covers_broker_start": False}
 
 
-def shows_restart(seconds: float) -> Any:
-    return reported((seconds, "restarted", "20"))["broker_events"]
-
-
 STARTED = ((90, "launched", None), (91, "launched", None), (95, "started", "1"))
 # Per case: the seconds of the requests of one id, what the broker reports, and how many requests each connection has.
-STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
+STARTS: dict[str, tuple[list[float], list[Row], list[int]]] = {
     "a start between": ([1, 2, 100, 101], [reported(*STARTED)], [2, 2]),
     "a start before": ([100, 101], [reported(*STARTED)], [2]),
     "a request at the instant of the start, which came before it": ([1, 91, 100], [reported(*STARTED)], [2, 1]),
@@ -253,8 +230,11 @@ def test_a_brokers_start_ends_its_connections(rules_session: Any) -> None:
         for number, second in enumerate(seconds)
     ]
     begins = {file_of(name, 100): {"covers_broker_start": True} for name in STARTS if name.startswith("a file")}
-    begins["requests that show a restart"] = {"broker_events": shows_restart(95)}
-    begins["a file that shows a restart while another goes on 2"] = {"broker_events": shows_restart(100.5)}
+    for name, second in (
+        ("requests that show a restart", 95),
+        ("a file that shows a restart while another goes on 2", 100.5),
+    ):
+        begins[name] = {"broker_events": reported((second, "restarted", "20"))["broker_events"]}
     requests, files = log(rules_session, rows, **begins)
     server_logs = [
         file | {"broker": file["broker"].replace("b", name, 1), "file_id": f"{name} {file['file_id']}"}
