@@ -1,7 +1,5 @@
 """What all violations of connections have in common: words, severity, an example that grep finds, and who is not accused."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +16,6 @@ from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import WHO, violations
 from kafka_clientinfo.scan.dataframe import SparkSession
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
-from tests.builders import json_record
 from tests.engines import collected, computed, on
 from tests.frames import api_versions, at, judge_requests, log, named, offer, request
 
@@ -26,6 +23,7 @@ ID, OTHER = "C" * 21 + "A", "D" * 21 + "A"
 CONNECTION = "10.0.0.1:9092-10.0.0.9:40000-0-1"
 KGO = {"client_software_name": "kgo", "client_software_version": "1"}
 HOSTILE = "\x1b[2J\x85\x9b\u202e\u2028\u200b\ufeff\u3164\U000e0041\U000e0101" + "y" * 5_000
+Found = dict[tuple[str, str], Any]
 POLICY = Policy(
     software=(("apache-kafka-java", "3.0"), ("kgo", None)),
     unknown_software="refused",
@@ -49,6 +47,8 @@ def judged_client(**given: Any) -> dict[str, Any]:
     return request("?", 0, listener="OUTSIDE", **given)
 
 
+STATED = {"request": named("my client", "1")}
+BAD = av(0, 3, 42, **STATED, response='{"errorCode":42}')
 OF_A_BROKER = [(0, "UPDATE_METADATA", "1"), (1, "METADATA", "2")]
 # connection: its requests, and the rules that it breaks
 CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
@@ -65,18 +65,15 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
         {"broker_like_client_id", "log_forging"}),
     "conforming": ([v3(0, ID), v3(1, ID)], set()),
     "enforced": (
-        [av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
-         av(1, 3, 35, request=named("my client", "1"), response=offer(0, 2)),
-         av(2, 3, error_code=None, request=named("my client", "1")),
-         av(3, 3, request=named("my client", "1"), response='{"errorCode":0}')],
+        [BAD, av(1, 3, 35, **STATED, response=offer(0, 2)), av(2, 3, error_code=None, **STATED),
+         av(3, 3, **STATED, response='{"errorCode":0}')],
         {"invalid_software_name", "went_on_after_invalid_request"}),
     "shared by a proxy": (
-        [av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
-         request("?", 1, client_id="other")],
+        [BAD, request("?", 1, client_id="other")],
         {"invalid_software_name", "went_on_after_invalid_request", "client_id_changed"}),
     "without a client id": (
-        [av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}', client_id=None),
-         request("?", 1, client_id=None)], {"invalid_software_name", "went_on_after_invalid_request"}),
+        [BAD | {"client_id": None}, request("?", 1, client_id=None)],
+        {"invalid_software_name", "went_on_after_invalid_request"}),
     "a name of the KIP": (
         [av(0, 3, 42, request=named(".x", "1 b"), response='{"errorCode":42}')],
         {"invalid_software_name", "invalid_software_version"}),
@@ -84,7 +81,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
         [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
         {"instance_id_different"}),
     "enforced, perhaps": (
-        [av(0, 3, error_code=None, request=named("my client", "1"), log_level="INFO"),
+        [av(0, 3, error_code=None, **STATED, log_level="INFO"),
          request("?", 1, "JOIN", 5, client_id="other", log_generation="api_key_struct"),
          request("?", 2, "JOIN", 5, client_id="other"),
          request("?", 3, "JOIN", 5, client_id="other", log_generation="request_header_struct")],
@@ -118,14 +115,15 @@ def broken_rules(judged: tuple[Any, Any], findings: Sequence[Any] = (), settings
 
 
 @pytest.fixture(scope="module")
-def found(judged: tuple[Any, Any]) -> dict[tuple[str, str], Any]:
+def found(judged: tuple[Any, Any]) -> Found:
     rows = broken_rules(judged)
-    assert [key for key, n in Counter((row["connection_id"], row["rule"]) for row in rows).items() if n > 1] == []
-    return {(row["connection_id"], row["rule"]): row for row in rows}
+    by_key = {(row["connection_id"], row["rule"]): row for row in rows}
+    assert len(by_key) == len(rows)
+    return by_key
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_broken_rule_is_a_row_and_who_breaks_nothing_has_none(found: dict[Any, Any], name: str) -> None:
+def test_a_broken_rule_is_a_row_and_who_breaks_nothing_has_none(found: Found, name: str) -> None:
     assert {rule for connection, rule in found if connection == name} == CASES[name][1]
 
 
@@ -144,104 +142,77 @@ ENFORCED = {
 @pytest.mark.kip("KIP-1313", 15)
 @pytest.mark.kip("KIP-511", 21, 22)
 @pytest.mark.parametrize("which", ENFORCED, ids=" ".join)
-def test_a_row_says_whether_the_broker_enforced_the_rule(found: dict[Any, Any], which: tuple[str, str]) -> None:
+def test_a_row_says_whether_the_broker_enforced_the_rule(found: Found, which: tuple[str, str]) -> None:
     """By an error code, or by a closed connection, which the log shows as an answer that is not there."""
     row = found[which]
     assert (row["occurrences"], row["rejected"], row["taken"]) == ENFORCED[which]
 
 
-def test_a_row_says_who_is_connected(found: dict[tuple[str, str], Any], judged: tuple[Any, Any]) -> None:
+def test_a_row_says_who_is_connected(found: Found, judged: tuple[Any, Any]) -> None:
     """It is what the connection's row says, also null and hostile texts."""
     with on(judged[1].sparkSession):
         who = {row["connection_id"]: [row[name] for name in WHO] for row in collected(judged[1])}
     assert {key: [row[name] for name in WHO] for key, row in found.items()} == {key: who[key[0]] for key in found}
-    assert who["without a client id"][0] is None
-    assert who["hostile"][-1] == HOSTILE
+    assert (who["without a client id"][0], who["hostile"][-1]) == (None, HOSTILE)
 
 
-def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[str, str], Any]) -> None:
-    for (_, name), row in found.items():
-        rule = rules()[name]
+# Whom a row blames, if not whom its rule blames. A proxy may share a connection between two clients, so that what two
+# requests show together blames either side; what one request shows is its sender's.
+BLAMES = {
+    ("shared by a proxy", "went_on_after_invalid_request"): "either",
+    ("a name of the KIP", "invalid_software_name"): "broker",  # only brokers refuse it
+    **dict.fromkeys([(name, "client_id_changed") for name in CASES], "nobody"),  # the KIP binds none of them
+}
+
+
+@pytest.mark.kip("KIP-511", 19)
+def test_a_row_has_its_rules_words_and_blames_and_the_policys_severity(found: Found) -> None:
+    for key, row in found.items():
+        rule = rules()[key[1]]
         assert row["message"].endswith(f"; {rule.asks}")
-        kip = None if name == "client_id_changed" else rule.kip  # which binds none of these connections
-        assert (row["kip"], row["severity"]) == (kip, POLICY.severity_of(name, rule.severity))
+        assert row["blames"] == BLAMES.get(key, rule.blames), key
+        kip = None if key[1] == "client_id_changed" else rule.kip
+        assert (row["kip"], row["severity"]) == (kip, POLICY.severity_of(key[1], rule.severity))
+    assert rules()["went_on_after_invalid_request"].blames == rules()["invalid_software_name"].blames == "client"
     assert found[CONNECTION, "client_id_changed"]["severity"] == "info"
+    assert found["a name of the KIP", "invalid_software_name"]["severity"] == "error"
 
 
 def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: tuple[Any, Any]) -> None:
     with on(judged[1].sparkSession):
-        values = {
-            "occurrences": F.lit(1).cast("bigint"), "first_at": F.col("opened_at"), "last_at": F.col("opened_at"),
-            "message": F.lit("m"), "group_id": F.lit("g"),
-        }  # fmt: skip
-        common = [*CONNECTION_KEY, *(value.alias(name) for name, value in values.items()), "first.source"]
         where = judged[1].where(F.col("connection_id") == CONNECTION)
-        finding = where.select(F.lit("mixed_protocol_types").alias("rule"), *common)
+        times = [F.col("opened_at").alias(name) for name in ("first_at", "last_at")]
+        counted = [
+            F.lit(1).cast("bigint").alias("occurrences"),
+            F.lit("m").alias("message"),
+            F.lit("g").alias("group_id"),
+        ]
+        common = [*CONNECTION_KEY, *times, *counted, "first.source"]
         blaming = F.lit("group_name_mismatch").alias("rule"), F.lit("broker").alias("blames")
-        other = where.select(*blaming, *common)
-    others = ("shared by a proxy", "a name of the KIP")
-    rows = [row for row in broken_rules(judged, [finding, other]) if row["connection_id"] not in others]
-    expected = {name: rule.blames for name, rule in rules().items()}
-    expected |= {"group_name_mismatch": "broker", "client_id_changed": "nobody"}
-    assert {"mixed_protocol_types", "group_name_mismatch"} < {row["rule"] for row in rows}
-    assert {row["rule"]: row["blames"] for row in rows} == {row["rule"]: expected[row["rule"]] for row in rows}
+        findings = where.select(F.lit("mixed_protocol_types").alias("rule"), *common), where.select(*blaming, *common)
+    blames = {row["rule"]: row["blames"] for row in broken_rules(judged, findings) if row["group_id"] == "g"}
+    assert blames == {"mixed_protocol_types": rules()["mixed_protocol_types"].blames, "group_name_mismatch": "broker"}
 
 
-def test_what_two_requests_show_together_blames_either_side_if_they_name_two_clients(found: dict[Any, Any]) -> None:
-    """A proxy may share the connection between them; what one request shows is its sender's."""
-    assert rules()["went_on_after_invalid_request"].blames == "client"
-    names = ("enforced", "shared by a proxy", "without a client id")
-    blames = {key: row["blames"] for key, row in found.items() if key[0] in names}
-    assert blames == {
-        ("enforced", "invalid_software_name"): "client",
-        ("enforced", "went_on_after_invalid_request"): "client",
-        ("shared by a proxy", "invalid_software_name"): "client",
-        ("shared by a proxy", "went_on_after_invalid_request"): "either",
-        ("shared by a proxy", "client_id_changed"): "nobody",
-        ("without a client id", "invalid_software_name"): "client",
-        ("without a client id", "went_on_after_invalid_request"): "client",
-    }
-
-
-@pytest.mark.kip("KIP-511", 19)
-def test_what_only_brokers_refuse_is_their_error(found: dict[Any, Any]) -> None:
-    blames = {"name": "broker", "version": "client"}
-    rows = {part: found["a name of the KIP", f"invalid_software_{part}"] for part in blames}
-    assert {part: (row["severity"], row["blames"]) for part, row in rows.items()} == {
-        part: ("error", whom) for part, whom in blames.items()
-    }
-
-
-def test_a_row_counts_its_requests_and_has_the_key_of_their_connection(found: dict[tuple[str, str], Any]) -> None:
+def test_a_row_counts_its_requests_and_shows_the_first_in_the_logs_own_zone(found: Found) -> None:
     row = found[CONNECTION, "client_id_changed"]
     assert (row["cluster"], row["broker"], row["opened_at"].timestamp()) == ("c", "b", at(0).timestamp())
     assert (row["opened_seq"], row["group_id"], row["occurrences"]) == (0, None, 2)
     assert [row[name].timestamp() - at(0).timestamp() for name in ("first_at", "last_at")] == [1, 2]
-
-
-def test_the_example_is_the_first_request_in_the_logs_own_zone(found: dict[tuple[str, str], Any]) -> None:
-    example = found[CONNECTION, "client_id_changed"]["example"]
+    example = row["example"]
     assert (example["correlation_id"], example["logged_at"].timestamp()) == (1, at(1).timestamp())
     assert example["grep"] == r'^\[2026-11-21 03:00:01,000\] [A-Z]+ Completed request:.*"correlationId":1,'
-    lines = [
-        json_record(connection=CONNECTION, at=moment, correlation_id=number)
-        for moment, number in (("2026-11-21 03:00:01,000", 1), ("2026-11-21 03:00:01,000", 11), ("2026-11-21 03:00:02,000", 1))
-    ]  # fmt: skip
-    assert [bool(re.search(example["grep"], line.decode())) for line in lines] == [True, False, False]
+    of_connection = found["rules of requests and of the connection", "policy_client_id"]
+    shown = of_connection["occurrences"], of_connection["example"]["correlation_id"], of_connection["first_at"]
+    assert shown == (1, 0, of_connection["opened_at"])
 
 
-def test_the_example_of_a_connections_rule_is_its_first_request(found: dict[tuple[str, str], Any]) -> None:
-    row = found["rules of requests and of the connection", "policy_client_id"]
-    assert (row["occurrences"], row["example"]["correlation_id"], row["first_at"]) == (1, 0, row["opened_at"])
-
-
-def test_messages_are_short_harmless_lines_whatever_was_logged(found: dict[tuple[str, str], Any]) -> None:
+def test_messages_are_short_harmless_lines_whatever_was_logged(found: Found) -> None:
     messages = {rule: row["message"] for (connection, rule), row in found.items() if connection == "hostile"}
-    for rule, message in messages.items():
-        assert len(message.partition("; ")[0]) <= 1001, rule
-        assert message == safe(message), rule
-    assert messages["broker_like_client_id"].partition("; ")[0].endswith("y…")
-    assert len(messages["broker_like_client_id"].partition("; ")[0]) == 1001
+    said = {rule: message.partition("; ")[0] for rule, message in messages.items()}
+    assert all(message == safe(message) for message in messages.values())
+    assert all(len(one) <= 1001 for one in said.values())
+    assert (said["broker_like_client_id"][-2:], len(said["broker_like_client_id"])) == ("y…", 1001)
 
 
 def test_rules_can_be_off_one_or_all(judged: tuple[Any, Any]) -> None:
