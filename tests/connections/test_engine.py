@@ -1,6 +1,5 @@
 """The rules run on Spark, or on the engine that is chosen, and need pyspark only where they run on Spark."""
 
-import ast
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -18,26 +17,6 @@ RULES = [
     PACKAGE / "runs" / "steps.py",
 ]
 OTHER = Engine(SimpleNamespace(lit=lambda value: f"lit {value}"), SimpleNamespace(currentRow="here"))
-
-
-def imported(tree: ast.AST) -> set[str]:
-    """Return the modules that code imports at run time, also inside functions."""
-    names: set[str] = set()
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.add(node.module or "")
-        names |= imported(node)
-    return names
-
-
-@pytest.mark.parametrize("path", RULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_of_rules_imports_nothing_of_pyspark(path: Path) -> None:
-    packages = {name.partition(".")[0] for name in imported(ast.parse(path.read_text("utf-8")))}
-    assert not packages & {"pyspark", "delta"}
 
 
 def test_rules_are_imported_without_pyspark_and_make_no_expression_meanwhile() -> None:

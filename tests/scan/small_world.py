@@ -120,19 +120,13 @@ def _client(dice: Random, number: int) -> dict[str, Any]:
     broker = dice.choice(["b1", "b1", "b2", "b3"])
     return {
         "connection_id": f"10.0.0.1:9092-10.0.0.{number % 4}:{number // 2}-{number // 3}",
-        "cluster": "d" if broker == "b3" else "c",
-        "broker": broker,
-        "remote_host": f"10.0.0.{number % 4}",
-        "principal": dice.choice(PRINCIPALS),
-        "client_id": dice.choice(CLIENT_IDS),
-        "client_software_name": name,
-        "client_software_version": version,
-        "client_instance_id": dice.choice(IDS),
+        "cluster": "d" if broker == "b3" else "c", "broker": broker, "remote_host": f"10.0.0.{number % 4}",
+        "principal": dice.choice(PRINCIPALS), "client_id": dice.choice(CLIENT_IDS), "client_software_name": name,
+        "client_software_version": version, "client_instance_id": dice.choice(IDS),
         "listener": dice.choice(["PLAINTEXT", "PLAINTEXT", "SASL", "CONTROLLER"]),
         "log_generation": dice.choice(["json", "json", "json", "request_header_struct", "api_key_struct"]),
-        "correlation_id": dice.randrange(6),
-        "is_slow": dice.random() < 0.2,
-    }
+        "correlation_id": dice.randrange(6), "is_slow": dice.random() < 0.2,
+    }  # fmt: skip
 
 
 def _request(dice: Random, client: dict[str, Any], second: float, place: int) -> dict[str, Any]:
