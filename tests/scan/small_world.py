@@ -52,9 +52,8 @@ def parts() -> tuple[list[Part], list[dict[str, Any]]]:
     for place, second in enumerate(seconds):
         client = dice.choice(clients)
         client["correlation_id"] = dice.choice([client["correlation_id"] + 1, client["correlation_id"] + 1, 0, 3, 4])
-        rows.append(
-            _request(dice, client, second + dice.choice([0, 0, 0, 0, 0, 0, -30, 600]) * (place % 7 == 0), place)
-        )
+        later = dice.choice([0, 0, 0, 0, 0, 0, -30, 600]) * (place % 7 == 0)
+        rows.append(_request(dice, client, second + later, place))
     failed = [_failed(dice, place) for place in range(60)]
     files = files_of(rows)
     mentions = [row for file in files for row in _mentions(dice, file)]
@@ -70,12 +69,8 @@ def _mentions(dice: Random, file: dict[str, Any]) -> list[dict[str, Any]]:
     for _ in range(30):
         kind = dice.choice(["use", "use", "name", "deletion", "session"])
         named = {"topic": dice.choice(["t", "u", None]), "topic_id": dice.choice([BASE64, OTHER, None])}
-        row = (
-            where
-            | span
-            | named
-            | {"kind": kind, "byte_offset": 0, "row_number": len(rows), "requests": dice.randrange(1, 4)}
-        )
+        row = {"kind": kind, "byte_offset": 0, "row_number": len(rows), "requests": dice.randrange(1, 4)}
+        row = where | span | named | row
         name, version = dice.choice(SOFTWARE)
         who = {
             "principal": dice.choice(PRINCIPALS), "client_id": dice.choice(CLIENT_IDS), "client_software_name": name,
@@ -96,13 +91,11 @@ def _mentions(dice: Random, file: dict[str, Any]) -> list[dict[str, Any]]:
             }  # fmt: skip
             row |= who | session | {"topic": None, "topic_id": None}
             held = [
-                (0, dice.random() < 0.8, dice.randrange(3), None),
-                (1, dice.random() < 0.8, dice.randrange(3), span["last_at"]),
+                {"partition": n, "is_held": dice.random() < 0.8, "uncounted": dice.randrange(3), "uncounted_at": at_}
+                for n, at_ in ((0, None), (1, span["last_at"]))
             ]
-            of_topic = {"kind": "session_topic", "topic": "t", "topic_id": None, "requests": 1, "partitions": [
-                dict(zip(("partition", "is_held", "uncounted", "uncounted_at"), one, strict=True)) for one in held
-            ]}  # fmt: skip
-            rows.append(row | of_topic)
+            of_topic = {"kind": "session_topic", "topic": "t", "topic_id": None, "requests": 1}
+            rows.append(row | of_topic | {"partitions": held})
             row |= {"row_number": len(rows)}
         rows.append(row)
     return rows
@@ -141,31 +134,24 @@ def _request(dice: Random, client: dict[str, Any], second: float, place: int) ->
         given["principal"] = dice.choice(PRINCIPALS)
     if given["client_instance_id"] is not None and dice.random() < 0.2:
         given["client_instance_id"] = dice.choice(IDS)
-    row = request(
-        given["connection_id"], second, api, version, **{k: v for k, v in given.items() if k != "connection_id"}
-    )
+    connection = given.pop("connection_id")
+    row = request(connection, second, api, version, **given)
     sent, answer = _bodies(dice, api, version)
     error = dice.choice([0, 0, 0, 35, 42, None]) if api == "AV" else dice.choice([None, None, 0, 23])
     texts = None if sent is None else json.dumps(sent), answer
+    has_id = given["client_instance_id"] is not None
     return row | {
-        "file_id": f"{row['broker']}-{int(second >= 1800)}",
-        "byte_offset": 10 * place,
-        "started_at": at(second - 30 * client["is_slow"]),
-        "error_code": error,
-        "header_version": 3
-        if given["client_instance_id"] is not None
-        else request_header_version(row["api_key"], version),
-        "is_forwarded": dice.random() < 0.01,
-        "is_duplicate": dice.random() < 0.02,
+        "file_id": f"{row['broker']}-{int(second >= 1800)}", "byte_offset": 10 * place,
+        "started_at": at(second - 30 * client["is_slow"]), "error_code": error,
+        "header_version": 3 if has_id else request_header_version(row["api_key"], version),
+        "is_forwarded": dice.random() < 0.01, "is_duplicate": dice.random() < 0.02,
         "api_version_deprecated": dice.random() < 0.1,
         "log_level": dice.choice(["DEBUG", "TRACE", "INFO" if row["broker"] == "b3" else "DEBUG"]),
         "throttle_time_ms": dice.choice([0.0, 0.0, 7.5]),
         "replica_id": dice.choice([None, None, -1, -1, 2]) if api == "FETCH" else None,
-        "forged_lines": dice.choice([None, 0, 0, 0, 2]),
-        "request": texts[0],
-        "response": texts[1],
+        "forged_lines": dice.choice([None, 0, 0, 0, 2]), "request": texts[0], "response": texts[1],
         "group_payloads": group_payloads(row["api_key"], *texts) if api in ("JOIN", "SYNC", "DESCRIBE") else None,
-    }
+    }  # fmt: skip
 
 
 def _bodies(dice: Random, api: str, version: int) -> tuple[dict[str, Any] | None, str | None]:
@@ -174,10 +160,8 @@ def _bodies(dice: Random, api: str, version: int) -> tuple[dict[str, Any] | None
     member["generationId"] = dice.choice([-1, 0, 1, 2])
     kind, name = dice.choice(["consumer", "consumer", "connect", ""]), dice.choice(["range", "sticky", ""])
     if api == "AV":
-        named = {
-            "clientSoftwareName": dice.choice(["kgo", "k go", "", "-x"]),
-            "clientSoftwareVersion": dice.choice(["1", ""]),
-        }
+        software = dice.choice(["kgo", "k go", "", "-x"])
+        named = {"clientSoftwareName": software, "clientSoftwareVersion": dice.choice(["1", ""])}
         ranges = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, low, high in dice.choice(OFFERS)]
         answer = dice.choice([json.dumps({"errorCode": 0, "apiKeys": ranges}), offer(0, dice.choice([0, 2, 3])), None])
         return (named if version >= 3 else {}), answer
@@ -200,38 +184,32 @@ def _bodies(dice: Random, api: str, version: int) -> tuple[dict[str, Any] | None
         return {"groups": [member["groupId"]]}, json.dumps({"groups": [group]})
     if api == "HEARTBEAT":  # a null protocol beside a name of one member is sorted by each engine in its own way
         member["memberId"] += " of its own"
-        return member | {
-            "subscribedTopicNames": dice.choice([["t1", "t0"], None]),
-            "rackId": dice.choice(["r", None]),
-        }, "{}"
+        topics = {"subscribedTopicNames": dice.choice([["t1", "t0"], None]), "rackId": dice.choice(["r", None])}
+        return member | topics, "{}"
     if api == "TELEMETRY":
-        return {"clientInstanceId": dice.choice([ZERO, BASE64])}, json.dumps(
-            {"clientInstanceId": dice.choice([ZERO, BASE64])}
-        )
+        sent, given = ({"clientInstanceId": dice.choice([ZERO, BASE64])} for _ in range(2))
+        return sent, json.dumps(given)
     return None, None
 
 
 def _failed(dice: Random, place: int) -> dict[str, Any]:
     api, version = dice.choice([(0, "PRODUCE"), (1, "FETCH"), (18, "API_VERSIONS")]), dice.choice([2, 3, 12, 18, None])
     number, broker = dice.randrange(CONNECTIONS), dice.choice(["b1", "b2"])
+    reasons = [
+        "unsupported_version",
+        "unsupported_version",
+        "unknown_api",
+        "unreadable_request",
+        "failed_authentication",
+    ]
     return {
-        "cluster": "c",
-        "broker": broker,
-        "file_id": f"{broker}-s",
-        "byte_offset": place,
+        "cluster": "c", "broker": broker, "file_id": f"{broker}-s", "byte_offset": place,
         "logged_at": at(30 * dice.randrange(120)),
         "connection_id": dice.choice([f"10.0.0.1:9092-10.0.0.{number % 4}:{number // 2}-{number // 3}", None]),
-        "remote_host": f"10.0.0.{number % 4}",
-        "api_key": api[0],
-        "api_name": api[1],
-        "api_version": version,
-        "listener": dice.choice(["PLAINTEXT", None]),
-        "principal": dice.choice(PRINCIPALS),
-        "reason": dice.choice(
-            ["unsupported_version", "unsupported_version", "unknown_api", "unreadable_request", "failed_authentication"]
-        ),
+        "remote_host": f"10.0.0.{number % 4}", "api_key": api[0], "api_name": api[1], "api_version": version,
+        "listener": dice.choice(["PLAINTEXT", None]), "principal": dice.choice(PRINCIPALS), "reason": dice.choice(reasons),
         "detail": "why",
-    }
+    }  # fmt: skip
 
 
 def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -239,25 +217,13 @@ def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for name in sorted({row["file_id"] for row in rows}):
         of_file = [row for row in rows if row["file_id"] == name]
         times = [row["logged_at"] for row in of_file]
-        (cluster, broker), *_ = {(row["cluster"], row["broker"]) for row in rows if row["file_id"] == name}
-        files.append(
-            dict.fromkeys(("bytes_ingested", "size_on_disk", "records"), 1)
-            | {
-                "file_id": name,
-                "path": name,
-                "cluster": cluster,
-                "broker": broker,
-                "compressed": False,
-                "first_record_offset": 0,
-                "ambiguous_hour": False,
-                "opening_hash": None,
-                "pending_bytes": 0,
-                "ignored": None,
-            }
-            | {"resume_hash": "", "requests": len(times), "rejected": 0, "first_logged_at": times[0], "damage": None}
-            | {"last_logged_at": list(accumulate(times, max))[-1], "step_back_ms": step_back_ms(times), "batch_id": "1"}
-            | levels(of_file, lambda row: None)
-            | {"covers_broker_start": broker == "b2", "ingested_at": START + timedelta(days=1)}
-            | {"broker_events": RESTART if broker == "b2" else []}
-        )
+        cluster, broker = of_file[0]["cluster"], of_file[0]["broker"]
+        files.append(levels(of_file, lambda row: None) | {
+            "bytes_ingested": 1, "size_on_disk": 1, "records": 1, "file_id": name, "path": name, "cluster": cluster,
+            "broker": broker, "compressed": False, "first_record_offset": 0, "ambiguous_hour": False, "opening_hash": None,
+            "pending_bytes": 0, "ignored": None, "resume_hash": "", "requests": len(times), "rejected": 0,
+            "first_logged_at": times[0], "damage": None, "last_logged_at": list(accumulate(times, max))[-1],
+            "step_back_ms": step_back_ms(times), "batch_id": "1", "covers_broker_start": broker == "b2",
+            "ingested_at": START + timedelta(days=1), "broker_events": RESTART if broker == "b2" else [],
+        })  # fmt: skip
     return files
