@@ -1,6 +1,5 @@
 """Declarations as they are read, and the documentation that follows from them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from kafka_clientinfo import resources
 from kafka_clientinfo.errors import TableSpecError
 from kafka_clientinfo.tables.spec import (
     CLIENT,
-    CONNECTION_ID_KEY,
     CONNECTION_KEY,
     EVIDENCE,
     FILE_ORDER,
@@ -36,39 +34,23 @@ def test_a_table_per_connection_has_the_connections_key_and_is_merged() -> None:
     assert (spec.write_mode, spec.derived) == ("merge", True)
 
 
-def test_a_connection_is_one_use_of_a_connection_id() -> None:
-    assert (*CONNECTION_ID_KEY, "opened_at", "opened_seq") == CONNECTION_KEY
-    assert CONNECTION_ID_KEY == ("cluster", "broker", "connection_id")
-
-
 def test_what_was_read_and_the_runs_cannot_be_made_again() -> None:
     read = {"requests", "rejected_records", "failed_requests", "topic_mentions", "ingested_files"}
     assert {name for name, spec in table_specs().items() if not spec.derived} == {*read, "runs"}
 
 
-@pytest.mark.parametrize("mode", ["append", "part"])
-def test_a_row_that_a_run_appends_has_its_number(mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "by_run"), [("append", True), ("part", True), ("file", False), ("reference", False), ("run", False)]
+)
+def test_a_row_that_a_run_appends_has_its_number(mode: str, by_run: bool) -> None:
     spec = parse_spec(TABLE.replace("part", mode) + COLUMN)
-    assert (spec.column_names, spec.by_run) == (("a", "run"), True)
-    assert spec.ddl.endswith("`run` bigint")  # nullable, for rows of releases without runs
-
-
-@pytest.mark.parametrize("mode", ["file", "reference", "run"])
-def test_a_row_that_a_run_replaces_has_no_number(mode: str) -> None:
-    spec = parse_spec(TABLE.replace("part", mode) + COLUMN)
-    assert (spec.column_names, spec.by_run) == (("a",), False)
+    assert (spec.column_names, spec.by_run) == (("a", "run") if by_run else ("a",), by_run)
+    assert spec.ddl.endswith("`run` bigint") is by_run  # nullable, for rows of releases without runs
 
 
 def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_more() -> None:
     assert parse_spec(TABLE + BOTH).statistics == ("a",)
     assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + BOTH).statistics == ("a", "b")
-
-
-def test_every_declared_table_loads_under_its_own_name() -> None:
-    folder = ROOT / "schemas" / "tables"
-    declared = {path.stem for path in folder.glob("*.toml")} | {path.name for path in folder.iterdir() if path.is_dir()}
-    assert declared == set(table_specs())
-    assert table_spec("requests").key == ("file_id", "byte_offset")
 
 
 def test_it_lists_the_known_tables_for_an_unknown_one() -> None:
@@ -80,21 +62,14 @@ def test_the_documentation_is_up_to_date() -> None:
     assert (ROOT / "schemas" / "tables.md").read_text("utf-8") == markdown(), "run `make docs`"
 
 
-@pytest.fixture
-def declare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of declarations in place of schemas/."""
-    (tmp_path / "tables" / "t").mkdir(parents=True)
-    monkeypatch.setattr(resources, "schemas", lambda: tmp_path)
-    table_specs.cache_clear()
-    yield tmp_path
-    table_specs.cache_clear()
-
-
-def test_a_folder_is_one_table_with_the_columns_and_checks_of_all_its_files(declare: Path) -> None:
-    folder = declare / "tables" / "t"
+def test_a_folder_is_one_table_with_the_columns_and_checks_of_all_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "tables" / "t").mkdir(parents=True)
     (folder / "b.toml").write_text(TABLE + COLUMN + '[checks]\none = "a > 0"\n')
     (folder / "a.toml").write_text(OTHER + '[checks]\nother = "b > 0"\n')
-    spec = table_spec("t")
+    monkeypatch.setattr(resources, "schemas", lambda: tmp_path)
+    spec = table_specs.__wrapped__()["t"]
     assert spec.column_names == ("a", "b", "run")  # those of the file that names the table are first
     assert spec.checks == (("one", "a > 0"), ("other", "b > 0"))
 
