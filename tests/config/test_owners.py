@@ -32,43 +32,33 @@ clusters = ['test-.*']
 [[owners]]
 owner = "everything else with a name"
 principals = ['.+']
-"""
-A, B, REST = Owner("A|<script>", "a@b\u202e"), Owner("B", "b"), Owner("everything else with a name")
+""".replace('"B"', f'"{"B" * 200}"')
+A, B, REST = Owner("A|<script>", "a@b\u202e"), Owner("B" * 200, "b"), Owner("everything else with a name")
 
 
 @pytest.mark.parametrize(
     ("client", "owner"),
     [
-        ({"principal": "User:alice", "host": "10.1.255.3"}, A),
-        ({"principal": "User:alice", "host": "10.2.0.1"}, REST),
+        ({"principal": "User:alice", "host": "10.1.255.3"}, A), ({"principal": "User:alice", "host": "10.2.0.1"}, REST),
         ({"principal": "User:alice", "host": "fd00:0:0:0:0:0:0:1"}, A),
         ({"principal": "User:alice", "host": "192.168.1.1"}, A),
-        ({"principal": "User:alice", "host": "1192.168.1.1"}, REST),
-        ({"principal": "User:alice", "host": None}, REST),
-        ({"principal": "a User:alice", "host": "10.1.0.1"}, REST),
-        ({"client_id": "x", "groups": ["other", "g-1"]}, B),
-        ({"client_id": None, "groups": ["g-1"]}, B),
-        ({"client_id": "x", "groups": []}, None),
-        ({"client_id": "x", "groups": ["g-1\n"]}, None),
-        ({"software": "kgo"}, A),
-        ({"cluster": "test-2", "principal": "User:bob"}, B),
-        ({"cluster": "a test-2", "principal": "User:bob"}, REST),
-        ({"principal": "p" * 255}, REST),
-        ({"principal": "p" * 256}, None),
-        ({"principal": "User:alice", "host": "fd00::1%" + "z" * 247}, A),
-        ({"principal": "User:alice", "host": "fd00::1%" + "z" * 248}, REST),
-        ({}, None),
+        ({"principal": "User:alice", "host": "1192.168.1.1"}, REST), ({"principal": "User:alice", "host": None}, REST),
+        ({"principal": "a User:alice", "host": "10.1.0.1"}, REST), ({"client_id": "x", "groups": ["other", "g-1"]}, B),
+        ({"client_id": None, "groups": ["g-1"]}, B), ({"client_id": "x", "groups": []}, None),
+        ({"client_id": "x", "groups": ["g-1\n"]}, None), ({"software": "kgo"}, A), ({"principal": "p" * 255}, REST),
+        ({"cluster": "test-2", "principal": "User:bob"}, B), ({"cluster": "a test-2", "principal": "User:bob"}, REST),
+        ({"principal": "p" * 256}, None), ({"principal": "User:alice", "host": "fd00::1%" + "z" * 247}, A),
+        ({"principal": "User:alice", "host": "fd00::1%" + "z" * 248}, REST), ({}, None),
     ],
-)
+)  # fmt: skip
 def test_the_first_rule_whose_every_kind_fits_names_the_owner(client: dict[str, Any], owner: Owner | None) -> None:
     assert parse_owners(RULES, "x").of(**client) == owner
 
 
 def test_no_file_owns_nothing() -> None:
-    assert load_owners("") == Owners()
-    assert load_owners("").of("User:alice") is None
-    assert load_settings().owners == ""
-    assert not load_owners("").ask("groups")
+    assert load_owners(load_settings().owners) == Owners()
+    assert Owners().of("User:alice") is None
+    assert not Owners().ask("groups")
 
 
 def test_the_example_is_valid() -> None:
@@ -83,20 +73,13 @@ def test_the_example_is_valid() -> None:
 def test_a_topic_names_an_owner() -> None:
     owners = parse_owners("[[owners]]\nowner = 'Orders'\ntopics = ['orders\\..*']", "x")
     assert owners.ask("topics")
-    assert owners.of("User:x", topics=["audit", "orders.eu"]) == Owner("Orders")
-    assert owners.of("User:x", topics=["orders"]) is None
-    assert owners.of("User:x") is None
-
-
-def test_a_name_may_have_200_characters() -> None:
-    name = "a" * 200
-    assert parse_owners(f"[[owners]]\nowner = '{name}'\nprincipals = ['x']", "x").of("x") == Owner(name)
+    found = [owners.of("User:x", topics=topics) for topics in (["audit", "orders.eu"], ["orders"], [])]
+    assert found == [Owner("Orders"), None, None]
 
 
 @given(st.text(), st.text(), st.text())
 def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str) -> None:
-    owner = parse_owners(RULES, "x").of(principal, client_id, host, [client_id], host, cluster=host)
-    assert owner in (A, B, REST, None)
+    assert parse_owners(RULES, "x").of(principal, client_id, host, [client_id], host) in (A, B, REST, None)
 
 
 @pytest.mark.parametrize(
@@ -105,14 +88,12 @@ def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str)
         ("a = ", "not valid TOML"),
         ("x = " + "[" * 5000, "not valid TOML"),
         ("", "there are no rules; begin each with [[owners]]"),
-        ("owners = 1", "there are no rules"),
         ("owners = [1]", "there are no rules"),
         ("owners = [{owner = 'a', hosts = ['a']}, 1]", "there are no rules"),
         ("[owner]\nx = 1", "unknown property 'owner'; begin each rule with [[owners]]"),
         ("e = 1\nd = 1\nc = 1\nb = 1\na = 1", "unknown property 'a'; begin each rule"),
         ("[[owners]]\nowner = 'a'\nprincipal = ['a']", "rule 1: unknown property 'principal'; known are owner, contact"),
         ("[[owners]]\nprincipals = ['a']", "rule 1: owner is None; give a name"),
-        ("[[owners]]\nowner = ' '\nprincipals = ['a']", "owner is ' '; give a name"),
         (f"[[owners]]\nowner = '{'a' * 201}'\nprincipals = ['a']", "give a name of at most 200 characters"),
         ("[[owners]]\nowner = 'a'\ncontact = 1\nhosts = ['a']", "contact is 1; give a text"),
         ("[[owners]]\nowner = 'a'", "it has no patterns, and would fit everybody; give one of principals"),
@@ -121,7 +102,6 @@ def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str)
         ("[[owners]]\nowner = 'a'\nhosts = ['10.1.2.3/16']", "'10.1.2.3/16' is no network: 10.1.2.3/16 has host bits set"),
         ("[[owners]]\nowner = 'a'\nhosts = ['10.0.0.0/33']", "'10.0.0.0/33' is no network"),
         ("[[owners]]\nowner = 'a'\nhosts = ['10.1']", r"such as 10.1.0.0/16 or fd00::/8, or an expression such as 10\.1\..*"),
-        ("[[owners]]\nowner = 'a'\nhosts = ['10.1']", "'10.1' is no network"),
         (
             "[[owners]]\nowner = 'a'\ncontact = 'x'\nhosts = ['1.1.1.1']\n[[owners]]\nowner = 'a'\ncontact = 'y'\nhosts = ['a']",
             "rule 2: the contact of 'a' is 'y', and 'x' in a rule above; give one")],

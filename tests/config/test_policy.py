@@ -27,12 +27,9 @@ def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
     )
     settings = load_settings(client_policy=str(path))
     assert settings.policy == Policy(
-        software=(("apache-kafka-java", "3.0"), ("kgo", None)),
-        unknown_software="refused",
-        client_id_patterns=("a.*",),
-        exempt_listeners=("INSIDE",),
-        severity=(("client_id_changed", "off"), ("client_id_lost", "info")),
-    )
+        software=(("apache-kafka-java", "3.0"), ("kgo", None)), unknown_software="refused", client_id_patterns=("a.*",),
+        exempt_listeners=("INSIDE",), severity=(("client_id_changed", "off"), ("client_id_lost", "info")),
+    )  # fmt: skip
     assert settings.fingerprint() != load_settings().fingerprint()
     assert settings.policy.severity_of("client_id_changed", "warning") == "off"
     assert settings.policy.severity_of("instance_id_zero", "warning") == "warning"
@@ -41,25 +38,23 @@ def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "judges"),
     [
-        ("[software.kgo]", True),
-        ("client_id_patterns = ['a']", True),
-        ("unknown_software = 'refused'", True),
+        ("[software.kgo]", True), ("client_id_patterns = ['a']", True), ("unknown_software = 'refused'", True),
         ("unknown_software = 'allowed'\nother_software = 'refused'", False),
         ("exempt_listeners = ['INSIDE']\n[severity]\nclient_id_changed = 'off'", False),
+        ("[activity]\nminutes = 5", False), ("[forbidden_versions]\nPRODUCE = ['7']", False),
     ],
-)
+)  # fmt: skip
 def test_it_judges_clients_where_it_requires_something_of_them(text: str, judges: bool) -> None:
     assert parse_policy(text, "x").judges == judges
 
 
-def test_it_reads_the_limits_of_activity(tmp_path: Path) -> None:
-    path = tmp_path / "policy.toml"
-    path.write_text("[activity]\nminutes = 5\nrequests_per_minute = 7000\nrequests_per_minute_always = 7000\n")
-    settings = load_settings(client_policy=str(path))
+def test_it_reads_the_limits_of_activity() -> None:
+    policy = parse_policy(
+        "[activity]\nminutes = 5\nrequests_per_minute = 7000\nrequests_per_minute_always = 7000\n", "x"
+    )
     limits = ActivityLimits(minutes=5, requests_per_minute=7000, requests_per_minute_always=7000)
-    assert settings.policy == Policy(activity=limits)
-    assert not settings.policy.judges
-    assert settings.fingerprint() != load_settings().fingerprint()
+    assert policy == Policy(activity=limits)
+    assert Settings(policy=policy).fingerprint() != Settings().fingerprint()
 
 
 def test_the_shipped_limits_are_the_defaults() -> None:
@@ -73,7 +68,6 @@ def test_the_shipped_limits_are_the_defaults() -> None:
 def test_it_reads_the_versions_that_must_not_be_used() -> None:
     policy = parse_policy('[forbidden_versions]\nPRODUCE = ["0-2", "7"]\nFETCH = ["12+"]', "x")
     assert policy.forbidden_versions == (("FETCH", 12, 32767), ("PRODUCE", 0, 2), ("PRODUCE", 7, 7))
-    assert not policy.judges
 
 
 def test_every_api_has_a_name_that_the_policy_knows() -> None:
@@ -92,23 +86,19 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
     [
         ("a = ", "not valid TOML"),
         ("x = " + "[" * 5000, "not valid TOML"),
-        ("x = " + "1" * 5000, "not valid TOML"),
         ("unknown_software = 0x" + "f" * 5000,
             "unknown_software is a number of thousands of digits; use one of allowed"),
-        ("colour = 1", "unknown property 'colour'; known are"),
         ("software = 1", "software is 1; make it a table"),
         ("software.x = 1", ": software.x is 1; make it a table"),
-        ("[software.x]\nmin = '1'", "software.x: unknown property 'min'"),
         ("[software.x]\ne = 1\nd = 1\nc = 1\nb = 1\na = 1", "unknown property 'a'; known is minimum"),
         ("[severity]\nno_rule = 'off'", f"unknown rule 'no_rule'; known are {', '.join(sorted(rules()))}"),
         ("[software.x]\nminimum = 3", "minimum is 3; give a version"),
         ("[software.x]\nminimum = 'new'", "minimum is 'new'"),
         ("unknown_software = 'maybe'", "use one of allowed, refused"),
         ("client_id_patterns = 'a'", "give a list of texts"),
-        ("client_id_patterns = ['(']", "is no regular expression"),
+        *((f"client_id_patterns = ['{one}']", f"patterns: '{one}' is no regular expression: ") for one in ("(a", "a**", "a{4294967296}")),
         ("[forbidden_versions]\nPRODUCES = ['1']", "forbidden_versions.PRODUCES: no such API"),
         ("[forbidden_versions]\nPRODUCE = '1'", "PRODUCE is '1'; give a list of versions"),
-        ("[forbidden_versions]\nPRODUCE = []", "give a list of versions"),
         ("[forbidden_versions]\nPRODUCE = [1]", "1 is no range of versions"),
         ("[forbidden_versions]\nPRODUCE = ['3-1']", "'3-1' is no range of versions; write '3', '0-2' or '4+'"),
         ("activity = 3", "activity is 3; make it a table"),
@@ -120,7 +110,6 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("[activity]\nerrors_percent = 50", "errors_percent is 50; give a whole number from 51 to 100"),
         ("[activity]\nrequests_per_minute = 9000",
             "always is 6000, which is below requests_per_minute; give at least 9000"),
-        ("[severity]\nnothing = 'off'", "unknown rule 'nothing'"),
         ("[severity]\nclient_id_changed = 'fatal'", "use one of error, warning, info, off"),
     ],
 )  # fmt: skip

@@ -39,25 +39,16 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
     ("text", "says"),
     [
         ("cluster = ", "not valid TOML"),
-        ('colour = "red"', "unknown setting 'colour'; known are"),
         ('cluster = ""', "give the cluster a name"),
         ("cluster = 5", "cluster is 5; expected a value like"),
         (f"cluster = ['{'a' * 76}']", f"cluster is ['{'a' * 76}']; expected"),
         (f"cluster = ['{'a' * 77}']", f"cluster is ['{'a' * 77}…; expected"),
         ("colour = 1\nbeauty = 1\nage = 1\nform = 1", "unknown setting 'age'; known are"),
-        ('split_bytes = "²"', "split_bytes is '²'; expected a value like"),
-        ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
         ("max_idle_ms = -1", "c.toml: max_idle_ms is -1; give a number from 1 to 315360000000"),
         ("max_idle_ms = 1" + "0" * 23, "max_idle_ms is 100000000000000000000000; give a number from 1 to"),
         ("max_idle_ms = 1" + "0" * 5000, "c.toml: "),
         ("max_idle_ms = 1.5", "max_idle_ms is 1.5; expected a value like 600000"),
         ('max_idle_ms = "²"', "max_idle_ms is '²'; expected a value like 600000"),
-        ("coverage_gap_ms = 315360000001", "give a number from 1 to 315360000000"),
-        ("bucket_minutes = 0", "give a number from 1 to 5256000"),
-        ("lock_wait_seconds = -1", "lock_wait_seconds is -1; give a number from 0 to 315360000"),
-        ("retention_days = 1000000", "give a number from 0 to 36500"),
-        ("vacuum_hours = 10000000", "give a number from 0 to 876000"),
-        ("split_bytes = 0x7fffffffffffffff", "give a number from 1 to 1099511627776"),
         ("server_logs = 1", "server_logs is 1; expected a value like True"),
         ("x = " + "[" * 5000, "not valid TOML"),
         ('log_zone = "Berlin"', "give an IANA name"),
@@ -146,15 +137,12 @@ def test_it_says_where_a_wrong_value_stands(tmp_path: Path, monkeypatch: pytest.
         load_settings()
 
 
-def test_a_fingerprint_has_sixteen_digits() -> None:
-    """A warehouse stores it; one of another length would have every table derived anew."""
-    assert re.fullmatch("[0-9a-f]{16}", Settings().fingerprint())
-
-
 def test_each_setting_of_derived_tables_changes_the_fingerprint() -> None:
+    """A warehouse stores it; one of another length would have every table derived anew."""
     others = {
         "log_zone": "Europe/Berlin", "max_idle_ms": 1, "coverage_gap_ms": 1, "controller_listeners": (), "bucket_minutes": 1,
         "policy": Policy(unknown_software="refused"),
     }  # fmt: skip
     found = {Settings(**{name: value}).fingerprint() for name, value in others.items()}  # type: ignore[arg-type]
     assert len(found | {Settings().fingerprint()}) == 1 + len(others)
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)

@@ -12,33 +12,23 @@ from tests.bytes_fields import BytesField, bytes_fields
 
 GAPS = [field for field in bytes_fields() if field.gap and field.api in ("JOIN_GROUP", "SYNC_GROUP")]
 OF_THE_KIP = {
-    ("CREATE_DELEGATION_TOKEN", "response", "hmac"),
-    ("DESCRIBE_DELEGATION_TOKEN", "response", "tokens.hmac"),
-    ("EXPIRE_DELEGATION_TOKEN", "request", "hmac"),
-    ("RENEW_DELEGATION_TOKEN", "request", "hmac"),
-    ("SASL_AUTHENTICATE", "request", "authBytes"),
-    ("SASL_AUTHENTICATE", "response", "authBytes"),
-    ("PRODUCE", "request", "topicData.partitionData.records"),
-    ("FETCH", "response", "responses.partitions.records"),
-    ("JOIN_GROUP", "request", "protocols.metadata"),
-    ("JOIN_GROUP", "response", "members.metadata"),
-    ("SYNC_GROUP", "request", "assignments.assignment"),
-    ("SYNC_GROUP", "response", "assignment"),
+    ("CREATE_DELEGATION_TOKEN", "response", "hmac"), ("DESCRIBE_DELEGATION_TOKEN", "response", "tokens.hmac"),
+    ("EXPIRE_DELEGATION_TOKEN", "request", "hmac"), ("RENEW_DELEGATION_TOKEN", "request", "hmac"),
+    ("SASL_AUTHENTICATE", "request", "authBytes"), ("SASL_AUTHENTICATE", "response", "authBytes"),
+    ("PRODUCE", "request", "topicData.partitionData.records"), ("FETCH", "response", "responses.partitions.records"),
+    ("JOIN_GROUP", "request", "protocols.metadata"), ("JOIN_GROUP", "response", "members.metadata"),
+    ("SYNC_GROUP", "request", "assignments.assignment"), ("SYNC_GROUP", "response", "assignment"),
     ("DESCRIBE_GROUPS", "response", "groups.members.memberMetadata"),
     ("DESCRIBE_GROUPS", "response", "groups.members.memberAssignment"),
-}
+}  # fmt: skip
 """Bytes that KIP-559's analysis names."""
 LATER = {
     ("ALTER_USER_SCRAM_CREDENTIALS", "request", "upsertions.salt"),
-    ("ALTER_USER_SCRAM_CREDENTIALS", "request", "upsertions.saltedPassword"),
-    ("ENVELOPE", "request", "requestData"),
-    ("ENVELOPE", "request", "requestPrincipal"),
-    ("ENVELOPE", "request", "clientHostAddress"),
-    ("ENVELOPE", "response", "responseData"),
-    ("FETCH_SNAPSHOT", "response", "topics.partitions.unalignedRecords"),
-    ("PUSH_TELEMETRY", "request", "metrics"),
-    ("SHARE_FETCH", "response", "responses.partitions.records"),
-}
+    ("ALTER_USER_SCRAM_CREDENTIALS", "request", "upsertions.saltedPassword"), ("ENVELOPE", "request", "requestData"),
+    ("ENVELOPE", "request", "requestPrincipal"), ("ENVELOPE", "request", "clientHostAddress"),
+    ("ENVELOPE", "response", "responseData"), ("FETCH_SNAPSHOT", "response", "topics.partitions.unalignedRecords"),
+    ("PUSH_TELEMETRY", "request", "metrics"), ("SHARE_FETCH", "response", "responses.partitions.records"),
+}  # fmt: skip
 """Bytes that came to Kafka after KIP-559's analysis."""
 
 

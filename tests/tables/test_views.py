@@ -10,13 +10,11 @@ import duckdb
 import pytest
 
 from kafka_clientinfo.concerns.activity.client_activity_parts import BOUNDS, NAMES
-from kafka_clientinfo.config.rules import SEVERITY_ORDER
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import fine_clients
 from kafka_clientinfo.questions.losses import losses, lost_by_client
-from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.presenter import without_numbers
 from kafka_clientinfo.questions.refused import refusals
 from kafka_clientinfo.questions.spark_tables import SparkTables
@@ -27,13 +25,8 @@ from kafka_clientinfo.tables.views import SPARK, ViewSettings, definition, defin
 from kafka_clientinfo.warehouse.ddl import no_rows
 from tests.questions.test_presenter import IDS
 
-QUESTIONS = (
-    "who_connects", "who_breaks", "how_clients_negotiate", "who_misbehaves", "why_unknown", "client_processes",
-    "client_id_caching", "who_uses_topics", "who_is_slow", "who_floods", "why_rebalanced", "what_the_log_shows",
-    "requests_of_connections", "error_codes", "client_latency",
-)  # fmt: skip
-"""In the README's order, the answers to its questions first."""
-
+QUESTIONS = list(views())
+Engines = tuple[SparkTables, LocalTables]
 _QUICK = ("who_connects",)
 _INTRICATE = {
     "broker_releases", "client_activity", "client_instances", "client_negotiations", "client_verdicts",
@@ -41,21 +34,6 @@ _INTRICATE = {
     "violations", "what_changed",
 }  # fmt: skip
 """Views that take Spark long; their names and columns are found at a push all the same."""
-
-
-def test_there_is_a_view_for_each_question() -> None:
-    assert sorted(views()) == sorted(QUESTIONS)
-    assert not set(views()) & set(relation_specs())
-    assert not set(view_specs()) & set(table_specs())
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_a_view_says_what_it_answers_in_one_sentence(name: str) -> None:
-    assert re.fullmatch(r"[A-Z].*[^.]\.", views()[name].comment)
-
-
-def test_violations_come_in_the_order_of_severities() -> None:
-    assert SEVERITY_ORDER in views()["who_misbehaves"].sql
 
 
 def test_views_name_tables_only() -> None:
@@ -89,36 +67,37 @@ COUNTED = (
 
 
 @pytest.fixture(scope="module")
-def engines(spark: Any, sample_warehouse: Path) -> tuple[SparkTables, LocalTables]:
-    local = local_tables(str(sample_warehouse))
-    assert local is not None
+def local(sample_warehouse: Path) -> LocalTables:
+    return LocalTables(sample_warehouse)
+
+
+@pytest.fixture(scope="module")
+def engines(spark: Any, sample_warehouse: Path, local: LocalTables) -> Engines:
     return SparkTables(spark, str(sample_warehouse)), local
 
 
-def assert_the_same(engines: tuple[SparkTables, LocalTables], statement: str) -> None:
+def assert_the_same(engines: Engines, statement: str) -> None:
     by_spark, by_duckdb = (tables.query(statement) for tables in engines)
     assert by_duckdb.rows
     assert by_duckdb.names == by_spark.names
     assert comparable(by_duckdb) == comparable(by_spark)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in _QUICK else [pytest.mark.long]) for name in QUESTIONS]
-)
-def test_spark_and_duckdb_answer_a_question_alike(engines: tuple[SparkTables, LocalTables], name: str) -> None:
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long][one in _QUICK :]) for one in QUESTIONS])
+def test_spark_and_duckdb_answer_a_question_alike(engines: Engines, name: str) -> None:
     assert_the_same(engines, COUNTED if name == "requests_of_connections" else views()[name].sql)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] if name in _INTRICATE else []) for name in view_specs()]
+    "name", [pytest.param(one, marks=[pytest.mark.long][one not in _INTRICATE :]) for one in view_specs()]
 )
-def test_a_declared_view_has_the_same_rows_on_both_engines(engines: tuple[SparkTables, LocalTables], name: str) -> None:
+def test_a_declared_view_has_the_same_rows_on_both_engines(engines: Engines, name: str) -> None:
     # After one run nothing is new: what may be is compared.
     assert_the_same(engines, f"SELECT * FROM {{{'changes' if name == 'what_changed' else name}}}")
 
 
 @pytest.mark.long
-def test_what_breaks_and_what_is_refused_are_the_same_on_both_engines(engines: tuple[SparkTables, LocalTables]) -> None:
+def test_what_breaks_and_what_is_refused_are_the_same_on_both_engines(engines: Engines) -> None:
     by_spark, by_duckdb = (Scope(tables) for tables in engines)
     assert losses(by_spark, "4.0.1") == losses(by_duckdb, "4.0.1")
     assert lost_by_client(by_spark, "4.0.1") == lost_by_client(by_duckdb, "4.0.1")
@@ -143,35 +122,32 @@ def test_spark_finds_all_that_a_view_names(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("name", view_specs())
-def test_the_rows_of_a_view_are_as_declared(sample_warehouse: Path, name: str) -> None:
+def test_the_rows_of_a_view_are_as_declared(local: LocalTables, name: str) -> None:
     """The key is one, required columns have values, and the checks hold."""
-    tables, spec = local_tables(str(sample_warehouse)), view_specs()[name]
-    assert tables is not None
+    spec = view_specs()[name]
     key = ", ".join(f'"{column}"' for column in spec.key)
     broken = " OR ".join(f"NOT coalesce({check}, true)" for check in spec.constraints.values()) or "false"
     counted = f"SELECT {key}, count(*) AS rows_of_key, count_if({broken}) AS broken FROM {{{name}}} GROUP BY ALL"
-    assert tables.query(f"SELECT * FROM ({counted}) AS c WHERE rows_of_key > 1 OR broken > 0").rows == []
+    assert local.query(f"SELECT * FROM ({counted}) AS c WHERE rows_of_key > 1 OR broken > 0").rows == []
 
 
 def test_duckdb_has_all_tables_and_views_by_the_file_that_a_run_writes(
-    sample_warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    sample_warehouse: Path, local: LocalTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(sample_warehouse)
-    tables = local_tables(str(sample_warehouse))
-    assert tables is not None
     with duckdb.connect() as connection:
         connection.execute(Path("views.sql").read_text("utf-8"))
         for name in (*table_specs(), *_QUICK):
             (found,) = connection.execute(f"SELECT count(*) FROM {name}").fetchall()
             asked = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
-            assert found == tables.query(f"SELECT count(*) FROM ({asked}) AS asked").rows[0], name
+            assert found == local.query(f"SELECT count(*) FROM ({asked}) AS asked").rows[0], name
         for name, spec in view_specs().items():
             found = connection.execute(f"SELECT column_name FROM (DESCRIBE {name})").fetchall()
             assert [column for (column,) in found] == list(spec.column_names), name
 
 
 @pytest.mark.classic("its JVM shows the plan")
-def test_an_hour_of_a_client_is_read_from_few_files(engines: tuple[SparkTables, LocalTables]) -> None:
+def test_an_hour_of_a_client_is_read_from_few_files(engines: Engines) -> None:
     """The filters come before the joins, so that Delta skips files by their statistics."""
     an_hour = "logged_at >= '2026-11-21 02:00:00' AND logged_at < '2026-11-21 03:00:00' AND client_id = 'x'"
     rows: Any = engines[0].relation("requests_of_connections").where(an_hour)
@@ -182,19 +158,15 @@ def test_an_hour_of_a_client_is_read_from_few_files(engines: tuple[SparkTables, 
     assert table_specs()["requests"].cluster_by[0] == "logged_at"
 
 
-def test_each_request_has_the_connection_that_counts_it(sample_warehouse: Path) -> None:
+def test_each_request_has_the_connection_that_counts_it(local: LocalTables) -> None:
     """Also where a connection id is used again, and where a log has a request twice."""
-    tables = local_tables(str(sample_warehouse))
-    assert tables is not None
     key = ("cluster", "broker", "connection_id", "opened_at", "opened_seq", "role", "requests")
-    counted = tables.query(f"SELECT {', '.join(key)} FROM ({COUNTED}) ORDER BY ALL").rows
-    assert counted == tables.query(f"SELECT {', '.join(key)} FROM {{connections}} ORDER BY ALL").rows
+    counted = local.query(f"SELECT {', '.join(key)} FROM ({COUNTED}) ORDER BY ALL").rows
+    assert counted == local.query(f"SELECT {', '.join(key)} FROM {{connections}} ORDER BY ALL").rows
     assert len(counted) > 1000
 
 
-def test_the_engines_and_python_know_alike_what_varies_in_client_ids(
-    spark: Any, engines: tuple[SparkTables, LocalTables]
-) -> None:
+def test_the_engines_and_python_know_alike_what_varies_in_client_ids(spark: Any, engines: Engines) -> None:
     ids = {one: without_numbers(one) for one in (*IDS, *(f"{one}-{other}" for one in IDS for other in IDS))}
     of_spark = spark.createDataFrame([(one,) for one in ids], "client_id string")
     by_spark = of_spark.selectExpr("client_id", spark_sql("without_numbers(client_id)", "UTC")).collect()
