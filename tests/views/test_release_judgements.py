@@ -50,6 +50,8 @@ CASES: dict[str, Case] = {
     "taken, nobody tried": case("3.8.1", usage(FETCH, 12, 12)),
     "old but still taken": case("4.0.1", usage(JOIN, 1, 7)),
     "the old broker offered nothing newer": case(HELD, usage(FETCH, 3, 3), limited="broker"),
+    "the old broker offered nothing newer, and the target advertises it": case(HELD, usage(PRODUCE, 2, 2), limited="broker"),
+    "the old broker offered nothing newer, and the target takes it": case("3.9.1 deprecated 4.0.0", usage(FETCH, 3, 3)),
     "one of two connections could have gone higher": case(
         "4.0.1 refused below_range", usage(FETCH, 3, 3), second(FETCH, 3, 12), by=TWO, limited="client",
         connections=2, requests=20, hosts=1, host_list=["10.0.0.9"]),
