@@ -43,9 +43,9 @@ RESTART = [
 """What one broker says of itself, in each of its files."""
 
 
-def parts() -> tuple[list[Part], list[dict[str, Any]]]:
+def parts(seed: int = 1313) -> tuple[list[Part], list[dict[str, Any]]]:
     """Return the log's requests, refused requests and mentions of topics, and the ledger's rows of its files."""
-    dice = Random(1313)
+    dice = Random(seed)
     clients = [_client(dice, number) for number in range(CONNECTIONS)]
     seconds = sorted(30 * dice.randrange(120) for _ in range(REQUESTS))
     rows = []

@@ -11,7 +11,7 @@ from kafka_clientinfo.scan import MemoryTables
 from tests.frames import START, at
 
 from .comparing import DERIVED, VIEWS, compared, in_arrow
-from .golden import SETTINGS, altered, in_memory
+from .golden import SETTINGS, in_memory
 from .small_world import RESTART, files_of, part_of
 from .small_world import parts as parts_of_small_world
 
@@ -53,9 +53,8 @@ def alone_and_beside() -> tuple[MemoryTables, MemoryTables]:
 
     One of these is later, and one is at the same times, so that its connections have the same keys.
     """
-    parts, _ = parts_of_small_world()
-    own, other = log_in(parts, OWN), log_in(altered(parts, seed=3), OTHER, LATER)
-    third = log_in(altered(parts, seed=4), "third")
+    own, other, third = (parts_of_small_world(seed)[0] for seed in (1313, 3, 4))
+    own, other, third = log_in(own, OWN), log_in(other, OTHER, LATER), log_in(third, "third")
     both = own[0] + other[0] + third[0], own[1] + other[1] + third[1]
     alone, beside = (in_memory(*of, SETTINGS["small_world"]) for of in (own, both))
     return alone, beside

@@ -11,6 +11,8 @@ from tests.concerns.group_protocols.messages import message
 from tests.engines import collected, computed, on
 from tests.frames import as_stored, at, frame
 
+Row = dict[str, Any]
+
 
 def metadata(topics: str, owned: int = 0) -> str:
     """A consumer's subscription v1 to topics of one letter each, with so many partitions of t."""
@@ -24,22 +26,10 @@ def metadata(topics: str, owned: int = 0) -> str:
 
 
 def join(
-    arrived: float,
-    done: float,
-    member: str,
-    generation: int,
-    *,
-    lists: str = "",
-    new: bool = False,
-    topics: str = "t",
-    owned: int = 0,
-    names: tuple[str, ...] = ("range",),
-    reason: str | None = None,
-    instance: str | None = None,
-    leader: str = "a",
-    error: int = 0,
-    **given: Any,
-) -> dict[str, Any]:
+    arrived: float, done: float, member: str, generation: int, *, lists: str = "", new: bool = False, topics: str = "t",
+    owned: int = 0, names: tuple[str, ...] = ("range",), reason: str | None = None, instance: str | None = None,
+    leader: str = "a", error: int = 0, **given: Any,
+) -> Row:  # fmt: skip
     """JoinGroup, answered with a generation; the leader's answer lists members of one letter each."""
     sent = {
         "memberId": "" if new else member, "groupInstanceId": instance, "protocolType": "consumer",
@@ -50,7 +40,7 @@ def join(
     return message(done, "JOIN", 9, sent, answer, started_at=at(arrived), error_code=error, **given)
 
 
-def asked_again(seconds: float, member: str) -> dict[str, Any]:
+def asked_again(seconds: float, member: str) -> Row:
     """JoinGroup without a member id, answered with one (KIP-394)."""
     return join(seconds, seconds, member, -1, new=True, error=79)
 
@@ -61,17 +51,17 @@ def sync(done: float, member: str, generation: int, arrived: float | None = None
     return message(done, "SYNC", 5, sent, {"errorCode": error}, started_at=started, error_code=error, **given)
 
 
-def beat(seconds: float, member: str, generation: int, error: int = 0, **given: Any) -> dict[str, Any]:
+def beat(seconds: float, member: str, generation: int, error: int = 0, **given: Any) -> Row:
     sent = {"memberId": member, "generationId": generation}
     return message(seconds, "ALIVE", 4, sent, {"errorCode": error}, error_code=error, **given)
 
 
-def notified(seconds: float, member: str, generation: int) -> dict[str, Any]:
+def notified(seconds: float, member: str, generation: int) -> Row:
     """Heartbeat answered with REBALANCE_IN_PROGRESS."""
     return beat(seconds, member, generation, 27)
 
 
-def leave(seconds: float, *members: str, reason: str | None = None, refused: str = "", **given: Any) -> dict[str, Any]:
+def leave(seconds: float, *members: str, reason: str | None = None, refused: str = "", **given: Any) -> Row:
     """LeaveGroup; a member of two letters is a static one, named by its instance id."""
     named = [
         {"memberId": "" if len(one) > 1 else one, "groupInstanceId": one if len(one) > 1 else None, "reason": reason}
@@ -83,7 +73,7 @@ def leave(seconds: float, *members: str, reason: str | None = None, refused: str
 
 def epoch(
     seconds: float, member: str, sent: int, got: int, topics: str | None = None, api: str = "HEARTBEAT", **given: Any
-) -> dict[str, Any]:
+) -> Row:
     """Heartbeat of KIP-848 with one epoch, answered with another."""
     instance = given.pop("instance", None)
     named = None if topics is None else list(topics)
@@ -93,22 +83,22 @@ def epoch(
     return message(seconds, api, 1, body, answer, **({"error_code": 0} | given))
 
 
-def of_group(row: dict[str, Any], group: str) -> dict[str, Any]:
+def of_group(row: Row, group: str) -> Row:
     sent = json.loads(row["request"])
     return row | {"connection_id": group, "request": json.dumps({"groupId": group} | sent)}
 
 
-def parts_of(session: Any, requests: list[dict[str, Any]]) -> Any:
+def parts_of(session: Any, requests: list[Row]) -> Any:
     """The rows of `group_member_parts` that a run writes for these requests."""
     with on(session):
         parts = group_member_parts.transform(frame(session, "requests", requests))
         return computed(as_stored(parts, "group_member_parts"))
 
 
-def rebalanced(session: Any, requests: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def rebalanced(session: Any, requests: list[Row]) -> dict[str, list[Row]]:
     """The rows of `group_rebalances` by group, in order."""
     parts = parts_of(session, [row | {"byte_offset": number} for number, row in enumerate(requests)])
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[Row]] = {}
     found = collected(asked(session, "group_rebalances", group_member_parts=parts))
     for row in sorted(found, key=lambda row: (row["life"], row["generation"])):
         groups.setdefault(row["group_id"], []).append(row.asDict(recursive=True))

@@ -48,26 +48,25 @@ def row(cluster: str, broker: int, key: int, ends: tuple[int, int], seconds: flo
 
 @pytest.fixture(scope="module")
 def relation(rules_session: Any) -> Any:
-    rows = [
-        row(cluster, number, key, ends)
-        for cluster, brokers in CLUSTERS.items()
-        for number, ranges in enumerate(brokers)
-        for key, ends in ranges.items()
-    ]
+    rows = [row(cluster, number, key, ends) for cluster, brokers in CLUSTERS.items()
+            for number, ranges in enumerate(brokers) for key, ends in ranges.items()]  # fmt: skip
     rows += [
         row("done", 0, 1, (0, 17), seconds=5),  # before its upgrade
         row("done", 0, 7, (0, 3), seconds=5),  # gone since
         row("done", 0, 1, (17, 17), listener="CONTROLLER"),
         row("KIP-35", 0, 0, (0, 1)),  # in the millisecond of the answer with the higher range
     ]
-    files = [{"file_id": n, "cluster": "done", "broker": n, "requests": int(n)} for n in ("0", "1", "2", "3")]
-    files += [{"file_id": "rolling", "cluster": "rolling", "broker": "0", "requests": 1}]
-    files[0]["requests"] = 9
-    files[3]["requests"] = 0  # a server.log
+    read = [
+        ("done", "0", 9),
+        ("done", "1", 1),
+        ("done", "2", 2),
+        ("done", "3", 0),
+        ("rolling", "0", 1),
+    ]  # 0: a server.log
+    files = [{"file_id": f"{c}{b}", "cluster": c, "broker": b, "requests": requests} for c, b, requests in read]
+    tables = {"broker_api_versions": rows, "ingested_files": files}
     with on(rules_session):
-        ranges = frame(rules_session, "broker_api_versions", rows)
-        ledger = frame(rules_session, "ingested_files", files)
-        given = {"broker_api_versions": ranges, "ingested_files": ledger}
+        given = {name: frame(rules_session, name, of_table) for name, of_table in tables.items()}
         return computed(asked(rules_session, "cluster_api_versions", **given))
 
 
@@ -79,39 +78,30 @@ def found(relation: Any) -> dict[str, dict[int, Any]]:
     return made
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_the_ranges_are_what_all_brokers_take(found: dict[str, dict[int, Any]], cluster: str) -> None:
-    common = {
-        k: (r["min_version"], r["max_version"]) for k, r in found[cluster].items() if r["min_version"] is not None
-    }
-    assert common == intersection(CLUSTERS[cluster])
-
-
 @pytest.mark.kip("KIP-35", 15, 21, 22, 23)
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_a_feature_is_usable_if_every_api_allows_it(found: dict[str, dict[int, Any]], cluster: str) -> None:
-    usable: dict[str, set[bool]] = {}
-    for item in found[cluster].values():
-        for feature in item["features"]:
-            usable.setdefault(feature["feature"], set()).add(feature["usable"])
+    """The ranges are what all brokers take."""
+    rows, usable = found[cluster], dict[str, set[bool]]()
+    ranges = {key: (row["min_version"], row["max_version"]) for key, row in rows.items()}
+    assert {key: ends for key, ends in ranges.items() if ends[0] is not None} == intersection(CLUSTERS[cluster])
+    for feature in (one for row in rows.values() for one in row["features"]):
+        usable.setdefault(feature["feature"], set()).add(feature["usable"])
     assert usable == {name: {is_usable(feature.needs, CLUSTERS[cluster])} for name, feature in features().items()}
 
 
-def test_a_rolling_upgrade_shows(found: dict[str, dict[int, Any]]) -> None:
+def test_a_rolling_upgrade_shows_and_former_ranges_do_not_count(found: dict[str, dict[int, Any]]) -> None:
     fetch = found["rolling"][1]
     assert (fetch["same_everywhere"], fetch["lowest_min"], fetch["highest_max"]) == (False, 0, 17)
     assert found["rolling"][0]["brokers"] == 2
     assert found["done"][1]["same_everywhere"]
-
-
-def test_a_brokers_former_ranges_do_not_count(found: dict[str, dict[int, Any]]) -> None:
     assert 7 not in found["done"]
 
 
 def test_brokers_without_an_answer_are_counted(found: dict[str, dict[int, Any]]) -> None:
-    assert {item["brokers_silent"] for item in found["done"].values()} == {1}
-    assert {item["brokers_silent"] for item in found["old"].values()} == {0}
-    assert {item["brokers_silent"] for item in found["rolling"].values()} == {0}  # one of the logs is gone
+    """Of a broker in `rolling` the log is gone."""
+    silent = {name: {row["brokers_silent"] for row in found[name].values()} for name in ("done", "old", "rolling")}
+    assert silent == {"done": {1}, "old": {0}, "rolling": {0}}
 
 
 @pytest.mark.kip("KIP-35", 21)
@@ -121,14 +111,6 @@ def test_what_an_api_allows_and_what_the_feature_needs_are_kept_apart(found: dic
     assert found["KIP-35"][22]["brokers_with_api"] == 0
 
 
-def common(key: int, **given: Any) -> dict[str, Any]:
-    """A row of the cluster of KIP-35's example, whose brokers never advertise the API unless that is given."""
-    return {
-        "cluster": "KIP-35", "api_key": key, "api_name": protocol.api_name(key), "same_everywhere": False, "brokers": 2,
-        "brokers_with_api": 2, "brokers_silent": 0, "as_of": at(9),
-    } | given  # fmt: skip
-
-
 @pytest.mark.kip("KIP-35", 20)
 def test_the_table_of_kip_35s_example(relation: Any, rules_session: Any) -> None:
     """Of the APIs that brokers of the example advertise; what features need is tested above."""
@@ -136,8 +118,9 @@ def test_the_table_of_kip_35s_example(relation: Any, rules_session: Any) -> None
         advertised = relation.where((F.col("cluster") == "KIP-35") & (F.col("brokers_with_api") > 0))
         advertised = advertised.withColumn("features", F.lit(None))
     expected = [
-        common(0, min_version=1, max_version=2, lowest_min=0, highest_max=3),
-        common(1, min_version=2, max_version=3, lowest_min=0, highest_max=3),
-        common(2, brokers_with_api=1, lowest_min=0, highest_max=0),
-    ]
+        {"cluster": "KIP-35", "api_key": key, "api_name": protocol.api_name(key), "same_everywhere": False, "brokers": 2,
+         "brokers_with_api": brokers, "brokers_silent": 0, "as_of": at(9), "lowest_min": 0, "highest_max": highest} | common
+        for key, brokers, highest, common in (
+            (0, 2, 3, {"min_version": 1, "max_version": 2}), (1, 2, 3, {"min_version": 2, "max_version": 3}), (2, 1, 0, {}))
+    ]  # fmt: skip
     assert_table(advertised, rules_session, "cluster_api_versions", expected)

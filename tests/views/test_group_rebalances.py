@@ -16,10 +16,33 @@ from tests.engines import collected, on
 from .rebalance_cases import CASES, ONE, TWO, Row
 from .rebalances import asked_again, join, leave, of_group, parts_of, rebalanced, seconds, sync
 
+WHO = {"client_id": "app-b", "client_software_name": "kgo", "client_software_version": "1.2", "remote_host": "h2",
+       "principal": "User:b"}  # fmt: skip
+HOSTILE = "the consumer\x1b[2J is being closed"
+NAMED = [
+    *TWO[:3], asked_again(10, "b"), join(10.1, 11.5, "b", 2, reason="need to re-join", instance="sb", **WHO),
+    join(10.6, 11.5, "a", 2, lists="ab"), sync(11.75, "b", 2, arrived=11.6, **WHO), sync(11.75, "a", 2),
+    leave(20, "a", reason=HOSTILE), leave(20.5, "sb", client_id="administrator"),
+]  # fmt: skip
+NOBODY: Row = {f"members_{how}": [] for how in ("joined", "left", "expired")}
+SHOWN: list[Row] = [
+    {"began_at": 10.1, "stable_at": 11.75, "duration_ms": 1650, "reason": "need to re-join", "member_id": "b",
+     "group_instance_id": "sb", "last_to_join": "a", "last_joined_at": 10.6, "last_is_static": False, "broker": "b", "life": 0,
+     "protocol": "classic"} | WHO | NOBODY | {"members_joined": ["b"]},
+    {"began_at": 20.0, "stable_at": 20.5, "duration_ms": 500, "reason": HOSTILE, "member_id": "a", "group_instance_id": None,
+     "last_to_join": None, "last_joined_at": None, "last_is_static": None} | NOBODY | {"members_left": ["a", "b"]},
+]  # fmt: skip
+ODD = ["", "a'b", "x\x00y", "\U0001f600", "g\n[2026-11-21] DEBUG", "{}", "null", "\u202e", "a" * 3000]
+
+
+def of_odd(name: str) -> list[Row]:
+    return [*ONE, leave(20, "a", reason=name), asked_again(30, name or "m"), join(30, 33, name or "m", 3, lists="z")]
+
 
 @pytest.fixture(scope="module")
 def found(rules_session: Any) -> dict[str, list[Row]]:
-    return rebalanced(rules_session, [of_group(row, name) for name, (rows, _) in CASES.items() for row in rows])
+    groups = {name: rows for name, (rows, _) in CASES.items()} | {"named": NAMED} | {name: of_odd(name) for name in ODD}
+    return rebalanced(rules_session, [of_group(row, name) for name, rows in groups.items() for row in rows])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -28,28 +51,8 @@ def test_each_rebalance_has_its_cause(found: dict[str, list[Row]], name: str) ->
     assert [tuple(row[column] for column in columns) for row in found.get(name, [])] == list(CASES[name][1])
 
 
-WHO = {"client_id": "app-b", "client_software_name": "kgo", "client_software_version": "1.2", "remote_host": "h2",
-       "principal": "User:b"}  # fmt: skip
-NAMED = [
-    *TWO[:3], asked_again(10, "b"), join(10.1, 11.5, "b", 2, reason="need to re-join", instance="sb", **WHO),
-    join(10.6, 11.5, "a", 2, lists="ab"), sync(11.75, "b", 2, arrived=11.6, **WHO), sync(11.75, "a", 2),
-    leave(20, "a", reason="the consumer\x1b[2J is being closed"), leave(20.5, "sb", client_id="administrator"),
-]  # fmt: skip
-SHOWN: list[Row] = [
-    {
-        "began_at": 10.1, "stable_at": 11.75, "duration_ms": 1650, "reason": "need to re-join", "member_id": "b",
-        "group_instance_id": "sb", **WHO, "members_joined": ["b"], "members_left": [], "members_expired": [], "last_to_join": "a", "last_joined_at": 10.6,
-        "last_is_static": False, "broker": "b", "life": 0, "protocol": "classic"},
-    {
-        "began_at": 20.0, "stable_at": 20.5, "duration_ms": 500, "reason": "the consumer\x1b[2J is being closed",
-        "member_id": "a", "group_instance_id": None, "members_joined": [], "members_left": ["a", "b"], "members_expired": [], "last_to_join": None,
-        "last_joined_at": None, "last_is_static": None},
-]  # fmt: skip
-
-
-def test_a_rebalance_names_who_started_it_when_and_why(rules_session: Any) -> None:
-    (of_group_named,) = rebalanced(rules_session, [of_group(row, "named") for row in NAMED]).values()
-    for row, expected in zip(of_group_named[1:], SHOWN, strict=True):
+def test_a_rebalance_names_who_started_it_when_and_why(found: dict[str, list[Row]]) -> None:
+    for row, expected in zip(found["named"][1:], SHOWN, strict=True):
         plain = {name: seconds(value) if name.endswith("_at") else value for name, value in row.items()}
         assert {name: plain[name] for name in expected} == expected
 
@@ -79,16 +82,13 @@ def test_a_rebalance_says_when_it_began_and_names_its_members(found: dict[str, l
 
 
 def test_epochs_are_stable_when_all_members_have_them(found: dict[str, list[Row]]) -> None:
-    first, second, third = found["epochs: joins, leaves"]
-    assert [(seconds(row["began_at"]), seconds(row["stable_at"])) for row in (first, second, third)] == [
-        (0.0, 0.0), (7.0, 10.0), (14.0, 15.0)
-    ]  # fmt: skip
+    """They are of the broker that answered."""
+    times = {
+        name: [[seconds(row[one]) for one in ("began_at", "stable_at")] for row in rows] for name, rows in found.items()
+    }
+    assert times["epochs: joins, leaves"] == [[0.0, 0.0], [7.0, 10.0], [14.0, 15.0]]
+    assert [stable for _, stable in times["epochs: the next one comes before all have it"]] == [0.0, None, 6.0]
     assert [row["protocol"] for row in found["epochs: all leave"]] == ["share", "share"]
-    stable = [seconds(row["stable_at"]) for row in found["epochs: the next one comes before all have it"]]
-    assert stable == [0.0, None, 6.0]
-
-
-def test_epochs_are_of_the_broker_that_answered(found: dict[str, list[Row]]) -> None:
     assert [row["broker"] for row in found["epochs: the coordinator moves before all leave"]] == ["b2", "b", "b"]
 
 
@@ -99,25 +99,10 @@ def test_the_view_has_words_for_each_cause() -> None:
     assert causes == {cause for _, expected in CASES.values() for _, cause, *_ in expected}
 
 
-ODD = ["", "a'b", "x\x00y", "\U0001f600", "g\n[2026-11-21] DEBUG", "{}", "null", "\u202e", "a" * 3000]
-
-
-def test_hostile_group_ids_and_reasons_stay_as_they_are(rules_session: Any) -> None:
-    rows = [
-        of_group(row, name)
-        for name in ODD
-        for row in (
-            *ONE,
-            leave(20, "a", reason=name),
-            asked_again(30, name or "m"),
-            join(30, 33, name or "m", 3, lists="z"),
-        )
-    ]
-    of_groups = rebalanced(rules_session, rows)
-    assert set(of_groups) == set(ODD)
-    for name, of_one in of_groups.items():
-        assert [row["cause"] for row in of_one] == ["member_joined", "member_left", "member_joined"]
-        assert of_one[1]["reason"] == (name or None)
+def test_hostile_group_ids_and_reasons_stay_as_they_are(found: dict[str, list[Row]]) -> None:
+    for name in ODD:
+        assert [row["cause"] for row in found[name]] == ["member_joined", "member_left", "member_joined"]
+        assert found[name][1]["reason"] == (name or None)
 
 
 @pytest.mark.parametrize("seed", one_in(3, range(3)))

@@ -32,46 +32,38 @@ def sent(what: tuple[tuple[str, int, int], ...], seconds: float, **given: Any) -
     return rows
 
 
-def stated(name: str, seconds: float, client_id: str) -> list[Row]:
-    row, *_ = sent((("API_VERSIONS", 4, 0),), seconds, client_id=client_id)
+def stated(name: str, seconds: float) -> list[Row]:
+    row, *_ = sent((("API_VERSIONS", 4, 0),), seconds)
     return [row | {"request": named(name, "4.1.1"), "client_software_name": name, "client_software_version": "4.1.1"}]
 
 
-# A client's connections: the one that is looked at, others, and the library that it probably has.
-CLIENTS: dict[str, tuple[list[Row], list[list[Row]], str | None]] = {
-    "alone": (sent(THIN, 500, client_id="alone"), [], None),
-    "one that shows it": (sent(THIN, 500, client_id="one"), [sent(GO, 600, client_id="one")], "kafka-go"),
-    "one that showed it": (sent(THIN, 700, client_id="two"), [sent(GO, 600, client_id="two")], "kafka-go"),
-    "others that agree": (
-        sent(THIN, 500, client_id="agree"), [sent(GO, 600, client_id="agree"), sent(GO, 700, client_id="agree")],
-        "kafka-go"),
-    "one that shows it, and one that shows nothing": (
-        sent(THIN, 500, client_id="nothing"), [sent(GO, 600, client_id="nothing"), sent(OTHER, 700, client_id="nothing")],
-        "kafka-go"),
-    "one that states it, and one that shows it": (
-        sent(THIN, 500, client_id="both"), [sent(GO, 600, client_id="both"), stated("kafka-go", 700, "both")],
-        "kafka-go"),
-    "others of two libraries": (
-        sent(THIN, 500, client_id="differ"), [sent(GO, 600, client_id="differ"), sent(AIOKAFKA, 700, client_id="differ")],
-        None),
-    "one that states another library": (
-        sent(THIN, 500, client_id="says"), [sent(GO, 600, client_id="says"), stated("sarama", 700, "says")], None),
-    "it states another library, and is refused": (
-        [sent(KGO, 500, client_id="refused")[0] | {"request": named("my lib", "1"), "error_code": 42}],
-        [sent(KGO, 600, client_id="refused")], None),
-    "one that only states it": (sent(THIN, 500, client_id="only"), [stated("kafka-go", 600, "only")], None),
-    "it behaves otherwise": (sent(OTHER, 500, client_id="else"), [sent(GO, 600, client_id="else")], None),
-    "another client id": (sent(THIN, 500, client_id="mine"), [sent(GO, 600, client_id="its")], None),
-    "no client id": (sent(THIN, 500, client_id=None), [sent(GO, 600, client_id=None)], None),
-    "an empty client id": (sent(THIN, 500, client_id=""), [sent(GO, 600, client_id="")], None),
-    "another host": (sent(THIN, 500, client_id="host"), [sent(GO, 600, client_id="host", remote_host="10.0.0.8")], None),
-    "another principal": (
-        sent(THIN, 500, client_id="who"), [sent(GO, 600, client_id="who", principal="User:other")], None),
-    "another day": (sent(THIN, 500, client_id="day"), [sent(GO, 600 + DAY, client_id="day")], None),
-}  # fmt: skip
-CASES = {
-    **{name: rows for name, (rows, *_) in CLIENTS.items()},
-    **{f"{name}, {n}": rows for name, (_, others, _) in CLIENTS.items() for n, rows in enumerate(others)},
+def go(seconds: float = 600, **given: Any) -> list[Row]:
+    return sent(GO, seconds, **given)
+
+
+REFUSED = [sent(KGO, 500)[0] | {"request": named("my lib", "1"), "error_code": 42}]
+# A client's connections: the one that is looked at, others, and whether that is one of kafka-go.
+CLIENTS: dict[str, tuple[list[Row], list[list[Row]], bool]] = {
+    "alone": (sent(THIN, 500), [], False),
+    "one that shows it": (sent(THIN, 500), [go()], True),
+    "one that showed it": (sent(THIN, 700), [go()], True),
+    "others that agree": (sent(THIN, 500), [go(), go(700)], True),
+    "one that shows it, and one that shows nothing": (sent(THIN, 500), [go(), sent(OTHER, 700)], True),
+    "one that states it, and one that shows it": (sent(THIN, 500), [go(), stated("kafka-go", 700)], True),
+    "others of two libraries": (sent(THIN, 500), [go(), sent(AIOKAFKA, 700)], False),
+    "one that states another library": (sent(THIN, 500), [go(), stated("sarama", 700)], False),
+    "it states another library, and is refused": (REFUSED, [sent(KGO, 600)], False),
+    "one that only states it": (sent(THIN, 500), [stated("kafka-go", 600)], False),
+    "it behaves otherwise": (sent(OTHER, 500), [go()], False),
+    "another client id": (sent(THIN, 500), [go(client_id="its")], False),
+    "no client id": (sent(THIN, 500, client_id=None), [go(client_id=None)], False),
+    "an empty client id": (sent(THIN, 500, client_id=""), [go(client_id="")], False),
+    "another host": (sent(THIN, 500), [go(remote_host="10.0.0.8")], False),
+    "another principal": (sent(THIN, 500), [go(principal="User:other")], False),
+    "another day": (sent(THIN, 500), [go(600 + DAY)], False),
+}
+CASES = {name: (name, rows) for name, (rows, *_) in CLIENTS.items()} | {
+    f"{name}, {n}": (name, rows) for name, (_, others, _) in CLIENTS.items() for n, rows in enumerate(others)
 }
 
 
@@ -79,8 +71,8 @@ CASES = {
 def probable(rules_session: Any) -> dict[str, Any]:
     """The view's row of each case."""
     rows = [
-        row | {"connection_id": name} if row["connection_id"] == "?" else row
-        for name, of_case in CASES.items()
+        row | {"connection_id": name, "client_id": case if row["client_id"] == "app" else row["client_id"]}
+        for name, (case, of_case) in CASES.items()
         for row in of_case
     ]
     with on(rules_session):
@@ -90,20 +82,19 @@ def probable(rules_session: Any) -> dict[str, Any]:
     return {row["connection_id"]: row for row in answer}
 
 
+SHOWN = [f"probable_{one}" for one in ("software_name", "versions_from", "versions_to", "basis", "evidence")]
+
+
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_connection_that_shows_too_little_has_the_library_of_its_clients_others(
     probable: dict[str, Any], name: str
 ) -> None:
     row = probable[name]
-    *_, library = CLIENTS[name]
     assert row["client_software_name"] == "unknown"
-    assert row["probable_software_name"] == library
-    assert row["probable_basis"] == (None if library is None else "client")
-    versions = (row["probable_versions_from"], row["probable_versions_to"])
     own = {one["software_name"]: (one["versions_from"], one["versions_to"]) for one in row["candidate_software"]}
-    assert versions == ((None, None) if library is None else own[library])
-    evidence = "other connections of the client; its own requests fit"
-    assert row["probable_evidence"] == (None if library is None else evidence)
+    evidence = ["client", "other connections of the client; its own requests fit"]
+    expected = ["kafka-go", *own["kafka-go"], *evidence] if CLIENTS[name][2] else [None] * 5
+    assert [row[one] for one in SHOWN] == expected
 
 
 def test_what_a_connection_shows_itself_counts_only_if_no_other_of_its_client_contradicts(
@@ -112,24 +103,17 @@ def test_what_a_connection_shows_itself_counts_only_if_no_other_of_its_client_co
     alone = probable["another client id, 0"]
     assert (alone["probable_software_name"], alone["probable_basis"]) == ("kafka-go", "connection")
     silenced = ["others of two libraries, 0", "others of two libraries, 1", "no client id, 0", "an empty client id, 0"]
-    for name in silenced:
-        row = probable[name]
-        assert [row[f"probable_{one}"] for one in ("software_name", "versions_from", "versions_to", "basis")] == [
-            None
-        ] * 4
+    assert [[probable[name][one] for one in SHOWN[:4]] for name in silenced] == [[None] * 4] * 4
 
 
-def test_all_libraries_that_fit_are_listed_with_their_releases(probable: dict[str, Any]) -> None:
-    row = probable["alone"]
-    assert len({one["software_name"] for one in row["candidate_software"]}) == len(row["candidate_software"]) > 1
-    assert "one that only states it, 0" not in probable
-
-
-def test_candidates_end_with_an_unknown_one_unless_the_connection_itself_shows_its_library(
+def test_all_libraries_that_fit_are_listed_and_an_unknown_one_unless_the_connection_itself_shows_its_library(
     probable: dict[str, Any],
 ) -> None:
     """A program that is pinned, or was not measured, may send what only other libraries were measured to send."""
+    assert "one that only states it, 0" not in probable
     names = {key: [one["software_name"] for one in row["candidate_software"]] for key, row in probable.items()}
+    assert all(len(own) == len(set(own)) for own in names.values())
+    assert len(names["alone"]) > 1
     by_itself = {key for key, own in names.items() if own and own[-1] != "unknown"}
     assert {key for key, row in probable.items() if row["probable_basis"] == "connection"} <= by_itself
     assert all(len(names[key]) == 1 for key in by_itself)
