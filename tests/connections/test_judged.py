@@ -87,35 +87,6 @@ def test_what_a_later_run_needs_takes_no_shuffle_either(spark: Any, free_conf: N
 
 
 @pytest.mark.long
-def test_alike_requests_are_one_row(spark: Any) -> None:
-    """It has the number of its requests, the first's place, the last's number, and the times between which all are."""
-    sent = [
-        api_versions("?", 0, 3),
-        request("?", 1, "FETCH", 12),
-        request("?", 9, "FETCH", 12),
-        request("?", 3, "FETCH", 12, correlation_id=99),
-        request("?", 4, "FETCH", 12, client_id="other", correlation_id=100),
-        request("?", 5, "JOIN", 5, correlation_id=101),
-        request("?", 6, "JOIN", 5, correlation_id=102),
-        request("?", 7, "HEARTBEAT", 1, correlation_id=103, request='{"memberEpoch":1}'),
-        request("?", 8, "HEARTBEAT", 1, correlation_id=104, request='{"memberEpoch":2}'),
-        request("?", 9, "HEARTBEAT", 1, correlation_id=105, request='{"memberEpoch":1}'),
-    ]
-    names = ("requests", "seq", "last_seq", "correlation_id", "byte_offset")
-    times = (F.unix_seconds(name) - F.lit(at(0).timestamp()) for name in ("logged_at", "earliest_at", "latest_at"))
-    found = judge_requests(*log(spark, sent), Settings(), concerns()).orderBy("seq").select(*names, *times).collect()
-    assert [tuple(row) for row in found] == [
-        (1, 0, 0, 0, 0, 0, 0, 0),
-        (3, 1, 3, 1, 1, 1, 1, 9),
-        (1, 4, 4, 100, 4, 4, 4, 4),
-        (1, 5, 5, 101, 5, 5, 5, 5),
-        (1, 6, 6, 102, 6, 6, 6, 6),
-        (2, 7, 9, 103, 7, 7, 7, 9),
-        (1, 8, 8, 104, 8, 8, 8, 8),
-    ]
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("ends", one_in(2, [([0, 40, 300],), ([0, 1, 40, 42, 200, 300],)]))
 def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any, ends: list[int]) -> None:
     """In whatever parts they come, the rows of each id's last connection are those of one run."""
@@ -144,11 +115,8 @@ def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert by_kind.count() < 0.8 * requests.count()
     for name, one, other in zip(("connections", "violations", "api_usage"), _made(by_kind), _made(single), strict=True):
         assert other.count(), name
-        order = [
-            key
-            for key in ("rule", *CONNECTION_KEY, "seq", "api_key", "api_version", "header_version")
-            if key in one.columns
-        ]
+        keys = ("rule", *CONNECTION_KEY, "seq", "api_key", "api_version", "header_version")
+        order = [key for key in keys if key in one.columns]
         assert_df_equality(one.orderBy(*order), other.orderBy(*order), ignore_nullable=True)
 
 
@@ -161,12 +129,9 @@ def _each_alone(requests: Any) -> Any:
     return requests.withColumns(alone)
 
 
-_OF_KINDS = "early_requests"
-"""A column with the first request of each kind, of which a client's behaviour is made."""
-
-
 def _made(rows: Any) -> tuple[Any, ...]:
-    found = connections(rows, Settings(), concerns()).drop(_OF_KINDS).localCheckpoint()
+    """Without the first request of each kind, of which a client's behaviour is made."""
+    found = connections(rows, Settings(), concerns()).drop("early_requests").localCheckpoint()
     broken = violations(rows, found, [], Settings(), concerns())
     return found, broken, api_usage.transform(rows, found)
 
@@ -187,17 +152,11 @@ def _any_requests(chance: random.Random) -> list[dict[str, Any]]:
         }
         usual = [("FETCH", 12), ("FETCH", 4), ("PRODUCE", 9), ("METADATA", 12)] * 6
         api, version = one_of((*usual, ("AV", 3), ("AV", 0), ("JOIN", 7), ("HEARTBEAT", 1)))
+        body = {"request": '{"groupId":"g","memberId":"m","protocolType":"consumer"}', "response": "{}"}
         if api == "AV":
-            given |= {
-                "request": named(one_of(("sarama", "a b")), "1"),
-                "response": answered((1, 0, 11), (18, 0, 3)),
-                "error_code": one_of((0, 0, 35, 42)),
-            }
-        elif api in ("JOIN", "HEARTBEAT"):
-            given |= {
-                "request": '{"groupId":"g","memberId":"m","protocolType":"consumer"}',
-                "response": "{}",
-                "error_code": one_of((0, 23)),
-            }
+            answer = answered((1, 0, 11), (18, 0, 3))
+            body = {"request": named(one_of(("sarama", "a b")), "1"), "response": answer}
+        if api in ("AV", "JOIN", "HEARTBEAT"):
+            given |= body | {"error_code": one_of((0, 0, 35, 42) if api == "AV" else (0, 23))}
         rows.append(request(f"127.0.0.1:9092-10.0.0.9:4000{second % 2}-1", second, api, version, **given))
     return rows

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.connections.texts import (
@@ -17,21 +16,22 @@ from kafka_clientinfo.connections.texts import (
 from kafka_clientinfo.logs.principals import normal_principal
 from tests.logs.test_principals import PRINCIPALS
 
+ANY: dict[str, tuple[list[bool | None], bool | None]] = {
+    "none": ([], False), "one": ([True], True), "unknown": ([None], None), "unknown or not": ([False, None], None),
+    "unknown but for one": ([False, None, True], True), "the last of many": ([False] * 299 + [True], True),
+    "none of many": ([False] * 300, False),
+}  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("conditions", "expected"),
-    [
-        ([], False), ([True], True), ([None], None), ([False, None], None), ([False, None, True], True),
-        ([False] * 299 + [True], True), ([False] * 300, False),
-    ],
-    ids=["none", "one", "unknown", "unknown or not", "unknown but for one", "the last of many", "none of many"],
-)  # fmt: skip
-def test_one_of_any_number_of_conditions_is_enough(
-    spark: Any, conditions: list[bool | None], expected: bool | None
-) -> None:
-    # Of a column, as constants would be one before Spark sees how deep they are nested.
-    columns = [F.lit(None).cast("boolean") if one is None else (F.col("id") == 0) == F.lit(one) for one in conditions]
-    assert spark.range(1).select(any_of(columns)).first()[0] is expected
+
+def test_one_of_any_number_of_conditions_is_enough(spark: Any) -> None:
+    def column(one: bool | None) -> Any:
+        # Of a column, as constants would be one before Spark sees how deep they are nested.
+        return F.lit(None).cast("boolean") if one is None else (F.col("id") == 0) == F.lit(one)
+
+    found = spark.range(1).select(
+        *(any_of([column(one) for one in given]).alias(name) for name, (given, _) in ANY.items())
+    )
+    assert found.first().asDict() == {name: expected for name, (_, expected) in ANY.items()}
 
 
 def test_twenty_of_many_texts_or_entries_are_listed(spark: Any) -> None:

@@ -10,21 +10,16 @@ JOIN_REQUEST = ("JOIN_GROUP", 7, "request")
 
 def of_connection(number: int, **given: Any) -> dict[str, Any]:
     """What a connection to broker `number` did in the group."""
-    key = {"cluster": "c", "broker": str(number), "connection_id": f"x{number}", "opened_at": at(number)}
-    return (
-        key
-        | {
-            "opened_seq": 0, "group_id": "g", "kinds": ["classic"], "takes_part": True, "requests": 2,
-            "first_at": at(number), "last_at": at(number + 10), "protocol_types_request": ["consumer"],
-            "protocol_types_response": [], "protocol_names_request": ["range"], "protocol_names_response": [],
-            "messages": [(*JOIN_REQUEST, 2, 0)],
-            "requests_by_type": [("consumer", 2, at(number), at(number + 10), _example(number), 0, 2)],
-            "inconsistent_group_protocol": 0, "members": [f"m{number}"], "subscriptions": [_subscription(number)],
-            "undecoded_payloads": 0, "inconsistent_join_group": 0, "inconsistent_sync_group": 0,
-            "protocol_name_mismatches": 1, "assignments": [_assignment(number)],
-        }
-        | given
-    )  # fmt: skip
+    return {
+        "cluster": "c", "broker": str(number), "connection_id": f"x{number}", "opened_at": at(number), "opened_seq": 0,
+        "group_id": "g", "kinds": ["classic"], "takes_part": True, "requests": 2, "first_at": at(number),
+        "last_at": at(number + 10), "protocol_types_request": ["consumer"], "protocol_types_response": [],
+        "protocol_names_request": ["range"], "protocol_names_response": [], "messages": [(*JOIN_REQUEST, 2, 0)],
+        "requests_by_type": [("consumer", 2, at(number), at(number + 10), _example(number), 0, 2)],
+        "inconsistent_group_protocol": 0, "members": [f"m{number}"], "subscriptions": [_subscription(number)],
+        "undecoded_payloads": 0, "inconsistent_join_group": 0, "inconsistent_sync_group": 0,
+        "protocol_name_mismatches": 1, "assignments": [_assignment(number)],
+    } | given  # fmt: skip
 
 
 def _example(number: int) -> tuple[Any, ...]:
@@ -56,42 +51,20 @@ GROUPS = [
         protocol_name_mismatches=0, messages=[("DESCRIBE_GROUPS", 5, "response", 1, 0)]),
 ]  # fmt: skip
 EXPECTED = {
-    "cluster": "c",
-    "group_id": "g",
-    "kind": "classic",
-    "kinds": ["classic"],
-    "brokers": ["1", "2", "3"],
-    "connections": 2,
-    "client_ids": ["app1", "app2"],
-    "principals": ["p"],
-    "requests": 6,
-    "first_at": at(1),
-    "last_at": at(13),
-    "protocol_types": ["consumer"],
-    "protocol_types_request": ["consumer"],
-    "protocol_types_response": [],
-    "protocol_names": ["range"],
-    "protocol_names_request": ["range"],
+    "cluster": "c", "group_id": "g", "kind": "classic", "kinds": ["classic"], "brokers": ["1", "2", "3"],
+    "connections": 2, "client_ids": ["app1", "app2"], "principals": ["p"], "requests": 6, "first_at": at(1),
+    "last_at": at(13), "protocol_types": ["consumer"], "protocol_types_request": ["consumer"],
+    "protocol_types_response": [], "protocol_names": ["range"], "protocol_names_request": ["range"],
     "protocol_names_response": [],
     "self_describing": [("DESCRIBE_GROUPS", 5, "response", 1), (*JOIN_REQUEST, 4), ("SYNC_GROUP", 5, "request", 2)],
     "not_self_describing": [("SYNC_GROUP", 4, "request", 3), ("SYNC_GROUP", 5, "request", 1)],
-    "verified_sync_requests": 2,
-    "unverified_sync_requests": 4,
-    "inconsistent_join_group": 0,
-    "inconsistent_sync_group": 1,
-    "protocol_name_mismatches": 2,
-    "assignments": [_assignment(2)],
-    "inconsistent_group_protocol": 1,
-    "inconsistent_first_at": at(4),
-    "inconsistent_last_at": at(4),
-    "inconsistent_example": _example(4),
-    "requests_by_type": [(at(1), "consumer", at(12), 4, _example(1), 0, 4)],
-    "member_count": 2,
-    "members": ["m1", "m2"],
-    "subscriptions": [_subscription(2)],
-    "topics": ["t2"],
+    "verified_sync_requests": 2, "unverified_sync_requests": 4, "inconsistent_join_group": 0,
+    "inconsistent_sync_group": 1, "protocol_name_mismatches": 2, "assignments": [_assignment(2)],
+    "inconsistent_group_protocol": 1, "inconsistent_first_at": at(4), "inconsistent_last_at": at(4),
+    "inconsistent_example": _example(4), "requests_by_type": [(at(1), "consumer", at(12), 4, _example(1), 0, 4)],
+    "member_count": 2, "members": ["m1", "m2"], "subscriptions": [_subscription(2)], "topics": ["t2"],
     "undecoded_payloads": 0,
-}
+}  # fmt: skip
 
 
 def test_a_group_is_the_sum_of_what_its_members_connections_did(rules_session: Any) -> None:
