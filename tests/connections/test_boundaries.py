@@ -7,17 +7,7 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.table import connections
 from tests.engines import collected, on
-from tests.frames import (
-    at,
-    background,
-    by_connection,
-    files_of,
-    in_time,
-    judge_requests,
-    log,
-    named,
-    request,
-)
+from tests.frames import at, background, by_connection, files_of, in_time, judge_requests, log, named, request
 
 Row = dict[str, Any]
 KNOWN, SARAMA = {"client_software_name": "kgo", "client_software_version": "1"}, {"client_software_name": "sarama"}

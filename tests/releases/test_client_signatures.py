@@ -47,33 +47,24 @@ BOUNDS = [("1.0.0", "0.9.0", "1.0.0"), (None, "1.0.1", "1.2.0"), ("2.0.0", "2.0.
 
 
 def test_every_known_release_has_a_signature() -> None:
+    """Patch releases count as the measured one where the library keeps to that; nothing lies between two that follow."""
     assert _bounds(ONE) == BOUNDS
-
-
-def test_patch_releases_count_as_the_measured_one_where_the_library_keeps_to_that() -> None:
-    text = ONE.replace('software = "lib"', 'software = "lib"\npatches_alike = true')
-    assert _bounds(text) == [("1.0.0", "0.9.0", "1.0.1"), (None, "1.1.0", "1.2.0"), BOUNDS[2]]
-
-
-def test_nothing_lies_between_releases_that_follow_each_other() -> None:
+    alike = ONE.replace('software = "lib"', 'software = "lib"\npatches_alike = true')
+    assert _bounds(alike) == [("1.0.0", "0.9.0", "1.0.1"), (None, "1.1.0", "1.2.0"), BOUNDS[2]]
     assert _bounds(ONE.replace('"1.0.1", "1.1.0", "1.2.0", ', "")) == [BOUNDS[0], BOUNDS[2]]
 
 
-@pytest.mark.parametrize(
-    ("api", "version", "offered", "may"),
-    [
-        ("METADATA", 4, None, True),
-        ("METADATA", 4, 9, True),  # its own highest, whatever a broker offers
-        ("METADATA", 2, 9, False),  # it would have sent a higher one
-        ("METADATA", 2, 2, True),  # the broker offers no higher one
-        ("METADATA", 2, None, True),  # what the broker offers is not known
-        ("METADATA", 5, 5, False),  # it has no such version
-        ("METADATA", 5, None, False),
-        ("FETCH", 4, 4, True),  # how high it can go was never seen
-        ("FETCH", 3, 4, False),
-        ("HEARTBEAT", 0, 9, True),  # it was not seen to use the API
-    ],
-)
+SENDS = [
+    ("METADATA", 4, None, True), ("METADATA", 4, 9, True),  # its own highest, whatever a broker offers
+    ("METADATA", 2, 9, False),  # it would have sent a higher one
+    ("METADATA", 2, 2, True), ("METADATA", 2, None, True),  # the broker offers no higher one, or that is not known
+    ("METADATA", 5, 5, False), ("METADATA", 5, None, False),  # it has no such version
+    ("FETCH", 4, 4, True), ("FETCH", 3, 4, False),  # how high it can go was never seen
+    ("HEARTBEAT", 0, 9, True),  # it was not seen to use the API
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("api", "version", "offered", "may"), SENDS)
 def test_a_release_sends_the_highest_version_that_both_sides_know(
     api: str, version: int, offered: int | None, may: bool
 ) -> None:
@@ -81,17 +72,14 @@ def test_a_release_sends_the_highest_version_that_both_sides_know(
     assert library.signatures[0].may_send(api, version, offered) is may
 
 
-@pytest.mark.parametrize(
-    ("handshake", "api", "version", "may"),
-    [
-        ("0 first 0", "METADATA", 4, True),
-        ("0 first 0", "METADATA", 1, False),  # the version is its own choice, whatever the broker offers
-        ("0 first 0", "PRODUCE", 5, True),  # the broker's offer decides
-        ("0 first 0", "FETCH", 3, None),
-        ("0 first 1", "METADATA", 4, None),
-        ("1 first 0", "METADATA", 4, None),
-    ],
-)
+BEGINS = [
+    ("0 first 0", "METADATA", 4, True), ("0 first 0", "METADATA", 1, False),  # its own choice, whatever the broker offers
+    ("0 first 0", "PRODUCE", 5, True),  # the broker's offer decides
+    ("0 first 0", "FETCH", 3, None), ("0 first 1", "METADATA", 4, None), ("1 first 0", "METADATA", 4, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("handshake", "api", "version", "may"), BEGINS)
 def test_a_connection_begins_as_it_was_seen_to(handshake: str, api: str, version: int, may: bool | None) -> None:
     (library,) = parse_signatures(ONE)
     assert library.signatures[0].may_begin("json", handshake, api, version) is may

@@ -27,10 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 TABLES = ("requests", "failed_requests", *DERIVED, *VIEWS)
 POLICY = Policy(software=(("kgo", None),), other_software="refused", client_id_patterns=(r"[a-z]+-.*",))
-SETTINGS = {
-    "samples": load_settings(),
-    "small_world": Settings(policy=POLICY, bucket_minutes=1),
-}
+SETTINGS = {"samples": load_settings(), "small_world": Settings(policy=POLICY, bucket_minutes=1)}
 """By the name of the golden file: the sample logs, and a made log."""
 _FEW, _SHORT = 12, 60
 

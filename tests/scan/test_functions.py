@@ -94,16 +94,12 @@ def test_a_function_answers_as_in_spark(column: Column, expected: object) -> Non
         (F.call_function("array_position", "items", lit(1)), 4),
         (F.call_function("array_position", "items", lit(7)), 0), (F.array_sort("items"), [1, 2, 2, None]),
         (F.sort_array("items"), [None, 1, 2, 2]), (F.array_sort(F.array_distinct(F.array_compact("items"))), [1, 2]),
-        (F.flatten(F.array(F.array(lit(1)), F.array(lit(2), lit(3)))), [1, 2, 3]), (F.array_min("items"), 1),
-        (F.array_max("items"), 2), (F.array_contains("items", 1), True),
+        (F.flatten(F.array(F.array(lit(1)), F.array(lit(2), lit(3)))), [1, 2, 3]),
         (F.array_join(F.array(lit("a"), lit("b")), ", "), "a, b"),
         (F.aggregate(F.array(lit(2), lit(3)), lit(10), lambda total, item: total * 2 - item), 33),
-        (F.filter("items", lambda item: item > 1), [2, 2]), (F.greatest(lit(1), lit(3), lit(2)), 3),
-        (F.coalesce(lit(None), lit(1)), 1), (F.length(lit("äb")), 2), (F.octet_length(lit("äb")), 3),
-        (F.rtrim(lit(" a ")), " a"), (F.hex(lit("az")), "617A"), (F.unbase64(lit("YXo=")), b"az"),
-        (F.floor(lit(-1.5)), -2), (F.floor(lit(1.7)), 1), (F.substring(lit("abcd"), 2, 2), "bc"),
-        (F.translate(lit("abca"), "ab", "x"), "xcx"), (F.split(lit("a1b22c"), "[0-9]+"), ["a", "b", "c"]),
-        (F.concat(lit("a"), lit(None)), None), (F.concat(lit("a"), lit("b")), "ab"),
+        (F.filter("items", lambda item: item > 1), [2, 2]), (F.octet_length(lit("äb")), 3), (F.rtrim(lit(" a ")), " a"),
+        (F.floor(lit(-1.5)), -2), (F.substring(lit("abcd"), 2, 2), "bc"), (F.translate(lit("abca"), "ab", "x"), "xcx"),
+        (F.split(lit("a1b22c"), "[0-9]+"), ["a", "b", "c"]), (F.concat(lit("a"), lit(None)), None),
         (F.concat_ws("-", lit("a"), lit(None), lit("b")), "a-b"),
         (F.regexp_replace(lit("a.b.c"), r"[.]", "-"), "a-b-c"), (F.regexp_replace(lit("ab"), "[ab]", "<$0>"), "<a><b>"),
         (F.regexp_replace(lit("ab"), "b", r"\\0"), r"a\0"),
@@ -116,8 +112,8 @@ def test_a_function_answers_as_in_spark(column: Column, expected: object) -> Non
         (F.create_map(lit("a"), lit(1))[lit("a")], 1), (F.struct(lit(1).alias("n"))["n"], 1),
         (F.unix_micros(lit("1970-01-01 00:00:01.5").cast("timestamp")), 1_500_000),
         (F.unix_micros(F.timestamp_seconds(lit(2))), 2_000_000),
-        (F.when(lit(False), 1).when(lit(True), 2).otherwise(3), 2), (F.when(lit(False), 1).otherwise(3), 3),
-        (F.when(lit(False), 1), None), (lit(None).isin(1), None), (lit(1).isin((1, 2)) & lit(1).isin({1}), True),
+        (F.when(lit(False), 1).when(lit(True), 2).otherwise(3), 2), (F.when(lit(False), 1), None),
+        (lit(None).isin(1), None), (lit(1).isin((1, 2)) & lit(1).isin({1}), True),
         (lit(2).between(1, 2) & ~lit(3).between(1, 2), True), (lit(None).eqNullSafe(None), True),
         (lit(1).eqNullSafe(None), False),
         (lit("ab").rlike("b$") & lit("ab").startswith("a") & lit("ab").contains("b"), True),
@@ -134,8 +130,8 @@ ROWS = "(VALUES (1, 'a', 2), (2, 'b', NULL), (3, 'b', 4), (4, NULL, 4)) AS rows(
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
-        (F.count("*"), 4), (F.count("who"), 3), (F.count_if(F.col("place") > 1), 3), (F.sum("number"), 10),
-        (F.min("number"), 2), (F.max("number"), 4), (F.min_by("number", "place"), 2),
+        (F.count("who"), 3), (F.count_if(F.col("place") > 1), 3),
+        (F.min_by("number", "place"), 2),
         (F.min_by("who", -F.col("place")), None), (F.max_by("who", "place"), None),
         (F.bool_or(F.col("place") > 3), True), (F.bool_and(F.col("place") > 3), False),
         (F.array_sort(F.collect_list("number")), [2, 4, 4]), (F.array_sort(F.collect_set("number")), [2, 4]),
@@ -161,10 +157,8 @@ BEFORE = BY_TIME.rowsBetween(Window.unboundedPreceding, -1)
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
-        (F.lag("place").over(BY_TIME), [None, 1, 2, 3]),
-        (F.lag("place", 2).over(BY_TIME), [None, None, 1, 2]),
-        (F.lead("place").over(BY_TIME), [2, 3, 4, None]),
-        (F.first("who").over(UNTIL_HERE), ["a", "a", "a", "a"]),
+        (F.lag("place").over(BY_TIME), [None, 1, 2, 3]), (F.lag("place", 2).over(BY_TIME), [None, None, 1, 2]),
+        (F.lead("place").over(BY_TIME), [2, 3, 4, None]), (F.first("who").over(UNTIL_HERE), ["a", "a", "a", "a"]),
         (F.last("number").over(UNTIL_HERE), [2, None, 4, 4]),
         (F.last("number", ignorenulls=True).over(UNTIL_HERE), [2, 2, 4, 4]),
         (F.last("number", ignorenulls=True).over(BEFORE), [None, 2, 2, 4]),
@@ -172,11 +166,10 @@ BEFORE = BY_TIME.rowsBetween(Window.unboundedPreceding, -1)
         (F.sum("place").over(BY_TIME.rowsBetween(-2, 0)), [1, 3, 6, 9]),
         (F.sum("place").over(Window.partitionBy(lit(1)).rowsBetween(-1, 0).orderBy("place")), [1, 3, 5, 7]),
         (F.sum("place").over(Window.partitionBy(lit(1)).orderBy(-F.col("place")).rowsBetween(-1, 0)), [3, 5, 7, 4]),
-        (F.collect_list("number").over(BEFORE), [[], [2], [2], [2, 4]]),
-        (F.row_number().over(BY_TIME), [1, 2, 3, 4]),
+        (F.collect_list("number").over(BEFORE), [[], [2], [2], [2, 4]]), (F.row_number().over(BY_TIME), [1, 2, 3, 4]),
         (F.count("*").over(Window.partitionBy("who")), [1, 2, 2, 1]),
     ],
-)
+)  # fmt: skip
 def test_a_window_is_read_as_in_spark(column: Column, expected: list[object]) -> None:
     found = duckdb.execute(f"SELECT {column.render(frozenset())} FROM {ROWS} ORDER BY place").fetchall()
     assert [row[0] for row in found] == expected
