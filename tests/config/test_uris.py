@@ -17,18 +17,13 @@ REFUSED = {
 }
 """URIs, each with how the error begins."""
 ALLOWED = {
-    "s3://bucket/a:b@c": "s3://bucket/a:b@c",
-    "s3://bucket/what?.log": "s3://bucket/what?.log",
-    "S3://b/a?region=x&scheme=http&endpoint_override=h%3A9": "s3://b/a",
-    "gs://anonymous@lake/w": "gs://lake/w",
-    "abfss://logs@host/a?enable_tls=false&sv=1&sp=rl": "abfss://logs@host/a",
-    "sftp://me@host/a": "sftp://host/a",
-    "hdfs://namenode:8020": "hdfs://namenode:8020",
-    "s3://bucket/a?design=x&assigned=y": "s3://bucket/a",
-    "abfss://host/a": "abfss://host/a",
-    "wasb://logs@host/a": "wasb://logs@host/a",
+    "s3://bucket/a:b@c": "s3://bucket/a:b@c", "s3://bucket/what?.log": "s3://bucket/what?.log",
+    "S3://b/a?region=x&scheme=http&endpoint_override=h%3A9": "s3://b/a", "gs://anonymous@lake/w": "gs://lake/w",
+    "abfss://logs@host/a?enable_tls=false&sv=1&sp=rl": "abfss://logs@host/a", "sftp://me@host/a": "sftp://host/a",
+    "hdfs://namenode:8020": "hdfs://namenode:8020", "s3://bucket/a?design=x&assigned=y": "s3://bucket/a",
+    "abfss://host/a": "abfss://host/a", "wasb://logs@host/a": "wasb://logs@host/a",
     "wasbs://logs@host/a": "wasbs://logs@host/a",
-}
+}  # fmt: skip
 
 
 def uri_of(text: str) -> Uri:

@@ -183,10 +183,8 @@ def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: 
         where = judged[1].where(F.col("connection_id") == CONNECTION)
         times = [F.col("opened_at").alias(name) for name in ("first_at", "last_at")]
         counted = [
-            F.lit(1).cast("bigint").alias("occurrences"),
-            F.lit("m").alias("message"),
-            F.lit("g").alias("group_id"),
-        ]
+            F.lit(1).cast("bigint").alias("occurrences"), F.lit("m").alias("message"), F.lit("g").alias("group_id"),
+        ]  # fmt: skip
         common = [*CONNECTION_KEY, *times, *counted, "first.source"]
         blaming = F.lit("group_name_mismatch").alias("rule"), F.lit("broker").alias("blames")
         findings = where.select(F.lit("mixed_protocol_types").alias("rule"), *common), where.select(*blaming, *common)

@@ -196,12 +196,8 @@ def _failed(dice: Random, place: int) -> dict[str, Any]:
     api, version = dice.choice([(0, "PRODUCE"), (1, "FETCH"), (18, "API_VERSIONS")]), dice.choice([2, 3, 12, 18, None])
     number, broker = dice.randrange(CONNECTIONS), dice.choice(["b1", "b2"])
     reasons = [
-        "unsupported_version",
-        "unsupported_version",
-        "unknown_api",
-        "unreadable_request",
-        "failed_authentication",
-    ]
+        "unsupported_version", "unsupported_version", "unknown_api", "unreadable_request", "failed_authentication",
+    ]  # fmt: skip
     return {
         "cluster": "c", "broker": broker, "file_id": f"{broker}-s", "byte_offset": place,
         "logged_at": at(30 * dice.randrange(120)),

@@ -26,13 +26,8 @@ def offered(
     broker: str, low: int, high: int, first: float = 0, last: float = 900, listener: str = "L"
 ) -> dict[str, Any]:
     row = {
-        "cluster": "c",
-        "broker": broker,
-        "listener": listener,
-        "api_key": 1,
-        "min_version": low,
-        "max_version": high,
-    }
+        "cluster": "c", "broker": broker, "listener": listener, "api_key": 1, "min_version": low, "max_version": high,
+    }  # fmt: skip
     return row | {"first_seen": at(first), "last_seen": at(last)}
 
 

@@ -57,12 +57,8 @@ def relation(rules_session: Any) -> Any:
         row("KIP-35", 0, 0, (0, 1)),  # in the millisecond of the answer with the higher range
     ]
     read = [
-        ("done", "0", 9),
-        ("done", "1", 1),
-        ("done", "2", 2),
-        ("done", "3", 0),
-        ("rolling", "0", 1),
-    ]  # 0: a server.log
+        ("done", "0", 9), ("done", "1", 1), ("done", "2", 2), ("done", "3", 0), ("rolling", "0", 1),
+    ]  # 0: a server.log  # fmt: skip
     files = [{"file_id": f"{c}{b}", "cluster": c, "broker": b, "requests": requests} for c, b, requests in read]
     tables = {"broker_api_versions": rows, "ingested_files": files}
     with on(rules_session):

@@ -187,10 +187,8 @@ SLOW: dict[str, Case] = {
     "forwarded requests": beside(OPENED, slowed("f", is_forwarded=True)),
 }  # fmt: skip
 GROUPS = {
-    "storm": (STORMS, (RECONNECTS, HANDSHAKES, SINGLES)),
-    "flood": (FLOODS, (FLOOD,)),
-    "slow": (SLOW, (THROTTLED,)),
-}
+    "storm": (STORMS, (RECONNECTS, HANDSHAKES, SINGLES)), "flood": (FLOODS, (FLOOD,)), "slow": (SLOW, (THROTTLED,)),
+}  # fmt: skip
 CASES = {f"{kind}: {name}": one for kind, (cases, _) in GROUPS.items() for name, one in cases.items()}
 Judged = dict[str, dict[str, Any]]
 
