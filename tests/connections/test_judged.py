@@ -7,7 +7,6 @@ import random
 import re
 from contextlib import redirect_stdout
 from io import StringIO
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.spark.session_conf import set_for
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
-from tests.amounts import one_in
 from tests.frames import ZERO, answered, api_versions, at, judge_requests, log, named, request
 
 
@@ -41,32 +39,27 @@ def planned(spark: Any, before: JudgedBefore | None) -> str:
     return said.getvalue()
 
 
-def test_an_answer_is_parsed_once(plan: str) -> None:
-    """It is some 4 kB of JSON, and many columns are made of it."""
-    assert plan.count("from_json(") == 1
-
-
 def of_requests(plan: str) -> str:
     """A plan as far as the few rows of files are not broadcast."""
     return plan[: plan.index("BroadcastExchange")]
 
 
 def test_no_request_takes_along_a_list_of_what_came_before_it(plan: str) -> None:
-    """A client makes as many connections of one id as it likes; with lists of them, 40,000 took minutes."""
+    """A client makes as many connections of one id as it likes; with lists of them, 40,000 took minutes.
+
+    An answer is parsed once: it is some 4 kB of JSON, and many columns are made of it. Requests are sorted by a number first:
+    Spark compares the first column of a sort without looking at the rows; cluster and broker are the same in most.
+    """
     assert "Window" in of_requests(plan)
     assert "collect_" not in of_requests(plan)
-
-
-def test_requests_are_sorted_by_a_number_first(plan: str) -> None:
-    """Spark compares the first column of a sort without looking at the rows; cluster and broker are the same in most."""
+    assert plan.count("from_json(") == 1
     assert "Sort [id_hash" in plan
 
 
 def test_windows_carry_few_texts(plan: str) -> None:
     """Each text is read and copied at every step of every row; those that no window needs by themselves lie in a struct."""
     texts = {"cluster", "broker", "file_id", "principal", "client_id", "client_software_name", "remote_host"}
-    windows = [line for line in of_requests(plan).splitlines() if "Window [lag(" in line]
-    assert len(windows) == 1
+    assert of_requests(plan).count("Window [lag(") == 1
     assert not [text for text in texts if f"lag({text}#" in plan]
     shuffled = next(line for line in plan.splitlines() if "AS id_hash#" in line)
     assert not [text for text in texts if re.search(rf"[\[ ]{text}#\d+[,\]]", shuffled)]
@@ -84,25 +77,6 @@ def test_what_a_later_run_needs_takes_no_shuffle_either(spark: Any, free_conf: N
     kept = of_requests(planned(spark, NOTHING))
     assert kept.count("Exchange") == 1, "that of the test"
     assert "ObjectHashAggregate" not in kept
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ends", one_in(2, [([0, 40, 300],), ([0, 1, 40, 42, 200, 300],)]))
-def test_requests_that_come_later_are_added_to_those_that_were_judged(spark: Any, ends: list[int]) -> None:
-    """In whatever parts they come, the rows of each id's last connection are those of one run."""
-    requests, files = log(spark, _any_requests(random.Random(7))[:300])
-    before, rows = NOTHING, None
-    for first, end in pairwise(ends):  # both ids have requests in every part with more than one
-        part = requests.where(F.col("byte_offset").between(first, end - 1))
-        judged = judge_requests(part, files, Settings(), concerns(), before)
-        rows = judged.where("is_newest").drop("is_newest").localCheckpoint()
-        before = JudgedBefore(rows.where("state is not null").select("state"), rows)
-    whole = judge_requests(requests, files, Settings(), concerns(), NOTHING)
-    assert rows is not None
-    assert rows.where("last_seq > seq").count() > 5
-    expected = whole.where("is_newest").select(*rows.columns)
-    order = [*CONNECTION_KEY, "seq"]
-    assert_df_equality(rows.orderBy(*order), expected.orderBy(*order), ignore_nullable=True)
 
 
 @pytest.mark.long

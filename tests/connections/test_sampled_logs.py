@@ -24,12 +24,14 @@ dice = random.Random(1)
 
 
 THINNED: dict[str, Callable[[int, bytes], bool]] = {
-    "whole": lambda place, record: True, "third": lambda place, record: place % 3 == 0, "tenth": lambda place,
-    record: place % 10 == 0, "half-at-random": lambda place, record: dice.random() < 0.5,
+    "whole": lambda place, record: True,
+    "third": lambda place, record: place % 3 == 0,
+    "tenth": lambda place, record: place % 10 == 0,
+    "half-at-random": lambda place, record: dice.random() < 0.5,
     "without-api-versions": lambda place, record: not any(text in record for text in API_VERSIONS),
-    "without-fetch": lambda place, record: not any(text in record for text in FETCH), "one-client": lambda place,
-    record: KGO.search(record) is not None,
-}  # fmt: skip
+    "without-fetch": lambda place, record: not any(text in record for text in FETCH),
+    "one-client": lambda place, record: KGO.search(record) is not None,
+}
 
 
 @pytest.fixture(scope="module")

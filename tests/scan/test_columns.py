@@ -10,6 +10,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import running_on
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
+from kafka_clientinfo.ingestion.arrow_schema import REQUEST_TYPE
 from kafka_clientinfo.runs import steps
 from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.scan.dataframe import SparkSession
@@ -17,7 +18,8 @@ from kafka_clientinfo.scan.memory import DUCKDB
 from kafka_clientinfo.tables.spec import RUN, table_specs
 from tests.concerns.cases import with_needed
 from tests.frames import judge_requests, request
-from tests.scan.made_log import derived
+from tests.scan.golden import in_memory
+from tests.scan.small_world import files_of, part_of
 
 # Per relation: the columns that later steps read, beside those that its table declares.
 READ_LATER = {
@@ -69,7 +71,8 @@ def test_only_relations_of_steps_are_listed() -> None:
 
 @pytest.fixture(scope="module")
 def tables() -> MemoryTables:
-    return derived([request("x", 0)])
+    row = request("x", 0, file_id="fb", byte_offset=0)
+    return in_memory([part_of("request", [row], REQUEST_TYPE)], files_of([row]), Settings())
 
 
 @pytest.mark.parametrize("name", steps.steps())

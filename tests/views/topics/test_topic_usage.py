@@ -1,7 +1,7 @@
 """Who uses a topic, under the names that any record shows; and which topics exist, over which time the logs cover."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -161,10 +161,6 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
     return by_cluster(folders, SETTINGS, *WANTED)
 
 
-def since_noon(times: Sequence[Any]) -> list[float | None]:
-    return [at and (at.replace(tzinfo=UTC) - NOON).total_seconds() for at in times]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_an_id_has_the_name_that_any_broker_shows_at_any_time(read: dict[str, OfCluster], name: str) -> None:
     found = read[name].query("SELECT broker, topic, topic_id, requests FROM {topic_usage}")
@@ -190,42 +186,33 @@ def test_topics_that_nobody_used_in_the_covered_time_are_unused(read: dict[str, 
     assert [topic for (topic,) in found] == UNUSED[name][1]
 
 
-def test_a_topic_is_unused_since_its_first_mention_at_the_earliest(read: dict[str, OfCluster]) -> None:
-    rows = read["too new to be unused"].query(
-        "SELECT topic, unused_since FROM {known_topics} AS k WHERE unused_since IS NOT NULL ORDER BY topic"
-    )
-    assert since_noon([at for _, at in rows]) == [90, 1]
+SAID: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
+    # A topic is unused since its first mention at the earliest.
+    "too new to be unused": (
+        "topic, unused_since FROM {known_topics} WHERE unused_since IS NOT NULL ORDER BY topic", [("long back", 90), ("old", 1)]),
+    # Errors of all parts of a log are added; they are null where no response is logged.
+    "errors": ("errors, bytes FROM {topic_usage}", [({3: 2, 6: 1}, 20)]),
+    "no response": ("errors, bytes FROM {topic_usage}", [(None, 5)]),
+    "begun before the log": ("client_id, topic, requests FROM {topic_usage}", [("x", None, 3)]),
+    # A known topic has the times of what was said of it.
+    "times": (
+        "topic, topic_id, requests, is_internal, first_named_at, last_named_at, deleted_at, last_used_at FROM {known_topics} ORDER BY ALL",
+        [("__consumer_offsets", None, 1, True, 30, 30, None, None), ("t", None, 2, False, 40, 70, 70, 50),
+         ("t", ID, 3, False, 5, 30, None, 50), ("t", OTHER, 1, False, 60, 60, None, 50)]),
+    # A row of usage sums up a day.
+    "days": (
+        "CAST(day AS VARCHAR), requests, groups, more_topics, first_at, last_at FROM {topic_usage} ORDER BY day",
+        [("2026-11-21", 3, ["a", "b"], None, 1, 9), ("2026-11-22", 1, ["c"], None, 24 * HOUR, 24 * HOUR)]),
+}  # fmt: skip
+"""Clusters, with what is asked of them and the answer; times are in seconds after noon."""
 
 
-def test_errors_of_all_parts_of_a_log_are_added(read: dict[str, OfCluster]) -> None:
-    """They are null where no response is logged."""
-    assert read["errors"].query("SELECT errors, bytes FROM {topic_usage}").rows == [({3: 2, 6: 1}, 20)]
-    assert read["no response"].query("SELECT errors, bytes FROM {topic_usage}").rows == [(None, 5)]
-
-
-def test_fetches_of_a_session_from_before_the_log_are_unresolved(read: dict[str, OfCluster]) -> None:
-    found = read["begun before the log"].query("SELECT client_id, topic, requests FROM {topic_usage}")
-    assert found.rows == [("x", None, 3)]
-
-
-def test_a_known_topic_has_the_times_of_what_was_said_of_it(read: dict[str, OfCluster]) -> None:
-    found = read["times"].query(
-        "SELECT topic, topic_id, requests, is_internal, first_named_at, last_named_at, deleted_at, last_used_at "
-        "FROM {known_topics} ORDER BY ALL"
-    )
-    assert [(*row[:4], *since_noon(row[4:])) for row in found] == [
-        ("__consumer_offsets", None, 1, True, 30, 30, None, None),
-        ("t", None, 2, False, 40, 70, 70, 50),
-        ("t", ID, 3, False, 5, 30, None, 50),
-        ("t", OTHER, 1, False, 60, 60, None, 50),
+@pytest.mark.parametrize("name", SAID)
+def test_topics_and_their_usage_say_what_the_log_shows(read: dict[str, OfCluster], name: str) -> None:
+    asked, expected = SAID[name]
+    rows = read[name].query(f"SELECT {asked}").rows
+    found = [
+        tuple((one.replace(tzinfo=UTC) - NOON).total_seconds() if isinstance(one, datetime) else one for one in row)
+        for row in rows
     ]
-
-
-def test_a_row_of_usage_sums_up_a_day(read: dict[str, OfCluster]) -> None:
-    found = read["days"].query(
-        "SELECT day, requests, groups, more_topics, first_at, last_at FROM {topic_usage} ORDER BY day"
-    )
-    assert [(str(row[0]), *row[1:4], *since_noon(row[4:])) for row in found] == [
-        ("2026-11-21", 3, ["a", "b"], None, 1, 9),
-        ("2026-11-22", 1, ["c"], None, 24 * HOUR, 24 * HOUR),
-    ]
+    assert found == expected
