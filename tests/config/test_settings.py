@@ -23,14 +23,13 @@ def test_later_sources_win(tmp_path: Path) -> None:
     assert "spark.master" in found.spark  # the file adds to the defaults' conf and does not replace it
 
 
-def test_lists_can_come_from_the_spark_conf() -> None:
-    given = {"spark.kafka_clientinfo.controller_listeners": "CONTROLLER, RAFT"}
-    assert load_settings(spark_conf=given).controller_listeners == ("CONTROLLER", "RAFT")
-
-
-@pytest.mark.parametrize(("text", "value"), [("true", True), ("True", True), ("FALSE", False), ("false", False)])
-def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> None:
-    assert load_settings(spark_conf={"spark.kafka_clientinfo.server_logs": text}).server_logs is value
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [("server_logs", "true", True), ("server_logs", "True", True), ("server_logs", "FALSE", False),
+     ("controller_listeners", "CONTROLLER, RAFT", ("CONTROLLER", "RAFT"))],
+)  # fmt: skip
+def test_lists_and_true_and_false_can_come_from_the_spark_conf(name: str, text: str, value: object) -> None:
+    assert getattr(load_settings(spark_conf={f"spark.kafka_clientinfo.{name}": text}), name) == value
     with pytest.raises(ConfigError, match="server_logs is 'yes'; expected a value like True"):
         load_settings(spark_conf={"spark.kafka_clientinfo.server_logs": "yes"})
 
@@ -40,11 +39,9 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
     [
         ("cluster = ", "not valid TOML"),
         ('cluster = ""', "give the cluster a name"),
-        ("cluster = 5", "cluster is 5; expected a value like"),
         (f"cluster = ['{'a' * 76}']", f"cluster is ['{'a' * 76}']; expected"),
         (f"cluster = ['{'a' * 77}']", f"cluster is ['{'a' * 77}…; expected"),
         ("colour = 1\nbeauty = 1\nage = 1\nform = 1", "unknown setting 'age'; known are"),
-        ("max_idle_ms = -1", "c.toml: max_idle_ms is -1; give a number from 1 to 315360000000"),
         ("max_idle_ms = 1" + "0" * 23, "max_idle_ms is 100000000000000000000000; give a number from 1 to"),
         ("max_idle_ms = 1" + "0" * 5000, "c.toml: "),
         ("max_idle_ms = 1.5", "max_idle_ms is 1.5; expected a value like 600000"),
@@ -52,7 +49,7 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
         ("server_logs = 1", "server_logs is 1; expected a value like True"),
         ("x = " + "[" * 5000, "not valid TOML"),
         ('log_zone = "Berlin"', "give an IANA name"),
-        ('broker_pattern = "("', "is no regular expression"),
+        *((f'broker_pattern = "{one}"', "is no regular expression") for one in ("(", "a**")),
         ('broker_pattern = "broker"', "has no group named broker"),
         ("controller_listeners = [1]", "controller_listeners is"),
         ("spark = 1", "spark is 1"),

@@ -47,17 +47,14 @@ def test_an_element_exists_as_in_spark(items: list[int | None] | None, expected:
     assert answer(F.exists("items", lambda item: item > 5), items) is expected
 
 
-@pytest.mark.parametrize(
-    ("zone", "expected"),
-    [
-        ("UTC", "2026-07-01 02:00:00,123"),
-        ("Europe/Berlin", "2026-07-01 04:00:00,123"),
-        ("America/New_York", "2026-06-30 22:00:00,123"),
-    ],
-)
-def test_a_time_is_written_as_the_clocks_of_a_zone_show_it(zone: str, expected: str) -> None:
+ZONES = {"UTC": "07-01 02:00:00,123", "Europe/Berlin": "07-01 04:00:00,123", "America/New_York": "06-30 22:00:00,123"}
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_a_time_is_written_as_the_clocks_of_a_zone_show_it(zone: str) -> None:
     at = F.from_utc_timestamp(F.col("t").cast("timestamp"), zone)
-    assert value(F.date_format(at, "yyyy-MM-dd HH:mm:ss,SSS"), "2026-07-01 02:00:00.123") == expected
+    found = value(F.date_format(at, "yyyy-MM-dd HH:mm:ss,SSS"), "2026-07-01 02:00:00.123")
+    assert found == f"2026-{ZONES[zone]}"
 
 
 def test_times_of_utc_need_no_knowledge_of_zones() -> None:

@@ -44,23 +44,21 @@ def kept(starts: list[float], requests: int = 6, **given: Any) -> list[Row]:
 ALL_LOOK_UPS = ["METADATA", "FIND_COORDINATOR", "INIT_PRODUCER_ID", "TELEMETRY", "PUSH", "PRODUCE"]
 STORMS: dict[str, Case] = {
     "a client reconnects in a loop": beside(connections(LOOP), rule=RECONNECTS),
-    "it only looks up metadata": beside(connections(LOOP, ["METADATA"]), rule=RECONNECTS),
     "it ends after the handshake": beside(connections(LOOP, []), rule=HANDSHAKES),
     "its version is refused, and the next one taken": beside(connections(LOOP, ["AV"], error_code=35), rule=HANDSHAKES),
     "one request on each": beside(connections(LOOP, ["METADATA", "PRODUCE"]), rule=SINGLES),
     "one request on each, and all that clients look up": beside(connections(LOOP, ALL_LOOK_UPS), rule=SINGLES),
+    "it only looks up metadata": beside(connections(LOOP, ["METADATA"]), rule=RECONNECTS),
+    "it ends after SASL's handshake": beside(connections(LOOP, ["SASL", "SASL_AUTHENTICATE"]), rule=HANDSHAKES),
     "some of each": beside(connections(LOOP, [], "a"), connections(LOOP, ["PRODUCE"], "b"), rule=RECONNECTS),
     "two clients do so": beside(
         connections(LOOP, name="a", client_id="a"), connections(LOOP, name="b", client_id="b"),
         rules=[RECONNECTS, f"{RECONNECTS} 1"]),
     "a client without an id": beside(connections(LOOP, **NAMELESS), rule=RECONNECTS),
-    "one that states its software": beside(connections(LOOP, software="kgo"), rule=RECONNECTS),
     "with SASL, when it was long open": beside(
         connections(times(5, 3, 660), ["FETCH", "FETCH"], security_protocol="SASL_SSL"), minutes=20, rule=RECONNECTS),
     "nine of ten end after the handshake": beside(
         connections(times(9, 3), []), connections([70, 130, 190], name="y"), rule=HANDSHAKES),
-    "with SASL in the log, it ends after the handshake": beside(
-        connections(LOOP, ["SASL", "SASL_AUTHENTICATE"]), rule=HANDSHAKES),
     "each lasts as long as a short one may": beside(kept(LOOP, 2), rule=RECONNECTS),
     "one of many stays in use": beside(connections(times(9, 3)), kept([70, 130, 190]), rule=RECONNECTS),
     "the log begins with them": beside(connections(times(4, 3, begin=0)), rule=RECONNECTS),
@@ -68,16 +66,12 @@ STORMS: dict[str, Case] = {
     # the same on the face of it, and innocent
     "all clients reconnect after a restart": beside(connections(times(40, 1))),
     "a rolling restart": beside(connections(times(20, 4, every=2))),
-    "a client that failed for two minutes": beside(connections(times(20, 2))),
     "two minutes, with requests in a third": beside(connections(times(5, 2)), connections([179.8] * 5, name="y")),
     "few on each of two listeners": beside(connections(times(3, 3)), connections(times(3, 3), name="y", listener="SSL")),
     "many processes start with one proxy": beside(connections(LOOP), kept(LOOP)),
     "a health check": beside(connections(times(3, 8), [])),
-    "a script that cron starts": beside(connections(times(2, 8), ["METADATA", "DESCRIBE"])),
-    "a batch job, for a minute": beside(connections(times(60, 1), ["PRODUCE"])),
     "many hosts with one client id": beside(
         *(connections(LOOP[n::5], name=f"h{n}-", remote_host=f"10.0.1.{n}") for n in range(5))),
-    "connections that stay in use": beside(kept(LOOP)),
     "the log ends": beside(connections(LOOP), minutes=4),
     "connections that were open before the log": beside([sent(f"x{n}", at, "FETCH", 70) for n, at in enumerate(LOOP)]),
     "with SASL, soon after the log began": beside(
@@ -89,7 +83,6 @@ STORMS: dict[str, Case] = {
     "a log that holds handshakes, and what brokers send": case(
         [sent("n", 30.0 * n, "UPDATE_METADATA", n, client_id="broker-1-x") for n in range(20)], connections(LOOP, [])),
     "brokers": beside(connections(LOOP, ["UPDATE_METADATA"], client_id="broker-1-x")),
-    "forwarded requests": beside(connections(LOOP, is_forwarded=True)),
 }  # fmt: skip
 OPENING = [handshake("x", 1)]
 LATER = 660.0
@@ -131,7 +124,6 @@ FLOODS: dict[str, Case] = {
     "bursts, minutes apart": busy(usual(), *(requests("x", 12, 1, LATER + 120 * number) for number in range(4))),
     "somewhat more than usual": busy(OPENING, requests("x", 3, 10), later()),
     "far more than usual, but few": busy(usual(), later(9)),
-    "it always sends as many": busy(OPENING, requests("x", 12, 10)),
     "a job that sends as many whenever it runs": busy(OPENING, later(minutes=4)),
     "many hosts with one client id": busy(*(usual(**one) for one in HOSTS), *(later(6, **one) for one in HOSTS)),
     "it fetches more": busy(OPENING, requests("x", 1, 10, api="FETCH"), later(api="FETCH")),
@@ -168,11 +160,11 @@ SLOW: dict[str, Case] = {
         OPENED, slowed(), requests("x", 4, 4, 3660, "PRODUCE", throttle_time_ms=200_000.0), minutes=125, rule=THROTTLED),
     "two APIs, of which one is called once": beside(
         OPENED, slowed(), requests("x", 4, 1, 300, "FETCH", throttle_time_ms=5000.0), rule=THROTTLED),
-    "for three minutes": beside(OPENED, slowed(minutes=3), rule=THROTTLED),
     "two connections": beside(
         OPENED, slowed(), [handshake("y", 60)], requests("y", 1, 4, 60.5, "PRODUCE", throttle_time_ms=9000.0),
         rule=THROTTLED),
     # the same on the face of it, and innocent
+    "for three minutes": beside(OPENED, slowed(minutes=3), rule=THROTTLED),
     "little": beside(OPENED, slowed(ms=3000.0)),
     "for two minutes": beside(OPENED, slowed(minutes=2, ms=14_000.0)),
     "many processes with one client id": beside(PROCESSES),

@@ -47,8 +47,6 @@ CASES: dict[str, Case] = {
     "advertised and refused": case("4.0.1 refused refused_although_advertised", usage(PRODUCE, 2, 9), limited="client"),
     "no longer advertised": case("4.0.1 refused below_range", usage(FETCH, 3, 12)),
     "taken, but not by a later release": case("3.9.1 deprecated 4.0.0", usage(FETCH, 3, 12)),
-    "taken, nobody tried": case("3.8.1", usage(FETCH, 12, 12)),
-    "old but still taken": case("4.0.1", usage(JOIN, 1, 7)),
     "the old broker offered nothing newer": case(HELD, usage(FETCH, 3, 3), limited="broker"),
     "the old broker offered nothing newer, and the target advertises it": case(HELD, usage(PRODUCE, 2, 2), limited="broker"),
     "the old broker offered nothing newer, and the target takes it": case("3.9.1 deprecated 4.0.0", usage(FETCH, 3, 3)),
@@ -60,7 +58,6 @@ CASES: dict[str, Case] = {
         HELD, usage(FETCH, 3, broker="old"), by=[connection("?", "not_sent", broker="old"), TWO[1]], limited="broker"),
     "below what the broker offers others": case(
         "4.0.1 refused below_range", usage(FETCH, 2, broker="old"), by=[connection("?", "not_observed", broker="old")]),
-    "no range is logged, and nobody went higher": case(HELD, usage(FETCH, 2), limited="broker"),
     "no range is logged, but others went higher": case(
         "4.0.1 refused below_range", usage(FETCH, 2), second(FETCH, 3),
         by=[connection("?"), connection("? 2", role="broker")], limited="client"),
@@ -73,10 +70,6 @@ CASES: dict[str, Case] = {
     "what a broker offered before its start, and nothing after": case(
         "4.0.1", usage(JOIN, 1, broker="silent", first_at=at(20)),
         by=[connection("?", "not_observed", broker="silent")], limited="unknown"),
-    "an INFO log": case(
-        "4.0.1 refused below_range", usage(FETCH, 3, deprecated=True, info_only=True), by=NOT_OBSERVED, limited="client",
-        info_only=True),
-    "nothing known of the limit": case(HELD, usage(FETCH, 3), by=NOT_OBSERVED, limited="unknown"),
     **{f"no range is logged, and all brokers with such a log offer more: {generation}": case(
         "4.0.1 refused below_range", usage(FETCH, version),
         by=[connection("?", "not_observed", log_generation=generation)], limited="client")
@@ -84,8 +77,9 @@ CASES: dict[str, Case] = {
     "no range is logged, and some of its log is old": case(
         HELD, usage(FETCH, 3), limited="unknown",
         by=[connection("?", "not_observed", log_generation=one) for one in ("json", "api_key_struct")]),
-    "asked in vain": case(
-        HELD, usage(FETCH, 3), by=[connection("?", "rejected_unsupported_version")], limited="unknown"),
+    "asked in vain": case(HELD, usage(FETCH, 3), by=[connection("?", "rejected_unsupported_version")], limited="unknown"),
+    "an INFO log": case("4.0.1 refused below_range", usage(FETCH, 3, deprecated=True, info_only=True), by=NOT_OBSERVED,
+                        limited="client", info_only=True),
     "listeners that offer different versions": case(
         HELD, usage(FETCH, 3, broker="two listeners"), by=[connection("?", "not_observed", broker="two listeners")],
         limited="broker"),
@@ -93,9 +87,6 @@ CASES: dict[str, Case] = {
     "one of two connections shows the limit": case(
         HELD, usage(FETCH, 3, 3), second(FETCH, 3), by=[*NOT_OBSERVED, connection("? 2", "not_observed", client_id="?")],
         limited="unknown"),
-    "a downgrade of one who never asks on a connection": case(
-        "2.8.2 refused above_range", usage(FETCH, 17), second(FETCH, 17),
-        by=[*NEVER_ASKS, connection("? 2", "not_observed", client_id="?")]),
     "at INFO and at DEBUG": case(
         "4.0.1", usage(FETCH, 12, 12, info_only=True), second(FETCH, 12, 12), by=TWO, info_only=False),
     "header v3 on one of two connections": case(

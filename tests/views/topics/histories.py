@@ -29,19 +29,12 @@ class Fetch:
 
 def fetches() -> st.SearchStrategy[list[Fetch]]:
     """Any order of fetches of two clients, mostly incremental ones, and some after midnight."""
-    pairs = st.lists(st.tuples(st.sampled_from(TOPICS), st.sampled_from(PARTITIONS)), max_size=3, unique=True).map(
-        tuple
-    )
+    pair = st.tuples(st.sampled_from(TOPICS), st.sampled_from(PARTITIONS))
+    pairs = st.lists(pair, max_size=3, unique=True).map(tuple)
     kinds = st.sampled_from(["full", *["incremental"] * 12, "refused", "final", "alone"])
-    one = st.builds(
-        Fetch,
-        st.sampled_from(CLIENTS),
-        kinds,
-        pairs,
-        pairs,
-        st.lists(st.sampled_from(TOPICS), max_size=2, unique=True).map(tuple),
-        st.sampled_from([0.0, 0.5, 1.0, 13 * 3600.0, -0.01]),
-    )
+    answered = st.lists(st.sampled_from(TOPICS), max_size=2, unique=True).map(tuple)
+    seconds = st.sampled_from([0.0, 0.5, 1.0, 13 * 3600.0, -0.01])
+    one = st.builds(Fetch, st.sampled_from(CLIENTS), kinds, pairs, pairs, answered, seconds)
     return st.lists(one, min_size=2, max_size=25)
 
 
@@ -97,10 +90,9 @@ class History:
         self.asked.append((client, topics, answered))
         self._at += fetch.seconds
         held_now = self._held.get(client, {})
-        self.records.append(
-            _record(self._at, client, len(self.records), named, epoch, goes_on, added, forgotten,
-                    [(t, min(held_now.get(t) or {p for name, p in added if name == t})) for t in answered])
-        )  # fmt: skip
+        rows = [(t, min(held_now.get(t) or {p for name, p in added if name == t})) for t in answered]
+        place = self._at, client, len(self.records)
+        self.records.append(_record(*place, named, epoch, goes_on, added, forgotten, rows))
         if kind == "alone":
             return
         if goes_on:
