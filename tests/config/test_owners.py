@@ -55,19 +55,13 @@ def test_the_first_rule_whose_every_kind_fits_names_the_owner(client: dict[str, 
     assert parse_owners(RULES, "x").of(**client) == owner
 
 
-def test_no_file_owns_nothing() -> None:
+def test_the_example_is_valid_and_no_file_owns_nothing() -> None:
     assert load_owners(load_settings().owners) == Owners()
-    assert Owners().of("User:alice") is None
-    assert not Owners().ask("groups")
-
-
-def test_the_example_is_valid() -> None:
+    assert (Owners().of("User:alice"), Owners().ask("groups")) == (None, False)
     found = load_owners(str(CONF / "owners.toml"))
-    assert found.of("User:payments-eu") == Owner("Payments", "payments@example.org")
-    assert found.of("User:x", host="10.1.2.3") == Owner("Payments", "payments@example.org")
-    assert found.ask("groups")
-    assert parse_owners(RULES, "x").ask("groups")
-    assert not found.ask("topics")
+    payments = Owner("Payments", "payments@example.org")
+    assert found.of("User:payments-eu") == found.of("User:x", host="10.1.2.3") == payments
+    assert (found.ask("groups"), parse_owners(RULES, "x").ask("groups"), found.ask("topics")) == (True, True, False)
 
 
 def test_a_topic_names_an_owner() -> None:

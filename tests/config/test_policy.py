@@ -13,11 +13,6 @@ from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.protocol import api_names
 
 
-def test_the_policy_that_comes_with_the_package_judges_nobody() -> None:
-    assert load_policy() == Policy()
-    assert not load_policy().judges
-
-
 def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(
@@ -57,11 +52,15 @@ def test_it_reads_the_limits_of_activity() -> None:
     assert Settings(policy=policy).fingerprint() != Settings().fingerprint()
 
 
-def test_the_shipped_limits_are_the_defaults() -> None:
-    lines = (Path(__file__).parents[2] / "conf" / "client_policy.toml").read_text().split("# [activity]\n")[1]
-    shown = [line[2:] for line in lines.split("\n\n")[0].splitlines()]
+def test_the_shipped_limits_are_the_defaults_and_the_examples_valid_once_uncommented() -> None:
+    shipped = (Path(__file__).parents[2] / "conf" / "client_policy.toml").read_text()
+    shown = [line[2:] for line in shipped.split("# [activity]\n")[1].split("\n\n")[0].splitlines()]
     assert parse_policy("\n".join(["[activity]", *shown]), "x").activity == ActivityLimits()
     assert len(shown) == len(fields(ActivityLimits))
+    lines = [
+        line[2:] for line in shipped.splitlines() if line.startswith("# ") and (" = " in line or line.startswith("# ["))
+    ]
+    assert parse_policy("\n".join(lines), "x").judges
 
 
 @pytest.mark.kip("KIP-35", 10)
@@ -73,12 +72,6 @@ def test_it_reads_the_versions_that_must_not_be_used() -> None:
 def test_every_api_has_a_name_that_the_policy_knows() -> None:
     for name in api_names().values():
         assert parse_policy(f'[forbidden_versions]\n{name} = ["0"]', "x").forbidden_versions == ((name, 0, 0),)
-
-
-def test_the_shipped_examples_are_valid_once_uncommented() -> None:
-    lines = (Path(__file__).parents[2] / "conf" / "client_policy.toml").read_text().splitlines()
-    examples = [line[2:] for line in lines if line.startswith("# ") and (" = " in line or line.startswith("# ["))]
-    assert parse_policy("\n".join(examples), "x").judges
 
 
 @pytest.mark.parametrize(
@@ -125,10 +118,11 @@ def test_a_file_that_cannot_be_read_is_named(name: str) -> None:
         load_settings(client_policy=name)
 
 
-def test_the_policy_is_no_setting_of_its_own() -> None:
+def test_the_policy_that_comes_with_the_package_judges_nobody_and_is_no_setting_of_its_own() -> None:
+    assert load_policy() == Settings().policy == Policy()
+    assert not load_policy().judges
     with pytest.raises(ConfigError, match="unknown setting 'policy'"):
         load_settings(policy={})
-    assert Settings().policy == Policy()
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "main-2", "12345678901", "٣.1"])

@@ -14,12 +14,14 @@ from kafka_clientinfo.errors import ConfigError
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
+    """A name alone is one name, and not its characters."""
     conf = tmp_path / "c.toml"
     conf.write_text('cluster = "from-file"\nmax_idle_ms = 5\nlog_zone = "Europe/Berlin"\n[spark]\n"spark.x" = true\n')
     given = {"spark.kafka_clientinfo.max_idle_ms": "7", "spark.other": "1"}
     found = load_settings(conf, given, cluster="from-argument", broker_pattern=None)
     assert (found.cluster, found.max_idle_ms, found.log_zone) == ("from-argument", 7, "Europe/Berlin")
     assert found.spark["spark.x"] == "true"
+    assert Settings(stored_views="upgrade_impact").stored_views == ("upgrade_impact",)  # type: ignore[arg-type]
     assert "spark.master" in found.spark  # the file adds to the defaults' conf and does not replace it
 
 
@@ -86,11 +88,6 @@ def test_a_number_may_be_the_lowest_or_the_highest(name: str, low: int, high: in
             load_settings(**{name: value})
 
 
-def test_a_name_alone_is_one_name_and_not_its_characters() -> None:
-    found = Settings(controller_listeners="CTL", stored_views="upgrade_impact")  # type: ignore[arg-type]
-    assert (found.controller_listeners, found.stored_views) == (("CTL",), ("upgrade_impact",))
-
-
 def test_it_says_which_file_it_cannot_read(tmp_path: Path) -> None:
     for name in ("none.toml", "a\0b"):
         with pytest.raises(ConfigError, match=f"cannot read the configuration .*{name}"):
@@ -113,16 +110,11 @@ def test_the_path_names_the_broker(pattern: str, path: str, broker: str) -> None
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
-def test_the_configurations_that_ship_are_valid() -> None:
-    for name in ("local.toml", "cluster.toml"):
-        load_settings(CONF / name)
-
-
-def test_the_file_of_defaults_has_them_all() -> None:
-    assert {*tomllib.loads((CONF / "local.toml").read_text("utf-8")), "policy"} == {
-        one.name for one in fields(Settings)
-    }
-    assert replace(load_settings(), spark={}) == Settings()
+def test_the_configurations_that_ship_are_valid_and_that_of_defaults_has_them_all() -> None:
+    load_settings(CONF / "cluster.toml")
+    named = tomllib.loads((CONF / "local.toml").read_text("utf-8"))
+    assert {*named, "policy"} == {one.name for one in fields(Settings)}
+    assert replace(load_settings(CONF / "local.toml"), spark={}) == replace(load_settings(), spark={}) == Settings()
 
 
 def test_it_says_where_a_wrong_value_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

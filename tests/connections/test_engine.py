@@ -29,14 +29,10 @@ def test_rules_are_imported_without_pyspark_and_make_no_expression_meanwhile() -
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_another_engine_is_in_use_until_its_context_ends() -> None:
-    with running_on(OTHER):
+def test_another_engine_is_in_use_until_its_context_ends_and_in_its_own_thread() -> None:
+    with running_on(OTHER), ThreadPoolExecutor(1) as pool:
         assert (F.lit(1), Window.currentRow) == ("lit 1", "here")
+        assert pool.submit(lambda: Window.currentRow).result() == 0
         with pytest.raises(AttributeError, match="col"):
             F.col("x")
     assert Window.currentRow == 0
-
-
-def test_another_thread_stays_on_its_engine() -> None:
-    with running_on(OTHER), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: Window.currentRow).result() == 0

@@ -31,14 +31,10 @@ def patterns(rules_session: Any) -> dict[tuple[str, str], str]:
 
 @pytest.mark.parametrize("generation", RECORDS)
 def test_it_finds_the_record_and_no_other(generation: str, patterns: dict[tuple[str, str], str]) -> None:
-    build = RECORDS[generation]
+    """A record of several lines by its first."""
+    build, two_lines = RECORDS[generation], "app\nof two lines"
     others = [build(at=TIME, correlation_id=11), build(at="2026-11-21 03:00:02,000", correlation_id=1)]
     lines = [build(at=TIME, correlation_id=1), *others]
-    pattern = patterns[generation, "app"]
-    assert [bool(re.search(pattern, line.decode())) for line in lines] == [True, False, False]
-
-
-@pytest.mark.parametrize("generation", RECORDS)
-def test_it_finds_a_record_of_several_lines_by_its_first(generation: str, patterns: dict[tuple[str, str], str]) -> None:
-    whole = RECORDS[generation](at=TIME, correlation_id=1, client_id="app\nof two lines")
-    assert re.search(patterns[generation, "app\nof two lines"], whole.decode().splitlines()[0])
+    assert [bool(re.search(patterns[generation, "app"], line.decode())) for line in lines] == [True, False, False]
+    whole = build(at=TIME, correlation_id=1, client_id=two_lines)
+    assert re.search(patterns[generation, two_lines], whole.decode().splitlines()[0])

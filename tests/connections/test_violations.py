@@ -25,12 +25,9 @@ KGO = {"client_software_name": "kgo", "client_software_version": "1"}
 HOSTILE = "\x1b[2J\x85\x9b\u202e\u2028\u200b\ufeff\u3164\U000e0041\U000e0101" + "y" * 5_000
 Found = dict[tuple[str, str], Any]
 POLICY = Policy(
-    software=(("apache-kafka-java", "3.0"), ("kgo", None)),
-    unknown_software="refused",
-    client_id_patterns=("[a-z]+",),
-    exempt_listeners=("PLAINTEXT",),
-    severity=(("client_id_changed", "info"), ("log_forging", "warning")),
-)
+    software=(("apache-kafka-java", "3.0"), ("kgo", None)), unknown_software="refused", client_id_patterns=("[a-z]+",),
+    exempt_listeners=("PLAINTEXT",), severity=(("client_id_changed", "info"), ("log_forging", "warning")),
+)  # fmt: skip
 SETTINGS = Settings(log_zone="Europe/Berlin", policy=POLICY)
 
 

@@ -14,26 +14,15 @@ ONE = """
 [[libraries]]
 software = "lib"
 known = ["0.9.0", "1.0.0", "1.0.1", "1.1.0", "1.2.0", "2.0.0", "2.0.1", "2.1.0"]
-
-[libraries.seconds]
-json = ["0 first 0 METADATA 4 FETCH 3"]
-
+seconds = {json = ["0 first 0 METADATA 4 FETCH 3"]}
 [[libraries.releases]]
 release = "1.0.0"
-[libraries.releases.begins.json]
-"0 first 0" = ["METADATA 4", "PRODUCE 3"]
-"0 first 1" = []
-[libraries.releases.versions]
-METADATA = { sent = [1, 4], chosen = [4] }
-PRODUCE = { sent = [3, 5], chosen = [] }
-FETCH = { sent = [3], chosen = [] }
-
+begins = {json = {"0 first 0" = ["METADATA 4", "PRODUCE 3"], "0 first 1" = []}}
+versions = {METADATA = {sent = [1, 4], chosen = [4]}, PRODUCE = {sent = [3, 5], chosen = []}, FETCH = {sent = [3], chosen = []}}
 [[libraries.releases]]
 release = "2.0.0"
-[libraries.releases.begins.json]
-"3 first 0" = ["METADATA 7"]
-[libraries.releases.versions]
-METADATA = { sent = [7], chosen = [] }
+begins = {json = {"3 first 0" = ["METADATA 7"]}}
+versions = {METADATA = {sent = [7], chosen = []}}
 """
 
 

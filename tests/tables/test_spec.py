@@ -7,10 +7,8 @@ import pytest
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import TableSpecError
 from kafka_clientinfo.tables.spec import (
-    CLIENT,
     CONNECTION_KEY,
     EVIDENCE,
-    FILE_ORDER,
     MOST_DEBUG_RUNS,
     parse_spec,
     table_spec,
@@ -49,13 +47,10 @@ def test_a_row_that_a_run_appends_has_its_number(mode: str, by_run: bool) -> Non
 
 
 def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_more() -> None:
-    assert parse_spec(TABLE + BOTH).statistics == ("a",)
-    assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + BOTH).statistics == ("a", "b")
-
-
-def test_it_lists_the_known_tables_for_an_unknown_one() -> None:
     with pytest.raises(TableSpecError, match="known are api_"):
         table_spec("nonesuch")
+    assert parse_spec(TABLE + BOTH).statistics == ("a",)
+    assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + BOTH).statistics == ("a", "b")
 
 
 def test_the_documentation_is_up_to_date() -> None:
@@ -72,11 +67,6 @@ def test_a_folder_is_one_table_with_the_columns_and_checks_of_all_its_files(
     spec = table_specs.__wrapped__()["t"]
     assert spec.column_names == ("a", "b", "run")  # those of the file that names the table are first
     assert spec.checks == (("one", "a > 0"), ("other", "b > 0"))
-
-
-def test_what_identifies_a_client_or_orders_files_are_columns() -> None:
-    assert set(CLIENT) <= set(table_spec("client_inventory").column_names)
-    assert set(FILE_ORDER) <= set(table_spec("ingested_files").column_names)
 
 
 def test_the_evidence_of_a_run_are_its_last_fields() -> None:

@@ -34,9 +34,6 @@ UTC = pa.timestamp("us", tz="UTC")
 def test_types_are_translated(spark: str, in_duckdb: str, in_arrow: pa.DataType) -> None:
     assert duckdb_type(spark) == in_duckdb
     assert arrow_type(spark) == in_arrow
-
-
-def test_a_type_that_nobody_has_is_refused() -> None:
     with pytest.raises(KeyError, match="interval"):
         duckdb_type("interval")
 
@@ -53,8 +50,5 @@ def test_types_and_fields_are_split_at_their_own_commas_only() -> None:
 @pytest.mark.parametrize("text", ["", "a", "'", "it's ''", '"'])
 def test_quoted_texts_and_names_are_read_back(text: str) -> None:
     assert duckdb.sql(f"SELECT {quoted_text(text)}").fetchall() == [(text,)]
-    assert duckdb.sql(f"SELECT 1 AS {quoted_name(text + 'x')}").columns == [text + "x"]
-
-
-def test_a_time_in_sql_has_its_microseconds() -> None:
     assert sql_time(datetime(2026, 1, 2, 3, 4, 5, 60)) == "2026-01-02 03:04:05.000060"
+    assert duckdb.sql(f"SELECT 1 AS {quoted_name(text + 'x')}").columns == [text + "x"]

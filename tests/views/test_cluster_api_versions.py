@@ -87,15 +87,12 @@ def test_a_feature_is_usable_if_every_api_allows_it(found: dict[str, dict[int, A
 
 
 def test_a_rolling_upgrade_shows_and_former_ranges_do_not_count(found: dict[str, dict[int, Any]]) -> None:
+    """Brokers without an answer are counted; of one in `rolling` the log is gone."""
     fetch = found["rolling"][1]
     assert (fetch["same_everywhere"], fetch["lowest_min"], fetch["highest_max"]) == (False, 0, 17)
     assert found["rolling"][0]["brokers"] == 2
     assert found["done"][1]["same_everywhere"]
     assert 7 not in found["done"]
-
-
-def test_brokers_without_an_answer_are_counted(found: dict[str, dict[int, Any]]) -> None:
-    """Of a broker in `rolling` the log is gone."""
     silent = {name: {row["brokers_silent"] for row in found[name].values()} for name in ("done", "old", "rolling")}
     assert silent == {"done": {1}, "old": {0}, "rolling": {0}}
 

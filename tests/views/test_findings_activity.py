@@ -223,20 +223,14 @@ def test_a_finding_says_what_it_counts_and_names_who_does_it(judged: Judged, whi
         assert row["example"]["grep"] == r'^\[2026-11-21 02:01:00,000\] [A-Z]+ Completed request:.*"connection":"x0"'
 
 
-def test_only_short_connections_are_counted(judged: Judged) -> None:
+def test_a_finding_counts_short_connections_and_names_that_with_the_most_requests(judged: Judged) -> None:
+    """Floods of two APIs are one finding."""
     assert judged["storm: one of many stays in use"][RECONNECTS]["occurrences"] == 27
-
-
-def test_a_finding_names_the_connection_with_the_most_requests(judged: Judged) -> None:
     assert judged["flood: another connection goes on"][FLOOD]["connection_id"] == "z"
     assert judged["slow: two connections"][THROTTLED]["connection_id"] == "x"
-
-
-def test_floods_of_two_apis_are_one_finding(judged: Judged) -> None:
     row = judged["flood: two APIs"][FLOOD]
     assert row["occurrences"] == 36 + 45
-    assert "36 METADATA requests" in row["message"]
-    assert "45 OFFSET_COMMIT requests" in row["message"]
+    assert all(said in row["message"] for said in ("36 METADATA requests", "45 OFFSET_COMMIT requests"))
 
 
 LASTS = {
