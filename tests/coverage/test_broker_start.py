@@ -8,35 +8,26 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.coverage.broker_start import START_WINDOW, shows_broker_start
-from kafka_clientinfo.logs.parser import Parser
 from kafka_clientinfo.logs.request_event import RequestEvent
-from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.logs.excerpts import parse, requests
 
 
-def of(host: int, index: int, port: int = 9092) -> str:
-    return f"10.0.0.1:{port}-10.0.0.{host}:40000-{index}"
+def work(host: int, index: int, correlation_id: int, port: int = 9092, **given: Any) -> dict[str, Any]:
+    return {"connection": f"10.0.0.1:{port}-10.0.0.{host}:40000-{index}", "correlation_id": correlation_id} | given
 
 
 def fetch(host: int, index: int, correlation_id: int = 0, **given: Any) -> dict[str, Any]:
-    """A replica's fetch."""
-    return {"api": "BROKER_HEARTBEAT", "connection": of(host, index), "correlation_id": correlation_id} | given
+    """A broker's request."""
+    return work(host, index, correlation_id, api="BROKER_HEARTBEAT", **given)
 
 
 def ask(host: int, index: int, correlation_id: int = 0, **given: Any) -> dict[str, Any]:
-    return {
-        "api": "API_VERSIONS",
-        "version": 0,
-        "connection": of(host, index),
-        "correlation_id": correlation_id,
-    } | given
+    return work(host, index, correlation_id, api="API_VERSIONS", version=0, **given)
 
 
-def work(host: int, index: int, correlation_id: int, **given: Any) -> dict[str, Any]:
-    return {"connection": of(host, index), "correlation_id": correlation_id} | given
-
-
-NEW_LISTENER = ask(9, 0) | {"connection": of(9, 0, 9094)}
+LATER = "2026-11-21 02:50:00,000"
+NEW_LISTENER = ask(9, 0, port=9094)
 CASES: dict[str, tuple[list[dict[str, Any]], bool]] = {
     "a broker's connection with INDEX 0": ([fetch(2, 0)], True),
     "a broker's connection that comes second": ([ask(9, 0), fetch(2, 1)], True),
@@ -44,10 +35,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], bool]] = {
     "clients at once on two listeners": ([ask(8, 0), NEW_LISTENER], True),
     "clients at once on two listeners, with others between": ([ask(8, 0), ask(7, 1), NEW_LISTENER], True),
     "two clients at once on a seldom used listener": ([ask(8, 0), ask(9, 0)], False),
-    "clients on two listeners one after the other": (
-        [ask(8, 0), NEW_LISTENER | {"at": "2026-11-21 02:50:00,000"}],
-        False,
-    ),
+    "clients on two listeners one after the other": ([ask(8, 0), NEW_LISTENER | {"at": LATER}], False),
     "clients on two listeners two seconds apart": ([ask(8, 0), NEW_LISTENER | {"at": 2.0}], True),
     "clients on two listeners more than two seconds apart": ([ask(8, 0), NEW_LISTENER | {"at": 2.001}], False),
     "a client without ApiVersions that counts from 0": ([fetch(2, 0), work(9, 0, 0)], True),
@@ -57,7 +45,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], bool]] = {
     "an INDEX that they do not explain": ([fetch(2, 0), ask(9, 20)], False),
     "a client with a counter of its own": ([fetch(2, 0), ask(9, 0, 57), work(9, 0, 58)], True),
     "one client": ([ask(9, 0), work(9, 0, 1)], False),
-    "two clients one after the other": ([ask(8, 0), ask(9, 0, at="2026-11-21 02:50:00,000")], False),
+    "two clients one after the other": ([ask(8, 0), ask(9, 0, at=LATER)], False),
     "a broker's connection whose earlier ones are missing": ([fetch(2, 1)], False),
     "a connection that works already": ([fetch(2, 0), work(9, 0, 203)], False),
     "a fetcher that works already": ([ask(8, 0), ask(9, 0), fetch(2, 0, 200)], False),
@@ -70,18 +58,17 @@ CASES: dict[str, tuple[list[dict[str, Any]], bool]] = {
 }
 
 
-def events(requests: list[dict[str, Any]], record: Any) -> list[RequestEvent]:
-    parser = Parser("UTC")
-    found = [parser.parse(one) for one in split_records([b"".join(record(**request) for request in requests)])]
-    assert all(isinstance(event, RequestEvent) for event in found)
-    return [event for event in found if isinstance(event, RequestEvent)]
+def events(given: list[dict[str, Any]], record: Any) -> list[RequestEvent]:
+    found = parse(b"".join(record(**request) for request in given))
+    assert len(found) == len(given)
+    return found
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("record", [json_record, request_header_struct_record])
 def test_only_what_a_start_alone_gives_shows_it(name: str, record: Any) -> None:
-    requests, expected = CASES[name]
-    assert shows_broker_start(events(requests, record)) is expected
+    given, expected = CASES[name]
+    assert shows_broker_start(events(given, record)) is expected
 
 
 @pytest.mark.parametrize("record", [api_key_struct_record, name_text_record])
@@ -115,6 +102,4 @@ def test_a_login_hides_the_first_requests_of_a_connection() -> None:
 def test_an_excerpt_that_begins_with_a_switch_shows_no_start() -> None:
     with zipfile.ZipFile(Path(__file__).parents[1] / "field" / "excerpts.zip") as archive:
         log = gzip.decompress(archive.read("begins-with-switch/kafka-request.log.gz"))
-    parser = Parser("UTC")
-    first = [parser.parse(record) for record in split_records([log])][:START_WINDOW]
-    assert not shows_broker_start([event for event in first if isinstance(event, RequestEvent)])
+    assert not shows_broker_start(requests(parse(log)[:START_WINDOW]))

@@ -28,16 +28,8 @@ def file(name: str, *seconds: float, info: Iterable[float] = (), **given: Any) -
     ]
     times = [row["logged_at"] for row in requests]
     bounds = {"first_logged_at": times[0], "last_logged_at": max(times)} if times else {}
-    return {
-        "cluster": "c",
-        "broker": broker,
-        "file_id": name,
-        "requests": len(seconds),
-        "covers_broker_start": False,
-        "step_back_ms": step_back_ms(times),
-        **bounds,
-        **levels(requests, lambda row: shown),
-    }
+    own = {"cluster": "c", "broker": broker, "file_id": name, "requests": len(seconds), "covers_broker_start": False}
+    return own | {"step_back_ms": step_back_ms(times)} | bounds | levels(requests, lambda row: shown)
 
 
 def server_log(*events: tuple[float, str], node: str = "1", name: str = "server") -> File:
@@ -78,27 +70,24 @@ def test_requests_that_come_before_others_in_the_log_change_these(name: str) -> 
     assert of(before[::-1], after[::-1]) == of(before, after)
 
 
+START_AT_50 = server_log((50, "launched"), (60, "started"))
 SAID: dict[str, tuple[list[File], list[File], bool]] = {
     "a start after what was read": ([], [server_log((110, "launched"), (120, "started"))], False),
-    "a start before a request that was read": ([], [server_log((50, "launched"), (60, "started"))], True),
-    "a start that was known": ([server_log((50, "launched"), (60, "started"))], [], False),
+    "a start before a request that was read": ([], [START_AT_50], True),
+    "a start that was known": ([START_AT_50], [], False),
     "a start that began earlier than was known": (
-        [server_log((5000, "started"))],
-        [server_log((50, "launched"), name="earlier")],
-        True,
+        [server_log((5000, "started"))], [server_log((50, "launched"), name="earlier")], True,
     ),
     "a launch without a start": ([], [server_log((50, "launched"))], False),
     "a start that is not certain any more": (
-        [server_log((50, "started"))],
-        [server_log((9999, "started"), node="2", name="other")],
-        True,
+        [server_log((50, "started"))], [server_log((9999, "started"), node="2", name="other")], True,
     ),
     "a level in a silence": ([], [server_log((50, "log_level"))], True),
     "a level after what was read": ([], [server_log((110, "log_level"))], False),
     "a higher limit for idle connections": ([], [server_log((110, "max_idle_ms"))], True),
     "the same limit": ([server_log((50, "max_idle_ms"))], [server_log((110, "max_idle_ms"), name="other")], False),
     "a version": ([], [server_log((50, "version"))], False),
-}
+}  # fmt: skip
 """What a broker said of itself, known before and read now, and whether that changes the requests of second 0 and 100."""
 
 
@@ -117,52 +106,30 @@ def test_a_restart_that_new_requests_show_changes_those_after_it(second: float, 
 
 
 NAMES = {"client_software_name": "kgo"}
-EVIDENCE: dict[str, tuple[File, File, bool]] = {
-    "missing ids": (file("1", 0), file("1", 0, 1, shown="omission"), True),
-    "missing ids, as before": (file("1", 0, shown="omission"), file("1", 0, 1, shown="omission"), False),
-    "ids that go on": (file("1", 0), file("1", 0, 1, shown="continuity"), False),
-    "ids that go on after all": (file("1", 0, shown="omission"), file("1", 0, 1, shown="continuity"), True),
-    "names without ApiVersions": (file("1", 0), file("1", 0, 1, **NAMES), True),
-}
-"""A file before and after, and whether what it shows of missing requests changes the first one."""
-
-
-@pytest.mark.parametrize("name", EVIDENCE)
-def test_evidence_that_a_log_leaves_out_requests_changes_all(name: str) -> None:
-    before, after, is_change = EVIDENCE[name]
-    assert of([before], [after]) == (ALL if is_change else [])
-
-
-AT_INFO: dict[str, tuple[list[File], list[File], list[Change]]] = {
-    "a request at DEBUG in the same period": (
-        [file("1", 0, 10, 20, info=[20])],
-        [file("1", 0, 10, 20, 30, info=[20])],
-        [Change("c", "b", "1", 11)],
-    ),
-    "a request at DEBUG in another period": (
-        [file("1", 0, 10, 20, info=[20])],
-        [file("1", 0, 10, 20, 900, info=[20])],
-        [],
-    ),
+OMITS, LAST_AT_INFO = file("1", 0, shown="omission"), file("1", 0, 10, 20, info=[20])
+TWO_AT_INFO = [file("1", 0), file("2", 10, info=[10])]
+CHANGED: dict[str, tuple[list[File], list[File], list[Change]]] = {
+    "missing ids": ([file("1", 0)], [file("1", 0, 1, shown="omission")], ALL),
+    "missing ids, as before": ([OMITS], [file("1", 0, 1, shown="omission")], []),
+    "ids that go on": ([file("1", 0)], [file("1", 0, 1, shown="continuity")], []),
+    "ids that go on after all": ([OMITS], [file("1", 0, 1, shown="continuity")], ALL),
+    "names without ApiVersions": ([file("1", 0)], [file("1", 0, 1, **NAMES)], ALL),
+    "DEBUG in the same period": ([LAST_AT_INFO], [file("1", 0, 10, 20, 30, info=[20])], [Change("c", "b", "1", 11)]),
+    "DEBUG in another period": ([LAST_AT_INFO], [file("1", 0, 10, 20, 900, info=[20])], []),
     "a request at INFO": ([file("1", 0, 10, info=[10])], [file("1", 0, 10, 20, info=[10, 20])], []),
     "files at INFO": (
-        [file("1", 0, info=[]), file("2", 10, info=[10]), file("3", 20, info=[20])],
-        [file("1", 0, info=[]), file("2", 10, info=[10]), file("3", 20, 30, info=[20])],
+        [*TWO_AT_INFO, file("3", 20, info=[20])], [*TWO_AT_INFO, file("3", 20, 30, info=[20])],
         [Change("c", "b", "2", 0), Change("c", "b", "3", 0)],
     ),
-    "the first request at INFO": ([file("1", 0, 10)], [file("1", 0, 10, 20, info=[20])], []),
-    "a log that leaves out requests": (
-        [file("1", 0, 20, info=[20])],
-        [file("1", 0, 20, 30, info=[20], **NAMES)],
-        ALL,
-    ),
+    "the first request at INFO": ([file("1", 0, 10)], [LAST_AT_INFO], []),
+    "INFO in a log that leaves out requests": ([file("1", 0, 20, info=[20])], [file("1", 0, 20, 30, info=[20], **NAMES)], ALL),
 }  # fmt: skip
-"""Files with requests at INFO after the last one at DEBUG, and what new requests change."""
+"""Files before and after, and what changes: by evidence of missing requests all, by DEBUG the requests at INFO before it."""
 
 
-@pytest.mark.parametrize("name", AT_INFO)
-def test_a_request_at_debug_settles_the_period_of_those_at_info_before_it(name: str) -> None:
-    before, after, expected = AT_INFO[name]
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_new_requests_show_changes_those_that_it_is_about(name: str) -> None:
+    before, after, expected = CHANGED[name]
     assert of(before, after) == expected
 
 
@@ -171,9 +138,6 @@ def test_what_is_changed_by_a_silence_that_is_left_out_depends_on_the_allowed_ga
     many = [number * 400.0 for number in range(65)]
     assert of([file("1", *many[:-1])], [file("1", *many)]) == ALL
     assert of([file("1", *many[:-1])], [file("1", *many)], Settings(coverage_gap_ms=400_000)) == []
-
-
-KINDS = ("omission", "continuity")
 
 
 def random_log(draw: random.Random) -> tuple[list[File], list[dict[str, Any]], list[dict[str, Any]]]:
@@ -194,15 +158,13 @@ def random_log(draw: random.Random) -> tuple[list[File], list[dict[str, Any]], l
 
 
 def files_with(requests: list[dict[str, Any]], shown: Callable[[dict[str, Any]], str | None]) -> list[File]:
-    rows = {
-        name: [row for row in requests if row["file_id"] == name] for name in {row["file_id"]: None for row in requests}
-    }
-    return [
-        file(name) | levels(its, shown)
-        | {"requests": len(its), "step_back_ms": step_back_ms([row["logged_at"] for row in its])}
-        | {"first_logged_at": its[0]["logged_at"], "last_logged_at": max(row["logged_at"] for row in its)}
-        for name, its in rows.items()
-    ]  # fmt: skip
+    files = []
+    for name in {row["file_id"]: None for row in requests}:
+        its = [row for row in requests if row["file_id"] == name]
+        times = [row["logged_at"] for row in its]
+        given = {"requests": len(its), "first_logged_at": times[0], "last_logged_at": max(times)}
+        files.append(file(name) | levels(its, shown) | given | {"step_back_ms": step_back_ms(times)})
+    return files
 
 
 def judged_by(requests: list[dict[str, Any]], files: list[File]) -> list[tuple[Any, ...]]:
@@ -218,13 +180,15 @@ def judged_by(requests: list[dict[str, Any]], files: list[File]) -> list[tuple[A
     return placed
 
 
+def shown_by(seed: int, row: dict[str, Any]) -> str | None:
+    return random.Random(f"{seed} {row['byte_offset']}").choice(("omission", "continuity", *[None] * 40))
+
+
 def test_whatever_changes_about_a_request_is_reported() -> None:
     for seed in range(examples(4000)):
         draw = random.Random(seed)
         said, first, sent = random_log(draw)
-        shown = partial(
-            lambda seed, row: random.Random(f"{seed} {row['byte_offset']}").choice((*KINDS, *[None] * 40)), seed
-        )
+        shown = partial(shown_by, seed)
         known = draw.choice((said, []))
         before, after = files_with(first, shown) + known, files_with(sent, shown) + said
         was, now, every = judged_by(first, before), judged_by(first, after), judged_by(sent, after)

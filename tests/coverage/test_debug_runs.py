@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.coverage.debug_runs import (
-    MOST_SILENCES,
-    DebugRuns,
-    evidence,
-    joined,
-    read_at,
-)
+from kafka_clientinfo.coverage.debug_runs import MOST_SILENCES, DebugRuns, evidence, joined, read_at
 from kafka_clientinfo.coverage.omissions import Omissions
 from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA, arrays_of
 from kafka_clientinfo.tables.spec import EVIDENCE
@@ -32,11 +26,8 @@ def runs_of(*parts: list[tuple[float, str]]) -> tuple[list[tuple[float, float, i
     for part in parts:
         found.note(events(part, place), {})
         place += len(part)
-    shown = [
-        (run["began_at"] / SECOND, run["ended_at"] / SECOND, run["began_offset"], run["ended_offset"])
-        for run in found.runs()
-    ]
-    return shown, found.info_requests
+    ends = ("began_at", SECOND), ("ended_at", SECOND), ("began_offset", 1), ("ended_offset", 1)
+    return [tuple(run[name] / unit for name, unit in ends) for run in found.runs()], found.info_requests
 
 
 def debug(*seconds: float) -> list[tuple[float, str]]:
@@ -90,18 +81,6 @@ def events(requests: list[tuple[float, str]], begin: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([times, offsets, levels], ["logged_at", "byte_offset", "log_level"])
 
 
-def test_the_longest_silences_stay() -> None:
-    """300 silences of 2 seconds, among which 64 of 3 and more stand."""
-    seconds, second = [], 0.0
-    for number in range(364):
-        seconds.append(second)
-        second += 3 + number / 100 if number % 5 == 0 and number < 320 else 2
-    runs, _ = runs_of(debug(*seconds))
-    assert len(runs) == MOST_SILENCES + 1
-    assert all(later[0] - earlier[1] >= 3 for earlier, later in itertools.pairwise(runs))
-    assert (runs[0][0], runs[-1][1]) == (0, pytest.approx(seconds[-1]))
-
-
 @given(st.lists(st.integers(2, 9), min_size=MOST_SILENCES - 1, max_size=MOST_SILENCES + 3))
 def test_of_too_many_silences_the_shortest_are_left_out_and_of_equal_ones_the_earlier(silences: list[int]) -> None:
     seconds = [0.0, *itertools.accumulate(map(float, silences))]
@@ -116,24 +95,16 @@ Shown = dict[str, list[int]]
 """By piece of evidence, the numbers of the requests that show it."""
 EVIDENT: dict[str, tuple[list[tuple[float, str]], Shown, list[dict[str, float]]]] = {
     "nothing": (debug(0, 1), {}, [{}]),
-    "the first and the last request": (
-        debug(0, 1, 2),
-        {"omission": [2], "continuity": [0]},
-        [{"omission": 2, "continuity": 0}],
-    ),
+    "the first and the last": (debug(0, 1, 2), {"omission": [2], "continuity": [0]}, [{"omission": 2, "continuity": 0}]),
     "several requests": (debug(0, 1, 2), {"api_versions": [1, 2]}, [{"api_versions": 1}]),
     "a clock that is set back": (debug(5, 9, 6), {"api_versions": [1, 2]}, [{}, {"api_versions": 6}]),
     "runs before and after a silence": (
-        debug(0, 1, 5, 6),
-        {"software_name": [1, 2], "omission": [3]},
-        [{"software_name": 1}, {"software_name": 5, "omission": 6}],
+        debug(0, 1, 5, 6), {"software_name": [1, 2], "omission": [3]}, [{"software_name": 1}, {"software_name": 5, "omission": 6}],
     ),
     "a request at INFO": (
-        [*debug(0), (0.5, "INFO"), *debug(1)],
-        {"api_versions": [1, 2], "omission": [1]},
-        [{"api_versions": 1}],
+        [*debug(0), (0.5, "INFO"), *debug(1)], {"api_versions": [1, 2], "omission": [1]}, [{"api_versions": 1}],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EVIDENT)
@@ -159,10 +130,7 @@ LOGGERS = {"api": "INCREMENTAL_ALTER_CONFIGS", "response": {"responses": [{"reso
 REQUESTS: dict[str, tuple[bytes, set[str]]] = {
     "a client that asks for versions": (json_record(api="API_VERSIONS", version=0), {"api_versions"}),
     "the same in text": (request_header_struct_record(api="API_VERSIONS", version=0), {"api_versions"}),
-    "the same, and the broker knows its name": (
-        json_record(api="API_VERSIONS", **KGO),
-        {"api_versions", "software_name"},
-    ),
+    "the same, with a known name": (json_record(api="API_VERSIONS", **KGO), {"api_versions", "software_name"}),
     "Metadata of a broker without such requests": (name_text_record(), {"api_versions"}),
     "another request of such a broker": (name_text_record(api="FetchRequest"), set()),
     "Metadata of a later broker": (json_record(), set()),

@@ -43,11 +43,8 @@ def at_random(share: float, requests: Iterable[Counted]) -> list[Counted]:
 
 def fetchers(number: int, requests: int) -> list[Counted]:
     """Fetch requests of as many other brokers in turn."""
-    return [
-        (f"10.0.0.1:9092-10.0.1.{broker}:33333-{broker}", place)
-        for place in range(requests)
-        for broker in range(number)
-    ]
+    names = [f"10.0.0.1:9092-10.0.1.{broker}:33333-{broker}" for broker in range(number)]
+    return [(name, place) for place in range(requests) for name in names]
 
 
 BUSY = connections(10, 60)
@@ -86,6 +83,7 @@ def of_steps(*connections: str) -> list[Counted]:
     ]
 
 
+NEARLY = "1112111211"
 AT_LIMITS: dict[str, tuple[list[str], bool | None]] = {
     "few steps of the fewest connections": (["22"] * 6, True),
     "the same beside a connection without steps": (["", *["22"] * 6], True),
@@ -103,15 +101,9 @@ AT_LIMITS: dict[str, tuple[list[str], bool | None]] = {
     "many steps with one long connection less": (["21" * 16] * 3 + ["21"] * 5, None),
     "many steps with the shortest long connections": (["1212"] * 4 + ["122"] * 28, True),
     "many steps without long connections": (["1212"] * 3 + ["122"] * 30, None),
-    "a quarter of the long connections nearly all ones": (
-        ["1112111211"] * 3 + ["21212121"] * 7 + ["2121212"] * 2,
-        None,
-    ),
-    "less than a quarter of them": (
-        ["1112111211"] * 2 + ["1112211211"] + ["21212121"] * 7 + ["2121212"] * 2,
-        True,
-    ),
-    "two of nine": (["1112111211"] * 2 + ["212121212121"] * 3 + ["21212121212"] * 4, True),
+    "a quarter of the long ones nearly all ones": ([*[NEARLY] * 3, *["21212121"] * 7, *["2121212"] * 2], None),
+    "less than a quarter": ([*[NEARLY] * 2, "1112211211", *["21212121"] * 7, *["2121212"] * 2], True),
+    "two of nine": ([NEARLY] * 2 + ["212121212121"] * 3 + ["21212121212"] * 4, True),
 }
 """The steps of connections at the limits of the rules, and what they show."""
 
@@ -119,10 +111,7 @@ AT_LIMITS: dict[str, tuple[list[str], bool | None]] = {
 @pytest.mark.parametrize("name", AT_LIMITS)
 def test_steps_at_the_limits_show_it(name: str, tmp_path: Path) -> None:
     steps, expected = AT_LIMITS[name]
-    path = tmp_path / "kafka-request.log"
-    path.write_bytes(b"".join(lines(of_steps(*steps))))
-    _, file, _ = read_in_splits(path, 1 << 30, 1)
-    assert shown(file) == {"omission": expected is True, "continuity": expected is False}
+    assert shown_by(tmp_path, lines(of_steps(*steps))) == judged(expected)
 
 
 @pytest.mark.parametrize(("last", "expected"), [("10.0.2.8:40000-8", True), ("10.0.2.8:40000-8-77", False)])
@@ -133,10 +122,8 @@ def test_beside_a_fetcher_steps_over_all_brokers_do_not_make_few_steps_many(
     steps = of_steps(*["12" * 7] * 4, *["12" * 5 + "1"] * 3, "12" * 5, "2")
     names = {"10.0.2.0:40000-0": "10.0.1.0:40000-0", "10.0.2.8:40000-8": last}
     clients = [(connection.partition("-")[2], place) for connection, place in steps]
-    path = tmp_path / "kafka-request.log"
-    path.write_bytes(b"".join(lines((f"10.0.0.1:9092-{names.get(one, one)}", place) for one, place in clients)))
-    _, file, _ = read_in_splits(path, 1 << 30, 1)
-    assert shown(file) == {"omission": expected, "continuity": False}
+    named = lines((f"10.0.0.1:9092-{names.get(one, one)}", place) for one, place in clients)
+    assert shown_by(tmp_path, named) == judged(True if expected else None)
 
 
 @pytest.mark.parametrize(("looked", "number"), [*pairwise((12, 20, 50, 100, 200, 500, 1000))])
@@ -171,13 +158,20 @@ def shown(file: dict[str, Any]) -> dict[str, bool]:
     return {name: any(run[name] is not None for run in file["debug_runs"]) for name in EVIDENCE[2:]}
 
 
+def shown_by(folder: Path, lines: Iterable[bytes]) -> dict[str, bool]:
+    path = folder / "kafka-request.log"
+    path.write_bytes(b"".join(lines))
+    return shown(read_in_splits(path, 1 << 30, 1)[1])
+
+
+def judged(is_omission: bool | None) -> dict[str, bool]:
+    return {"omission": is_omission is True, "continuity": is_omission is False}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_steps_show_whether_requests_are_left_out(name: str, tmp_path: Path) -> None:
     requests, expected = CASES[name]
-    path = tmp_path / "kafka-request.log"
-    path.write_bytes(b"".join(lines(requests)))
-    _, file, _ = read_in_splits(path, 1 << 30, 1)
-    assert shown(file) == {"omission": expected is True, "continuity": expected is False}
+    assert shown_by(tmp_path, lines(requests)) == judged(expected)
 
 
 @pytest.mark.parametrize("block", one_in(2, [150_000, 20_000]))
@@ -198,12 +192,7 @@ def test_however_a_file_is_cut_and_whenever_it_grows_it_shows_the_same(name: str
 
 
 @pytest.mark.parametrize(("between", "shows"), [(0, True), (omissions.BLOCK, False)])
-def test_steps_that_are_far_apart_in_the_file_are_not_counted_together(
-    between: int, shows: bool, tmp_path: Path
-) -> None:
+def test_steps_far_apart_in_a_file_are_not_counted_together(between: int, shows: bool, tmp_path: Path) -> None:
     parts = [*lines(each(3, BUSY)[:26])]
     filler = b"[2026-11-21 12:00:00,000] INFO " + b"x" * between + b" (kafka.server.KafkaServer)\n"
-    path = tmp_path / "kafka-request.log"
-    path.write_bytes(b"".join([*parts[:15], filler, *parts[15:]]))
-    _, file, _ = read_in_splits(path, 1 << 30, 1)
-    assert shown(file)["omission"] == shows
+    assert shown_by(tmp_path, [*parts[:15], filler, *parts[15:]])["omission"] == shows

@@ -1,7 +1,7 @@
 """Restarts inside a file, by the requests after a silence; a broker that goes on shows none, whatever its log leaves out."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -44,11 +44,8 @@ def beat(at: float, connection: str, correlation_id: int = 0, **given: Any) -> R
 
 def working(at: float, correlation_id: int = 100) -> list[Request]:
     """A broker at work: one of its fellows, and clients of which the newest has INDEX 2."""
-    return [
-        beat(at, of(2, 0), correlation_id),
-        work(at + 0.1, of(7, 0), correlation_id),
-        work(at + 0.2, of(8, 2), correlation_id),
-    ]
+    clients = [work(at + after, of(*place), correlation_id) for after, place in ((0.1, (7, 0)), (0.2, (8, 2)))]
+    return [beat(at, of(2, 0), correlation_id), *clients]
 
 
 def busy(requests: int) -> list[Request]:
@@ -57,114 +54,69 @@ def busy(requests: int) -> list[Request]:
 
 
 BUSY = busy(60)
+WORK = working(0)
+BROKER = beat(30, of(2, 0, 40001))
+# Per case: requests, and the seconds of the restarts that they show.
 CASES: dict[str, tuple[list[Request], list[float]]] = {
-    "a broker's connection": ([*working(0), beat(30, of(2, 0, 40001))], [30]),
+    "a broker's connection": ([*WORK, BROKER], [30]),
     "two clients of a single broker": ([work(0, of(8, 2), 99), ask(30, of(8, 0, 1)), ask(30.5, of(9, 0))], [30]),
-    "a client that counts over all its connections": (
-        [*working(0), beat(30, of(2, 0, 40001)), work(30.1, of(7, 0), 101)],
-        [30],
-    ),
-    "a broker's connection with a low INDEX": ([work(0, of(8, 6), 9), beat(30, of(2, 1))], [30]),
-    "a listener of brokers that is busy first": ([*working(0), *BUSY, ask(37, of(8, 0, 1)), ask(37, of(9, 0))], [30]),
-    "two clients that end the window": ([*working(0), *busy(198), ask(49.8, of(8, 0, 1)), ask(49.8, of(9, 0))], [30]),
-    "two clients, one of them after the window": (
-        [*working(0), *busy(199), ask(49.9, of(8, 0, 1)), ask(49.9, of(9, 0))],
-        [],
-    ),
+    "a client that counts over all its connections": ([*WORK, BROKER, work(30.1, of(7, 0), 101)], [30]),
+    "a listener of brokers that is busy first": ([*WORK, *BUSY, ask(37, of(8, 0, 1)), ask(37, of(9, 0))], [30]),
+    "two clients that end the window": ([*WORK, *busy(198), ask(49.8, of(8, 0, 1)), ask(49.8, of(9, 0))], [30]),
+    "two clients, one after the window": ([*WORK, *busy(199), ask(49.9, of(8, 0, 1)), ask(49.9, of(9, 0))], []),
     "two clients after one with INDEX 1": ([work(0, of(8, 1), 99), ask(30, of(8, 0, 1)), ask(30.5, of(9, 0))], [30]),
-    "two clients without ApiVersions": ([*working(0), work(30, of(8, 0, 1), 0), work(30.5, of(9, 0), 0)], [30]),
-    "two clients at their second requests": ([*working(0), work(30, of(8, 0, 1), 1), work(30.5, of(9, 0), 1)], []),
+    "two clients without ApiVersions": ([*WORK, work(30, of(8, 0, 1), 0), work(30.5, of(9, 0), 0)], [30]),
+    "two clients at their second requests": ([*WORK, work(30, of(8, 0, 1), 1), work(30.5, of(9, 0), 1)], []),
     "a broker's connection with an INDEX two lower": ([work(0, of(8, 3), 9), beat(30, of(2, 1))], [30]),
     "a broker's connection with an INDEX one lower": ([work(0, of(8, 2), 9), beat(30, of(2, 1))], []),
-    "an INDEX that goes on, and that the new connections explain": (
-        [work(0, of(8, 1), 9), beat(30, of(2, 0)), ask(30.1, of(9, 1))],
-        [30],
-    ),
-    "a listener on which nobody was logged before": (
-        [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 1, 1, 9094))],
-        [30],
-    ),
-    "the greatest INDEX that the window's connections explain": (
-        [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 199, 1, 9094))],
-        [30],
-    ),
-    "an INDEX that they do not explain": (
-        [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 200, 1, 9094))],
-        [],
-    ),
+    "an INDEX that goes on and is explained": ([work(0, of(8, 1), 9), beat(30, of(2, 0)), ask(30.1, of(9, 1))], [30]),
+    "a listener on which nobody was logged before": ([*WORK, BROKER, ask(30, of(9, 1, 1, 9094))], [30]),
+    "the greatest INDEX that is explained": ([*WORK, BROKER, ask(30, of(9, 199, 1, 9094))], [30]),
+    "an INDEX that is not explained": ([*WORK, BROKER, ask(30, of(9, 200, 1, 9094))], []),
     "ids that are used again": (
-        [
-            *working(0),
-            *(ask(0.5, of(host, 0)) for host in (5, 6)),
-            beat(30, of(2, 0, 40001)),
-            *(ask(30, of(host, 0)) for host in (5, 6)),
-        ],
-        [30],
+        [*WORK, *(ask(0.5, of(host, 0)) for host in (5, 6)), BROKER, *(ask(30, of(host, 0)) for host in (5, 6))], [30],
     ),
-    "a client that may go on, with a higher INDEX than the new ones": (
-        [*working(0), beat(30, of(2, 0, 40001)), work(30.1, of(7, 1), 101)],
-        [],
-    ),
+    "a client that may go on, with a higher INDEX": ([*WORK, BROKER, work(30.1, of(7, 1), 101)], []),
     "two restarts": (
-        [*working(0), beat(30, of(2, 0, 2)), work(30, of(8, 1, 2), 0), beat(60, of(2, 0, 3)), ask(60, of(8, 0, 3))],
-        [30, 60],
+        [*WORK, beat(30, of(2, 0, 2)), work(30, of(8, 1, 2), 0), beat(60, of(2, 0, 3)), ask(60, of(8, 0, 3))], [30, 60],
     ),
-    "a silence after a restart": ([*working(0), beat(30, of(2, 0, 2)), ask(40, of(8, 0, 2)), ask(41, of(9, 0))], [30]),
-    "a client that comes before the others after a restart": (
-        [*working(0), ask(30, of(9, 0)), ask(40, of(8, 0, 2))],
-        [30],
-    ),
-    "a level that was off": ([*working(0), *working(30, 203), ask(30.5, of(9, 3))], []),
-    "a level that was off on a quiet broker": ([*working(0), ask(30, of(9, 3)), ask(30.1, of(7, 2, 2))], []),
-    "a level that was off while nobody but brokers worked": ([*working(0), beat(30, of(2, 0), 203)], []),
+    "a silence after a restart": ([*WORK, beat(30, of(2, 0, 2)), ask(40, of(8, 0, 2)), ask(41, of(9, 0))], [30]),
+    "a client before the others after a restart": ([*WORK, ask(30, of(9, 0)), ask(40, of(8, 0, 2))], [30]),
+    "a level that was off": ([*WORK, *working(30, 203), ask(30.5, of(9, 3))], []),
+    "a level that was off on a quiet broker": ([*WORK, ask(30, of(9, 3)), ask(30.1, of(7, 2, 2))], []),
+    "a level that was off while nobody but brokers worked": ([*WORK, beat(30, of(2, 0), 203)], []),
     "a new listener of a quiet broker": (
-        [*working(0), ask(30, of(8, 0, 1, 9094)), ask(30, of(9, 0, 1, 9094)), beat(30, of(2, 0, 2, 9094))],
-        [],
+        [*WORK, ask(30, of(8, 0, 1, 9094)), ask(30, of(9, 0, 1, 9094)), beat(30, of(2, 0, 2, 9094))], [],
     ),
     "a young broker": (
-        [beat(0, of(2, 0)), ask(0, of(8, 0)), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), beat(31, of(3, 0))],
-        [],
+        [beat(0, of(2, 0)), ask(0, of(8, 0)), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), beat(31, of(3, 0))], [],
     ),
-    "one client": ([*working(0), ask(30, of(9, 0)), work(30, of(9, 0), 1)], []),
-    "two clients, while a third one may go on": (
-        [*working(0), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), work(30, of(7, 0), 101)],
-        [],
-    ),
-    "two clients, while a broker goes on": (
-        [*working(0), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), beat(30, of(2, 0), 101)],
-        [],
-    ),
-    "two clients, while a client goes on": (
-        [*working(0), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), work(30, of(8, 2), 101)],
-        [],
-    ),
+    "one client": ([*WORK, ask(30, of(9, 0)), work(30, of(9, 0), 1)], []),
+    **{
+        f"two clients, while {who} goes on": ([*WORK, ask(30, of(9, 0)), ask(30, of(9, 0, 2)), goes_on], [])
+        for who, goes_on in {
+            "perhaps a third": work(30, of(7, 0), 101), "a broker": beat(30, of(2, 0), 101), "a client": work(30, of(8, 2), 101),
+        }.items()
+    },
     "more than one client may go on beside a broker's connection": (
-        [*working(0), beat(30, of(2, 0, 2)), work(30, of(7, 0), 101), work(30, of(6, 0), 55)],
-        [],
+        [*WORK, beat(30, of(2, 0, 2)), work(30, of(7, 0), 101), work(30, of(6, 0), 55)], [],
     ),
     "network threads that were added": (
-        [*working(0), ask(30, of(9, 3)), beat(30, of(2, 0, 2)), ask(30, of(8, 0, 2)), work(30, of(8, 2), 101)],
-        [],
+        [*WORK, ask(30, of(9, 3)), beat(30, of(2, 0, 2)), ask(30, of(8, 0, 2)), work(30, of(8, 2), 101)], [],
     ),
     "network threads that were added on a quiet broker": (
-        [*working(0), ask(30, of(9, 3)), ask(30, of(8, 0, 2)), ask(30, of(8, 0, 3))],
-        [],
+        [*WORK, ask(30, of(9, 3)), ask(30, of(8, 0, 2)), ask(30, of(8, 0, 3))], [],
     ),
     "connections that were logged before": (
-        [*working(0), ask(0.5, of(9, 0)), ask(0.5, of(9, 0, 2)), ask(30, of(9, 0), 2), ask(30, of(9, 0, 2), 2)],
-        [],
+        [*WORK, ask(0.5, of(9, 0)), ask(0.5, of(9, 0, 2)), ask(30, of(9, 0), 2), ask(30, of(9, 0, 2), 2)], [],
     ),
     "logins that are slow": (
-        [
-            work(second, of(host, index), number, security_protocol="SASL_SSL")
-            for number, second in enumerate((0, 30))
-            for host, index in ((7, 0), (8, 0), (9, 1))
-        ],
-        [],
+        [work(second, of(host, index), number, security_protocol="SASL_SSL")
+         for number, second in enumerate((0, 30)) for host, index in ((7, 0), (8, 0), (9, 1))], [],
     ),
-    "no silence": ([*working(0), beat(1.2, of(2, 0, 40001))], []),
-    "INFO": ([*working(0), beat(30, of(2, 0, 40001), level="INFO")], []),
-}
+    "no silence": ([*WORK, beat(1.2, of(2, 0, 40001))], []),
+    "INFO": ([*WORK, BROKER | {"level": "INFO"}], []),
+}  # fmt: skip
 
 
 def shown(file: dict[str, Any]) -> list[tuple[Any, str]]:
@@ -172,30 +124,32 @@ def shown(file: dict[str, Any]) -> list[tuple[Any, str]]:
     return [(event["at"], event["value"]) for event in file["broker_events"] if event["kind"] == "restarted"]
 
 
+def seconds_of(path: Path, record: Callable[..., bytes], requests: list[Request]) -> list[float]:
+    """The seconds after noon at which requests show restarts, which lie half a second before the first of them."""
+    (file,) = Runs(path).read(b"".join(record(**request) for request in requests)).files.values()
+    return [(at - NOON).total_seconds() + 0.5 for at, _ in shown(file)]
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("record", [json_record, request_header_struct_record])
 def test_only_what_a_restart_alone_gives_shows_it(path: Path, name: str, record: Callable[..., bytes]) -> None:
     requests, expected = CASES[name]
-    (file,) = Runs(path).read(b"".join(record(**request) for request in requests)).files.values()
-    half = timedelta(seconds=0.5)
-    assert [at + half for at, _ in shown(file)] == [NOON + timedelta(seconds=second) for second in expected]
+    assert seconds_of(path, record, requests) == expected
 
 
 def test_ids_without_index_show_none(path: Path) -> None:
-    requests = [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 0))]
-    data = b"".join(api_key_struct_record(**request) for request in requests)
-    assert [shown(file) for file in Runs(path).read(data).files.values()] == [[]]
+    assert seconds_of(path, api_key_struct_record, [*WORK, BROKER, ask(30, of(9, 0))]) == []
 
 
 def test_what_contradicts_a_restart_may_come_in_a_later_run(path: Path) -> None:
-    lines = [json_record(**one) for one in (*working(0), beat(30, of(2, 0, 40001)), work(30, of(8, 2), 101))]
+    lines = [json_record(**one) for one in (*WORK, BROKER, work(30, of(8, 2), 101))]
     runs = Runs(path).read(b"".join(lines[:-1]))
     assert [value for file in runs.files.values() for _, value in shown(file)] == ["1 so far"]
     assert [shown(file) for file in runs.read(b"".join(lines)).files.values()] == [[]]
 
 
 def test_a_restart_keeps_the_time_of_the_run_that_saw_it_first(path: Path) -> None:
-    lines = [json_record(**one) for one in (*working(0), *(beat(30, of(2, 0, 40001), number) for number in range(250)))]
+    lines = [json_record(**one) for one in (*WORK, *(beat(30, of(2, 0, 40001), number) for number in range(250)))]
     runs, read_at = Runs(path), set()
     for end, value in ((4, "1 so far"), (9, "6 so far"), (40, "20"), (250, "20")):
         (file,) = runs.read(b"".join(lines[:end])).files.values()
@@ -210,11 +164,9 @@ def test_a_silence_is_judged_before_a_later_one_however_many_records_come_at_onc
     beats = [beat(31 + number / 10, of(2, 0, 40001, 9093), number) for number in range(30)]
     others = [ask(60, of(host, 0, 1)) for host in (7, 8)]
     others += [beat(60 + number / 10, of(2, 0, 40002, 9093), number) for number in range(270)]
-    requests = [*working(0), ask(30, of(9, 0)), *beats, *others]
+    requests = [*WORK, ask(30, of(9, 0)), *beats, *others]
     with patch.object(worker, "BATCH_ROWS", rows):
-        runs = Runs(path).read(b"".join(request_header_struct_record(**request) for request in requests))
-    half = timedelta(seconds=0.5)
-    assert [at + half for file in runs.files.values() for at, _ in shown(file)] == [NOON + timedelta(seconds=30)]
+        assert seconds_of(path, request_header_struct_record, requests) == [30]
 
 
 class Broker:
@@ -282,13 +234,11 @@ def test_a_broker_that_goes_on_shows_no_restart(path: Path, steps: Steps, sample
     assert [shown(file) for file in Runs(path).read(b"".join(lines)).files.values()] == [[]]
 
 
+LIVES = st.lists(steps_of("connect", "connect", "go on", "silence", most=12), min_size=2, max_size=5)
+
+
 @settings(max_examples=examples(60))
-@given(
-    st.lists(steps_of("connect", "connect", "go on", "silence", most=12), min_size=2, max_size=5),
-    st.integers(1, 6000),
-    st.lists(st.floats(0, 1), max_size=4),
-    st.sampled_from([1500, 1 << 20]),
-)
+@given(LIVES, st.integers(1, 6000), st.lists(st.floats(0, 1), max_size=4), st.sampled_from([1500, 1 << 20]))
 def test_however_a_log_is_cut_and_grows_it_shows_the_same(
     path: Path, lives: list[Steps], split_bytes: int, sizes: list[float], lookback: int
 ) -> None:

@@ -13,17 +13,9 @@ CASES: dict[str, tuple[list[list[Event]], list[float], bool]] = {
     "a launch and a start": ([[(10, "launched", None), (20, "started", "1")]], [10], True),
     "a start alone": ([[(20, "started", "1")]], [20], True),
     "a launch that no start follows": ([[(10, "launched", None)]], [], True),
-    "a process that failed before the one that started": (
-        [[(10, "launched", None), (30, "launched", None), (40, "started", "1")]],
-        [30],
-        True,
-    ),
+    "a process that failed before": ([[(10, "launched", None), (30, "launched", None), (40, "started", "1")]], [30], True),
     "a stop, and a start without a launch": ([[(10, "stopped", "KafkaServer"), (40, "started", "1")]], [10], True),
-    "two starts": (
-        [[(10, "launched", None), (20, "started", "1"), (50, "launched", None), (60, "started", "1")]],
-        [10, 50],
-        True,
-    ),
+    "two starts": ([[(10, "launched", None), (20, "started", "1"), (50, "launched", None), (60, "started", "1")]], [10, 50], True),
     "a file and the console": ([[(10, "launched", None), (20, "started", "1")]] * 2, [10], True),
     "two nodes under one name": ([[(10, "launched", None), (20, "started", "1"), (40, "started", "2")]], [10, 40], False),
     "a node without a number": ([[(20, "started", None), (40, "started", "2")]], [20, 40], True),
@@ -33,15 +25,12 @@ CASES: dict[str, tuple[list[list[Event]], list[float], bool]] = {
 
 def logs_of(name: str) -> list[dict[str, Any]]:
     """The rows of a broker's logs."""
-    return files_of(
-        {
-            "file_id": f"{name} {number}",
-            "broker_events": [
-                {"at": at(second), "kind": kind, "value": value, "ingested_at": START} for second, kind, value in events
-            ],
-        }
-        for number, events in enumerate(CASES[name][0])
-    )
+    names = ("at", "kind", "value")
+    said = [
+        [dict(zip(names, (at(event[0]), *event[1:]), strict=True)) | {"ingested_at": START} for event in events]
+        for events in CASES[name][0]
+    ]
+    return files_of({"file_id": f"{name} {number}", "broker_events": events} for number, events in enumerate(said))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -66,13 +55,9 @@ def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(name: 
     others, is_certain = OTHER_FILES[name]
     restart = {"at": at(50), "kind": "restarted", "value": "20", "ingested_at": at(9)}
     again = [restart | {"ingested_at": at(12)}] if name == "shown again by a later run" else []
-    rows: list[dict[str, Any]] = [
-        {
-            "file_id": str(number),
-            "first_logged_at": at(first),
-            "last_logged_at": at(last),
-            "broker_events": [] if number else [restart, *again],
-        }
+    rows = [
+        {"file_id": str(number), "first_logged_at": at(first), "last_logged_at": at(last), "broker_events": []}
         for number, (first, last) in enumerate([(0, 100), *others])
     ]
+    rows[0]["broker_events"] = [restart, *again]
     assert certain_starts(files_of(rows)) == ([at(50)] if is_certain else [])
