@@ -1,20 +1,21 @@
 """Records and events of logs in any layout, for the tests of layouts and wrappers."""
 
+import re
 from datetime import UTC, datetime
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.unwrapping import split_records
+from tests.wrapping import PATTERNS, WRAPPERS, Logged
 
 LATEST = datetime(2026, 11, 22, tzinfo=UTC)
-
-
 LOGGED = "2026-11-21 12:00:00"
-
-
 STAMPED = "2026-11-21T12:00:00Z"
 
 
+RECORD = re.compile(rb"(?s)\[([^\]]+)\] (\w+) (.*?) ?\(([\w.$]+)\)\n((?:(?!\[\d)[^\n]*\n)*)\Z")
+INNER = ("kafka", "thread_last", "bracketed_thread_last", "logger_first", "thread_first")
+"""Patterns of a line that may follow a head of any wrapper."""
 Event = RequestEvent | RejectedRecord | IgnoredRecord
 
 
@@ -22,9 +23,19 @@ def found(data: bytes, layout: Layout | None = None, offset: int = 0) -> list[Ra
     return list(split_records([data[offset:]], offset, layout or detect(data, LATEST)))
 
 
+def wrapped(data: bytes, pattern: str, wrapper: str) -> bytes:
+    """Whole records of any logger, with their stack traces, as another layout has them."""
+    lines: list[bytes] = []
+    for record in split_records([data]):
+        found = RECORD.match(record.data)
+        assert found is not None, record.data
+        logged = Logged(found[1].decode(), found[2].decode(), found[3], found[4].decode())
+        lines += WRAPPERS[wrapper](logged, PATTERNS[pattern](logged) + (b"\n" + found[5]).rstrip(b"\n"), 16 << 10)
+    return b"".join(line + b"\n" for line in lines)
+
+
 def events(data: bytes, layout: Layout | None = None) -> list[Event]:
-    parser = Parser()
-    return [parser.parse(record) for record in found(data, layout)]
+    return [*map(Parser().parse, found(data, layout))]
 
 
 def comparable(event: RequestEvent) -> tuple[object, ...]:

@@ -1,9 +1,8 @@
 """What brokers say of themselves, in the words of every release, and what only looks like it."""
 
 import gzip
-import re
+from collections.abc import Iterable
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,22 +10,25 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
-from kafka_clientinfo.logs.layouts import detect
-from kafka_clientinfo.logs.parser import Parser, ServerLogParser
+from kafka_clientinfo.logs.parser import Event, Parser, ServerLogParser
 from kafka_clientinfo.logs.request_event import IgnoredRecord
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import json_record
-from tests.wrapping import PATTERNS, WRAPPERS, Logged
+from tests.logs import laid_out
+from tests.logs.excerpts import CORPUS
+from tests.wrapping import WRAPPERS
 
 KIND_AND_VALUE = attrgetter("kind", "value")
 STAMP = "[2026-11-24 21:36:13,091] "
 AT = 1795556173091000
 UTILS = "org.apache.kafka.common.utils"
+SIGNALS, APP_INFO = "INFO Registered signal handlers for TERM, INT, HUP", "org.apache.kafka.common.utils.AppInfoParser"
+ADMIN = "(kafka.server.ConfigAdminManager)"
 SAID: dict[str, tuple[str, str | None]] = {
     # 2.4 and later; 4.4; the logger shortened
-    f"INFO Registered signal handlers for TERM, INT, HUP ({UTILS}.LoggingSignalHandler)": ("launched", None),
-    f"INFO Registered signal handlers for TERM, INT, HUP ({UTILS}.internals.LoggingSignalHandler)": ("launched", None),
-    "INFO Registered signal handlers for TERM, INT, HUP (LoggingSignalHandler)": ("launched", None),
+    f"{SIGNALS} ({UTILS}.LoggingSignalHandler)": ("launched", None),
+    f"{SIGNALS} ({UTILS}.internals.LoggingSignalHandler)": ("launched", None),
+    f"{SIGNALS} (LoggingSignalHandler)": ("launched", None),
     # 0.8; 0.9 to 3.9 with ZooKeeper
     "INFO [Kafka Server 1], starting (kafka.server.KafkaServer)": ("launched", None),
     "INFO starting (kafka.server.KafkaServer)": ("launched", None),
@@ -35,48 +37,35 @@ SAID: dict[str, tuple[str, str | None]] = {
     "INFO [KafkaServer id=1] started (kafka.server.KafkaServer)": ("started", "1"),
     "INFO Kafka Server started (kafka.server.KafkaRaftServer)": ("started", None),
     "INFO [KafkaRaftServer nodeId=2] Kafka Server started (kafka.server.KafkaRaftServer)": ("started", "2"),
-    "INFO Kafka version : 0.10.0.1 (org.apache.kafka.common.utils.AppInfoParser)": ("version", "0.10.0.1"),
-    "INFO Kafka version: 7.5.0-ccs (org.apache.kafka.common.utils.AppInfoParser)": ("version", "7.5.0-ccs"),
+    f"INFO Kafka version : 0.10.0.1 ({APP_INFO})": ("version", "0.10.0.1"),
+    f"INFO Kafka version: 7.5.0-ccs ({APP_INFO})": ("version", "7.5.0-ccs"),
     f"INFO Kafka version: 4.4.0 ({UTILS}.internals.AppInfoParser)": ("version", "4.4.0"),
     "INFO [Kafka Server 1], shutting down (kafka.server.KafkaServer)": ("stopping", "KafkaServer"),
     "INFO [KafkaServer id=1] shut down completed (kafka.server.KafkaServer)": ("stopped", "KafkaServer"),
-    "INFO [BrokerServer id=2] shut down completed (kafka.server.BrokerServer)": ("stopped", "BrokerServer"),
-    "INFO [ControllerServer id=2] shutting down (kafka.server.ControllerServer)": ("stopping", "ControllerServer"),
-    "INFO [BrokerServer id=2] shutting down (kafka.server.BrokerServer)": ("stopping", "BrokerServer"),
-    "INFO [ControllerServer id=2] shut down completed (kafka.server.ControllerServer)": ("stopped", "ControllerServer"),
+    **{f"INFO [{server} id=2] {words} (kafka.server.{server})": (kind, server)
+       for server in ("BrokerServer", "ControllerServer")
+       for words, kind in (("shutting down", "stopping"), ("shut down completed", "stopped"))},
     # 3.2 to 3.6; later; a controller
-    "INFO Updating the log level of kafka.request.logger to DEBUG (kafka.server.ConfigAdminManager)": (
-        "log_level",
-        "kafka.request.logger=DEBUG",
-    ),
-    "WARN Updated the log level of kafka.request.logger to INFO (kafka.server.ConfigAdminManager)": (
-        "log_level",
-        "kafka.request.logger=INFO",
-    ),
+    f"INFO Updating the log level of kafka.request.logger to DEBUG {ADMIN}": ("log_level", "kafka.request.logger=DEBUG"),
+    f"WARN Updated the log level of kafka.request.logger to INFO {ADMIN}": ("log_level", "kafka.request.logger=INFO"),
     "WARN Updated the log level of root to WARN (kafka.server.ControllerApis)": ("log_level", "root=WARN"),
     "INFO Updated the log level of ROOT to INFO (kafka.server.logger.RuntimeLoggerManager)": ("log_level", "ROOT=INFO"),
-    "WARN Updated the log level of kafka.request to TRACE (kafka.server.ConfigAdminManager)": (
-        "log_level",
-        "kafka.request=TRACE",
-    ),
-    "WARN Updated the log level of kafka to ERROR (kafka.server.ConfigAdminManager)": ("log_level", "kafka=ERROR"),
-    "WARN Unset the log level of kafka.request.logger (kafka.server.ConfigAdminManager)": (
-        "log_level",
-        "kafka.request.logger=",
-    ),
+    f"WARN Updated the log level of kafka.request to TRACE {ADMIN}": ("log_level", "kafka.request=TRACE"),
+    f"WARN Updated the log level of kafka to ERROR {ADMIN}": ("log_level", "kafka=ERROR"),
+    f"WARN Unset the log level of kafka.request.logger {ADMIN}": ("log_level", "kafka.request.logger="),
     "INFO KafkaConfig values: \n\tcleaner.threads = 1\n\tconnections.max.idle.ms = 600000\n\tlog.dirs = null\n"
     " (kafka.server.KafkaConfig)": ("max_idle_ms", "600000"),
     "INFO KafkaConfig values: \n\tconnections.max.idle.ms = -1\n\tnode.id = 1\n"
     " (org.apache.kafka.common.config.AbstractConfig)": ("max_idle_ms", "-1"),
     "INFO KafkaConfig values:\n\tconnections.max.idle.ms = 7\n (kafka.server.KafkaConfig)": ("max_idle_ms", "7"),
-}
+}  # fmt: skip
 NOT_SAID = [
     "INFO [KafkaServer id=1] started",
     "INFO [KafkaServer id=1] started (kafka.server.KafkaApis)",
     "ERROR [KafkaServer id=1] started (kafka.server.KafkaServer)",
     "INFO A client says [KafkaServer id=1] started (kafka.server.KafkaServer)",
     "INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\nrest of a message (kafka.coordinator.group.GroupCoordinator)",
-    "WARN Updated the log level of kafka.server.KafkaApis to DEBUG (kafka.server.ConfigAdminManager)",
+    f"WARN Updated the log level of kafka.server.KafkaApis to DEBUG {ADMIN}",
     "WARN Updated the log level of kafka.request.logger to DEBUG (kafka.network.Processor)",
     "INFO AdminClientConfig values: \n\tconnections.max.idle.ms = 300000\n (org.apache.kafka.clients.admin.AdminClientConfig)",
     "INFO KafkaConfig values: \n\tnode.id = 1\n (kafka.server.KafkaConfig)",
@@ -84,23 +73,12 @@ NOT_SAID = [
 ]
 
 
-INNER = ("kafka", "thread_last", "bracketed_thread_last", "logger_first", "thread_first")
-
-
-def wrapped(records: list[bytes], pattern: str, wrapper: str) -> bytes:
-    lines: list[bytes] = []
-    for record in records:
-        found = re.fullmatch(rb"(?s)\[([^\]]+)\] (\w+) (.*?) ?\(([\w.$]+)\)\n", record)
-        assert found is not None, record
-        logged = Logged(found[1].decode(), found[2].decode(), found[3], found[4].decode())
-        lines += WRAPPERS[wrapper](logged, PATTERNS[pattern](logged), 16 << 10)
-    return b"".join(line + b"\n" for line in lines)
-
-
 def events_of(data: bytes, mixed: bool) -> list[BrokerEvent]:
-    parser = Parser() if mixed else ServerLogParser()
     records = split_records([data]) if mixed else split_records([data], framing=ENDED_SERVER_LOG)
-    found = (parser.parse(record) for record in records)
+    return said_in(map((Parser() if mixed else ServerLogParser()).parse, records))
+
+
+def said_in(found: Iterable[Event]) -> list[BrokerEvent]:
     return [one.event for one in found if isinstance(one, IgnoredRecord) and one.event is not None]
 
 
@@ -111,14 +89,12 @@ def test_it_reads_what_a_broker_says(message: str, mixed: bool) -> None:
     assert events_of(data, mixed) == [BrokerEvent(AT, *SAID[message])]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("pattern", INNER)
+@pytest.mark.parametrize("pattern", laid_out.INNER)
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_it_reads_it_in_every_wrapper(pattern: str, wrapper: str) -> None:
     lines = [json_record(), *(f"{STAMP}{message}\n".encode() for message in SAID), json_record()]
-    data = wrapped(lines, pattern, wrapper)
-    parser = Parser()
-    found = [parser.parse(record) for record in split_records([data], 0, detect(data))]
-    events = [one.event for one in found if isinstance(one, IgnoredRecord) and one.event is not None]
+    data = b"".join(laid_out.wrapped(line, pattern, wrapper) for line in lines)
+    events = said_in(laid_out.events(data))
     # If the logger stands before the message, nothing shows that the settings below it are part of it.
     expected = [one for one in SAID.values() if one[0] != "max_idle_ms" or "first" not in pattern]
     assert [(event.kind, event.value) for event in events] == expected
@@ -128,6 +104,7 @@ def test_it_reads_it_in_every_wrapper(pattern: str, wrapper: str) -> None:
 @pytest.mark.parametrize("message", NOT_SAID)
 def test_nothing_else_counts(message: str, mixed: bool) -> None:
     assert events_of(f"{STAMP}{message}\n".encode(), mixed) == []
+    assert events_of(f"[2026-02-31 21:36:13,091] {next(iter(SAID))}\n".encode(), mixed) == []
 
 
 @pytest.mark.parametrize(
@@ -162,14 +139,6 @@ def test_a_record_that_is_too_long_says_nothing() -> None:
     assert events_of(record % (lines + b"\tx" + rest[1:]), mixed=False) == []
 
 
-def test_a_record_without_a_time_says_nothing() -> None:
-    message = next(iter(SAID))
-    assert events_of(f"[2026-02-31 21:36:13,091] {message}\n".encode(), mixed=False) == []
-
-
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-
-
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="needs the corpus")
 def test_every_release_says_when_it_starts() -> None:
     logs = sorted(CORPUS.rglob("server.log.gz"))
@@ -183,23 +152,15 @@ def test_every_release_says_when_it_starts() -> None:
         assert versions == ({release} if release != "0.8.2.2" else set()), log
 
 
-EVENTS = st.lists(
-    st.builds(
-        BrokerEvent,
-        st.integers(0, 9),
-        st.sampled_from(["launched", "started", "log_level", "version"]),  # type: ignore[arg-type]
-        st.sampled_from(["a", "b"]),
-    ),
-    max_size=20,
-)
+KINDS = st.sampled_from(["launched", "started", "log_level", "version"])
+EVENTS = st.lists(st.builds(BrokerEvent, st.integers(0, 9), KINDS, st.sampled_from(["a", "b"])), max_size=20)
 
 
 @given(EVENTS, EVENTS)
 def test_what_repeats_is_left_out_wherever_a_file_is_cut(first: list[BrokerEvent], then: list[BrokerEvent]) -> None:
     whole = distinct_events([*first, *then], KIND_AND_VALUE)
-    assert whole == distinct_events(
-        [*distinct_events(first, KIND_AND_VALUE), *distinct_events(then, KIND_AND_VALUE)], KIND_AND_VALUE
-    )
+    parts = [one for part in (first, then) for one in distinct_events(part, KIND_AND_VALUE)]
+    assert whole == distinct_events(parts, KIND_AND_VALUE)
     starts = ("launched", "started")
     assert [one for one in whole if one.kind in starts] == [one for one in [*first, *then] if one.kind in starts]
 

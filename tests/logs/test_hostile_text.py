@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.logs import Parser, RequestEvent
+from kafka_clientinfo.logs import Parser
 from tests.builders import (
     RECORDS,
     TEXT_RECORDS,
@@ -21,6 +21,7 @@ WHOLE_TAIL = (
     TAIL + ".0,requestQueueTime:1.0,localTime:1.0,remoteTime:0.0,throttleTime:0.0,responseQueueTime:0.0,sendTime:0.0,"
     "securityProtocol:PLAINTEXT,principal:User:EVIL,listener:EVIL"
 )
+REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 @pytest.mark.parametrize("build", RECORDS.values())
@@ -44,6 +45,7 @@ def test_it_keeps_a_client_id_as_it_is(build: Any, client_id: str) -> None:
         (api_key_struct_record(client_id=None), None),
         (name_text_record(api="ControlledShutdownRequest", client_id=None, request="; BrokerId: 1"), None),
         (name_text_record(api="ControlledShutdownRequest", client_id="Some(1)", request="; BrokerId: 1"), "1"),
+        (name_text_record(api="ControlledShutdownRequest", client_id="app"), "app"),
     ],
 )
 def test_it_reads_absent_client_ids(line: bytes, client_id: str | None) -> None:
@@ -77,28 +79,14 @@ def test_it_reads_a_principal_without_listener(principal: str) -> None:
     assert (event.principal, event.listener) == (principal, None)
 
 
-@pytest.mark.parametrize("response", [None, ""])
-def test_it_reads_produce_without_response(response: str | None) -> None:
-    event = request(request_header_struct_record(api="PRODUCE", version=3, request="{acks=0}", response=response))
-    assert (event.api_name, event.error_code, event.response) == ("PRODUCE", None, None)
-
-
-@pytest.mark.parametrize("response", [None, "{error_code=35,api_keys=[]}"])
-def test_it_keeps_the_request_of_a_control_api_with_and_without_response(response: str | None) -> None:
-    body = "{client_software_name=a,client_software_version=1}"
-    event = request(request_header_struct_record(api="API_VERSIONS", version=3, request=body, response=response))
-    assert event.request == '{"clientSoftwareName":"a","clientSoftwareVersion":"1"}'
-    assert (event.response is None) == (response is None)
-
-
 @pytest.mark.parametrize(("api", "version", "kept"), [("API_VERSIONS", 0, "{}"), ("METADATA", 1, None)])
 def test_it_keeps_the_requests_of_control_apis_alone(api: str, version: int, kept: str | None) -> None:
-    for event in (
-        request(api_key_struct_record(api=api, version=version, request="{}")),
-        request(request_header_struct_record(api=api, version=version, request="{}")),
-        request(json_record(api=api, version=version, request={})),
-    ):
+    for build, body in ((api_key_struct_record, "{}"), (request_header_struct_record, "{}"), (json_record, {})):
+        event = request(build(api=api, version=version, request=body))
         assert (event.api_name, event.request) == (api, kept)
+    for response in (None, ""):
+        event = request(request_header_struct_record(api=api, version=version, request="{}", response=response))
+        assert (event.request, event.error_code, event.response) == (kept, None, None)
 
 
 @pytest.mark.parametrize(
@@ -111,38 +99,27 @@ def test_it_keeps_the_requests_of_control_apis_alone(api: str, version: int, kep
     ],
 )
 def test_it_reads_the_hostile_client_ids_of_real_brokers(generation: str, client_ids: set[str]) -> None:
-    assert client_ids <= {event.client_id for event in requests(parse(EXCERPTS[generation]))}
-
-
-@pytest.mark.parametrize("generation", ["name_text", "api_key_struct"])
-def test_it_takes_no_forged_line_of_a_real_log_for_a_record(generation: str) -> None:
     events = requests(parse(EXCERPTS[generation]))
-    assert any("[2026-01-01" in (event.client_id or "") for event in events)
-    assert {event.correlation_id for event in events if event.client_id == "fake"} == set()
+    assert client_ids <= {event.client_id for event in events}
+    assert "fake" not in {event.client_id for event in events}  # which stands in a line that a client forged
+    is_forged = any("[2026-01-01" in (event.client_id or "") for event in events)
+    assert is_forged == (generation in ("name_text", "api_key_struct"))
 
 
 @pytest.mark.parametrize("escape", ["\\ud800", "\\udfff\\ud800", "x\\udc00y"])
 def test_it_replaces_lone_surrogates(escape: str) -> None:
-    line = json_record(client_id="@").replace(b'"clientId":"@"', b'"clientId":"' + escape.encode() + b'"')
-    client_id = request(line).client_id
-    assert client_id is not None
-    assert "\N{REPLACEMENT CHARACTER}" in client_id
+    client_id = request(json_record(client_id="@").replace(b"@", escape.encode())).client_id or ""
+    assert REPLACED in client_id
     client_id.encode()
 
 
-@pytest.mark.parametrize("build", [request_header_struct_record, api_key_struct_record])
-def test_it_replaces_what_is_no_utf8(build: Any) -> None:
-    line = build(client_id="@@", connection="@@", principal="@@").replace(b"@@", b"a\xff\xc3")
-    event = request(line)
-    assert {event.client_id, event.connection_id, event.principal} == {
-        "a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}"
-    }
-
-
-def test_it_replaces_what_is_no_utf8_in_old_requests() -> None:
-    line = name_text_record(api="GroupCoordinatorRequest", client_id="@@", request="; Group: @@")
-    event = request(line.replace(b"@@", b"a\xff"))
-    assert (event.client_id, event.request) == ("a\N{REPLACEMENT CHARACTER}", '{"key":"a\N{REPLACEMENT CHARACTER}"}')
+def test_it_replaces_what_is_no_utf8() -> None:
+    for build in (request_header_struct_record, api_key_struct_record):
+        event = request(build(client_id="@", connection="@", principal="@").replace(b"@", b"a\xff\xc3"))
+        assert {event.client_id, event.connection_id, event.principal} == {f"a{REPLACED}{REPLACED}"}
+    line = name_text_record(api="GroupCoordinatorRequest", client_id="@", request="; Group: @")
+    event = request(line.replace(b"@", b"a\xff"))
+    assert (event.client_id, event.request) == (f"a{REPLACED}", f'{{"key":"a{REPLACED}"}}')
 
 
 PREFIXES = ["[2026-01-01 00:00:00,000] DEBUG ", "2026-01-01T00:00:00.5Z INFO ", "[2026-01-01 00:00:00,000+01:00] TRACE  x",
@@ -152,11 +129,9 @@ PREFIXES = ["[2026-01-01 00:00:00,000] DEBUG ", "2026-01-01T00:00:00.5Z INFO ", 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_it_counts_the_attempts_to_forge_a_line_in_json(prefix: str, line_end: str) -> None:
-    event = request(
-        json_record(client_id=f"x{line_end}{prefix}y{line_end}{prefix}", request={"topics": [f"\n{prefix}"]})
-    )
-    assert event.forged_lines == 3
-    assert event.client_id == f"x{line_end}{prefix}y{line_end}{prefix}"
+    client_id = f"x{line_end}{prefix}y{line_end}{prefix}"
+    event = request(json_record(client_id=client_id, request={"topics": [f"\n{prefix}"]}))
+    assert (event.forged_lines, event.client_id) == (3, client_id)
 
 
 @pytest.mark.parametrize(
@@ -171,11 +146,14 @@ def test_it_counts_no_attempt_where_no_line_starts(client_id: str) -> None:
 def test_it_counts_the_attempts_to_forge_a_line_before_2_8(build: Any) -> None:
     assert request(build(client_id=FORGED)).forged_lines == 1
     assert request(build()).forged_lines == 0
-
-
-def test_it_says_in_a_rejected_record_that_it_holds_starts_of_others() -> None:
     line = request_header_struct_record(client_id=FORGED).replace(b"totalTime:1.5", b"totalTime:soon")
     assert rejected(line).detail.endswith("; it holds 1 starts of records as text")
+
+
+def test_forged_lines_of_both_kinds_are_added() -> None:
+    """Text that is raw in the record, as a wrapper's lines show, and text that JSON has escaped."""
+    (record,) = records(json_record(client_id=FORGED))
+    assert Parser("UTC").parse(record._replace(forged_prefixes=1)).forged_lines == 2
 
 
 def test_it_makes_no_request_of_two_records_that_ran_into_one() -> None:
@@ -183,11 +161,3 @@ def test_it_makes_no_request_of_two_records_that_ran_into_one() -> None:
     first, second = json_record(client_id="a"), json_record(client_id="b")
     assert [event.client_id for event in requests(parse(first + b"\0\0" + second))] == ["a", "b"]
     assert rejected(first.removesuffix(b"\n") + b"\0\0" + second[1:]).reason == "malformed_json"
-
-
-def test_forged_lines_of_both_kinds_are_added() -> None:
-    """Text that is raw in the record, as a wrapper's lines show, and text that JSON has escaped."""
-    (record,) = records(json_record(client_id=FORGED))
-    event = Parser("UTC").parse(record._replace(forged_prefixes=1))
-    assert isinstance(event, RequestEvent)
-    assert event.forged_lines == 2

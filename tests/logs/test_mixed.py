@@ -1,9 +1,9 @@
 """One file of all loggers: requests, failures and other programs' lines of real brokers, apart and each counted once."""
 
-import re
 from collections import Counter
 from dataclasses import replace
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -11,18 +11,18 @@ import pytest
 from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import detect
-from kafka_clientinfo.logs.parser import Event, Parser, ServerLogParser
+from kafka_clientinfo.logs.parser import Event, ServerLogParser
 from kafka_clientinfo.logs.reader import head
 from kafka_clientinfo.logs.server_log import FailedRequest
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import one_in
 from tests.builders import json_record, request_header_struct_record
+from tests.logs import laid_out
 from tests.logs.excerpts import FOLDER, parse, requests
+from tests.logs.laid_out import INNER, wrapped
 from tests.wrapping import PATTERNS, WRAPPERS, Logged
 
 LOGS = {path.stem.removeprefix("kafka-"): path.read_bytes() for path in (FOLDER / "mixed").glob("*.log")}
-RECORD = re.compile(rb"(?s)\[([^\]]+)\] (\w+) (.*?) ?\(([\w.$]+)\)\n((?:(?!\[\d)[^\n]*\n)*)\Z")
-INNER = ("kafka", "thread_last", "bracketed_thread_last", "logger_first", "thread_first")
 CLOSING = (
     b"[2026-11-21 02:47:29,215] ERROR Closing socket for 10.0.0.1:9092-10.0.0.2:45612-64 because of error "
     b"(kafka.network.Processor)\n"
@@ -37,16 +37,6 @@ HANDLING = b"[2026-11-21 02:47:29,215] TRACE [KafkaApi-1] Handling request:Reque
 
 def failures(events: list[Event]) -> list[FailedRequest]:
     return [replace(event, byte_offset=0) for event in events if isinstance(event, FailedRequest)]
-
-
-def wrapped(data: bytes, pattern: str, wrapper: str) -> bytes:
-    lines: list[bytes] = []
-    for record in split_records([data]):
-        found = RECORD.match(record.data)
-        assert found is not None, record.data
-        logged = Logged(found[1].decode(), found[2].decode(), found[3], found[4].decode())
-        lines += WRAPPERS[wrapper](logged, PATTERNS[pattern](logged) + (b"\n" + found[5]).rstrip(b"\n"), 16 << 10)
-    return b"".join(line + b"\n" for line in lines)
 
 
 @pytest.mark.parametrize("release", LOGS)
@@ -66,29 +56,22 @@ def test_it_finds_every_request_and_every_failure(release: str) -> None:
 @pytest.mark.parametrize(("pattern", "wrapper", "release"), one_in(3, product(INNER, WRAPPERS, LOGS)))
 def test_layouts_and_wrappers_change_nothing(release: str, pattern: str, wrapper: str) -> None:
     data = wrapped(LOGS[release], pattern, wrapper)
-    parser = Parser()
-    events = [parser.parse(record) for record in split_records([data], 0, detect(data))]
+    events = laid_out.events(data)
     plain = parse(LOGS[release])
     if "first" in pattern:  # times of the layout `logger_first` have no milliseconds
         events, plain = ([e for e in some if not isinstance(e, IgnoredRecord)] for some in (events, plain))
-    wanted = [(e.connection_id, e.api_name, e.api_version, e.reason, e.detail) for e in failures(plain)]
-    assert [(e.connection_id, e.api_name, e.api_version, e.reason, e.detail) for e in failures(events)] == wanted
-    assert [(e.connection_id, e.correlation_id, e.client_id, e.forged_lines) for e in requests(events)] == [
-        (e.connection_id, e.correlation_id, e.client_id, e.forged_lines) for e in requests(plain)
-    ]
+    failure = attrgetter("connection_id", "api_name", "api_version", "reason", "detail")
+    request = attrgetter("connection_id", "correlation_id", "client_id", "forged_lines")
+    assert [*map(failure, failures(events))] == [*map(failure, failures(plain))]
+    assert [*map(request, requests(events))] == [*map(request, requests(plain))]
     assert not [event for event in events if isinstance(event, RejectedRecord)]
 
 
 @pytest.mark.parametrize("trace", [b"java.io.EOFException\n", CAUSE, CAUSE + b"\tat x.y(Z.java:1)\n" * 9])
 @pytest.mark.parametrize("request_record", [json_record(), request_header_struct_record()], ids=["json", "text"])
 def test_a_stack_trace_swallows_no_request(trace: bytes, request_record: bytes) -> None:
-    failed, one, other, two = parse(
-        CLOSING + trace + request_record + CLOSING.replace(b"Closing", b"x") + trace + request_record
-    )
-    assert isinstance(failed, FailedRequest)
-    assert isinstance(one, RequestEvent)
-    assert isinstance(other, IgnoredRecord)
-    assert isinstance(two, RequestEvent)
+    got = parse(CLOSING + trace + request_record + CLOSING.replace(b"Closing", b"x") + trace + request_record)
+    assert [type(one) for one in got] == [FailedRequest, RequestEvent, IgnoredRecord, RequestEvent]
 
 
 @pytest.mark.parametrize("wrapper", ["none", "cri", "docker"])
@@ -110,17 +93,12 @@ def test_a_client_id_in_the_trace_of_kafka_apis_forges_no_request(pattern: str, 
     handled = HANDLING + b"x" + end + b"\n" + forged + b"\ny) -- {}" + CONNECTION + b" (kafka.server.KafkaApis)\n"
     data = json_record(client_id="first") + handled + json_record(client_id="good")
     if (pattern, wrapper) != ("kafka", "none"):
-        logged = Logged(
-            "2026-11-21 02:47:29,215",
-            "TRACE",
-            handled[len("[2026-11-21 02:47:29,215] TRACE ") : -26],
-            "kafka.server.KafkaApis",
-        )
+        at, message = "2026-11-21 02:47:29,215", handled[len("[2026-11-21 02:47:29,215] TRACE ") : -26]
+        logged = Logged(at, "TRACE", message, "kafka.server.KafkaApis")
         text = b"\n".join(WRAPPERS[wrapper](logged, PATTERNS[pattern](logged), 16 << 10))
         first, good = (wrapped(json_record(client_id=name), pattern, wrapper) for name in ("first", "good"))
         data = first + text + b"\n" + good
-    parser = Parser()
-    events = [parser.parse(record) for record in split_records([data], 0, detect(data))]
+    events = laid_out.events(data)
     assert [event.client_id for event in requests(events)] == ["first", "good"]
     (trace,) = (event for event in events if not isinstance(event, RequestEvent))
     assert isinstance(trace, RejectedRecord)  # it may be torn before a genuine request
