@@ -3,7 +3,6 @@
 import gzip
 import io
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,30 +11,22 @@ import pytest
 
 from kafka_clientinfo.logs import reader
 from kafka_clientinfo.logs.layouts import Layout, UnreadableForm
-from kafka_clientinfo.logs.reader import (
-    BEGINNING_DIGITS,
-    FileHead,
-    beginning_of,
-    file_id,
-    head,
-)
+from kafka_clientinfo.logs.reader import BEGINNING_DIGITS, FileHead, beginning_of, file_id, head
 from tests.builders import json_record, request_header_struct_record
 from tests.ingestion.alike_logs import LEADS
 from tests.logs.conftest import Save
 from tests.wrapping import wrap
 
+RECORD = json_record()
+packed_or_not = pytest.mark.parametrize("pack", [bytes, gzip.compress])
+
 
 @pytest.mark.parametrize(
     ("data", "empty"),
     [
-        (b"", True),
-        (json_record()[:100], True),
-        (json_record()[:-1], True),
-        (b"text", True),
-        (b"text\n", False),
-        (b"a\x00\x01b", False),
+        *((data, True) for data in (b"", RECORD[:100], RECORD[:-1], b"text", b"a b")),
+        *((data, False) for data in (b"text\n", b"a\x00\x01b")),
         *((b"a%cb" % byte, byte == 9) for byte in range(32)),
-        (b"a b", True),
     ],
 )
 def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes, empty: bool) -> None:
@@ -43,33 +34,35 @@ def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: byte
     assert head(save(data)) == FileHead(None, len(data), False, empty=empty, layout=layout)
 
 
-@pytest.mark.parametrize("record", [json_record, request_header_struct_record])
-def test_what_follows_the_end_of_the_first_record_does_not_identify_a_file(save: Save, record: Any) -> None:
-    """A stack trace, or another program's output, may be written later."""
-    first = record()
-    for later in (b"", b"java.lang.IllegalStateException\n\tat a.B\n", b"other output\n"):
-        assert head(save(first + later + json_record())).first_record == first
-
-
-@pytest.mark.parametrize("client_id", ["a\nb", "a\nb\nc", "a\n\n\nb"])
-def test_what_follows_a_first_record_of_several_lines_does_not_identify_a_file(save: Save, client_id: str) -> None:
-    first = request_header_struct_record(client_id=client_id)
-    for later in (b"", b"other output\n", b"java.lang.IllegalStateException\n\tat a.B\n"):
-        assert head(save(first + later + json_record())).first_record == first
+LINES = {"cri": "2026-11-21T02:45:09.935123456Z stdout F %s\n", "docker": '{"log":"%s\\n","stream":"stdout","time":"2026-11-21T02:45:09.935123456Z"}\n'}  # fmt: skip
+FAILED = b"[2026-11-21 12:00:00,000] ERROR Closing socket for a because of error (kafka.network.Processor)\n"
 
 
 @pytest.mark.parametrize(
-    ("data", "refusal"),
+    ("first", "pattern", "wrapper"),
     [
-        (json_record().decode().encode("utf-16"), "it is in UTF-16"),
+        *((FAILED, "kafka", wrapper) for wrapper in ("none", *LINES)),
+        *((record(), "kafka", "none") for record in (json_record, request_header_struct_record)),
+        *((request_header_struct_record(client_id=name), "kafka", "none") for name in ("a\nb", "a\nb\nc", "a\n\n\nb")),
+        (request_header_struct_record(client_id="x (a.b)\ny"), "kafka", "cri"),
+        (request_header_struct_record(client_id="x\n[2026-01-01 00:00:00,000] DEBUG y"), "thread_last", "none"),
     ],
 )
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_file_that_must_be_converted_has_no_head(
-    save: Save, data: bytes, refusal: str, pack: Callable[[bytes], bytes]
+def test_what_follows_a_first_record_does_not_identify_a_file(
+    save: Save, first: bytes, pattern: str, wrapper: str
 ) -> None:
-    with pytest.raises(UnreadableForm, match=f"^{refusal}"):
-        head(save(pack(data)))
+    """A stack trace, or another program's output, may be written later."""
+    first, after = (wrap(record, pattern, wrapper) for record in (first, RECORD))
+    line = LINES.get(wrapper, "%s\n")
+    for text in ((), ("java.io.EOFException",), ("java.lang.IllegalStateException", "at a.B"), ("other output",)):
+        later = "".join(line % one for one in text).encode() if pattern == "kafka" else b""
+        assert head(save(first + later + after)).first_record == first
+
+
+@packed_or_not
+def test_a_file_that_must_be_converted_has_no_head(save: Save, pack: Any) -> None:
+    with pytest.raises(UnreadableForm, match=r"^it is in UTF-16"):
+        head(save(pack(RECORD.decode().encode("utf-16"))))
 
 
 @pytest.mark.parametrize("more", [-4096, -1, 0, 1, 5000])
@@ -78,24 +71,19 @@ def test_a_long_first_record_is_known_by_its_beginning(save: Save, more: int, wh
     wanted = reader.IDENTITY_BYTES + more
     first = json_record(client_id="x" * (wanted - len(json_record(client_id=""))))
     assert len(first) == wanted
-    found = head(save(first + json_record() if whole else first[:-1] + b"x"))
+    found = head(save(first + RECORD if whole else first[:-1] + b"x"))
     assert found.first_record == (first[: reader.IDENTITY_BYTES] if whole or more > 0 else None)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@packed_or_not
 @pytest.mark.parametrize("lead", LEADS)
-def test_logs_that_begin_alike_are_told_apart_by_their_opening(
-    save: Save, lead: str, pack: Callable[[bytes], bytes]
-) -> None:
+def test_logs_that_begin_alike_are_told_apart_by_their_opening(save: Save, lead: str, pack: Any) -> None:
     log = b"".join(json_record(correlation_id=number) for number in range(200))
     for size in (reader.OPENING_BYTES - 1, reader.OPENING_BYTES, len(log)):
         found = head(save(pack(LEADS[lead] + log[:size])))
         opening = log[: min(size, reader.OPENING_BYTES)]
-        assert found.opening == opening
+        assert (found.opening, found.first_offset) == (opening, len(LEADS[lead]))
         assert found.opening_hash == (None if size < reader.OPENING_BYTES else reader.hash_bytes(opening))
-
-
-LINES = {"cri": "2026-11-21T02:45:09.935123456Z stdout F %s\n", "docker": '{"log":"%s\\n","stream":"stdout","time":"2026-11-21T02:45:09.935123456Z"}\n'}  # fmt: skip
 
 
 BEFORE = {
@@ -113,13 +101,10 @@ BEFORE = {
 def log_after(before: bytes, wrapper: str) -> tuple[bytes, bytes]:
     """A log of two records after other bytes, and the first record, as they stand in a wrapper."""
     first, second = json_record(client_id="first"), json_record(client_id="second")
-    if wrapper == "none":
-        return before + first + second, first
-    lines, filler = before.splitlines(), b""
-    if b"\0" in before or before == b"\xef\xbb\xbf":
-        lines, filler = [], before
-    banner = b"".join((LINES[wrapper] % line.decode().replace('"', r"\"")).encode() for line in lines)
-    return filler + banner + wrap(first + second, "kafka", wrapper), wrap(first, "kafka", wrapper)
+    if wrapper != "none" and b"\0" not in before and before != b"\xef\xbb\xbf":
+        lines = [line.decode().replace('"', r"\"") for line in before.splitlines()]
+        before = "".join(LINES[wrapper] % line for line in lines).encode()
+    return before + wrap(first + second, "kafka", wrapper), wrap(first, "kafka", wrapper)
 
 
 @pytest.mark.parametrize("wrapper", ["none", *LINES])
@@ -140,18 +125,9 @@ def test_a_file_is_known_by_its_first_record_and_not_by_what_stands_before_it(
         assert found.empty == (found.first_record is None and is_begun), end
 
 
-@pytest.mark.parametrize("wrapper", ["none", *LINES])
-def test_the_stack_trace_of_a_first_record_does_not_identify_a_file(save: Save, wrapper: str) -> None:
-    failed = b"[2026-11-21 12:00:00,000] ERROR Closing socket for a because of error (kafka.network.Processor)\n"
-    first, line = wrap(failed, "kafka", wrapper), LINES.get(wrapper, "%s\n")
-    for later in ("", line % "java.io.EOFException", line % "java.io.EOFException" * 2):
-        for after in (b"", wrap(json_record(), "kafka", wrapper)):
-            assert head(save(first + later.encode() + after)).first_record == first
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_zeros_before_the_first_record_may_be_many(save: Save, pack: Callable[[bytes], bytes]) -> None:
-    record = wrap(json_record(), "kafka", "cri")
+@packed_or_not
+def test_zeros_before_the_first_record_may_be_many(save: Save, pack: Any) -> None:
+    record = wrap(RECORD, "kafka", "cri")
     found = head(save(pack(b"\0" * (9 << 20) + record * 2)))
     assert (found.first_record, found.layout.splittable) == (record, False)
 
@@ -161,38 +137,40 @@ def test_a_hole_before_the_first_record_is_skipped(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(64 << 20)
         file.seek(0, os.SEEK_END)
-        file.write(json_record(client_id="first") + json_record())
+        file.write(json_record(client_id="first") + RECORD)
     assert head(path).first_record == json_record(client_id="first")
 
 
+@packed_or_not
 @pytest.mark.parametrize(
     "data", [b"===> User\n", b"\0" * 5000, b"\xef\xbb\xbf\n", b"\n\n", b"x (kafka.request.logger)\n" * 9]
 )
-def test_a_file_without_a_record_has_no_identity_and_is_not_empty(save: Save, data: bytes) -> None:
-    for log in (data, gzip.compress(data)):
-        found = head(save(log))
-        assert (found.first_record, found.empty, found.error) == (None, False, None)
+def test_a_file_without_a_record_has_no_identity_and_is_not_empty(save: Save, data: bytes, pack: Any) -> None:
+    found = head(save(pack(data)))
+    assert (found.first_record, found.empty, found.error) == (None, False, None)
 
 
-@pytest.mark.parametrize(("lines", "is_given_up"), [(4000, True), (900, False)])
-def test_a_first_record_is_looked_for_in_a_window(
-    save: Save, monkeypatch: pytest.MonkeyPatch, lines: int, is_given_up: bool
-) -> None:
-    monkeypatch.setattr(reader, "START_WINDOW", 2 << 20)
-    found = head(save((b"x" * 1999 + b"\n") * lines + json_record() * 2))
-    assert found.first_record == (None if is_given_up else json_record())
-    assert found.error == ("no record starts in its first 2 MiB" if is_given_up else None)
+MIB = 1 << 20
 
 
 @pytest.mark.parametrize(
-    ("zeros", "size", "is_given_up"), [(0, 2 << 20, True), (0, (2 << 20) - 1, False), (3 << 20, 9, False)]
+    ("data", "record", "is_given_up"),
+    [
+        ((b"x" * 1999 + b"\n") * 4000 + RECORD * 2, None, True),
+        ((b"x" * 1999 + b"\n") * 900 + RECORD * 2, RECORD, False),
+        (b"x" * (2 * MIB - 1) + b"\n", None, True),
+        (b"x" * (2 * MIB - 2) + b"\n", None, False),
+        (bytes(3 * MIB) + b"x" * 8 + b"\n", None, False),
+    ],
+    ids=range(5),
 )
-def test_the_window_has_its_size_after_the_zeros(
-    save: Save, monkeypatch: pytest.MonkeyPatch, zeros: int, size: int, is_given_up: bool
+def test_a_first_record_is_looked_for_in_a_window_after_zeros(
+    save: Save, monkeypatch: pytest.MonkeyPatch, data: bytes, record: bytes | None, is_given_up: bool
 ) -> None:
-    monkeypatch.setattr(reader, "START_WINDOW", 2 << 20)
-    found = head(save(bytes(zeros) + b"x" * (size - 1) + b"\n"))
-    assert (found.first_record, found.error is not None) == (None, is_given_up)
+    monkeypatch.setattr(reader, "START_WINDOW", 2 * MIB)
+    found = head(save(data))
+    assert found.first_record == record
+    assert found.error == ("no record starts in its first 2 MiB" if is_given_up else None)
 
 
 @dataclass
@@ -228,7 +206,7 @@ def test_it_reads_a_bounded_part_of_a_first_record(before: bytes) -> None:
 def test_a_first_record_in_many_parts_is_read_to_its_end(save: Save, pattern: str) -> None:
     first = wrap(json_record(client_id="x" * (3 << 20)), pattern, "cri")
     for banner in (b"", LINES["cri"].encode() % b"a banner"):
-        found = head(save(banner + first + wrap(json_record(), pattern, "cri")))
+        found = head(save(banner + first + wrap(RECORD, pattern, "cri")))
         assert (found.first_record, found.first_offset) == (first[: reader.IDENTITY_BYTES], len(banner))
 
 
@@ -237,41 +215,16 @@ def test_other_output_does_not_count_as_part_of_a_long_first_record(save: Save) 
     first = json_record(client_id="x" * 700_000)
     found = head(save(output + first[:-1]))
     assert (found.first_record, found.first_offset) == (None, 0)
-    found = head(save(output + first + json_record()))
+    found = head(save(output + first + RECORD))
     assert (found.first_record, found.first_offset) == (first, len(output))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "wrapper", "client_id"),
-    [("kafka", "cri", "x (a.b)\ny"), ("thread_last", "none", "x\n[2026-01-01 00:00:00,000] DEBUG y")],
-)
-def test_a_first_record_of_several_lines_identifies_its_file_as_a_whole(
-    save: Save, pattern: str, wrapper: str, client_id: str
-) -> None:
-    first = wrap(request_header_struct_record(client_id=client_id), pattern, wrapper)
-    found = head(save(first + wrap(json_record(), pattern, wrapper)))
-    assert (found.first_record, found.first_offset) == (first, 0)
-
-
-def test_logs_that_begin_alike_have_identities_that_begin_alike() -> None:
-    names = [("c", "b"), ("c", "b2"), ("d", "b")]
+def test_it_identifies_a_file_by_cluster_broker_and_beginning() -> None:
+    names = [("c", "b"), ("c", "b2"), ("cb", ""), ("", "cb")]
     ids = [file_id(cluster, broker, b"x\n", number) for cluster, broker in names for number in range(3)]
-    assert len(set(ids)) == len(ids) == 9
+    assert len(set(ids)) == len(ids) == 12
     assert {identity[:BEGINNING_DIGITS] for identity in ids} == {beginning_of(b"x"), beginning_of(b"x\r\n")}
     assert beginning_of(b"y") != beginning_of(b"x")
     assert {len(identity) for identity in ids} == {32}
-
-
-def test_it_identifies_a_file_by_cluster_broker_and_first_record() -> None:
-    ids = {file_id("c", "b", b"x\n"), file_id("c", "b", b"y\n"), file_id("cb", "", b"x\n"), file_id("", "cb", b"x\n")}
-    assert len(ids) == 4
     assert file_id("c", "b", b"x\n") == file_id("c", "b", b"x\r\n") == file_id("c", "b", b"x")
-    assert file_id("c", "b", b"xX\n") != file_id("c", "b", b"x\n")
-
-
-@pytest.mark.parametrize("lead", LEADS)
-def test_it_finds_the_first_record_after_anything(save: Save, lead: str) -> None:
-    first = json_record(client_id="first")
-    for data in (LEADS[lead] + first + json_record(), gzip.compress(LEADS[lead] + first + json_record())):
-        beginning = head(save(data))
-        assert (beginning.first_record, beginning.first_offset) == (first, len(LEADS[lead]))
+    assert len({file_id("c", "b", line) for line in (b"x\n", b"y\n", b"xX\n")}) == 3

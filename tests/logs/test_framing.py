@@ -1,7 +1,6 @@
 """Bytes to records: nothing lost, nothing twice, whatever the blocks; forged lines stay text; memory stays bounded."""
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -9,26 +8,18 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import framing
 from kafka_clientinfo.logs.broker_records import LONGEST_TEXT, has_ended, has_whole_trace
-from kafka_clientinfo.logs.framing import (
-    ENDED_SERVER_LOG,
-    SERVER_LOG,
-    RawRecord,
-)
-from kafka_clientinfo.logs.line_records import receive_all
+from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG, SERVER_LOG, RawRecord
+from kafka_clientinfo.logs.layouts import KAFKA, Layout
+from kafka_clientinfo.logs.line_records import Kept, receive_all
 from kafka_clientinfo.logs.plain_splitter import PlainSplitter
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import examples
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import records
 
+Build = Callable[..., bytes]
 FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
 STACK_TRACE = b"java.lang.Exception\n\tat kafka.Foo(Foo.scala:3)\n"
-
-
-def blocks(data: bytes, cuts: list[int]) -> Iterator[bytes]:
-    places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
-    for start, end in pairwise(places):
-        yield data[start:end]
 
 
 @settings(max_examples=examples(60))
@@ -38,23 +29,23 @@ def test_it_gives_the_same_records_byte_by_byte(parts: list[bytes]) -> None:
     assert list(split_records(data[at : at + 1] for at in range(len(data)))) == records(data)
 
 
-@pytest.mark.parametrize("client_id", [f"inj{FORGED}", f"two{FORGED}{FORGED}", f"cr\r{FORGED}"])
-def test_it_keeps_forged_records_before_2_8_as_text_of_their_record(client_id: str) -> None:
-    genuine = [request_header_struct_record(client_id=client_id), request_header_struct_record()]
-    assert [record.data for record in records(b"".join(genuine))] == genuine
-
-
-def test_it_does_not_take_a_logger_inside_a_client_id_for_the_records_end() -> None:
-    genuine = [request_header_struct_record(client_id=f"x (kafka.request.logger){FORGED}"), json_record()]
-    assert [record.data for record in records(b"".join(genuine))] == genuine
+@pytest.mark.parametrize("build", [request_header_struct_record, json_record])
+@pytest.mark.parametrize("client_id", [f"inj{FORGED}", f"cr\r{FORGED}", f"x (kafka.request.logger){FORGED}{FORGED}"])
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_it_keeps_forged_records_as_text_of_their_record_and_counts_them(
+    step: int, client_id: str, build: Build
+) -> None:
+    genuine = [request_header_struct_record(client_id=client_id), build(), request_header_struct_record(client_id="a")]
+    stream = b"".join(genuine)
+    found = list(split_records(stream[at : at + step] for at in range(0, len(stream), step)))
+    assert [record.data for record in found] == genuine
+    assert [record.forged_prefixes for record in found] == [client_id.count("[2026"), 0, 0]
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x00", b"{"])
 def test_it_lets_json_records_give_way_to_any_prefix(damage: bytes) -> None:
     for fraction in (b",000", b",000000", b""):
-        first = (
-            json_record().removesuffix(b" (kafka.request.logger)\n").replace(b",000]", fraction + b"]") + damage + b"\n"
-        )
+        first = json_record(logger="").replace(b",000]", fraction + b"]").rstrip(b"\n") + damage + b"\n"
         second = json_record(client_id="b")
         assert [record.data for record in records(first + second)] == [first, second]
 
@@ -93,24 +84,6 @@ def test_records_that_are_taken_leave_their_place_and_number(step: int) -> None:
     assert taken == [False, False, True, False, True, False, True, False, True, False]
 
 
-def test_a_line_end_in_front_holds_nothing_back() -> None:
-    short = b"[2026-11-21 12:00:00,000] INFO x\n"
-    data = b"\n" + json_record() * 3
-    whole = [record.data for record in records(data)]
-    assert whole == [b"\n", *[json_record()] * 3]
-    assert [r.data for r in split_records(data[at : at + 1] for at in range(len(data)))] == whole
-    assert [record.data for record in records(b"\n" + short)] == [b"\n", short]
-    fed: list[bytes] = []
-
-    def feed() -> Iterator[bytes]:
-        for block in (data, b"", json_record()):
-            fed.append(block)
-            yield block
-
-    assert next(split_records(feed())).data == b"\n"
-    assert fed == [data]
-
-
 @pytest.mark.parametrize(("level", "is_whole"), [("INFO", True), ("WARN", False), ("ERROR", False), ("FATAL", False)])
 def test_a_stack_trace_may_follow_while_a_server_log_grows(level: str, is_whole: bool) -> None:
     line = f"[2026-11-21 12:00:00,000] {level} x (kafka.Foo)\n".encode()
@@ -128,64 +101,72 @@ def test_it_tells_an_unfinished_last_record(cut: int) -> None:
     assert (last.data, last.finished) == (whole[:-cut], False)
 
 
+def limit(monkeypatch: pytest.MonkeyPatch, most: int, kept_head: int, kept_tail: int) -> None:
+    for name, value in (("MAX_RECORD", most), ("KEPT_HEAD", kept_head), ("KEPT_TAIL", kept_tail)):
+        monkeypatch.setattr(framing, name, value)
+
+
+def in_steps(stream: bytes, step: int, layout: Layout = KAFKA) -> list[RawRecord]:
+    return list(split_records((stream[at : at + step] for at in range(0, len(stream), step)), 0, layout))
+
+
 def test_it_lets_go_of_the_middle_of_an_oversized_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "MAX_RECORD", 1 << 16)
-    monkeypatch.setattr(framing, "KEPT_HEAD", 1 << 12)
-    monkeypatch.setattr(framing, "KEPT_TAIL", 1 << 12)
-    huge = json_record(request={"metrics": "A" * (1 << 20)})
-    stream = json_record() + huge + json_record()
-    held: list[int] = []
-
-    def feed() -> Iterator[bytes]:
-        for at in range(0, len(stream), 1 << 12):
-            yield stream[at : at + (1 << 12)]
-
-    found = []
-    for record in split_records(feed()):
-        held.append(len(record.data))
-        found.append(record)
-    assert [record.length for record in found] == [len(json_record()), len(huge), len(json_record())]
-    assert max(held) <= (1 << 16) + (1 << 12) + 64
-    assert found[2] == RawRecord(len(json_record()) + len(huge), json_record(), len(json_record()), True)
+    limit(monkeypatch, 1 << 16, 1 << 12, 1 << 12)
+    short, huge = json_record(), json_record(request={"metrics": "A" * (1 << 20)})
+    found = in_steps(short + huge + short, 1 << 12)
+    assert [record.length for record in found] == [len(short), len(huge), len(short)]
+    assert max(len(record.data) for record in found) <= (1 << 16) + (1 << 12) + 64
+    assert found[2] == RawRecord(len(short) + len(huge), short, len(short), True)
 
 
 @pytest.mark.parametrize("step", [64, 256, 1000])
 def test_it_finds_the_records_after_an_oversized_one_of_any_size(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    monkeypatch.setattr(framing, "MAX_RECORD", 1 << 10)
-    monkeypatch.setattr(framing, "KEPT_HEAD", 1 << 7)
-    monkeypatch.setattr(framing, "KEPT_TAIL", 1 << 7)
+    limit(monkeypatch, 1 << 10, 1 << 7, 1 << 7)
     last = b"[2026-11-21 12:00:00,000] DEBUG b (a)\n"
     for size in range(1100, 1100 + 2 * step, max(1, step // 128)):
         huge = b"[2026-11-21 12:00:00,000] DEBUG " + b"x" * size + b" (a)\n"
-        stream = huge + last * 3
-        found = list(split_records(stream[at : at + step] for at in range(0, len(stream), step)))
+        found = in_steps(huge + last * 3, step)
         assert [record.length for record in found] == [len(huge), *[len(last)] * 3], size
         assert [record.data for record in found[1:]] == [last] * 3
 
 
 @pytest.mark.parametrize("torn", [1024, 1025, 1100])
 def test_the_middle_that_is_let_go_belongs_to_a_line_of_two_records(monkeypatch: pytest.MonkeyPatch, torn: int) -> None:
-    for name, value in (("MAX_RECORD", 1024), ("KEPT_HEAD", 256), ("KEPT_TAIL", 128)):
-        monkeypatch.setattr(framing, name, value)
-    long, short = json_record(client_id="x" * 1200), json_record()
-    pieces = [long[:torn] + short, short]
-    stream = b"".join(pieces)
-    found = list(split_records(stream[at : at + 64] for at in range(0, len(stream), 64)))
+    limit(monkeypatch, 1024, 256, 128)
+    pieces = [json_record(client_id="x" * 1200)[:torn] + json_record(), json_record()]
+    found = in_steps(b"".join(pieces), 64)
     assert [record.length for record in found] == [len(piece) for piece in pieces]
     assert [len(record.data) < record.length for record in found] == [True, False]
 
 
 @pytest.mark.parametrize("step", [1, 50, 1000])
 @pytest.mark.parametrize("size", [1023, 1024, 1025, 1200])
-def test_a_record_is_whole_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, size: int, step: int) -> None:
-    for name, value in (("MAX_RECORD", 1024), ("KEPT_HEAD", 100), ("KEPT_TAIL", 100)):
-        monkeypatch.setattr(framing, name, value)
+@pytest.mark.parametrize("layout", [KAFKA, Layout(False)])
+def test_a_record_is_whole_up_to_the_limit(
+    monkeypatch: pytest.MonkeyPatch, size: int, step: int, layout: Layout
+) -> None:
+    limit(monkeypatch, 1024, 100, 100)
     start, end = b"[2026-11-21 12:00:00,000] DEBUG ", b" (a)\n"
     record = start + b"x" * (size - len(start) - len(end)) + end
-    first, *rest = split_records((record * 2)[at : at + step] for at in range(0, 2 * size, step))
-    assert [first.length, *(one.length for one in rest)] == [size, size]
+    found = in_steps(record * 2, step, layout)
+    assert [one.length for one in found] == [size, size]
     if size <= 1024:
-        assert [first.data, *(one.data for one in rest)] == [record, record]
+        assert [one.data for one in found] == [record, record]
+
+
+def test_of_what_is_longer_than_the_limit_head_and_tail_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, 64, 40, 20)
+    kept, head = Kept(), b"a" * 30
+    assert (kept.join(), kept.length) == (b"", 0)
+    for letter, tail in ((b"a", b""), (b"b", b"b" * 30), (b"c", b"b" * 10 + b"c" * 20), (b"d", b"b" * 10 + b"d" * 20)):
+        kept.add(letter * 30)
+        assert kept.join() == head + tail
+    kept.add(b"ef", 1000)  # the true length of a part that was shortened before
+    assert (kept.join(), kept.length) == (head + b"b" * 10 + b"d" * 20 + b"ef", 1120)
+    for more, length in ((0, 64), (1, 60), (4, 60), (40, 60)):
+        kept, data = Kept(), bytes(range(64 + more))
+        kept.add(data)
+        assert (kept.join(), kept.length) == (data if length == 64 else data[:40] + data[-20:], 64 + more)
 
 
 @pytest.mark.parametrize("level", ["DEBUG Completed request:", "TRACE Processor 0 received request: "])
@@ -198,27 +179,18 @@ def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
 
 @pytest.mark.parametrize("before", [b"", b"\n", b"x\n"])
 def test_it_gives_a_record_as_soon_as_the_next_one_has_begun(before: bytes) -> None:
+    data = before + json_record() * 2
+
     def feed() -> Iterator[bytes]:
-        yield before + json_record() * 2
+        yield data
         raise AssertionError("more bytes are asked for")
 
     found = split_records(feed())
     expected = [before, json_record()] if before else [json_record()]
     assert [next(found).data for _ in expected] == expected
-
-
-@pytest.mark.parametrize("step", [1, 7, 1000])
-def test_it_counts_the_starts_that_it_takes_for_text(step: int) -> None:
-    stream = b"".join(
-        [
-            request_header_struct_record(client_id=f"two{FORGED}{FORGED}"),
-            request_header_struct_record(),
-            json_record(),
-            request_header_struct_record(client_id=f"one{FORGED}"),
-        ]
-    )
-    found = list(split_records(stream[at : at + step] for at in range(0, len(stream), step)))
-    assert [record.forged_prefixes for record in found] == [2, 0, 0, 1]
+    assert [r.data for r in split_records(data[at : at + 1] for at in range(len(data)))] == [*expected, json_record()]
+    short = b"[2026-11-21 12:00:00,000] INFO x\n"
+    assert [record.data for record in records(b"\n" + short)] == [b"\n", short]
 
 
 STAMP = b"[2026-11-21 12:00:00,000] INFO "

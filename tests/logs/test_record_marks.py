@@ -2,27 +2,27 @@
 
 import pytest
 
-from kafka_clientinfo.logs.framing import (
-    is_finished,
-)
+from kafka_clientinfo.logs.framing import is_finished
 from kafka_clientinfo.logs.record_marks import HANDLING, PREFIX, prefix_of, strip_logger
-from tests.builders import request_header_struct_record
-from tests.logs.excerpts import records
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
-def test_it_knows_the_ends_of_lines(end: bytes) -> None:
-    line = request_header_struct_record()[:-1] + end
-    assert [record.finished for record in records(line * 2)] == [True, True]
-    assert strip_logger(line) == line.removesuffix(b" (kafka.request.logger)" + end)
-
-
-@pytest.mark.parametrize("text", [b"", b"x", b"(1)\n", b"(a", b"(a b)", b"(" + b"a" * 400 + b")"])
-def test_it_finds_no_logger_where_none_ends_the_text(text: bytes) -> None:
-    assert strip_logger(b"(a)\n") == b""
-    assert strip_logger(b"xX  (a)\n") == b"xX"
-    assert strip_logger(text) is None
-    assert not is_finished(text, 0, len(text))
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        *((text, None) for text in (b"", b"x", b"(1)\n", b"(a", b"(a b)")),
+        (b"(a)\n", b""),
+        *((b"xX  (a)" + end, b"xX") for end in (b"\n", b"\r\n", b"\n\n", b"\r\n\r\n")),
+        *((b"x (a)" + zeros, b"x") for zeros in (b"\0", b"\0\0\n", b"\r\n\0", b"\0\r\n\0\n", b"\0\r\0")),
+        (b"x (a\0", None),
+        *((b"x  (" + b"a" * size + b")" + end, b"x") for size in (1, 255, 256) for end in (b"", b"\n", b"\r\n")),
+        (b"x (" + b"a" * 257 + b")\n", None),
+        *((b"x (%b)\n" % logger, b"x") for logger in (b"_", b"Z.b$1", b"kafka.network.RequestChannel$")),
+        *((b"x (%ba)\n" % first, None) for first in (b"1", b".", b"$", b"-", b" ")),
+    ],
+)
+def test_a_logger_may_end_a_text(text: bytes, rest: bytes | None) -> None:
+    assert strip_logger(text) == rest
+    assert rest is not None or not is_finished(text, 0, len(text))
 
 
 @pytest.mark.parametrize("level", [b"TRACE", b"DEBUG", b"INFO", b"WARN", b"ERROR", b"FATAL", b"WARNING", b"info"])
@@ -74,12 +74,6 @@ def test_a_prefix_may_follow_filler(before: bytes, has_prefix: bool) -> None:
         assert prefix is None or prefix.span() == (start + len(before), start + len(before) + len(START))
 
 
-@pytest.mark.parametrize("zeros", [b"\0", b"\0\0\n", b"\r\n\0", b"\0\r\n\0\n", b"\0\r\0"])
-def test_a_logger_may_stand_before_zeros(zeros: bytes) -> None:
-    assert strip_logger(b"x (a)" + zeros) == b"x"
-    assert strip_logger(b"x (a" + zeros) is None
-
-
 @pytest.mark.parametrize(
     ("message", "is_trace"),
     [
@@ -102,15 +96,3 @@ def test_a_logger_may_stand_before_zeros(zeros: bytes) -> None:
 )
 def test_it_knows_the_traces_of_handled_requests(message: str, is_trace: bool) -> None:
     assert (HANDLING.match(message.encode()) is not None) == is_trace
-
-
-@pytest.mark.parametrize(("length", "is_logger"), [(1, True), (255, True), (256, True), (257, False)])
-@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-def test_it_takes_loggers_of_some_length(length: int, is_logger: bool, end: bytes) -> None:
-    assert strip_logger(b"x  (" + b"a" * length + b")" + end) == (b"x" if is_logger else None)
-
-
-@pytest.mark.parametrize("logger", [b"a", b"_", b"Z.b$1", b"kafka.network.RequestChannel$"])
-def test_it_takes_names_of_classes_for_loggers(logger: bytes) -> None:
-    assert strip_logger(b"x (%b)\n" % logger) == b"x"
-    assert [strip_logger(b"x (%b)\n" % (first + logger)) for first in (b"1", b".", b"$", b"-", b" ")] == [None] * 5

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent, framing
 from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import one_in
@@ -21,6 +21,8 @@ TAIL = (
     " from connection 1.2.3.4:1-5.6.7.8:2-0;totalTime:1.0,requestQueueTime:1.0,localTime:1.0,remoteTime:0.0,"
     "throttleTime:0.0,responseQueueTime:0.0,sendTime:0.0,securityProtocol:PLAINTEXT,principal:User:EVIL,listener:EVIL"
 )
+CRI = Layout(False, frozenset([b"cri ", b"cri["]))
+"""A log of a runtime, with a logger at the end of each record."""
 STAMP = "2026-11-21T12:00:00.5Z"
 TEXT_KINDS = [kind for kind in KINDS if kind[0] not in ("ecs", "ecs_nested", "logstash", "filebeat")]
 
@@ -36,6 +38,11 @@ def kinds(data: bytes) -> Counter[str]:
     )
 
 
+def check_account(records: list[RawRecord], data: bytes) -> None:
+    assert b"".join(record.data for record in records) == data
+    assert [record.offset for record in records] == [sum(r.length for r in records[:i]) for i in range(len(records))]
+
+
 def forged_in(pattern: str) -> str:
     """A whole forged record as the layout would have it, for a client id."""
     (line,) = wrap(json_record(client_id="FORGED"), pattern, "none").decode().splitlines()
@@ -47,9 +54,8 @@ def test_it_keeps_forged_records_as_text_in_every_layout(pattern: str, wrapper: 
     client_id = f"x\n{forged_in(pattern)}"
     plain = request_header_struct_record(client_id=client_id) + request_header_struct_record(client_id="b")
     data = wrap(plain, pattern, wrapper)
-    records = found(data)
     assert client_ids(data) == [client_id, "b"]
-    assert [record.forged_prefixes for record in records] == [1, 0]
+    assert [record.forged_prefixes for record in found(data)] == [1, 0]
 
 
 @pytest.mark.parametrize("wrapper", ["cri", "docker", "rfc_5424", "rfc_3164"])
@@ -68,19 +74,15 @@ def test_it_takes_no_end_inside_a_client_id_for_the_records_end(pattern: str, wr
     assert client_ids(wrap(plain, pattern, wrapper)) == [client_id, "b"]
 
 
-@pytest.mark.parametrize("words", ["listener:x", "sendTime:0.0", " from connection a;totalTime:1.0,sendTime:0.0"])
-def test_it_takes_no_words_of_an_end_for_one(words: str) -> None:
-    client_id = f"x\n{words};y (kafka.request.logger)\n{forged_in('kafka')}"
-    plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
-    assert client_ids(wrap(plain, "kafka", "cri")) == [client_id, "b"]
-
-
-def test_a_line_after_a_forged_end_rejects_the_request() -> None:
+def test_a_line_after_a_forged_end_rejects_the_request_and_words_of_an_end_are_none() -> None:
     client_id = f"x{TAIL}\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
     plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
-    data = wrap(plain, "message", "cri")
-    assert client_ids(data) == ["b"]
-    assert isinstance(events(data)[0], RejectedRecord)
+    assert client_ids(wrap(plain, "message", "cri")) == ["b"]
+    assert isinstance(events(wrap(plain, "message", "cri"))[0], RejectedRecord)
+    for words in ("listener:x", "sendTime:0.0", " from connection a;totalTime:1.0,sendTime:0.0"):
+        client_id = f"x\n{words};y (kafka.request.logger)\n{forged_in('kafka')}"
+        plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
+        assert client_ids(wrap(plain, "kafka", "cri")) == [client_id, "b"]
 
 
 @pytest.mark.parametrize(("lines", "whole"), [(1, True), (2, True), (64, True), (65, False)])
@@ -101,17 +103,10 @@ def test_it_counts_other_programs_lines_and_loses_no_request(pattern: str, wrapp
         "rfc_3164": b"<134>Nov 21 02:45:09 host kernel: something else\n",
     }[wrapper]
     lines = wrap(plain, pattern, wrapper).splitlines(keepends=True)
-    starts = [
-        number
-        for number, line in enumerate(lines)
-        if b"Completed request:RequestHeader(apiKey=" in line and b"fake" not in line
-    ]
-    for number in reversed(starts):
-        lines.insert(number, other)
-    data = b"".join(lines)
+    starts = [b"Completed request:RequestHeader(apiKey=" in line and b"fake" not in line for line in lines]
+    data = b"".join(other * is_start + line for is_start, line in zip(starts, lines, strict=True))
     assert [comparable(e) for e in requests(events(data))] == [comparable(e) for e in requests(parse(plain))]
-    assert kinds(data)["other_logger"] >= len(starts)
-    assert kinds(data)["ok"] == len(requests(parse(plain)))
+    assert kinds(data)["other_logger"] >= sum(starts)
 
 
 def test_it_ignores_the_output_of_a_pods_start_and_other_loggers() -> None:
@@ -134,8 +129,7 @@ def test_it_joins_the_parts_of_each_stream(first: str) -> None:
     ).encode()
     records = found(data)
     assert client_ids(data) == ["ü", "ü"]
-    assert [record.offset for record in records] == [sum(r.length for r in records[:i]) for i in range(len(records))]
-    assert b"".join(record.data for record in records) == data
+    check_account(records, data)
 
 
 @given(st.lists(st.sampled_from(["stderr F x", "stderr P y", "stdout P [2026-11-21 12:00:00,000] INFO ", "stdout F a (b.C)",
@@ -145,8 +139,7 @@ def test_it_accounts_for_mixed_streams_and_resumes_in_them(lines: list[str], dat
     text = "".join(f"{STAMP} {line}\n" if line != "no wrapper" else "text\n" for line in lines).encode()
     layout = detect(f"{STAMP} stdout F x\n".encode())
     whole = list(split_records([text], 0, layout))
-    assert b"".join(record.data for record in whole) == text
-    assert [record.offset for record in whole] == [sum(r.length for r in whole[:i]) for i in range(len(whole))]
+    check_account(whole, text)
     assert all(record.finished for record in whole[:-1])
     cut = data.draw(st.integers(0, len(text)))
     before = [record for record in split_records([text[:cut]], 0, layout) if record.finished]
@@ -182,23 +175,19 @@ def test_a_line_without_the_wrapper_ends_a_record(wrapper: str) -> None:
     assert client_ids(data) == ["b"]
 
 
-def test_a_line_in_parts_has_the_time_of_its_first() -> None:
+def test_a_line_in_parts_has_the_time_of_its_first_and_is_waited_for() -> None:
     whole = json_record().partition(b"] DEBUG ")[2]
     data = b"2026-11-21T12:00:00Z stdout P " + whole[:50] + b"\n2026-11-21T12:00:01Z stdout F " + whole[50:]
-    (record,) = found(data, Layout(False, frozenset([b"cri ", b"cri["])))
+    (record,) = found(data, CRI)
     assert record.text == b"[2026-11-21T12:00:00Z] DEBUG " + whole
+    part, _ = wrap(json_record(client_id="x" * (16 << 10)), "kafka", "docker").splitlines(keepends=True)
+    assert [record.finished for record in found(wrap(json_record(), "kafka", "docker") + part)] == [True, False]
 
 
 def test_only_a_files_first_line_may_follow_filler() -> None:
     filler = b"\xef\xbb\xbf\0\0"
-    first, second = found(filler + b"a\n" + filler + b"b\n", Layout(False, frozenset([b"cri ", b"cri["])))
+    first, second = found(filler + b"a\n" + filler + b"b\n", CRI)
     assert (first.text, second.text) == (b"a", filler + b"b")
-
-
-def test_it_waits_for_a_part_of_a_docker_line() -> None:
-    part, _ = wrap(json_record(client_id="x" * (16 << 10)), "kafka", "docker").splitlines(keepends=True)
-    first, last = found(wrap(json_record(), "kafka", "docker") + part)
-    assert (first.finished, last.finished) == (True, False)
 
 
 def test_it_counts_the_starts_inside_one_event() -> None:
@@ -220,7 +209,7 @@ CHANNEL = " (kafka.network.RequestChannel$)"
 
 
 @pytest.mark.parametrize(
-    ("first", "goes_on", "goes_on_without_loggers"),
+    ("first", "goes_on", "goes_on_without"),
     [
         ('DEBUG Completed request:{"a":1}' + LOGGER, False, False),
         ('DEBUG Completed request:{"a":1}', False, False),
@@ -243,45 +232,27 @@ CHANNEL = " (kafka.network.RequestChannel$)"
         (f"{HANDLED}, correlationId=1) -- {{x}} from client: /1.2.3.4:5{CHANNEL}", False, False),
     ],
 )
-def test_it_knows_which_records_go_on_in_the_next_line(
-    first: str, goes_on: bool, goes_on_without_loggers: bool
-) -> None:
+def test_it_knows_which_records_go_on_in_the_next_line(first: str, goes_on: bool, goes_on_without: bool) -> None:
     data = f"{STAMP} stdout F {STARTED}{first}\n{STAMP} stdout F text\n".encode()
-    for logger_ends, expected in ((True, goes_on), (False, goes_on_without_loggers)):
-        layout = Layout(False, frozenset([b"cri ", b"cri["] * logger_ends))
+    for layout, expected in ((CRI, goes_on), (Layout(False), goes_on_without)):
         records = found(data, layout)
-        assert len(records) == (1 if expected else 2), logger_ends
+        assert [record.text for record in records[1:]] == [b"text"] * (not expected), layout
         assert records[-1].finished is not expected
-        if not expected:
-            assert records[1].text == b"text"
 
 
 def test_a_header_that_has_ended_stays_so() -> None:
     lines = [f"{STARTED}{RECEIVED}", "b, correlationId=1) -- {x", "y", f"z}}{CHANNEL}", "text"]
-    records = found(
-        "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(False, frozenset([b"cri ", b"cri["]))
-    )
-    assert [record.text for record in records] == [
-        f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{CHANNEL}\n".encode(),
-        b"text",
-    ]
+    texts = [record.text for record in found("".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), CRI)]
+    assert texts == ["\n".join([*lines[:-1], ""]).encode(), b"text"]
 
 
 @pytest.mark.parametrize("text", ["textX", "X", "X\r"])
 def test_it_keeps_what_other_programs_write(text: str) -> None:
-    for data, number in (
-        (f"{text}\n{STAMP} stdout F x\n", 0),
-        (f"{STAMP} stdout F {text}\n", 0),
-        (f"{STAMP} stdout F x\n{text}\n", 1),
-    ):
-        records = found(data.encode(), Layout(False, frozenset([b"cri ", b"cri["])))
+    wrapped = f"{STAMP} stdout F "
+    for data, number in ((f"{text}\n{wrapped}x\n", 0), (f"{wrapped}{text}\n", 0), (f"{wrapped}x\n{text}\n", 1)):
+        records = found(data.encode(), CRI)
         assert (records[number].text, records[number].forged_prefixes) == (text.encode(), 0)
         assert [record.finished for record in records] == [True] * data.count("\n")
-
-
-def test_a_principal_may_hold_a_line_end() -> None:
-    plain = request_header_struct_record(principal="User:a\nb") + json_record(client_id="b")
-    assert client_ids(wrap(plain, "kafka", "cri")) == ["app", "b"]
 
 
 @pytest.mark.parametrize(("quiet", "other"), [("stdout", "stderr"), ("stderr", "stdout")])
@@ -294,7 +265,7 @@ def test_a_quiet_stream_holds_nothing_back(quiet: str, other: str) -> None:
             fed.append(number)
             yield f"{STAMP} {other} F x\n".encode()
 
-    next(split_records(feed(), 0, Layout(False, frozenset([b"cri ", b"cri["]))))
+    next(split_records(feed(), 0, CRI))
     assert fed == [1]
 
 
@@ -304,20 +275,18 @@ def test_a_line_of_another_stream_inside_a_request_is_of_its_bytes_or_ends_it() 
         for text in (f"{STARTED}DEBUG Completed request:RequestHeader(x", f"y{TAIL}{LOGGER}")
     )
     other = f"{STAMP} stderr F ".encode()
-    layout = Layout(False, frozenset([b"cri ", b"cri["]))
-    (record,) = found(begin + other + b"warning\n" + end, layout)
+    (record,) = found(begin + other + b"warning\n" + end, CRI)
     assert (b"warning" in record.data, b"warning" in (record.text or b"")) == (True, False)
     request = other + json_record()
-    first, second, third = found(begin + request + end, layout)
+    first, second, third = found(begin + request + end, CRI)
     assert (first.torn, first.data, second.data) == (True, begin, request)
     assert isinstance(Parser().parse(third), RejectedRecord)
 
 
 def test_a_failure_waits_for_its_stack_trace_until_another_stream_goes_on() -> None:
     closing = f"{STAMP} stdout F {STARTED}ERROR Closing socket for a because of error{LOGGER}\n".encode()
-    layout = Layout(False, frozenset([b"cri ", b"cri["]))
-    assert [record.finished for record in found(closing, layout)] == [False]
-    records = found(closing + f"{STAMP} stderr F x\n".encode(), layout)
+    assert [record.finished for record in found(closing, CRI)] == [False]
+    records = found(closing + f"{STAMP} stderr F x\n".encode(), CRI)
     assert [record.finished for record in records] == [True, True]
 
 
