@@ -50,46 +50,14 @@ class Report:
     Attributes:
         mutations: damage done, by kind.
         outcomes: records read, by what became of them.
-        exceptions: what was raised, with the kinds of damage and the record's first bytes.
-        lost: bytes of the streams that belong to no record or to more than one.
-        unfit: values that do not fit the tables, and texts that are not UTF-8.
-        neighbours: intact records after damaged ones, and how many of them were read as requests.
-        missed: those that were not, though nothing hides their start or their end.
-        splits: splits that files were read in.
-        taken_back: files whose cuts fell into a record.
-        through_worker: records read as files by the worker.
-        failed_requests: that were found in damaged records of server.log.
+        wrong: what was raised or lost, fits no table, or was missed.
+        counts: damaged records, intact neighbours and those that were read, splits, records of files, failed requests.
     """
 
     mutations: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
-    exceptions: list[str] = field(default_factory=list)
-    lost: int = 0
-    unfit: list[str] = field(default_factory=list)
-    neighbours: list[int] = field(default_factory=lambda: [0, 0])
-    missed: list[str] = field(default_factory=list)
-    splits: int = 0
-    taken_back: int = 0
-    damaged: int = 0
-    bytes_read: int = 0
-    through_worker: int = 0
-    failed_requests: int = 0
-
-    def text(self) -> str:
-        """The figures, for people."""
-        lines = [
-            f"{self.damaged:,} damaged records, {self.bytes_read:,} bytes; {sum(self.outcomes.values()):,} records read, "
-            f"{self.through_worker:,} of them as files too",
-            f"exceptions {len(self.exceptions)}, lost bytes {self.lost}, values that fit no table {len(self.unfit)}",
-            f"intact neighbours read {self.neighbours[1]:,} of {self.neighbours[0]:,}, {len(self.missed)} missed; "
-            f"{self.splits:,} splits, the cuts of {self.taken_back} files taken back",
-            *(f"  {kind}: {number:,}" for kind, number in sorted(self.mutations.items())),
-            *(f"  -> {kind}: {number:,}" for kind, number in sorted(self.outcomes.items())),
-            *self.exceptions[:20],
-            *self.unfit[:20],
-            *self.missed[:20],
-        ]
-        return "\n".join(lines)
+    wrong: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
 
 
 def small_pool() -> Pool:
@@ -107,7 +75,7 @@ def real_pool() -> Pool:
 
 
 def _by_generation(records: list[RawRecord]) -> Pool:
-    """Distinct short records, and the first of the long ones: their bodies say little more and take long."""
+    """Short records, and the first of the long ones: their bodies say little more and take long."""
     pool: Pool = {name: [] for name in GENERATIONS}
     long_ones: Counter[str] = Counter()
     parser = Parser()
@@ -135,14 +103,7 @@ def _hides(before: bytes) -> bool:
 
 
 class Fuzz:
-    """One run of damage, the same for the same seed and pool.
-
-    Args:
-        pool: intact records by generation.
-        seed: of all that is random.
-        folder: where files for the worker are written.
-        worker_every: every so many streams one also goes through the worker.
-    """
+    """One run of damage, the same for the same seed and pool; each `worker_every`-th stream is also read as a file."""
 
     def __init__(self, pool: Pool, seed: int, folder: Path, worker_every: int) -> None:
         self.pool = pool
@@ -154,15 +115,19 @@ class Fuzz:
         self.folder = folder
         self.worker_every = worker_every
         self.report = Report()
+        self.count, self.wrong = self.report.counts, self.report.wrong
 
     def run(self, records: int) -> Report:
         number = 0
-        while self.report.damaged < records:
-            stream, intact = self._stream(min(STREAM_RECORDS, records - self.report.damaged))
+        while self.count["damaged"] < records:
+            stream, intact = self._stream(min(STREAM_RECORDS, records - self.count["damaged"]))
             found = self._read(stream)
             self._look_at_neighbours(stream, intact, found)
             if number % self.worker_every == 0:
-                self._through_worker(stream, found)
+                try:
+                    self._through_worker(stream, found)
+                except Exception as error:
+                    self.wrong.append(f"worker: {error!r}")
             number += 1
         return self.report
 
@@ -182,20 +147,19 @@ class Fuzz:
                 parts.append(self._any())
                 intact[at] = at + len(parts[-1])
                 at += len(parts[-1])
-        self.report.damaged += records
-        self.report.bytes_read += at
+        self.count["damaged"] += records
         return b"".join(parts), intact
 
     def _look_at_neighbours(self, stream: bytes, intact: dict[int, int], found: dict[str, list[Any]]) -> None:
         requests = {event.byte_offset for event in found["requests"]}
         starts = sorted(event.byte_offset for events in found.values() for event in events)
-        self.report.neighbours[0] += len(intact)
-        self.report.neighbours[1] += len(intact.keys() & requests)
+        self.count["neighbours"] += len(intact)
+        self.count["neighbours read"] += len(intact.keys() & requests)
         for start, end in intact.items():
             before = stream[starts[max(0, bisect_left(starts, start) - 1)] : start]
             next_is_start = end == len(stream) or PREFIX.match(stream, end)
             if start not in requests and next_is_start and (start == 0 or not _hides(before)):
-                self.report.missed.append(f"{stream[start : start + 80]!r} after {before[-300:]!r}")
+                self.wrong.append(f"missed: {stream[start : start + 80]!r} after {before[-300:]!r}")
 
     def _any(self) -> bytes:
         return self.random.choice(self.pool[self.random.choice(GENERATIONS)])
@@ -210,32 +174,19 @@ class Fuzz:
     def _read(self, stream: bytes) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {"requests": [], "rejected": [], "ignored": []}
         parser = Parser(self.random.choice(ZONES))
-        at = 0
-        for record in self._records(stream):
-            if record.offset != at or (len(record.data) == record.length) != (
-                record.data == stream[at : at + record.length]
-            ):
-                self.report.lost += record.length
-            at = record.offset + record.length
-            event = self._parse(parser, record)
-            if event is not None:
-                self._classify(event, record, found)
-        self.report.lost += abs(len(stream) - at)
+        at, data = 0, b""
+        try:
+            for record in split_records(self._blocks(stream), 0, KAFKA):
+                data, whole = record.data, stream[at : at + record.length]
+                if record.offset != at or (len(data) == record.length) != (data == whole):
+                    self.wrong.append(f"lost: {record.length} bytes at {at}")
+                at = record.offset + record.length
+                self._classify(parser.parse(record), record, found)
+        except Exception as error:
+            self.wrong.append(f"{error!r} after {data[:300]!r}")
+        if at != len(stream):
+            self.wrong.append(f"lost: {len(stream) - at} bytes at the end")
         return found
-
-    def _records(self, stream: bytes) -> list[RawRecord]:
-        try:
-            return list(split_records(self._blocks(stream), 0, KAFKA))
-        except Exception as error:
-            self.report.exceptions.append(f"split_records: {error!r}")
-            return []
-
-    def _parse(self, parser: Parser, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord | None:
-        try:
-            return parser.parse(record)
-        except Exception as error:
-            self.report.exceptions.append(f"{error!r}: {record.data[:300]!r}")
-            return None
 
     def _classify(self, event: object, record: RawRecord, found: dict[str, list[Any]]) -> None:
         if isinstance(event, RequestEvent):
@@ -245,82 +196,67 @@ class Fuzz:
         elif isinstance(event, RejectedRecord):
             found["rejected"].append(event)
             self.report.outcomes[f"rejected {event.reason}"] += 1
-            self._check_text("detail", event.detail)
+            event.detail.encode()
             if (event.byte_offset, event.raw_length) != (record.offset, record.length):
-                self.report.unfit.append(f"a rejected record at {record.offset} says {event.byte_offset}")
+                self.wrong.append(f"a rejected record at {record.offset} says {event.byte_offset}")
         elif isinstance(event, IgnoredRecord):
             found["ignored"].append(event)
             self.report.outcomes[f"ignored {event.kind}"] += 1
         else:
-            self.report.unfit.append(f"parse gave {event!r:.80}")
+            self.wrong.append(f"parse gave {event!r:.80}")
 
     def _check_values(self, event: RequestEvent) -> None:
         for name, value in zip(_NAMES, event, strict=True):
             if type(value) is int and value not in (_INT64 if name in _WIDE else _INT32):
-                self.report.unfit.append(f"{name} is {value!r:.80}")
+                self.wrong.append(f"{name} is {value!r:.80}")
             elif type(value) is float and not abs(value) < 1e300:
-                self.report.unfit.append(f"{name} is {value!r}")
+                self.wrong.append(f"{name} is {value!r}")
             elif type(value) is str:
-                self._check_text(name, value)
-
-    def _check_text(self, name: str, value: str) -> None:
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            self.report.unfit.append(f"{name} is not UTF-8: {value[:80]!r}")
+                value.encode()
 
     def _through_worker(self, stream: bytes, found: dict[str, list[Any]]) -> None:
         """The same bytes as a file; its last record waits where it is not finished, so it may be one fewer."""
         path = self.folder / "kafka-request.log"
         path.write_bytes(stream)
         zone, split_bytes = self.random.choice(ZONES), self.random.choice((3000, 20_000, 100_000))
-        plan = make_plan([path], {}, Settings(), 1)
-        try:
-            rows = rows_of(plan, zone)
-            whole, state, _ = read_in_splits(path, 1 << 40, 1, zone)
-            cut, cut_state, taken_back = read_in_splits(path, split_bytes, 1 << 10, zone)
-            server_log = rows_of(make_plan([self._server_log()], {}, Settings(), 1), zone)
-        except Exception as error:
-            self.report.exceptions.append(f"worker: {error!r}")
-            return
+        rows = rows_of(make_plan([path], {}, Settings(), 1), zone)
         self._check_account(rows, found, len(stream))
-        self.report.splits += sum(map(len, make_plan([path], {}, Settings(split_bytes=split_bytes), 1 << 10).splits))
-        self.report.taken_back += taken_back
+        whole, state, _ = read_in_splits(path, 1 << 40, 1, zone)
+        cut, cut_state, _ = read_in_splits(path, split_bytes, 1 << 10, zone)
+        self.count["splits"] += sum(map(len, make_plan([path], {}, Settings(split_bytes=split_bytes), 1 << 10).splits))
         differing = {name for name in state if state[name] != cut_state[name]} - {"covers_broker_start"}
         differing |= {name for name in whole if whole[name] != cut[name]}
         if differing:
-            self.report.unfit.append(f"splits of {split_bytes} bytes change {sorted(differing)}")
-        self._check_server_log(server_log)
+            self.wrong.append(f"splits of {split_bytes} bytes change {sorted(differing)}")
+        self._check_server_log()
 
-    def _server_log(self) -> Path:
+    def _check_server_log(self) -> None:
         """A log that is not written to any more, of damaged records."""
         others = self.pool["json"]
         lines = [mutated(self.random.choice(self.server_log), others, self.random)[0] for _ in range(STREAM_RECORDS)]
         path = self.folder / "server.log.1"
         path.write_bytes(self.server_log[0] + b"".join(lines) + self.server_log[0])
-        return path
-
-    def _check_server_log(self, rows: dict[str, list[Any]]) -> None:
+        rows = rows_of(make_plan([path], {}, Settings(), 1), self.random.choice(ZONES))
         (account,) = rows["file"]
         ignored = dict(account["ignored"])
-        self.report.failed_requests += len(rows["failed"])
-        size = (self.folder / "server.log.1").stat().st_size
-        self.report.lost += abs(size - account["end_offset"] - account["pending_bytes"])
+        self.count["failed requests"] += len(rows["failed"])
         written = len(rows["rejected"]) + sum(ignored.values())
-        if ignored.get("failed_request", 0) != len(rows["failed"]) or written != account["records"]:
-            self.report.unfit.append(f"account of server.log {account}, rows {len(rows['failed'])}")
+        is_whole = path.stat().st_size == account["end_offset"] + account["pending_bytes"]
+        is_counted = (ignored.get("failed_request", 0), written) == (len(rows["failed"]), account["records"])
+        if not is_whole or not is_counted:
+            self.wrong.append(f"account of server.log {account}, rows {len(rows['failed'])}")
 
     def _check_account(self, rows: dict[str, list[Any]], found: dict[str, list[Any]], size: int) -> None:
         (account,) = rows["file"]
         ignored = sum(dict(account["ignored"]).values())
-        self.report.through_worker += account["records"]
-        self.report.lost += abs(size - account["end_offset"] - account["pending_bytes"])
+        self.count["records of files"] += account["records"]
         waits = int(account["pending_bytes"] > 0)
         expected = [len(found["requests"]), len(found["rejected"]) - waits, len(found["ignored"])]
         counted = [account["requests"], account["rejected"], ignored]
         written = [len(rows["request"]), len(rows["rejected"]), ignored]
-        if not expected == counted == written or sum(counted) != account["records"]:
-            self.report.unfit.append(f"account {counted}, rows {written}, in memory {expected}")
+        is_whole = size == account["end_offset"] + account["pending_bytes"]
+        if not expected == counted == written or sum(counted) != account["records"] or not is_whole:
+            self.wrong.append(f"account {account}, rows {written}, in memory {expected}")
         offsets = {row["byte_offset"] for row in rows["request"]}
         if offsets != {event.byte_offset for event in found["requests"]}:
-            self.report.unfit.append("the worker read other requests than the parser in memory")
+            self.wrong.append("the worker read other requests than the parser in memory")

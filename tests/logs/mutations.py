@@ -28,36 +28,13 @@ EXTREMES = (
 SURROGATES = (b"\\ud800", b"\\udfff", b"\\udc00\\ud800", b"\\ud83d\\ude00", b"\\u0000", b"\\uD8", b"\\u", b"\\")
 OPENINGS = (b"[", b"{", b'{"a":', b"{a=", b"[[", b"[{a=[", b'{"a":[', b"(", b'"')
 TOKENS = (
-    PREFIX,
-    b"\n" + PREFIX,
-    b" from connection a:1-b:2;totalTime:1",
-    b" from client /a:1;totalTime:1,requestQueueTime:1",
-    b", correlationId=1) -- {",
-    b",client_id=x} -- {a=",
-    b"; ClientId: x",
-    b"; CorrelationId: 1;",
-    b",listener:X",
-    b",clientInformation:ClientInformation(softwareName=x, softwareVersion=",
-    b",messageConversionsTime:1,1,1",
-    b",response:{",
-    b',"response":{"errorCode":0',
-    b',"request":{"a":',
-    b',"connection":"a:1-b:2-3"',
-    b'"replicaState":{"replicaId":',
-    b":1-",
-    b"{a=1,",
-    b",_tagged_fields={",
-    b"java.nio.HeapByteBuffer[pos=0 lim=24 cap=",
-    b"Some(",
-    b" (kafka.request.logger)",
-    b"(a" * 4,
-    b"\\\\",
-    b'"',
-    b"},{",
-    b"],[",
-    b" ",
-    b"0",
-)
+    PREFIX, b"\n" + PREFIX, b" from connection a:1-b:2;totalTime:1", b" from client /a:1;totalTime:1,requestQueueTime:1",
+    b", correlationId=1) -- {", b",client_id=x} -- {a=", b"; ClientId: x", b"; CorrelationId: 1;", b",listener:X",
+    b",clientInformation:ClientInformation(softwareName=x, softwareVersion=", b",messageConversionsTime:1,1,1", b",response:{",
+    b',"response":{"errorCode":0', b',"request":{"a":', b',"connection":"a:1-b:2-3"', b'"replicaState":{"replicaId":', b":1-",
+    b"{a=1,", b",_tagged_fields={", b"java.nio.HeapByteBuffer[pos=0 lim=24 cap=", b"Some(", b" (kafka.request.logger)",
+    b"(a" * 4, b"\\\\", b'"', b"},{", b"],[", b" ", b"0",
+)  # fmt: skip
 STRUCTURE = b'"{}[]():;,=\\- \n'
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 _LONG = 16 << 10
@@ -66,6 +43,10 @@ _LONG = 16 << 10
 def _inserted(line: bytes, what: bytes, random: Random) -> bytes:
     at = random.randrange(len(line) + 1)
     return line[:at] + what + line[at:]
+
+
+def _inserting(*choices: bytes) -> Mutation:
+    return lambda line, others, random: _inserted(line, random.choice(choices), random)
 
 
 def _flip_bits(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
@@ -89,30 +70,13 @@ def _insert_prefix(line: bytes, others: Sequence[bytes], random: Random) -> byte
     return _inserted(line, random.choice((*FORGED, b"\n" + random.choice(others))), random)
 
 
-def _insert_line_end(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
-    return _inserted(line, random.choice(LINE_ENDS), random)
-
-
-def _insert_nul(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
-    return _inserted(line, b"\0" * random.choice((1, 2, 8, 4096)), random)
-
-
-def _insert_not_utf8(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
-    return _inserted(line, random.choice(NOT_UTF8), random)
-
-
 def _edit_number(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
     numbers = list(_NUMBER.finditer(line[:_LONG]))
     if not numbers:
         return line
     found = random.choice(numbers)
-    return line[: found.start()] + random.choice(EXTREMES) + line[found.end() :]
-
-
-def _huge_number(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
-    numbers = list(_NUMBER.finditer(line[:_LONG]))
-    at = random.choice(numbers).end() if numbers else len(line)
-    return line[:at] + b"9" * random.choice((18, 19, 20, 310, 4300, 4301, _LONG)) + line[at:]
+    huge = found[0] + b"9" * random.choice((18, 19, 20, 310, 4300, 4301, _LONG))
+    return line[: found.start()] + random.choice((*EXTREMES, huge)) + line[found.end() :]
 
 
 def _edit_time(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
@@ -120,15 +84,12 @@ def _edit_time(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
     return line[:at] + bytes([random.choice(b"0123456789")]) + line[at + 1 :]
 
 
-def _duplicate_field(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
-    parts = line.split(b",")
-    at = random.randrange(len(parts))
-    return b",".join([*parts[: at + 1], *parts[at : at + random.randint(1, 3)], *parts[at + 1 :]])
-
-
-def _swap_fields(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
+def _shuffle_fields(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
+    """Duplicate some, or swap two."""
     parts = line.split(b",")
     at, to = random.randrange(len(parts)), random.randrange(len(parts))
+    if random.random() < 0.5:
+        return b",".join([*parts[: at + 1], *parts[at : at + random.randint(1, 3)], *parts[at + 1 :]])
     parts[at], parts[to] = parts[to], parts[at]
     return b",".join(parts)
 
@@ -170,14 +131,12 @@ MUTATIONS: dict[str, Mutation] = {
     "truncation": _truncate,
     "tear": _tear,
     "inserted prefix": _insert_prefix,
-    "inserted line end": _insert_line_end,
-    "inserted NUL": _insert_nul,
-    "inserted invalid UTF-8": _insert_not_utf8,
-    "extreme number": _edit_number,
-    "huge number": _huge_number,
+    "inserted line end": _inserting(*LINE_ENDS),
+    "inserted NUL": _inserting(*(b"\0" * number for number in (1, 2, 8, 4096))),
+    "inserted invalid UTF-8": _inserting(*NOT_UTF8),
+    "edited number": _edit_number,
     "edited time": _edit_time,
-    "duplicated field": _duplicate_field,
-    "swapped fields": _swap_fields,
+    "shuffled fields": _shuffle_fields,
     "deep nesting": _nest,
     "lone surrogate": _insert_surrogate,
     "repeated token": _repeat_token,

@@ -16,9 +16,7 @@ PRODUCE, PRODUCED = "topicData", "partitionData"
 
 
 def said(api: str, request: Any, response: Any = None) -> Any:
-    key = api_key(api)
-    assert key is not None
-    return mentions(key, request, response)
+    return mentions(api_key(api), request, response)
 
 
 def produced(*sizes: int, name: str = "t") -> dict[str, Any]:
@@ -29,16 +27,11 @@ def answered(*codes: int, name: str = "t") -> dict[str, Any]:
     return {"name": name, "partitionResponses": [{"index": n, "errorCode": c} for n, c in enumerate(codes)]}
 
 
+ASKED = {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]}
 USES: dict[str, tuple[str, Any, Any, list[TopicUse]]] = {
-    "sizes of partitions are added": (
-        "PRODUCE", {"topicData": [produced(69, 31)]}, {"responses": [answered(0, 0)]}, [TopicUse("t", None, 100, {})],
-    ),
-    "no response, so no errors are known": (
-        "PRODUCE", {"topicData": [produced(69)]}, None, [TopicUse("t", None, 69, None)],
-    ),
-    "each partition's error counts": (
-        "PRODUCE", {"topicData": [produced(1, 2, 3)]}, {"responses": [answered(3, 0, 3)]},
-        [TopicUse("t", None, 6, {3: 2})],
+    "no response, so no errors are known": ("PRODUCE", {"topicData": [produced(69)]}, None, [TopicUse("t", None, 69, None)]),
+    "sizes of partitions are added, and each partition's error counts": (
+        "PRODUCE", {"topicData": [produced(1, 2, 3)]}, {"responses": [answered(3, 0, 3)]}, [TopicUse("t", None, 6, {3: 2})],
     ),
     "one topic twice": (
         "PRODUCE", {"topicData": [produced(1), produced(2)]}, {"responses": []}, [TopicUse("t", None, 3, {})],
@@ -51,18 +44,18 @@ USES: dict[str, tuple[str, Any, Any, list[TopicUse]]] = {
         {"responses": []}, [TopicUse(None, ID, 5, {})],
     ),
     "the names of 2.8": (
-        "FETCH", {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]},
+        "FETCH", ASKED,
         {"responses": [{"topic": "t", "partitionResponses": [{"partition": 0, "errorCode": 0, "recordSetSizeInBytes": 7}]}]},
         [TopicUse("t", None, 7, {})],
     ),
     "2.0 to 2.7 write the size of records in text": (
-        "FETCH", {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]},
+        "FETCH", ASKED,
         {"responses": [{"topic": "t", "partitionResponses": [
             {"partition": 0, "recordSet": "MemoryRecords(size=12, buffer=java.nio.HeapByteBuffer[pos=0 lim=0 cap=0])"}]}]},
         [TopicUse("t", None, 12, {})],
     ),
     "1.0 puts errors into a header": (
-        "FETCH", {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]},
+        "FETCH", ASKED,
         {"responses": [{"topic": "t", "partitionResponses": [{"partitionHeader": {"partition": 0, "errorCode": 3}}]}]},
         [TopicUse("t", None, None, {3: 1})],
     ),
@@ -151,26 +144,26 @@ def test_odd_bodies_use_nothing(odd: Any) -> None:
     for key in TOPIC_APIS:
         found = mentions(key, odd, odd)
         assert (found.uses, found.session, found.named) == ((), None, ())
+    session = said("FETCH", {"sessionId": 7, "sessionEpoch": 3, "forgottenTopicsData": odd}, {"sessionId": 7}).session
+    assert (session.named, [name for name, _, _ in session.forgotten if name]) == ("7", [])
 
 
-def test_deep_nesting_is_no_recursion() -> None:
-    deep: Any = {"errorCode": 3}
-    for _ in range(100_000):
-        deep = [deep]
-    (use,) = said("PRODUCE", {"topicData": []}, {"responses": [{"name": "t", "partitionResponses": deep}]}).uses
-    assert use.errors == {}
-    assert said("METADATA", {}, {"topics": deep}).named == ()
+def nested(depth: int, inner: Any) -> Any:
+    for _ in range(depth):
+        inner = [inner]
+    return inner
 
 
-def test_what_stands_beside_deep_nesting_is_read() -> None:
-    deep: Any = []
-    for _ in range(20):
-        deep = [deep]
-    partitions = [{"errorCode": 3}, deep, {"errorCode": 5}]
-    (use,) = said("PRODUCE", {"topicData": []}, {"responses": [{"name": "t", "x": partitions}]}).uses
-    assert use.errors == {3: 1, 5: 1}
-    listed = [{"name": "t", "errorCode": 0, "x": deep}, {"name": "u", "errorCode": 0}]
-    assert said("METADATA", {}, {"topics": listed, "x": deep}).named == (("t", None), ("u", None))
+def test_deep_nesting_is_no_recursion_and_hides_nothing_beside_it() -> None:
+    for deep, errors in (
+        (nested(100_000, {"errorCode": 3}), {}),
+        ([{"errorCode": 3}, nested(20, []), {"errorCode": 5}], {3: 1, 5: 1}),
+    ):
+        (use,) = said("PRODUCE", {"topicData": []}, {"responses": [{"name": "t", "partitionResponses": deep}]}).uses
+        assert use.errors == errors
+    assert said("METADATA", {}, {"topics": nested(100_000, {"errorCode": 3})}).named == ()
+    listed = [{"name": "t", "errorCode": 0, "x": nested(20, [])}, {"name": "u", "errorCode": 0}]
+    assert said("METADATA", {}, {"topics": listed, "x": nested(20, [])}).named == (("t", None), ("u", None))
 
 
 @pytest.mark.parametrize("api", ["OFFSET_COMMIT", "TXN_OFFSET_COMMIT", "SHARE_ACKNOWLEDGE"])
@@ -204,17 +197,19 @@ def test_a_session_is_what_the_request_names_and_the_answer_goes_on_with(given: 
     assert fetched(*given).session == session
 
 
-@pytest.mark.parametrize("odd", ["7", True, 7.0, -7, 1 << 31, [7]])
-@pytest.mark.parametrize("ids", [("sessionId", "x"), ("x", "sessionId"), ("sessionId", "sessionId")])
-def test_an_id_that_is_no_number_names_no_session(odd: Any, ids: tuple[str, str]) -> None:
-    request, response = ({"sessionId": 7} | {name: odd} for name in ids)
-    assert said("FETCH", request | {"sessionEpoch": 3, "topics": []}, response | {"responses": []}).session is None
-
-
-@pytest.mark.parametrize("epoch", ["3", True, 3.0, None, 1 << 31, -(1 << 31) - 1])
-def test_an_epoch_that_is_no_number_is_of_no_session(epoch: Any) -> None:
-    request = {"sessionId": 7, "sessionEpoch": epoch, "topics": []}
-    assert said("FETCH", request, {"sessionId": 7, "responses": []}).session is None
+@pytest.mark.parametrize(
+    ("named", "epoch", "goes_on"),
+    [
+        *(
+            (named, 3, on)
+            for odd in ("7", True, 7.0, -7, 1 << 31, [7])
+            for named, on in ((odd, 7), (7, odd), (odd, odd))
+        ),
+        *((7, odd, 7) for odd in ("3", True, 3.0, None, 1 << 31, -(1 << 31) - 1)),
+    ],
+)
+def test_what_is_no_number_is_of_no_session(named: Any, epoch: Any, goes_on: Any) -> None:
+    assert fetched(named, epoch, goes_on).session is None
 
 
 @pytest.mark.parametrize(
@@ -236,13 +231,6 @@ def test_partitions_are_kept_in_sessions_only() -> None:
     assert [use.partitions for use in fetched(7, 3, 7, "t").uses] == [(0,)]
     assert [use.partitions for use in fetched(0, -1, 0, "t").uses] == [()]
     assert fetched(7, 3, 7, forgotten=[("t", [0, 2])]).session.forgotten == (("t", None, (0, 2)),)
-
-
-@pytest.mark.parametrize("odd", [None, 3, True, "x", {}, [3, None, {"topic": 3}]])
-def test_odd_forgotten_topics_leave_the_session(odd: Any) -> None:
-    found = said("FETCH", {"sessionId": 7, "sessionEpoch": 3, "forgottenTopicsData": odd}, {"sessionId": 7}).session
-    assert found is not None
-    assert (found.named, [name for name, _, _ in found.forgotten if name]) == ("7", [])
 
 
 def test_a_share_session_is_its_members() -> None:
@@ -272,31 +260,27 @@ def test_brokers_answers_name_topics() -> None:
     assert said("CONSUMER_GROUP_DESCRIBE", {}, described).named == (("t", ID),)
 
 
-def test_a_creation_names_its_topic_and_a_deletion_takes_it_away() -> None:
-    created = said(
-        "CREATE_TOPICS", {"topics": [{"name": "t"}]}, {"topics": [{"name": "t", "topicId": ID, "errorCode": 0}]}
-    )
-    assert (created.named, created.deleted) == ((("t", ID),), ())
-    refused = said("CREATE_TOPICS", {"topics": [{"name": "t"}]}, {"topics": [{"name": "t", "errorCode": 36}]})
-    assert refused.named == ()
-    gone = said("DELETE_TOPICS", {"topicNames": ["t"]}, {"responses": [{"name": "t", "errorCode": 0}]})
-    assert (gone.named, gone.deleted) == ((), (("t", None),))
+OK = {"name": "t", "topicId": ID, "errorCode": 0}
+T, U = {"name": "t"}, {"name": "t", "errorCode": 36}
 
 
-def test_only_the_entries_of_a_list_of_topics_are_topics() -> None:
-    configs = [{"name": "cleanup.policy", "value": "compact"}]
-    created = {"topics": [{"name": "t", "topicId": ID, "errorCode": 0, "configs": configs}]}
-    assert said("CREATE_TOPICS", {}, created).named == (("t", ID),)
-    assert said("OFFSET_COMMIT", {}, {"topics": [{"name": "asked for", "partitions": []}]}).named == ()
-
-
-def test_only_a_deletion_deletes() -> None:
-    extended = said("CREATE_PARTITIONS", {}, {"results": [{"name": "t", "topicId": ID, "errorCode": 0}]})
-    assert (extended.named, extended.deleted) == ((("t", ID),), ())
-
-
-def test_requests_name_no_topic_that_exists() -> None:
-    assert said("METADATA", {"topics": [{"name": "x", "topicId": OTHER}]}).named == ()
+@pytest.mark.parametrize(
+    ("api", "request_", "response", "named", "deleted"),
+    [
+        ("CREATE_TOPICS", {"topics": [T]}, {"topics": [OK]}, [("t", ID)], []),
+        ("CREATE_TOPICS", {}, {"topics": [OK | {"configs": [{"name": "cleanup.policy"}]}]}, [("t", ID)], []),
+        ("CREATE_TOPICS", {"topics": [T]}, {"topics": [U]}, [], []),
+        ("DELETE_TOPICS", {"topicNames": ["t"]}, {"responses": [{"name": "t", "errorCode": 0}]}, [], [("t", None)]),
+        ("CREATE_PARTITIONS", {}, {"results": [OK]}, [("t", ID)], []),
+        ("OFFSET_COMMIT", {}, {"topics": [{"name": "asked for", "partitions": []}]}, [], []),
+        ("METADATA", {"topics": [{"name": "x", "topicId": OTHER}]}, None, [], []),
+    ],
+)
+def test_answers_name_topics_that_exist_or_are_gone(
+    api: str, request_: Any, response: Any, named: list[Any], deleted: list[Any]
+) -> None:
+    found = said(api, request_, response)
+    assert (found.named, found.deleted) == (tuple(named), tuple(deleted))
 
 
 def test_every_operation_is_of_an_api_and_naming_apis_have_none() -> None:
