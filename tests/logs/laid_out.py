@@ -16,6 +16,16 @@ STAMPED = "2026-11-21T12:00:00Z"
 RECORD = re.compile(rb"(?s)\[([^\]]+)\] (\w+) (.*?) ?\(([\w.$]+)\)\n((?:(?!\[\d)[^\n]*\n)*)\Z")
 INNER = ("kafka", "thread_last", "bracketed_thread_last", "logger_first", "thread_first")
 """Patterns of a line that may follow a head of any wrapper."""
+TRACES = (
+    "Processor 1 received request : {api_key=3,api_version=0,correlation_id=1,client_id=%s} -- {topics=[]}",
+    "Processor 1 received request: RequestHeader(apiKey=METADATA, apiVersion=0, clientId=%s, correlationId=1) -- {topics=[]}",
+    "Processor 1 received request : Name: TopicMetadataRequest; Version: 0; CorrelationId: 1; ClientId: a; Topics: %s",
+    "Sending FETCH response to client %s of 218 bytes.",
+    "Not sending PRODUCE response to client %s as it's not required.",
+    "[KafkaApi-1] Handling request:RequestHeader(apiKey=METADATA, apiVersion=0, clientId=%s, correlationId=1) -- {} from connection "
+    "a:1-b:2-3;securityProtocol:PLAINTEXT,principal:User:ANONYMOUS",
+)  # fmt: skip
+"""Traces of requests, each with a place for a client's text."""
 Event = RequestEvent | RejectedRecord | IgnoredRecord
 
 

@@ -18,7 +18,12 @@ from tests.logs.excerpts import FOLDER, parse
 
 GOLDEN = FOLDER / "journal"
 LOG = (GOLDEN / "kafka.log").read_bytes()
-JSON = (GOLDEN / "journal.json").read_bytes()
+JSON, SHORT = ((GOLDEN / name).read_bytes() for name in ("journal.json", "journal.short-iso"))
+ASKED = b"METADATA, apiV"
+
+
+def entry(line: bytes, **fields: object) -> bytes:
+    return json.dumps(json.loads(line) | fields).encode()
 
 
 def read(data: bytes, *cuts: int) -> tuple[list[RawRecord], list[Event]]:
@@ -41,20 +46,21 @@ def facts(events: list[Event]) -> list[Event]:
 
 
 def test_a_journal_in_json_tells_what_the_broker_wrote() -> None:
-    path = GOLDEN / "journal.json"
-    assert content_of(path) == "requests"
-    data = path.read_bytes()
-    assert b"line-max" in data
-    assert not detect(data).splittable
-    records, events = read(data)
-    assert b"".join(record.data for record in records) == data
+    assert content_of(GOLDEN / "journal.json") == "requests"
+    assert b"line-max" in JSON
+    assert not detect(JSON).splittable
+    records, events = read(JSON)
+    assert b"".join(record.data for record in records) == JSON
     assert facts(events) == facts(parse(LOG))
     assert len(facts(events)) == 4
     assert not [event for event in events if isinstance(event, RejectedRecord)]
+    _, events = read(JSON.replace(b"\n", b'\n{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"x","A":"b"}\n', 1))
+    assert facts(events) == facts(parse(LOG))  # an entry without message is another program's
+    assert {event.kind for event in events if isinstance(event, IgnoredRecord)} == {"other_logger", "handling_request"}
 
 
 def test_a_line_that_was_cut_is_rejected_where_the_format_does_not_say_so() -> None:
-    _, events = read((GOLDEN / "journal.short-iso").read_bytes())
+    _, events = read(SHORT)
     whole = [event for event in facts(parse(LOG)) if isinstance(event, FailedRequest) or event.api_key != 18]  # type: ignore[union-attr]
     assert [event for event in facts(events) if event in whole] == whole
     requests = [event for event in events if isinstance(event, RequestEvent | RejectedRecord)]
@@ -64,37 +70,19 @@ def test_a_line_that_was_cut_is_rejected_where_the_format_does_not_say_so() -> N
 @pytest.mark.parametrize("blob", [False, True])
 def test_what_journalctl_left_out_is_rejected(blob: bool) -> None:
     if blob:
-        data = (GOLDEN / "journal.short-iso").read_bytes()
         lines = [
-            line.partition(b": ")[0] + b": [3.4K blob data]" if b"METADATA, apiV" in line else line
-            for line in data.split(b"\n")
+            line.partition(b": ")[0] + b": [3.4K blob data]" if ASKED in line else line for line in SHORT.splitlines()
         ]
     else:
-        entries = [json.loads(line) for line in JSON.splitlines()]
-        lines = [
-            json.dumps(entry | ({"MESSAGE": None} if "METADATA, apiV" in entry["MESSAGE"] else {})).encode()
-            for entry in entries
-        ]
-    _, events = read(b"\n".join(lines).rstrip(b"\n") + b"\n")
+        lines = [entry(line, MESSAGE=None) if ASKED in line else line for line in JSON.splitlines()]
+    _, events = read(b"\n".join(lines) + b"\n")
     found = {event.detail for event in events if isinstance(event, RejectedRecord) and event.reason == "oversized"}
     assert found == {"journalctl has left the message out; export it with --all"}
-
-
-def test_bytes_that_are_no_text_stand_one_by_one() -> None:
-    entries = [json.loads(line) for line in JSON.splitlines()]
-    lines = [json.dumps(entry | {"MESSAGE": list(entry["MESSAGE"].encode())}).encode() for entry in entries]
-    assert facts(read(b"\n".join(lines) + b"\n")[1]) == facts(parse(LOG))
 
 
 @given(st.lists(st.integers(0, len(JSON)), max_size=6))
 def test_entries_are_whole_wherever_a_block_ends(cuts: list[int]) -> None:
     assert read(JSON, *cuts) == read(JSON)
-
-
-def test_an_entry_without_message_is_another_programs() -> None:
-    _, events = read(JSON.replace(b"\n", b'\n{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"x","A":"b"}\n', 1))
-    assert facts(events) == facts(parse(LOG))
-    assert {event.kind for event in events if isinstance(event, IgnoredRecord)} == {"other_logger", "handling_request"}
 
 
 def test_a_journal_in_the_form_export_is_read() -> None:
@@ -106,28 +94,21 @@ def test_a_journal_in_the_form_export_is_read() -> None:
     assert not [event for event in events if isinstance(event, RejectedRecord)]
 
 
-def others_than_metadata() -> list[Event]:
-    """What the broker wrote but for the request that these tests tear."""
-    return [event for event in facts(parse(LOG)) if (type(event), event.api_name) != (RequestEvent, "METADATA")]  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize("at", [b"METADATA", b"MESSAGE"])
 def test_an_entry_that_is_torn_is_rejected_with_its_bytes_and_the_next_is_read(at: bytes) -> None:
     """Older releases of journald write the cursor first, so that a line is known as journald's before its message begins."""
-    lines = JSON.splitlines(keepends=True)
-    (whole,) = [line for line in lines if b"Completed request" in line and b"METADATA" in line]
-    entry = json.loads(whole)
-    torn = json.dumps({"__CURSOR": entry["__CURSOR"], **entry}).encode()
+    (whole,) = [line for line in JSON.splitlines(True) if b"Completed request" in line and b"METADATA" in line]
+    fields = json.loads(whole)
+    torn = json.dumps({"__CURSOR": fields["__CURSOR"], **fields}).encode()
     half = torn[: torn.index(at)] + b"\n"
     _, events = read(JSON.replace(whole, half))
-    (found,) = [event for event in events if isinstance(event, RejectedRecord)]
-    assert found.raw == half
-    assert facts(events) == others_than_metadata()
+    assert [event.raw for event in events if isinstance(event, RejectedRecord)] == [half]
+    others = [event for event in facts(parse(LOG)) if (type(event), event.api_name) != (RequestEvent, "METADATA")]
+    assert facts(events) == others
 
 
 def test_an_entry_on_the_line_of_a_torn_one_is_rejected_with_it() -> None:
-    lines = JSON.splitlines(keepends=True)
-    _, torn, last = [line for line in lines if b"Completed request" in line]
+    _, torn, last = [line for line in JSON.splitlines(True) if b"Completed request" in line]
     half = torn[: torn.index(b"METADATA")]
     _, events = read(JSON.replace(torn, b"").replace(last, half + last))
     first, *_ = [event for event in events if isinstance(event, RejectedRecord)]

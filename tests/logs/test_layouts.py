@@ -1,15 +1,22 @@
 """The layout that a file's beginning shows."""
 
-import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from kafka_clientinfo.logs.heads import time_in
 from kafka_clientinfo.logs.layouts import KAFKA, SAMPLE, Layout, UnreadableForm, check_form, detect, is_enough
+from kafka_clientinfo.logs.reader import head
+from tests.amounts import one_in, places
 from tests.builders import json_record, request_header_struct_record
-from tests.logs.excerpts import EXCERPTS
-from tests.logs.laid_out import LATEST, found
-from tests.wrapping import wrap
+from tests.logs.excerpts import EXCERPTS, requests
+from tests.logs.laid_out import LATEST, events, found
+from tests.wrapping import KINDS, wrap
+
+ENDED, THREAD = (b"[2026-11-21 02:45:09,900] INFO a (b.C)%b\n" % thread for thread in (b"", b" [t]"))
 
 
 @pytest.mark.parametrize(
@@ -17,8 +24,8 @@ from tests.wrapping import wrap
     [
         (b"", True),
         (b"[2026-11-21 02:45:09,9", True),
-        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", True),
-        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", False),
+        (ENDED + THREAD, True),
+        (ENDED + 2 * THREAD, False),
         (b"Preparing truststore\nKafka started\n2026-11-21T02:45:09.9Z stdout F x\n", False),
         (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", False),
         (b"text\n2026-11-21T02:45:09.9Z stdout F [2026-11-21 02:45:09,900] INFO a (b.C)\n", False),
@@ -30,8 +37,8 @@ from tests.wrapping import wrap
         (b"<134>Nov 21 02:45:09 host app[1]: Completed request:x\n", False),
         (b"Completed request:x\n", True),
         (b"X2026-11-21T02:45:09.9Z stdout F x\n", True),
-        (2 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n", True),
-        (3 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", True),
+        (2 * ENDED, True),
+        (3 * (ENDED + THREAD), True),
         (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a [t]\n", True),
         (json_record() + json_record(logger=""), True),
         (json_record() + 2 * json_record(logger=""), False),
@@ -58,14 +65,10 @@ from tests.wrapping import wrap
     ],
 )
 def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, is_kafkas: bool) -> None:
+    assert detect(b"") == detect(json_record()[:40]) == KAFKA
     for end in (b"\n", b"\r\n"):
         layout = detect(sample.replace(b"\n", end), latest=LATEST)
         assert (layout.splittable, layout.latest) == (is_kafkas, None if is_kafkas else LATEST)
-
-
-def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
-    assert detect(b"") == detect(json_record()[:40]) == KAFKA
-    assert KAFKA.splittable
 
 
 @pytest.mark.parametrize(
@@ -75,36 +78,19 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, is_kafkas: 
     assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).splittable == is_kafkas
 
 
-@pytest.mark.parametrize(
-    ("sample", "refusal"),
-    [
-        (json_record().decode().encode("utf-16"), "it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 "),
-        (b"\xfe\xff" + json_record().decode().encode("utf-16-be"), "it is in UTF-16; convert it to UTF-8"),
-        (json_record(), None),
-        (b"\xef\xbb\xbf" + json_record(), None),
-        (b"", None),
-    ],
-)
-def test_what_must_be_converted_is_refused(sample: bytes, refusal: str | None) -> None:
-    if refusal is None:
+@pytest.mark.parametrize("form", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_log_in_utf_16_is_refused_with_and_without_a_mark(form: str) -> None:
+    for text in (json_record().decode(), "\ufeff" + json_record().decode()):
+        with pytest.raises(UnreadableForm, match=r"^it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 "):
+            check_form(text.encode(form))
+    for sample in (json_record(), b"\xef\xbb\xbf" + json_record(), b""):
         check_form(sample)
-    else:
-        with pytest.raises(UnreadableForm, match=f"^{re.escape(refusal)}"):
-            check_form(sample)
 
 
-@pytest.mark.parametrize(
-    ("generation", "pattern", "is_json"),
-    [
-        ("json", "kafka", True),
-        ("json", "ecs", True),
-        ("request_header_struct", "kafka", False),
-        ("name_text", "ecs", False),
-    ],
-)
-def test_it_knows_whether_the_requests_are_json(generation: str, pattern: str, is_json: bool) -> None:
-    data = wrap(EXCERPTS[generation], pattern, "cri")
-    assert [detect(data, name).json_requests for name in ("auto", "cri")] == [is_json] * 2
+@pytest.mark.parametrize("pattern", ["kafka", "ecs"])
+@pytest.mark.parametrize("generation", ["json", "request_header_struct", "name_text"])
+def test_it_knows_whether_the_requests_are_json(generation: str, pattern: str) -> None:
+    assert detect(wrap(EXCERPTS[generation], pattern, "cri")).json_requests == (generation == "json")
     assert not detect(b"Completed").json_requests
 
 
@@ -112,12 +98,9 @@ def test_it_knows_whether_the_requests_are_json(generation: str, pattern: str, i
 def test_times_without_a_year_are_of_the_files(year: int) -> None:
     data = wrap(json_record(), "message", "rfc_3164")
     layout = detect(data, datetime(year, 12, 1, tzinfo=UTC))
-    (record,) = found(data, layout)
-    assert record.text is not None
-    assert record.text.startswith(b"[%d-11-21 12:00:00] " % year)
-    (undated,) = found(data, Layout(False))
-    assert undated.text is not None
-    assert undated.text[5:40] == record.text[5:40]
+    record, undated = (found(data, one)[0].text for one in (layout, Layout(False)))
+    assert record.startswith(b"[%d-11-21 12:00:00] " % year)
+    assert undated[5:40] == record[5:40]
 
 
 @pytest.mark.parametrize("record", [json_record(), wrap(json_record(), "message", "cri")])
@@ -134,3 +117,110 @@ def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:
     cut_off = b'2026-11-21T02:45:09.935Z stdout F [2026-11-21 02:45:09,935] DEBUG Completed request:{"isForwarded"'
     assert detect(foreign + cut_off) == detect(foreign)
     assert detect(foreign + cut_off + b"\n") != detect(foreign)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        (b"", None),
+        (b"12:00:00,000 DEBUG", None),
+        (b"2026-11-21", None),
+        (b"2026-11-21T12:00:00,462+0000 ", b"2026-11-21 12:00:00,462+0000"),
+        (b"Nov 21 12:00:00 h [2026-11-20 11:59:59,1] ", b"2026-11-20 11:59:59,1"),
+        (b"2026-11-20 11:59:59 h 2026-11-21 12:00:00 ", b"2026-11-21 12:00:00"),
+        (b"2026-11-20T11:59:59.000+2026-11-21T12:00:00.000+00:00 ", b"2026-11-21 12:00:00,000+00:00"),
+        (b"2026.11.21 12:00:00.5 ", b"2026-11-21 12:00:00,5"),
+        (b"2026-11-21_12:00:00.5 ", b"2026-11-21 12:00:00,5"),
+        (b"21.11.2026 12:00:00 ", b"2026-11-21 12:00:00"),
+        (b"2026-11-21 12:00:00 UTC ", b"2026-11-21 12:00:00Z"),
+        (b"Nov 21, 2026 @ 12:00:00.5 ", b"2026-11-21 12:00:00,5"),
+        (b"Nov 21, 2026 02:00:00 PM ", None),
+        (b"2026-11-21 02:00:00 pm ", None),
+        (b"21-11-2026 12:00:00 ", None),
+        (b"11/21/2026 12:00:00 ", None),
+        (b"3/Nov/2026:12:00:00 +0100 ", b"2026-11-03 12:00:00+0100"),
+        (b"20261121 120000 ", b"2026-11-21 12:00:00"),
+        (b"20261121T120000.123Z ", b"2026-11-21 12:00:00,123Z"),
+        (b"Nov  3 2026 12:00:00.25 ", b"2026-11-03 12:00:00,25"),
+        (b"1795262400 ", b"2026-11-21T12:00:00.000000Z"),
+        (b"1795262400462 ", b"2026-11-21T12:00:00.462000Z"),
+        (b"1795262400462000 ", b"2026-11-21T12:00:00.462000Z"),
+        (b"1795262400462000999 ", b"2026-11-21T12:00:00.462000Z"),
+        (b"1795262400.000462 ", b"2026-11-21T12:00:00.000462Z"),
+        (b"17952624 ", None),
+        (b"thread-1795262400 ", None),
+    ],
+)
+def test_a_time_is_found(text: bytes, time: bytes | None) -> None:
+    assert time_in(text) == time
+
+
+def test_a_time_without_a_year_is_in_the_past() -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=3)
+    found = time_in(f"{tomorrow:%b %d} 12:00:00 ".encode())
+    assert found is not None
+    assert datetime.fromisoformat(found.decode() + "+00:00") < datetime.now(UTC) + timedelta(days=1)
+
+
+BANNER = (
+    b"===> User\nuid=1000(appuser) gid=1000(appuser) groups=1000(appuser)\n===> Configuring ...\n"
+    b"===> Running preflight checks ...\n===> Launching ...\n"
+)
+
+
+def client_ids(data: bytes) -> list[str | None]:
+    return [event.client_id for event in requests(events(data))]
+
+
+LONG_FIRST = [
+    json_record(request={"topics": [{"name": f"t{number:06}"} for number in range(75_000)]}),
+    request_header_struct_record(request="{topics=[" + ",".join(f"t{number:06}" for number in range(150_000)) + "]}"),
+]
+
+
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+@pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
+def test_what_stands_before_the_first_record_tells_nothing(build: Any, pattern: str, wrapper: str) -> None:
+    whole = wrap(build(), pattern, wrapper)
+    for number in (1, 2, 4):
+        assert detect(BANNER + whole * number) == detect(whole * number)
+
+
+@pytest.mark.parametrize("pattern", ["bracketed_thread_last", "no_logger"])
+def test_what_a_container_prints_after_a_torn_record_tells_nothing(pattern: str) -> None:
+    first, whole = (wrap(json_record(client_id=name), pattern, "none") for name in ("first", "second"))
+    for number in (1, 2, 4):
+        assert client_ids(first[:300] + BANNER + whole * number) == ["second"] * number
+
+
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+@pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
+def test_a_torn_first_line_hides_no_layout(build: Any, pattern: str, wrapper: str) -> None:
+    """It is torn anywhere in its prefix, its thread or its logger; the next one follows on it, or on a line of its own."""
+    first, whole = (wrap(build(client_id=name), pattern, wrapper) for name in ("first", "second"))
+    for end in places(20, first.index(b"Completed"), 5):
+        for half in (first[:end], first[:end] + b"\n"):
+            read = client_ids(half + whole * 3)
+            assert read in (["second"] * 3, ["second"] * 2), (half, read)
+
+
+@pytest.mark.parametrize(("pattern", "wrapper"), one_in(9, KINDS))
+@pytest.mark.parametrize("first", LONG_FIRST, ids=["json", "text"])
+def test_a_first_record_of_any_length_tells_how_records_end(
+    first: bytes, pattern: str, wrapper: str, tmp_path: Path
+) -> None:
+    """A large cluster's Metadata has more than a mebibyte."""
+    long, short = (wrap(record, pattern, wrapper) for record in (first, json_record()))
+    assert len(long) > 1 << 20
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(long + short)
+    assert head(path).layout == detect(long + short)
+    assert len(requests(events(long + short, head(path).layout))) == 2
+
+
+def test_a_file_without_a_record_is_not_read_far_to_find_its_layout(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(b"no record\n" * 500_000)
+    with patch("kafka_clientinfo.logs.reader.detect", return_value=KAFKA) as detected:
+        head(path)
+    assert len(detected.call_args.args[0]) < 2 << 20

@@ -40,11 +40,12 @@ def test_a_torn_line_of_another_layout_costs_at_most_the_next_one(build: Build, 
             ids = [one.client_id for one in got if isinstance(one, RequestEvent)]
             # A half of a head alone may be text of the request in text before it, which then is rejected, too.
             least = ["before"] * (3 if b"Completed request:" not in half and build is not json_record else 4)
-            assert ids in (
-                [*least, "before", "later"],
-                [*least, "second", "later"],
-                [*least, "later"],
-                [*least, "before", "second", "later"],
+            assert ids[: len(least)] == least, half
+            assert ids[len(least) :] in (
+                ["before", "later"],
+                ["second", "later"],
+                ["later"],
+                ["before", "second", "later"],
             ), half
             if build is json_record and half.endswith(b"\n"):
                 assert "second" in ids, half
@@ -76,16 +77,6 @@ def test_the_rest_of_a_request_that_began_in_another_file_is_rejected(build: Bui
         got = events(b"".join(data[number:]) + wrap(build(client_id="before"), "kafka", wrapper) * 2)
         assert sum(isinstance(one, RejectedRecord) for one in got) == 1, number
         assert [one.client_id for one in got if isinstance(one, RequestEvent)] == ["before"] * 2
-
-
-@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\n\n"])
-@pytest.mark.parametrize("build", [json_record, *TEXT_RECORDS.values()])
-def test_a_record_that_is_torn_before_a_clients_text_hides_no_request(build: Build, line_end: bytes) -> None:
-    for words in (b"", b"C", b"Completed reque", b"Completed request"):
-        half = build()[: build().index(b"Completed")] + words
-        got = events(build(client_id="before") + half + line_end + build(client_id="second"))
-        assert [one.client_id for one in got if isinstance(one, RequestEvent)] == ["before", "second"]
-        assert [one.raw for one in got if isinstance(one, RejectedRecord)] == [half + line_end]
 
 
 @pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))

@@ -22,12 +22,6 @@ def test_requests_in_json_after_a_torn_one_in_text_are_rejected_with_it(generati
     assert (len(found.requests), found.rejected) == (3, torn + whole)
 
 
-def test_the_time_to_read_them_grows_with_their_number_alone() -> None:
-    """The end of the torn request is looked for after each of them, and never in all of them."""
-    found = read(request_header_struct_record()[:100] + LINE * 5_000)
-    assert found.requests == []
-
-
 @pytest.mark.parametrize(
     ("pattern", "wrapper"), [("thread_last", "none"), ("kafka", "cri"), ("logger_first", "journal")]
 )
