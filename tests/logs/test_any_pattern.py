@@ -63,17 +63,6 @@ def test_a_log_with_traces_may_change_from_a_logger_at_the_end_to_none(
     assert not [one for one in got if isinstance(one, RejectedRecord)]
 
 
-def test_the_request_logger_may_have_two_patterns() -> None:
-    """An appender of its own for one of its loggers, into the same file."""
-    trace = (
-        "[2026-11-21 12:00:00,000] TRACE Sending FETCH response to client a of 9 bytes. (kafka.network.RequestChannel$)"
-    )
-    lines = [f"{trace}\n{PATTERNS['Cloudera'](*line.groups())}\n" for line in LINES["json"][:8]]
-    got = events("".join(lines).encode())
-    assert len(requests(got)) == 8
-    assert [one.kind for one in got if isinstance(one, IgnoredRecord)] == ["sending_response"] * 8
-
-
 @pytest.mark.parametrize(("name", "generation"), one_in(3, product(PATTERNS, GENERATIONS)))
 def test_what_holds_a_request_is_read_or_rejected_wherever_a_log_is_cut(name: str, generation: str) -> None:
     """No line with a request's words is merely counted."""
@@ -84,22 +73,6 @@ def test_what_holds_a_request_is_read_or_rejected_wherever_a_log_is_cut(name: st
         for event in events(data):
             if isinstance(event, IgnoredRecord):
                 assert b"Completed request:" not in data[event.byte_offset :].split(b"\n")[0], (at, event)
-
-
-CASES = Path(__file__).parents[3] / "shared" / "cases" / "field"
-FOLDERS = ("layouts", "15-cloudera-silent", "21-fluent-bit", "24-cfk")
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_logs_that_were_not_read_once_are_read_whole(folder: str) -> None:
-    paths = sorted((CASES / folder).rglob("*.log"))
-    if not paths:
-        pytest.skip(f"an extra check: {CASES / folder} is not there")
-    for path in paths:
-        data = path.read_bytes()
-        got = events(data)
-        assert len(requests(got)) == data.count(b"Completed request:"), path
-        assert not [one for one in got if isinstance(one, RejectedRecord)], path
 
 
 FORGED = json_record(client_id="forged").decode().strip()
@@ -189,24 +162,6 @@ def test_a_request_that_an_event_holds_twice_is_read_once(again: str) -> None:
         assert len(requests(events(json.dumps(event).encode() + b"\n"))) == 1
 
 
-@pytest.mark.parametrize("pattern", ["bracketed_thread_last", "kafka"])
-@pytest.mark.parametrize("wrapper", ["cri", "rfc_3164", "rfc_5424"])
-@pytest.mark.parametrize("generation", ["json", "request_header_struct"])
-def test_lines_of_a_wrapper_follow_on_lines_in_kafkas_pattern(pattern: str, wrapper: str, generation: str) -> None:
-    log = written(kafka, LINES[generation][:8])
-    half = len(written(kafka, LINES[generation][:4]))
-    for size in (16 << 10, 300 if wrapper == "cri" else 16 << 10):
-        wrapped = wrap(log[half:], pattern, wrapper, size)
-        for data in (log[:half] + wrapped, wrapped + log[:half]):
-            assert len(requests(events(data))) == 8
-
-
-def test_lines_without_a_wrapper_follow_on_lines_of_syslog() -> None:
-    lines = LINES["request_header_struct"][:8]
-    log = wrap(written(kafka, lines[:4]), "kafka", "rfc_3164") + written(PATTERNS["%d{UNIX_MILLIS}"], lines[4:])
-    assert len(requests(events(log))) == 8
-
-
 @pytest.mark.parametrize("word", ["'kafka'", 'cluster="a"', "o'clock", "kafka.network.SocketServer"])
 @pytest.mark.parametrize("forged", [kafka, PATTERNS["Cloudera"], PATTERNS["CSV"]], ids=["kafka", "Cloudera", "CSV"])
 def test_a_line_inside_a_request_after_a_head_that_is_not_read_is_text(word: str, forged: Write) -> None:
@@ -220,39 +175,11 @@ def test_a_line_inside_a_request_after_a_head_that_is_not_read_is_text(word: str
     assert requests(events(log)) == []
 
 
-def test_labels_after_a_thread_stand_before_any_line_end() -> None:
-    log = written(PATTERNS["MDC at the end"], LINES["json"][:4])
-    assert len(requests(events(log.replace(b"\n", b"\r\n")))) == 4
-
-
 def test_a_text_log_may_change_its_pattern() -> None:
     lines = LINES["request_header_struct"][:8]
     for first, second in ((kafka, PATTERNS["Cloudera"]), (PATTERNS["Cloudera"], kafka)):
         parts = [written(first, lines[at : at + 1]) + written(second, lines[at + 1 : at + 2]) for at in range(0, 8, 2)]
         assert len(requests(events(b"".join(parts) + written(kafka, lines[:1])))) == 9
-
-
-def test_a_line_inside_a_request_in_text_is_text_in_any_pattern() -> None:
-    forged = written(PATTERNS["Cloudera"], LINES["request_header_struct"][:1]).decode()
-    record = request_header_struct_record(client_id=f"a\n{forged}b").decode().strip()
-    own = PATTERNS["Cloudera"](
-        "2026-11-21", "12:00:00", "000", "DEBUG", record.split("] DEBUG ", 1)[1].rsplit(" (", 1)[0]
-    )
-    got = events(written(PATTERNS["Cloudera"], LINES["request_header_struct"][:2]) + own.encode() + b"\n")
-    assert len(requests(got)) <= 3
-    assert all((one.client_id or "").startswith("a\n") for one in requests(got)[2:])
-
-
-def test_a_trace_of_kafka_apis_that_repeats_a_request_is_a_trace() -> None:
-    own = "Handling request:RequestHeader(apiKey=FETCH, apiVersion=12, clientId={}, correlationId=1) -- {{}} from connection a-b-1;"
-    trace = (
-        "[2026-11-21 12:00:00,000] TRACE [KafkaApi-1] "
-        + own
-        + "securityProtocol:PLAINTEXT,principal:User:a (kafka.server.KafkaApis)\n"
-    )
-    (got,) = events(trace.format('Completed request:{{"a":1}}').encode())
-    assert isinstance(got, IgnoredRecord)
-    assert got.kind == "handling_request"
 
 
 def event_of(message: str) -> str:

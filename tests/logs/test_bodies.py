@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.generations.json import json_error_code
-from kafka_clientinfo.logs.generations.text import text_error_code
 from kafka_clientinfo.logs.json_bodies import json_body
 from kafka_clientinfo.logs.struct_text import struct_body, struct_to_json
 from kafka_clientinfo.protocol import api_key, fields
@@ -34,9 +32,6 @@ BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
         ("API_VERSIONS", 99, "response", "{error_code=35,api_versions=[]}", {"errorCode": 35, "apiKeys": []}),
         ("API_VERSIONS", 99, "response", "{code=35,versions=[]}", {"errorCode": 35, "apiKeys": []}),
         ("METADATA", 99, "response", "{code=35,versions=[]}", {"code": 35, "versions": []}),
-        ("API_VERSIONS", 3, "request",
-         "{client_software_name=a,client_software_version=x=1,_tagged_fields={}}",
-         {"clientSoftwareName": "a", "clientSoftwareVersion": "x=1"}),
         ("FIND_COORDINATOR", 0, "response", "{error_code=15,coordinator={node_id=-1,host=,port=-1}}",
          {"errorCode": 15, "nodeId": -1, "host": "", "port": -1}),
         ("JOIN_GROUP", 0, "request",
@@ -49,18 +44,13 @@ BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
           for name in ("a,b=c", "x{y", "x}y", "[", "]", "=", "", "null", "_tagged_fields", "\n\r", "💥")),
         ("HEARTBEAT", 3, "request", "{group_id=null,generation_id=1,member_id=m,group_instance_id=null}",
          {"groupId": "null", "generationId": 1, "memberId": "m", "groupInstanceId": None}),
-        ("HEARTBEAT", 3, "request", "{group_id=g,generation_id=1,member_id=m,group_instance_id=i}",
-         {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": "i"}),
         ("API_VERSIONS", 0, "response", "{error_code=x,api_keys={a=1}}", {"errorCode": "x", "apiKeys": {"a": 1}}),
         # By the schema the name is a text, which ends at the first brace; then the body would not end with the text.
         ("METADATA", 5, "request", "{topics=[{name={a=1}}]}", {"topics": [{"name": {"a": 1}}]}),
-        ("DESCRIBE_GROUPS", 3, "request", "{groups=[a,b c],include_authorized_operations=true}",
-         {"groups": ["a", "b c"], "includeAuthorizedOperations": True}),
-        ("DESCRIBE_GROUPS", 3, "request", "{groups=[1,true,null],include_authorized_operations=true}",
-         {"groups": ["1", "true", "null"], "includeAuthorizedOperations": True}),
-        ("OFFSET_DELETE", 0, "request",
-         "{group_id=g,topics=[{name=t,partitions=[{partition_index=0},{partition_index=1}]}]}",
-         {"groupId": "g", "topics": [{"name": "t", "partitions": PARTITIONS}]}),
+        ("DESCRIBE_GROUPS", 3, "request", "{groups=[1,true,b c],include_authorized_operations=true}",
+         {"groups": ["1", "true", "b c"], "includeAuthorizedOperations": True}),
+        ("OFFSET_DELETE", 0, "request", "{group_id=g,topics=[{name=t,partitions=[{partition_index=0},{partition_index=1}]}]}",
+         {"groupId": "g", "topics": [{"name": "t", "partitions": [{"partitionIndex": 0}, {"partitionIndex": 1}]}]}),
     ],
 )  # fmt: skip
 def test_it_turns_struct_text_into_the_json_of_newer_brokers(
@@ -69,29 +59,21 @@ def test_it_turns_struct_text_into_the_json_of_newer_brokers(
     assert json.loads(struct_body(text.encode(), api_key(api), version, kind)) == expected
 
 
-def test_it_gives_one_shape_for_the_same_body_in_text_and_in_json() -> None:
-    asked = {"api": "API_VERSIONS", "version": 0}
-    new = request(json_record(**asked, request={}, response=AV35))
-    body = f"{{error_code=35,api_keys=[{RANGES}]}}"
-    old = request(request_header_struct_record(**asked, request="{}", response=body))
-    assert (old.error_code, old.request, old.response) == (new.error_code, new.request, new.response)
-    assert new.error_code == 35
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{a=[1]}", {"a": [1]}),
-        ("{a=[1,2],b=true,c=false,d=False}", {"a": [1, 2], "b": True, "c": False, "d": "False"}),
-        ("{a=[{b=1}],some_name=x}", {"a": [{"b": 1}], "someName": "x"}),
-        ("{a={b=null}}", {"a": {"b": None}}),
-        ("{a=1,b=x,_tagged_fields={}}", {"a": 1, "b": "x"}),
-        (f"{{a={BUFFER},b=2}}", {"a": None, "b": 2}),
-        ("{a=12345678901234567890}", {"a": "12345678901234567890"}),
+        ("{a=[1,2],b=true,c=false,d=False}", '{"a":[1,2],"b":true,"c":false,"d":"False"}'),
+        ("{a=[{b=1}],b={c=null}}", '{"a":[{"b":1}],"b":{"c":null}}'),
+        (f"{{a={BUFFER},b=x,_tagged_fields={{}}}}", '{"a":null,"b":"x"}'),
+        ("{a=12345678901234567890}", '{"a":"12345678901234567890"}'),
+        (
+            "{a_bc_def=1,_x=2,api_versions=3,plain=4,X_b=5,c_X=6}",
+            '{"aBcDef":1,"x":2,"apiKeys":3,"plain":4,"XB":5,"cX":6}',
+        ),
     ],
 )
-def test_it_reads_bodies_that_no_schema_knows(text: str, expected: dict[str, Any]) -> None:
-    assert json.loads(struct_to_json(text, None) or "null") == expected
+def test_it_reads_bodies_that_no_schema_knows(text: str, expected: str) -> None:
+    assert struct_to_json(text, None) == expected
 
 
 @pytest.mark.parametrize(
@@ -119,63 +101,6 @@ def test_it_reads_structs_up_to_a_depth(opening: str, closing: str, api: int | N
 def test_it_gets_through_many_elements_of_an_array_or_struct(element: str) -> None:
     opening, closing = ("{a={", "}}") if element == "b=1" else ("{a=[", "]}")
     assert struct_to_json(opening + ",".join([element] * (450_000 // len(element))) + closing, None)
-
-
-def code_of(response: str) -> int | None:
-    return json_error_code(f"###{response}###".encode(), 3, 3 + len(response))
-
-
-@pytest.mark.parametrize(
-    ("response", "code"),
-    [
-        ('{"errorCode":35,"apiKeys":[{"errorCode":1}]}', 35),
-        ('{"throttleTimeMs":0,"errorCode":-1}', -1),
-        ('{"topics":[{"errorCode":3}],"errorCode":7}', 7),
-        ('{"topics":[{"errorCode":3}]}', None),
-        ('{"a":{"errorCode":3}}', None),
-        ('{"throttleTimeMs":100,"errorCode":5,"topics":[]}', 5),
-        ('{"throttleTimeMs":-12,"name":"","errorCode":5,"topics":[]}', 5),
-        ('{"name":"a b","errorCode":5,"topics":[]}', 5),
-        (r'{"name":"a\\","errorCode":5,"topics":[]}', None),
-        ('{"topics":[],"errorCode":5}x', None),
-        ("", None),
-        ("null", None),
-    ],
-)
-def test_it_reads_the_top_level_error_code_in_json(response: str, code: int | None) -> None:
-    assert code_of(response) == code
-
-
-@pytest.mark.parametrize(
-    ("response", "code"),
-    [
-        ("{error_code=35,api_keys=[{error_code=1}]}", 35),
-        ("{throttle_time_ms=0,error_code=15,error_message=null}", 15),
-        ("{topics=[{error_code=3}],error_code=7,_tagged_fields={}}", 7),
-        ("{topics=[{topic=t,error_code=3}]}", None),
-        ("", None),
-    ],
-)
-def test_it_reads_the_top_level_error_code_in_text(response: str, code: int | None) -> None:
-    assert text_error_code(response.encode()) == code
-
-
-@pytest.mark.parametrize(("before", "found"), [(0, True), (1, True), (5, True), (6, True), (7, False)])
-def test_it_looks_for_the_error_code_after_some_fields(before: int, found: bool) -> None:
-    names = [f'"f{number}":{value},' for number, value in enumerate(["1", "-1", "null", "true", "false", '"a"', "0"])]
-    assert code_of("{" + "".join(names[:before]) + '"errorCode":35,"a":[]}') == (35 if found else None)
-    text = "".join(f"f{number}=x," for number in range(before))
-    assert text_error_code(f"{{{text}error_code=35,a=[]}}".encode()) == (35 if found else None)
-
-
-@pytest.mark.parametrize(("digits", "found"), [("0", True), ("-1", True), ("999999", True), ("1000000", False)])
-def test_it_reads_error_codes_of_six_digits(digits: str, found: bool) -> None:
-    for start in ("", '"a":[1],'):
-        assert code_of(f'{{{start}"errorCode":{digits}}}') == (int(digits) if found else None)
-    for start in ("", "a=[1],"):
-        for after in ("", ",_tagged_fields={}"):
-            code = text_error_code(f"{{{start}error_code={digits}{after}}}".encode())
-            assert code == (int(digits) if found else None)
 
 
 def test_it_replaces_what_is_no_utf_8_in_bodies() -> None:
@@ -219,11 +144,6 @@ def test_it_never_raises_whatever_the_text(text: str, api: tuple[int, int]) -> N
         assert body is None or isinstance(json.loads(body), dict)
 
 
-def test_names_that_no_schema_knows_are_written_as_json_writes_them() -> None:
-    text = "{a_bc_def=1,_x=2,api_versions=3,plain=4,X_b=5,c_X=6}"
-    assert struct_to_json(text, None) == '{"aBcDef":1,"x":2,"apiKeys":3,"plain":4,"XB":5,"cX":6}'
-
-
 @pytest.mark.parametrize(
     ("text", "read"),
     [
@@ -246,16 +166,9 @@ def test_what_is_longer_than_a_field_s_name_is_text(text: str, read: dict[str, A
         ("int32", "1.5", "1.5"),
         ("int64", "1" * 19, int("1" * 19)),
         ("int64", "1" * 20, "1" * 20),
-        ("string", "5", "5"),
-        ("string", "true", "true"),
-        ("string", "null", "null"),
-        ("uuid", "5", "5"),
-        ("uuid", "null", "null"),
-        ("bool", "true", True),
-        ("bool", "false", False),
-        ("bool", "5", "5"),
-        ("int8", "true", "true"),
-        ("int8", "null", None),
+        *((kind, text, text) for kind in ("string", "uuid") for text in ("5", "true", "null")),
+        *(("bool", text, value) for text, value in (("true", True), ("false", False), ("5", "5"))),
+        *(("int8", text, value) for text, value in (("true", "true"), ("null", None))),
         ("bytes", BUFFER, None),
         ("[]int32", "[1,2]", [1, 2]),
         ("[]string", "[1,2]", ["1", "2"]),
@@ -288,7 +201,6 @@ def test_half_a_character_in_a_body_is_replaced(text: str, read: str) -> None:
 @pytest.mark.parametrize("name", [*NO_JSON, *BEYOND_LIMITS])
 def test_a_body_that_not_every_engine_reads_is_null(name: str) -> None:
     body = with_members((NO_JSON | BEYOND_LIMITS)[name], '"a":1')
-    assert json_body(body.encode()) is None
     for api in ("JOIN_GROUP", "API_VERSIONS"):
         line = json_record(api=api, request="@body@", response={"errorCode": 5})
         event = request(line.replace(b'"@body@"', body.encode()))

@@ -18,7 +18,6 @@ from kafka_clientinfo.logs import range_records
 from kafka_clientinfo.logs.compression import SNIFFED, CorruptFile, decompressed, is_compressed
 from kafka_clientinfo.logs.reader import head, read_blocks, readable_bytes, resume_point
 from tests.amounts import examples
-from tests.builders import json_record
 from tests.logs.conftest import Save
 from tests.logs.excerpts import EXCERPTS, records
 
@@ -217,9 +216,3 @@ def test_blocks_end_where_they_should(save: Save) -> None:
         path = save(data)
         for start, end in ((0, 10), (3, 3), (5, 20_000), (len(DATA) - 1, None), (len(DATA) + 5, None)):
             assert b"".join(read_blocks(path, start, end)) == DATA[start:end]
-
-
-def test_a_first_record_above_a_megabyte_identifies_its_file_by_its_beginning(save: Save) -> None:
-    long = json_record(client_id="x" * (3 << 20)) + json_record()
-    heads = {head(save(data)).first_record for data in (long, gzip.compress(long), long[: 2 << 20])}
-    assert heads == {long[: 1 << 20]}

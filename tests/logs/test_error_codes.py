@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs.error_codes import json_error_codes, struct_error_codes
+from kafka_clientinfo.logs.generations.json import json_error_code
+from kafka_clientinfo.logs.generations.text import text_error_code
 from kafka_clientinfo.protocol import ApiKey
 
 JSON: dict[str, tuple[bytes, Any]] = {
@@ -87,3 +89,44 @@ STRUCTS: dict[str, tuple[bytes, ApiKey, int, Any]] = {
 @pytest.mark.parametrize(("response", "key", "version", "codes"), STRUCTS.values(), ids=STRUCTS)
 def test_error_codes_of_a_response_in_struct_text(response: bytes, key: ApiKey, version: int, codes: Any) -> None:
     assert struct_error_codes(response, key, version) == codes
+
+
+FIELDS = [f'"f{number}":{value},' for number, value in enumerate(["1", "-1", "null", "true", "false", '"a"', "0"])]
+
+
+@pytest.mark.parametrize(
+    ("response", "code"),
+    [
+        ('{"errorCode":35,"apiKeys":[{"errorCode":1}]}', 35),
+        ('{"topics":[{"errorCode":3}],"errorCode":-1}', -1),
+        *((odd, None) for odd in ('{"topics":[{"errorCode":3}]}', '{"a":{"errorCode":3}}', "", "null")),
+        ('{"throttleTimeMs":-12,"name":"a b","errorCode":5,"topics":[]}', 5),
+        (r'{"name":"a\\","errorCode":5,"topics":[]}', None),
+        ('{"topics":[],"errorCode":5}x', None),
+        *(
+            ("{" + "".join(FIELDS[:before]) + '"errorCode":35,"a":[]}', 35 if before < 7 else None)
+            for before in (0, 6, 7)
+        ),
+        *((f'{{{start}"errorCode":999999}}', 999999) for start in ("", '"a":[1],')),
+        *((f'{{{start}"errorCode":1000000}}', None) for start in ("", '"a":[1],')),
+    ],
+)
+def test_it_reads_the_top_level_error_code_in_json(response: str, code: int | None) -> None:
+    assert json_error_code(f"###{response}###".encode(), 3, 3 + len(response)) == code
+
+
+@pytest.mark.parametrize(
+    ("response", "code"),
+    [
+        ("{error_code=35,api_keys=[{error_code=1}]}", 35),
+        ("{throttle_time_ms=0,error_code=15,error_message=null}", 15),
+        ("{topics=[{error_code=3}],error_code=-7,_tagged_fields={}}", -7),
+        ("{topics=[{topic=t,error_code=3}]}", None),
+        ("", None),
+        *(("{" + "f=x," * before + "error_code=35,a=[]}", 35 if before < 7 else None) for before in (1, 6, 7)),
+        *((f"{{{start}error_code=999999}}", 999999) for start in ("", "a=[1],")),
+        *((f"{{{start}error_code=1000000}}", None) for start in ("", "a=[1],")),
+    ],
+)
+def test_it_reads_the_top_level_error_code_in_text(response: str, code: int | None) -> None:
+    assert text_error_code(response.encode()) == code

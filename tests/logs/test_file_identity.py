@@ -125,13 +125,6 @@ def test_a_file_is_known_by_its_first_record_and_not_by_what_stands_before_it(
         assert found.empty == (found.first_record is None and is_begun), end
 
 
-@packed_or_not
-def test_zeros_before_the_first_record_may_be_many(save: Save, pack: Any) -> None:
-    record = wrap(RECORD, "kafka", "cri")
-    found = head(save(pack(b"\0" * (9 << 20) + record * 2)))
-    assert (found.first_record, found.layout.splittable) == (record, False)
-
-
 def test_a_hole_before_the_first_record_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "kafka-request.log"
     with path.open("wb") as file:

@@ -39,37 +39,25 @@ def test_it_splits_the_logger_from_the_end(text: bytes, message: bytes, logger: 
 TIME = LOGGED.encode()
 
 
-def logger_first(text: bytes) -> bytes | None:
-    start = stamped_start(Line(text))
-    return None if start is None else start.logger
-
-
-@pytest.mark.parametrize("blanks", range(6))
-@pytest.mark.parametrize("length", [0, 1, 299, 300, 301])
-def test_a_thread_in_brackets_has_a_length_and_blanks_after_it(length: int, blanks: int) -> None:
-    thread = b"[" + b"t" * length + b"]" + b" " * blanks
-    is_one = 1 <= length <= 300 and 1 <= blanks <= 4
-    assert (stamped_start(Line(TIME + b" " + thread + b"INFO x")) is not None) == is_one
-    assert (logger_first(TIME + b" INFO " + thread + b"a.B - x") is not None) == is_one
-
-
 @pytest.mark.parametrize(
-    ("thread", "is_first", "is_after"),
-    [(b"t-0", True, True), (b"a[1] b", False, True), (b"a] b", False, True), (b"a\rb", False, False)],
-)
-def test_a_thread_before_the_level_holds_no_bracket(thread: bytes, is_first: bool, is_after: bool) -> None:
-    assert (stamped_start(Line(TIME + b" [" + thread + b"] INFO x")) is not None) == is_first
-    assert (logger_first(TIME + b" INFO [" + thread + b"] a.B - x") is not None) == is_after
-
-
-@pytest.mark.parametrize("blanks", range(6))
-@pytest.mark.parametrize("brackets", [b"[%b]", b"%b"])
-def test_a_stamp_has_blanks_before_and_after_its_level(brackets: bytes, blanks: int) -> None:
-    before = stamped_start(Line(brackets % TIME + b" " * blanks + b"INFO x"))
-    assert (before is not None) == (1 <= blanks <= 4)
-    after = stamped_start(Line(brackets % TIME + b" INFO" + b" " * blanks + b"x"))
-    assert (None if after is None else after.message) == (b" " * (blanks - 4) + b"x" if blanks else None)
-    assert stamped_start(Line(brackets % TIME + b" INFO")) is not None
+    ("text", "is_start", "logger"),
+    [
+        *((b"%b [" % TIME + b"t" * size + b"]" + b" " * blanks + b"INFO x", is_start, None)
+          for size, blanks, is_start in ((0, 1, False), (1, 1, True), (300, 4, True), (301, 1, False), (1, 0, False), (1, 5, False))),
+        *((b"%b INFO [" % TIME + b"t" * size + b"]" + b" " * blanks + b"a.B - x", True, logger)
+          for size, blanks, logger in ((0, 1, None), (1, 1, b"a.B"), (300, 4, b"a.B"), (301, 1, None), (1, 0, None), (1, 5, None))),
+        *((b"%b [%b] INFO x" % (TIME, thread), thread == b"t-0", None) for thread in (b"t-0", b"a[1] b", b"a] b", b"a\rb")),
+        *((b"%b INFO [%b] a.B - x" % (TIME, thread), True, logger)
+          for thread, logger in ((b"t-0", b"a.B"), (b"a[1] b", b"a.B"), (b"a] b", b"a.B"), (b"a\rb", None))),
+        *((stamp + b" " * blanks + b"INFO x", 1 <= blanks <= 4, None) for stamp in (TIME, b"[%b]" % TIME) for blanks in (0, 1, 4, 5)),
+        *((stamp + b" INFO", True, None) for stamp in (TIME, b"[%b]" % TIME)),
+        (TIME + b" INFOx", False, None),
+    ],
+)  # fmt: skip
+def test_heads_have_threads_and_blanks_of_some_length(text: bytes, is_start: bool, logger: bytes | None) -> None:
+    start = stamped_start(Line(text))
+    assert (start is not None) == is_start
+    assert getattr(start, "logger", None) == logger
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import product
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,6 @@ from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Event, ServerLogParser
-from kafka_clientinfo.logs.reader import head
 from kafka_clientinfo.logs.server_log import FailedRequest
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.amounts import one_in
@@ -102,14 +100,3 @@ def test_a_client_id_in_the_trace_of_kafka_apis_forges_no_request(pattern: str, 
     assert [event.client_id for event in requests(events)] == ["first", "good"]
     (trace,) = (event for event in events if not isinstance(event, RequestEvent))
     assert isinstance(trace, RejectedRecord)  # it may be torn before a genuine request
-
-
-@pytest.mark.parametrize("wrapper", ["none", "cri", "docker"])
-def test_a_trace_that_is_written_later_leaves_the_first_record_as_it_was(tmp_path: Path, wrapper: str) -> None:
-    data = wrapped(CLOSING + CAUSE + json_record() + json_record(), "kafka", wrapper)
-    first = wrapped(CLOSING, "kafka", wrapper)
-    path = tmp_path / "x.log"
-    ends = {0, *range(40, len(data), 40), len(data)}
-    for end in ends | {place + more for place in range(len(data)) if data[place] == 0x0A for more in (0, 1, 2)}:
-        path.write_bytes(data[:end])
-        assert head(path).first_record == (first if end >= len(first) else None), end
