@@ -8,10 +8,11 @@ go through the worker in the same way.
 """
 
 import gzip
+import itertools
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -37,22 +38,13 @@ STREAM_RECORDS = 500
 _LONGEST = 8192
 _LONG_ONES = 50
 _INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
-_WIDE = frozenset({"byte_offset", "logged_at", "started_at"})
-_NAMES = tuple(RequestEvent.__annotations__)
 
 Pool = dict[str, list[bytes]]
 
 
 @dataclass
 class Report:
-    """What a run found.
-
-    Attributes:
-        mutations: damage done, by kind.
-        outcomes: records read, by what became of them.
-        wrong: what was raised or lost, fits no table, or was missed.
-        counts: damaged records, intact neighbours and those that were read, splits, records of files, failed requests.
-    """
+    """What a run found: damage by kind, records by what became of them, what is wrong, and how much was looked at."""
 
     mutations: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -118,35 +110,34 @@ class Fuzz:
         self.count, self.wrong = self.report.counts, self.report.wrong
 
     def run(self, records: int) -> Report:
-        number = 0
-        while self.count["damaged"] < records:
+        for number in itertools.count():
+            if self.count["damaged"] >= records:
+                return self.report
             stream, intact = self._stream(min(STREAM_RECORDS, records - self.count["damaged"]))
-            found = self._read(stream)
-            self._look_at_neighbours(stream, intact, found)
-            if number % self.worker_every == 0:
-                try:
-                    self._through_worker(stream, found)
-                except Exception as error:
-                    self.wrong.append(f"worker: {error!r}")
-            number += 1
-        return self.report
+            try:
+                found = self._read(stream)
+                self._look_at_neighbours(stream, intact, found)
+                if number % self.worker_every == 0:
+                    self._read_as_file(stream, found)
+                    self._read_server_log()
+            except Exception as error:
+                self.wrong.append(f"{error!r} in stream {number}")
+        raise AssertionError
 
     def _stream(self, records: int) -> tuple[bytes, dict[int, int]]:
         """Damaged records with an intact one after every fourth, and where the intact ones start and end."""
-        parts = [self._any()]
-        at = len(parts[0])
-        intact = {0: at}
-        for place in range(records):
-            generation = self.random.choice(GENERATIONS)
-            others = self.pool[self.random.choice([name for name in GENERATIONS if name != generation])]
-            line, kinds = mutated(self.random.choice(self.pool[generation]), others, self.random)
-            self.report.mutations.update(kinds)
-            parts.append(line)
-            at += len(line)
+        parts, at, intact = list[bytes](), 0, dict[int, int]()
+        for place in range(-1, records):
+            if place >= 0:
+                generation, other = self.random.sample(GENERATIONS, 2)
+                line, kinds = mutated(self.random.choice(self.pool[generation]), self.pool[other], self.random)
+                self.report.mutations.update(kinds)
+                parts.append(line)
+                at += len(line)
             if place % 4 == 3:
-                parts.append(self._any())
+                parts.append(self.random.choice(self.pool[self.random.choice(GENERATIONS)]))
                 intact[at] = at + len(parts[-1])
-                at += len(parts[-1])
+                at = intact[at]
         self.count["damaged"] += records
         return b"".join(parts), intact
 
@@ -161,9 +152,6 @@ class Fuzz:
             if start not in requests and next_is_start and (start == 0 or not _hides(before)):
                 self.wrong.append(f"missed: {stream[start : start + 80]!r} after {before[-300:]!r}")
 
-    def _any(self) -> bytes:
-        return self.random.choice(self.pool[self.random.choice(GENERATIONS)])
-
     def _blocks(self, stream: bytes) -> Iterator[bytes]:
         at = 0
         while at < len(stream):
@@ -173,54 +161,45 @@ class Fuzz:
 
     def _read(self, stream: bytes) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {"requests": [], "rejected": [], "ignored": []}
-        parser = Parser(self.random.choice(ZONES))
-        at, data = 0, b""
-        try:
-            for record in split_records(self._blocks(stream), 0, KAFKA):
-                data, whole = record.data, stream[at : at + record.length]
-                if record.offset != at or (len(data) == record.length) != (data == whole):
-                    self.wrong.append(f"lost: {record.length} bytes at {at}")
-                at = record.offset + record.length
-                self._classify(parser.parse(record), record, found)
-        except Exception as error:
-            self.wrong.append(f"{error!r} after {data[:300]!r}")
+        parser, at = Parser(self.random.choice(ZONES)), 0
+        for record in split_records(self._blocks(stream), 0, KAFKA):
+            whole = stream[at : at + record.length]
+            if record.offset != at or (len(record.data) == record.length) != (record.data == whole):
+                self.wrong.append(f"lost: {record.length} bytes at {at}")
+            at = record.offset + record.length
+            event = parser.parse(record)
+            kind, what, texts = _KINDS[type(event)](event)
+            found[kind].append(event)
+            self.report.outcomes[what] += 1
+            self.wrong += [f"{name} is {value!r:.80}" for name, value in texts.items() if not _fits(name, value)]
+            if event.byte_offset != record.offset:
+                self.wrong.append(f"a record at {record.offset} says {event.byte_offset}")
         if at != len(stream):
             self.wrong.append(f"lost: {len(stream) - at} bytes at the end")
         return found
 
-    def _classify(self, event: object, record: RawRecord, found: dict[str, list[Any]]) -> None:
-        if isinstance(event, RequestEvent):
-            found["requests"].append(event)
-            self.report.outcomes[f"request {event.log_generation}"] += 1
-            self._check_values(event)
-        elif isinstance(event, RejectedRecord):
-            found["rejected"].append(event)
-            self.report.outcomes[f"rejected {event.reason}"] += 1
-            event.detail.encode()
-            if (event.byte_offset, event.raw_length) != (record.offset, record.length):
-                self.wrong.append(f"a rejected record at {record.offset} says {event.byte_offset}")
-        elif isinstance(event, IgnoredRecord):
-            found["ignored"].append(event)
-            self.report.outcomes[f"ignored {event.kind}"] += 1
-        else:
-            self.wrong.append(f"parse gave {event!r:.80}")
+    def _rows(self, path: Path, zone: str) -> tuple[dict[str, list[Any]], dict[str, Any], int]:
+        """The rows of a file, its account, and how many records it ignores; every byte and record is in the account."""
+        rows = rows_of(make_plan([path], {}, Settings(), 1), zone)
+        (account,) = rows["file"]
+        ignored = sum(dict(account["ignored"]).values())
+        counts = len(rows["request"]) + len(rows["rejected"]) + ignored
+        if (counts, path.stat().st_size) != (account["records"], account["end_offset"] + account["pending_bytes"]):
+            self.wrong.append(f"account {account} of {counts} rows")
+        return rows, account, ignored
 
-    def _check_values(self, event: RequestEvent) -> None:
-        for name, value in zip(_NAMES, event, strict=True):
-            if type(value) is int and value not in (_INT64 if name in _WIDE else _INT32):
-                self.wrong.append(f"{name} is {value!r:.80}")
-            elif type(value) is float and not abs(value) < 1e300:
-                self.wrong.append(f"{name} is {value!r}")
-            elif type(value) is str:
-                value.encode()
-
-    def _through_worker(self, stream: bytes, found: dict[str, list[Any]]) -> None:
+    def _read_as_file(self, stream: bytes, found: dict[str, list[Any]]) -> None:
         """The same bytes as a file; its last record waits where it is not finished, so it may be one fewer."""
         path = self.folder / "kafka-request.log"
         path.write_bytes(stream)
         zone, split_bytes = self.random.choice(ZONES), self.random.choice((3000, 20_000, 100_000))
-        rows = rows_of(make_plan([path], {}, Settings(), 1), zone)
-        self._check_account(rows, found, len(stream))
+        rows, account, ignored = self._rows(path, zone)
+        waits = int(account["pending_bytes"] > 0)
+        self.count["records of files"] += account["records"]
+        if (len(rows["rejected"]), ignored) != (len(found["rejected"]) - waits, len(found["ignored"])):
+            self.wrong.append(f"account {account} of other rows than in memory")
+        if {row["byte_offset"] for row in rows["request"]} != {event.byte_offset for event in found["requests"]}:
+            self.wrong.append("the worker read other requests than the parser in memory")
         whole, state, _ = read_in_splits(path, 1 << 40, 1, zone)
         cut, cut_state, _ = read_in_splits(path, split_bytes, 1 << 10, zone)
         self.count["splits"] += sum(map(len, make_plan([path], {}, Settings(split_bytes=split_bytes), 1 << 10).splits))
@@ -228,35 +207,31 @@ class Fuzz:
         differing |= {name for name in whole if whole[name] != cut[name]}
         if differing:
             self.wrong.append(f"splits of {split_bytes} bytes change {sorted(differing)}")
-        self._check_server_log()
 
-    def _check_server_log(self) -> None:
+    def _read_server_log(self) -> None:
         """A log that is not written to any more, of damaged records."""
         others = self.pool["json"]
         lines = [mutated(self.random.choice(self.server_log), others, self.random)[0] for _ in range(STREAM_RECORDS)]
         path = self.folder / "server.log.1"
         path.write_bytes(self.server_log[0] + b"".join(lines) + self.server_log[0])
-        rows = rows_of(make_plan([path], {}, Settings(), 1), self.random.choice(ZONES))
-        (account,) = rows["file"]
-        ignored = dict(account["ignored"])
+        rows, account, _ = self._rows(path, self.random.choice(ZONES))
         self.count["failed requests"] += len(rows["failed"])
-        written = len(rows["rejected"]) + sum(ignored.values())
-        is_whole = path.stat().st_size == account["end_offset"] + account["pending_bytes"]
-        is_counted = (ignored.get("failed_request", 0), written) == (len(rows["failed"]), account["records"])
-        if not is_whole or not is_counted:
-            self.wrong.append(f"account of server.log {account}, rows {len(rows['failed'])}")
+        if dict(account["ignored"]).get("failed_request", 0) != len(rows["failed"]):
+            self.wrong.append(f"account {account} of {len(rows['failed'])} failed requests")
 
-    def _check_account(self, rows: dict[str, list[Any]], found: dict[str, list[Any]], size: int) -> None:
-        (account,) = rows["file"]
-        ignored = sum(dict(account["ignored"]).values())
-        self.count["records of files"] += account["records"]
-        waits = int(account["pending_bytes"] > 0)
-        expected = [len(found["requests"]), len(found["rejected"]) - waits, len(found["ignored"])]
-        counted = [account["requests"], account["rejected"], ignored]
-        written = [len(rows["request"]), len(rows["rejected"]), ignored]
-        is_whole = size == account["end_offset"] + account["pending_bytes"]
-        if not expected == counted == written or sum(counted) != account["records"] or not is_whole:
-            self.wrong.append(f"account {account}, rows {written}, in memory {expected}")
-        offsets = {row["byte_offset"] for row in rows["request"]}
-        if offsets != {event.byte_offset for event in found["requests"]}:
-            self.wrong.append("the worker read other requests than the parser in memory")
+
+_KINDS: dict[type, Callable[[Any], tuple[str, str, dict[str, Any]]]] = {
+    RequestEvent: lambda event: ("requests", f"request {event.log_generation}", event._asdict()),
+    RejectedRecord: lambda event: ("rejected", f"rejected {event.reason}", {"detail": event.detail}),
+    IgnoredRecord: lambda event: ("ignored", f"ignored {event.kind}", {}),
+}
+
+
+def _fits(name: str, value: object) -> bool:
+    """Whether a value fits its column; a text that is no UTF-8 raises."""
+    if type(value) is str:
+        value.encode()
+    is_wide = name in ("byte_offset", "logged_at", "started_at")
+    return not (type(value) is int and value not in (_INT64 if is_wide else _INT32)) and not (
+        type(value) is float and not abs(value) < 1e300
+    )
