@@ -1,5 +1,6 @@
-"""Stretches of a broker's log: which requests lie in one, and since when it holds every connection's beginning."""
+"""Stretches of a broker's log: which requests lie in one, since when it holds every connection's beginning, and if it is whole."""
 
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -96,6 +97,30 @@ STARTS_BEFORE = {
     "a start just after the least time of a file": [0, 1, 0],
 }
 
+# Per cluster and broker: what its requests show, and whether its log is complete at each of them.
+COMPLETE: dict[tuple[str, str], dict[str, bool | None]] = {
+    ("c", "names only"): {"named": False, "plain": False},
+    ("d", "names only"): {"asks": True},
+    ("c", "nothing"): {"plain": None},
+    ("c", "names, and ApiVersions in another period"): {"named": True, "asks later": True},
+    ("c", "ids are missing"): {"asks": False, "omits": False},
+    ("d", "ids are missing"): {"asks": True},
+    ("c", "ids are missing, without ApiVersions"): {"omits": False},
+    ("c", "ids are missing in another period"): {"asks": True, "omits later": False},
+    ("c", "ids are missing, and ids go on"): {"asks": True, "omits": True, "goes on": True},
+    ("c", "ids are missing, and go on in another period"): {"goes on": True, "asks": True, "omits later": False},
+}
+SHOWN = {"omits": "omission", "omits later": "omission", "goes on": "continuity"}
+
+
+def showing(cluster: str, broker: str) -> list[dict[str, Any]]:
+    given = {"cluster": cluster, "broker": broker, "file_id": f"{cluster} {broker}"}
+    return [
+        request(kind, second + 1000 * ("later" in kind), "AV" if "asks" in kind else "METADATA", 3, **given)
+        | ({"client_software_name": "kgo"} if kind == "named" else {})
+        for second, kind in enumerate(COMPLETE[cluster, broker])
+    ]
+
 
 def rows_of(name: str) -> list[dict[str, Any]]:
     return [
@@ -116,34 +141,43 @@ def reported_in(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def located(rules_session: Any) -> dict[str, list[tuple[Any, ...]]]:
-    """All cases at once, each in a cluster of its own."""
+def located(rules_session: Any) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
+    """All cases at once, each in a cluster, or of a broker, of its own."""
     columns = {f"{name} 1": case[3] for name, case in CASES.items() if len(case) > 3}
-    rows, files = log(rules_session, [row for name in CASES for row in rows_of(name)], **columns)
+    given = [row for name in CASES for row in rows_of(name)] + [row for place in COMPLETE for row in showing(*place)]
+    rows, files = log(rules_session, given, lambda row: SHOWN.get(row["connection_id"]), **columns)
     files += files_of([reported_in(name) for name in CASES])
     with on(rules_session):
         carried = rows.select("*", F.struct("log_level").alias("carried"))
         located = with_log_position(carried, positions(rules_session, files, SETTINGS))
-        judged = [f"coverage.{name}" for name in ("max_idle_ms", "since", "started_at")]
-        found = collected(located.select("byte_offset", "cluster", "starts_before", "period", *judged))
-    shown: dict[str, list[tuple[Any, ...]]] = {}
-    for _, name, starts_before, period, limit, *instants in sorted(found, key=lambda row: row[0]):
-        seconds = [instant and instant.timestamp() - START.timestamp() for instant in instants]
-        shown.setdefault(name, []).append((starts_before, limit, period, *seconds))
+        judged = [f"coverage.{name}" for name in ("is_complete", "max_idle_ms", "since", "started_at")]
+        own = ("byte_offset", "cluster", "broker", "connection_id", "starts_before", "period")
+        found = collected(located.select(*own, *judged))
+    shown: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    for _, cluster, broker, connection, starts, period, *complete_and_limit, since, started in sorted(
+        found, key=itemgetter(0)
+    ):
+        seconds = [instant and instant.timestamp() - START.timestamp() for instant in (since, started)]
+        shown.setdefault((cluster, broker), []).append((connection, *complete_and_limit, starts, period, *seconds))
     return shown
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_covered_period_is_a_time_in_which_every_request_was_logged(located: dict[str, Any], name: str) -> None:
-    assert [row[2:] for row in located[name]] == [(*row, None)[:3] for row in CASES[name][2]]
+def test_a_covered_period_is_a_time_in_which_every_request_was_logged(located: Any, name: str) -> None:
+    assert [row[-3:] for row in located[name, "b"]] == [(*row, None)[:3] for row in CASES[name][2]]
 
 
 @pytest.mark.parametrize("name", STARTS_BEFORE)
-def test_requests_come_after_starts(located: dict[str, Any], name: str) -> None:
-    assert [row[0] for row in located[name]] == STARTS_BEFORE[name]
+def test_requests_come_after_starts(located: Any, name: str) -> None:
+    assert [row[3] for row in located[name, "b"]] == STARTS_BEFORE[name]
 
 
-def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(located: dict[str, Any]) -> None:
-    limits = {name: located[name][0][1] for name in CASES if "limit" in name}
+def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(located: Any) -> None:
+    limits = {name: located[name, "b"][0][2] for name in CASES if "limit" in name}
     assert limits.pop("no limit") > 365 * 86_400_000
     assert [*limits.values()] == [600_000, 600_000, 900_000]
+
+
+@pytest.mark.parametrize("place", COMPLETE, ids=" ".join)
+def test_a_log_is_complete_unless_its_own_requests_show_that_others_are_missing(located: Any, place: Any) -> None:
+    assert {row[0]: row[1] for row in located[place]} == COMPLETE[place]
