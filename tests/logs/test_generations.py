@@ -124,14 +124,12 @@ def test_it_remembers_so_many_requests(monkeypatch: pytest.MonkeyPatch, between:
     [
         (request_header_struct_record(api="FETCH", request="{replica_id=2,max_wait_time=1}"), 2),
         (request_header_struct_record(api="FETCH", request="{replica_id=-1,max_wait_time=1}"), None),
-        (api_key_struct_record(api="FETCH", request="{replica_id=3,max_wait_time=1}"), 3),
         (name_text_record(api="FetchRequest", request="; ReplicaId: 4; MaxWait: 1 ms"), 4),
         (json_record(api="FETCH", request={"replicaId": 5, "maxWaitMs": 1}), 5),
         (json_record(api="FETCH", request={"clusterId": None, "replicaId": 5, "maxWaitMs": 1}), 5),
         (json_record(api="FETCH", request={"maxWaitMs": 1, "replicaState": {"replicaId": 6, "replicaEpoch": 1}}), 6),
         (json_record(api="LIST_OFFSETS", request={"replicaId": 5, "topics": []}), 5),
         (request_header_struct_record(api="METADATA", request="{replica_id=2,max_wait_time=1}"), None),
-        (json_record(api="METADATA", request={"replicaId": 5, "maxWaitMs": 1}), None),
     ],
 )
 def test_it_reads_a_followers_replica_id(line: bytes, replica: int | None) -> None:

@@ -200,18 +200,14 @@ CHANNEL = " (kafka.network.RequestChannel$)"
 @pytest.mark.parametrize(
     ("first", "goes_on", "goes_on_without"),
     [
-        ('DEBUG Completed request:{"a":1}' + LOGGER, False, False),
         (f"DEBUG Completed request:RequestHeader(x{TAIL}{LOGGER}", False, False),
         (f"DEBUG Completed request:RequestHeader(x{TAIL}", True, False),
         ("DEBUG Completed request:RequestHeader(x" + LOGGER, True, True),
         ("INFO x", True, False),
-        (RECEIVED, True, True),
         (RECEIVED + CHANNEL, True, True),
         (f"{RECEIVED}, correlationId=1) -- {{x}}", True, False),
         (f"{RECEIVED}, correlationId=1, headerVersion=2) -- {{x}}{CHANNEL}", False, False),
-        (f"{STRUCT}{CHANNEL}", True, True),
         (f"{STRUCT}}} -- {{x}}{CHANNEL}", False, False),
-        (f"{NAMED}{CHANNEL}", True, True),
         (f"{NAMED}; ReplicaId: -1{CHANNEL}", False, False),
         (f"{HANDLED}, correlationId=1) -- {{x}}{CHANNEL}", True, True),
         (f"{HANDLED}, correlationId=1) -- {{x}} from client: /1.2.3.4:5{CHANNEL}", False, False),
