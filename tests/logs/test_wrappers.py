@@ -1,7 +1,6 @@
 """Wrapped logs of real fleets: streams that mix, lines of other programs, forged lines, sizes without bound."""
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -23,6 +22,7 @@ TAIL = (
 )
 CRI = Layout(False, frozenset([b"cri ", b"cri["]))
 """A log of a runtime, with a logger at the end of each record."""
+SECOND = json_record(client_id="b")
 STAMP = "2026-11-21T12:00:00.5Z"
 TEXT_KINDS = [kind for kind in KINDS if kind[0] not in ("ecs", "ecs_nested", "logstash", "filebeat")]
 
@@ -32,10 +32,7 @@ def client_ids(data: bytes) -> list[str | None]:
 
 
 def kinds(data: bytes) -> Counter[str]:
-    return Counter(
-        found.kind if isinstance(found, IgnoredRecord) else found.reason if isinstance(found, RejectedRecord) else "ok"
-        for found in events(data)
-    )
+    return Counter(getattr(event, "kind", getattr(event, "reason", "ok")) for event in events(data))
 
 
 def check_account(records: list[RawRecord], data: bytes) -> None:
@@ -50,45 +47,37 @@ def forged_in(pattern: str) -> str:
 
 
 @pytest.mark.parametrize(("pattern", "wrapper"), TEXT_KINDS)
-def test_it_keeps_forged_records_as_text_in_every_layout(pattern: str, wrapper: str) -> None:
-    client_id = f"x\n{forged_in(pattern)}"
-    plain = request_header_struct_record(client_id=client_id) + request_header_struct_record(client_id="b")
-    data = wrap(plain, pattern, wrapper)
-    assert client_ids(data) == [client_id, "b"]
-    assert [record.forged_prefixes for record in found(data)] == [1, 0]
+def test_it_keeps_forged_records_and_ends_as_text_in_every_layout(pattern: str, wrapper: str) -> None:
+    # After a forged end without a start after it the record's own end comes later.
+    for client_id, forged in ((f"x\n{forged_in(pattern)}", 1), (f"x{TAIL} (kafka.request.logger)\nrest", 0)):
+        data = wrap(request_header_struct_record(client_id=client_id) + SECOND, pattern, wrapper)
+        assert client_ids(data) == [client_id, "b"]
+        assert [record.forged_prefixes for record in found(data)] == [forged, 0]
 
 
 @pytest.mark.parametrize("wrapper", ["cri", "docker", "rfc_5424", "rfc_3164"])
 @pytest.mark.parametrize("pattern", ["thread_last", "logger_first", "message"])
 def test_it_takes_no_wrapper_inside_a_line_for_one(pattern: str, wrapper: str) -> None:
     inner = wrap(json_record(client_id="FORGED"), pattern, wrapper).decode().removesuffix("\n")
-    plain = request_header_struct_record(client_id=f"x\n{inner}") + json_record(client_id="b")
+    plain = request_header_struct_record(client_id=f"x\n{inner}") + SECOND
     assert client_ids(wrap(plain, pattern, wrapper)) == [f"x\n{inner}", "b"]
-
-
-@pytest.mark.parametrize(("pattern", "wrapper"), TEXT_KINDS)
-def test_it_takes_no_end_inside_a_client_id_for_the_records_end(pattern: str, wrapper: str) -> None:
-    # A forged end with no start after it: the record's own end comes later.
-    client_id = f"x{TAIL} (kafka.request.logger)\nrest"
-    plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
-    assert client_ids(wrap(plain, pattern, wrapper)) == [client_id, "b"]
 
 
 def test_a_line_after_a_forged_end_rejects_the_request_and_words_of_an_end_are_none() -> None:
     client_id = f"x{TAIL}\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
-    plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
+    plain = request_header_struct_record(client_id=client_id) + SECOND
     assert client_ids(wrap(plain, "message", "cri")) == ["b"]
     assert isinstance(events(wrap(plain, "message", "cri"))[0], RejectedRecord)
     for words in ("listener:x", "sendTime:0.0", " from connection a;totalTime:1.0,sendTime:0.0"):
         client_id = f"x\n{words};y (kafka.request.logger)\n{forged_in('kafka')}"
-        plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
+        plain = request_header_struct_record(client_id=client_id) + SECOND
         assert client_ids(wrap(plain, "kafka", "cri")) == [client_id, "b"]
 
 
 @pytest.mark.parametrize(("lines", "whole"), [(1, True), (2, True), (64, True), (65, False)])
 def test_it_looks_through_some_lines_after_an_end_for_another(lines: int, whole: bool) -> None:
     client_id = f"x{TAIL} (kafka.request.logger)" + "\ny" * lines
-    data = wrap(request_header_struct_record(client_id=client_id) + json_record(client_id="b"), "kafka", "cri")
+    data = wrap(request_header_struct_record(client_id=client_id) + SECOND, "kafka", "cri")
     assert client_ids(data)[-1] == "b"
     assert (client_ids(data)[0] == client_id) is whole
 
@@ -148,19 +137,10 @@ def test_it_accounts_for_mixed_streams_and_resumes_in_them(lines: list[str], dat
     assert sum(record.length for record in [*before, *after]) == len(text)
 
 
-def test_a_request_that_seems_to_have_ended_waits_for_the_rest_of_a_line() -> None:
-    client_id = f"x{TAIL} (kafka.request.logger)\nrest"
-    first, second = wrap(request_header_struct_record(client_id=client_id), "kafka", "cri").splitlines(keepends=True)
-    part, rest = second[:-30].replace(b" F ", b" P ") + b"\n", second[: second.index(b" F ") + 3] + second[-30:]
-    assert client_ids(first + part + f"{STAMP} stderr F text\n".encode() + rest) == [client_id]
-    (waiting,) = found(first + part)
-    assert (waiting.data, waiting.finished) == (first + part, False)
-
-
 @pytest.mark.parametrize("wrapper", ["cri", "docker", "journal"])
 def test_a_line_without_the_wrapper_ends_a_record(wrapper: str) -> None:
     first, rest = wrap(request_header_struct_record(client_id="x\ny"), "kafka", wrapper).splitlines(keepends=True)
-    data = first + b"text\n" + rest + wrap(json_record(client_id="b"), "kafka", wrapper)
+    data = first + b"text\n" + rest + wrap(SECOND, "kafka", wrapper)
     assert client_ids(data) == ["b"]
 
 
@@ -181,11 +161,9 @@ def test_only_a_files_first_line_may_follow_filler() -> None:
 
 def test_it_counts_the_starts_inside_one_event() -> None:
     client_id = "x\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
-    (record,) = found(wrap(request_header_struct_record(client_id=client_id), "ecs", "none"))
-    assert record.forged_prefixes == 2
-
-    data = b'{"message":"%b","timeMillis":1}\n' % (2 * b"[2026-01-01 00:00:00,000] DEBUG ")
-    assert [record.forged_prefixes for record in found(data)] == [0]
+    two = wrap(request_header_struct_record(client_id=client_id), "ecs", "none")
+    none = b'{"message":"%b","timeMillis":1}\n' % (2 * b"[2026-01-01 00:00:00,000] DEBUG ")
+    assert [record.forged_prefixes for record in (*found(two), *found(none))] == [2, 0]
 
 
 STARTED = "[2026-11-21 12:00:00,000] "
@@ -223,51 +201,33 @@ def test_it_knows_which_records_go_on_in_the_next_line(first: str, goes_on: bool
 
 @pytest.mark.parametrize(("quiet", "other"), [("stdout", "stderr"), ("stderr", "stdout")])
 def test_a_quiet_stream_holds_nothing_back(quiet: str, other: str) -> None:
-    fed: list[int] = []
-
-    def feed() -> Iterator[bytes]:
-        yield f"{STAMP} {quiet} F {STARTED}DEBUG Completed request:RequestHeader(x{TAIL}{LOGGER}\n".encode()
-        for number in range(1, 3000):
-            fed.append(number)
-            yield f"{STAMP} {other} F x\n".encode()
-
-    next(split_records(feed(), 0, CRI))
-    assert fed == [1]
+    request = f"{STAMP} {quiet} F {STARTED}DEBUG Completed request:RequestHeader(x{TAIL}{LOGGER}\n".encode()
+    lines = iter([request, *[f"{STAMP} {other} F x\n".encode()] * 3000])
+    next(split_records(lines, 0, CRI))
+    assert len(list(lines)) == 2999
 
 
 def test_a_line_of_another_stream_inside_a_request_is_of_its_bytes_or_ends_it() -> None:
-    begin, end = (
-        f"{STAMP} stdout F {text}\n".encode()
-        for text in (f"{STARTED}DEBUG Completed request:RequestHeader(x", f"y{TAIL}{LOGGER}")
-    )
-    other = f"{STAMP} stderr F ".encode()
+    begin, end, other = (f"{STAMP} {text}".encode() for text in (
+        f"stdout F {STARTED}DEBUG Completed request:RequestHeader(x\n", f"stdout F y{TAIL}{LOGGER}\n", "stderr F "))  # fmt: skip
     (record,) = found(begin + other + b"warning\n" + end, CRI)
-    assert (b"warning" in record.data, b"warning" in (record.text or b"")) == (True, False)
-    request = other + json_record()
-    first, second, third = found(begin + request + end, CRI)
-    assert (first.torn, first.data, second.data) == (True, begin, request)
+    assert (b"warning" in record.data, b"warning" in record.text) == (True, False)
+    first, second, third = found(begin + other + SECOND + end, CRI)
+    assert (first.torn, first.data, second.data) == (True, begin, other + SECOND)
     assert isinstance(Parser().parse(third), RejectedRecord)
 
 
 def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "MAX_RECORD", 1 << 16)
     monkeypatch.setattr("kafka_clientinfo.logs.parser.MAX_RECORD", 1 << 16)
-    monkeypatch.setattr(framing, "KEPT_HEAD", 1 << 12)
-    monkeypatch.setattr(framing, "KEPT_TAIL", 1 << 12)
+    for name, value in (("MAX_RECORD", 1 << 16), ("KEPT_HEAD", 1 << 12), ("KEPT_TAIL", 1 << 12)):
+        monkeypatch.setattr(framing, name, value)
     huge = json_record(request={"metrics": "A" * (1 << 20)})
     for pattern, wrapper in [("kafka", "cri"), ("thread_last", "none"), ("logger_first", "docker"), ("ecs", "none")]:
-        data = wrap(json_record() + huge + json_record(), pattern, wrapper, 500)
-        held: list[int] = []
-
-        def feed(data: bytes = data) -> Iterator[bytes]:
-            for at in range(0, len(data), 1 << 12):
-                yield data[at : at + (1 << 12)]
-
-        parser, got = Parser(), []
-        for record in split_records(feed(), 0, detect(data[: 1 << 14])):
-            held.append(len(record.data) + len(record.text or b""))
-            got.append(parser.parse(record))
-        assert max(held) < 3 * (1 << 16)
+        data = wrap(SECOND + huge + SECOND, pattern, wrapper, 500)
+        blocks = (data[at : at + (1 << 12)] for at in range(0, len(data), 1 << 12))
+        records = list(split_records(blocks, 0, detect(data[: 1 << 14])))
+        assert max(len(record.data) + len(record.text or b"") for record in records) < 3 * (1 << 16)
+        got = map(Parser().parse, records)
         assert [getattr(event, "reason", "ok") for event in got] == ["ok", "oversized", "ok"]
 
 

@@ -12,111 +12,82 @@ from kafka_clientinfo.protocol import ApiKey, api_key
 from tests.builders import ZERO_UUID
 
 ID, OTHER = "PVlvszJsSRewxzuV4ENRhw", "r7elD1SMQieeYwqG22BN0g"
-PRODUCE, PRODUCED = "topicData", "partitionData"
 
 
 def said(api: str, request: Any, response: Any = None) -> Any:
     return mentions(api_key(api), request, response)
 
 
-def produced(*sizes: int, name: str = "t") -> dict[str, Any]:
-    return {"name": name, "partitionData": [{"index": n, "recordsSizeInBytes": s} for n, s in enumerate(sizes)]}
+def sent(*sizes: int) -> dict[str, Any]:
+    return {"name": "t", "partitionData": [{"index": n, "recordsSizeInBytes": size} for n, size in enumerate(sizes)]}
 
 
-def answered(*codes: int, name: str = "t") -> dict[str, Any]:
-    return {"name": name, "partitionResponses": [{"index": n, "errorCode": c} for n, c in enumerate(codes)]}
+def answered(*codes: int) -> dict[str, Any]:
+    return {"name": "t", "partitionResponses": [{"index": n, "errorCode": code} for n, code in enumerate(codes)]}
+
+
+def gave(**fields: Any) -> dict[str, Any]:
+    """The answer to a Fetch of one partition."""
+    return {"responses": [{"topic": "t", "partitionResponses": [{"partition": 0, **fields}]}]}
+
+
+def use(topic: str | None = "t", size: int | None = None, errors: Any = (), topic_id: str | None = None) -> TopicUse:
+    return TopicUse(topic, topic_id, size, {} if errors == () else errors)
 
 
 ASKED = {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]}
+BY_ID, GIVEN_BY_ID = ({"topicId": ID, "partitions": [{"partitionIndex": 0} | code]} for code in ({}, {"errorCode": 0}))
+CONFIGS = [{"resourceType": 2, "resourceName": "t"}, {"resourceType": 4, "resourceName": "1"}]
 USES: dict[str, tuple[str, Any, Any, list[TopicUse]]] = {
-    "no response, so no errors are known": ("PRODUCE", {"topicData": [produced(69)]}, None, [TopicUse("t", None, 69, None)]),
-    "sizes of partitions are added, and each partition's error counts": (
-        "PRODUCE", {"topicData": [produced(1, 2, 3)]}, {"responses": [answered(3, 0, 3)]}, [TopicUse("t", None, 6, {3: 2})],
+    "no response, so no errors are known": ("PRODUCE", {"topicData": [sent(69)]}, None, [use("t", 69, None)]),
+    "sizes are added, and each partition's error counts": (
+        "PRODUCE", {"topicData": [sent(1, 2, 3)]}, {"responses": [answered(3, 0, 3)]}, [use("t", 6, {3: 2})],
     ),
-    "one topic twice": (
-        "PRODUCE", {"topicData": [produced(1), produced(2)]}, {"responses": []}, [TopicUse("t", None, 3, {})],
-    ),
-    "only the response names it": (
-        "PRODUCE", {"topicData": []}, {"responses": [answered(87)]}, [TopicUse("t", None, None, {87: 1})],
-    ),
+    "one topic twice": ("PRODUCE", {"topicData": [sent(1), sent(2)]}, {"responses": []}, [use("t", 3)]),
+    "only the response names it": ("PRODUCE", {"topicData": []}, {"responses": [answered(87)]}, [use(errors={87: 1})]),
     "ids from Produce v13 on": (
-        "PRODUCE", {"topicData": [{"topicId": ID, "partitionData": [{"index": 0, "recordsSizeInBytes": 5}]}]},
-        {"responses": []}, [TopicUse(None, ID, 5, {})],
+        "PRODUCE", {"topicData": [{"topicId": ID, "partitionData": [{"recordsSizeInBytes": 5}]}]}, {"responses": []},
+        [use(None, 5, topic_id=ID)],
     ),
-    "the names of 2.8": (
-        "FETCH", ASKED,
-        {"responses": [{"topic": "t", "partitionResponses": [{"partition": 0, "errorCode": 0, "recordSetSizeInBytes": 7}]}]},
-        [TopicUse("t", None, 7, {})],
-    ),
+    "errors are of responses": ("PRODUCE", {"topicData": [{"name": "t", "errorCode": 3}]}, {"responses": []}, [use()]),
+    "the names of 2.8": ("FETCH", ASKED, gave(errorCode=0, recordSetSizeInBytes=7), [use("t", 7)]),
     "2.0 to 2.7 write the size of records in text": (
-        "FETCH", ASKED,
-        {"responses": [{"topic": "t", "partitionResponses": [
-            {"partition": 0, "recordSet": "MemoryRecords(size=12, buffer=java.nio.HeapByteBuffer[pos=0 lim=0 cap=0])"}]}]},
-        [TopicUse("t", None, 12, {})],
+        "FETCH", ASKED, gave(recordSet="MemoryRecords(size=12, buffer=java.nio.HeapByteBuffer[pos=0 lim=0 cap=0])"), [use("t", 12)],
     ),
-    "1.0 puts errors into a header": (
-        "FETCH", ASKED,
-        {"responses": [{"topic": "t", "partitionResponses": [{"partitionHeader": {"partition": 0, "errorCode": 3}}]}]},
-        [TopicUse("t", None, None, {3: 1})],
-    ),
+    "1.0 puts errors into a header": ("FETCH", ASKED, gave(partitionHeader={"errorCode": 3}), [use(errors={3: 1})]),
     "a share group acknowledges": (
-        "SHARE_ACKNOWLEDGE", {"groupId": "g", "topics": [{"topicId": ID, "partitions": [{"partitionIndex": 0}]}]},
-        {"responses": [{"topicId": ID, "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]},
-        [TopicUse(None, ID, None, {})],
+        "SHARE_ACKNOWLEDGE", {"groupId": "g", "topics": [BY_ID]}, {"responses": [GIVEN_BY_ID]}, [use(None, topic_id=ID)],
     ),
-    "a name in the request and a name with its id in the answer are one topic": (
-        "CREATE_TOPICS", {"topics": [{"name": "t"}]}, {"topics": [{"name": "t", "topicId": ID, "errorCode": 0}]},
-        [TopicUse("t", ID, None, {})],
+    "an acknowledgement that comes too late": (
+        "SHARE_FETCH", {"groupId": "g", "topics": [BY_ID]},
+        {"responses": [{"topicId": ID, "partitions": [{"errorCode": 0, "acknowledgeErrorCode": 121}]}]},
+        [use(None, errors={121: 1}, topic_id=ID)],
+    ),
+    "a name and, in the answer, its id are one topic": (
+        "CREATE_TOPICS", {"topics": [{"name": "t"}]}, {"topics": [{"name": "t", "topicId": ID, "errorCode": 0}]}, [use(topic_id=ID)],
     ),
     "a deletion by id": (
         "DELETE_TOPICS", {"topics": [{"name": None, "topicId": ID}]},
-        {"responses": [{"name": "t", "topicId": ID, "errorCode": 0}]}, [TopicUse("t", ID, None, {})],
+        {"responses": [{"name": "t", "topicId": ID, "errorCode": 0}]}, [use(topic_id=ID)],
     ),
-    "names alone": (
-        "DELETE_TOPICS", {"topicNames": ["t", "u"]}, {"responses": [{"name": "t", "errorCode": 3}]},
-        [TopicUse("t", None, None, {3: 1}), TopicUse("u", None, None, {})],
-    ),
-    "the Uuid of zeros is no id": (
-        "DELETE_TOPICS", {"topics": [{"name": "t", "topicId": ZERO_UUID}]}, None, [TopicUse("t", None, None, None)],
-    ),
-    "names of 1.0": (
-        "CREATE_TOPICS", {"createTopicRequests": [{"topic": "t"}]}, {"topicErrors": [{"topic": "u", "errorCode": 36}]},
-        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {36: 1})],
-    ),
-    "errors are of responses": (
-        "PRODUCE", {"topicData": [{"name": "t", "errorCode": 3, "partitionData": []}]}, {"responses": []},
-        [TopicUse("t", None, None, {})],
-    ),
-    "names of the first deletions": (
-        "DELETE_TOPICS", {"topics": ["t"]}, {"topicErrorCodes": [{"topic": "u", "errorCode": 41}]},
-        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {41: 1})],
-    ),
-    "an election of leaders": (
-        "ELECT_LEADERS", {"topicPartitions": [{"topic": "t", "partitions": [0, 1]}]},
-        {"replicaElectionResults": [{"topic": "u", "partitionResult": [{"partitionId": 0, "errorCode": 84}]}]},
-        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {84: 1})],
-    ),
-    "results of new partitions": (
-        "CREATE_PARTITIONS", {"topics": [{"name": "t", "count": 3}]}, {"results": [{"name": "u", "errorCode": 37}]},
-        [TopicUse("t", None, None, {}), TopicUse("u", None, None, {37: 1})],
-    ),
-    "an acknowledgement that comes too late": (
-        "SHARE_FETCH", {"groupId": "g", "topics": [{"topicId": ID, "partitions": [{"partitionIndex": 0}]}]},
-        {"responses": [{"topicId": ID, "partitions": [{"errorCode": 0, "acknowledgeErrorCode": 121}]}]},
-        [TopicUse(None, ID, None, {121: 1})],
-    ),
+    "the Uuid of zeros is no id": ("DELETE_TOPICS", {"topics": [{"name": "t", "topicId": ZERO_UUID}]}, None, [use(errors=None)]),
+    # Each of these names t in its request and u, with an error, in its response.
+    **{name: (api, request, response, [use(), use("u", errors={3: 1})]) for name, api, request, response in (
+        ("names alone", "DELETE_TOPICS", {"topicNames": ["t"]}, {"responses": [{"name": "u", "errorCode": 3}]}),
+        ("the first deletions", "DELETE_TOPICS", {"topics": ["t"]}, {"topicErrorCodes": [{"topic": "u", "errorCode": 3}]}),
+        ("names of 1.0", "CREATE_TOPICS", {"createTopicRequests": [{"topic": "t"}]}, {"topicErrors": [{"topic": "u", "errorCode": 3}]}),
+        ("an election of leaders", "ELECT_LEADERS", {"topicPartitions": [{"topic": "t", "partitions": [0, 1]}]},
+         {"replicaElectionResults": [{"topic": "u", "partitionResult": [{"partitionId": 0, "errorCode": 3}]}]}),
+        ("new partitions", "CREATE_PARTITIONS", {"topics": [{"name": "t", "count": 3}]}, {"results": [{"name": "u", "errorCode": 3}]}),
+    )},
     "configs of a topic": (
-        "INCREMENTAL_ALTER_CONFIGS",
-        {"resources": [{"resourceType": 2, "resourceName": "t"}, {"resourceType": 4, "resourceName": "1"}]},
-        {"responses": [{"errorCode": 0, "resourceType": 2, "resourceName": "t"}]}, [TopicUse("t", None, None, {})],
+        "INCREMENTAL_ALTER_CONFIGS", {"resources": CONFIGS}, {"responses": [{"errorCode": 0} | CONFIGS[0]]}, [use()],
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("api", "request_", "response", "uses"), USES.values(), ids=USES)
-def test_a_topic_is_used_once_with_its_bytes_and_errors(
-    api: str, request_: Any, response: Any, uses: list[TopicUse]
-) -> None:
+def test_a_topic_is_used_once_with_its_bytes_and_errors(api: str, request_: Any, response: Any, uses: Any) -> None:
     assert list(said(api, request_, response).uses) == uses
 
 
@@ -131,8 +102,8 @@ def test_a_topic_is_used_once_with_its_bytes_and_errors(
     ],
 )
 def test_only_a_whole_number_is_a_size(body: Any, size: int | None) -> None:
-    (use,) = said("PRODUCE", {"topicData": [{"name": "t", "partitionData": [body]}]}).uses
-    assert use.bytes == size
+    (one,) = said("PRODUCE", {"topicData": [{"name": "t", "partitionData": [body]}]}).uses
+    assert one.bytes == size
 
 
 @pytest.mark.parametrize(
@@ -157,8 +128,8 @@ def test_deep_nesting_is_no_recursion_and_hides_nothing_beside_it() -> None:
         (nested(100_000, {"errorCode": 3}), {}),
         ([{"errorCode": 3}, nested(20, []), {"errorCode": 5}], {3: 1, 5: 1}),
     ):
-        (use,) = said("PRODUCE", {"topicData": []}, {"responses": [{"name": "t", "partitionResponses": deep}]}).uses
-        assert use.errors == errors
+        (one,) = said("PRODUCE", {"topicData": []}, {"responses": [{"name": "t", "partitionResponses": deep}]}).uses
+        assert one.errors == errors
     assert said("METADATA", {}, {"topics": nested(100_000, {"errorCode": 3})}).named == ()
     listed = [{"name": "t", "errorCode": 0, "x": nested(20, [])}, {"name": "u", "errorCode": 0}]
     assert said("METADATA", {}, {"topics": listed, "x": nested(20, [])}).named == (("t", None), ("u", None))
@@ -197,11 +168,8 @@ def test_a_session_is_what_the_request_names_and_the_answer_goes_on_with(given: 
 @pytest.mark.parametrize(
     ("named", "epoch", "goes_on"),
     [
-        *(
-            (named, 3, on)
-            for odd in ("7", True, 7.0, -7, 1 << 31, [7])
-            for named, on in ((odd, 7), (7, odd), (odd, odd))
-        ),
+        *((odd, 3, 7) for odd in ("7", True, 7.0, -7, 1 << 31, [7])),
+        *((7, 3, odd) for odd in ("7", True, 7.0, -7, 1 << 31, [7])),
         *((7, odd, 7) for odd in ("3", True, 3.0, None, 1 << 31, -(1 << 31) - 1)),
     ],
 )
@@ -219,8 +187,8 @@ def test_what_is_no_number_is_of_no_session(named: Any, epoch: Any, goes_on: Any
 )
 def test_partitions_are_whole_numbers_each_once(partitions: Any, numbers: tuple[int, ...]) -> None:
     request = {"sessionId": 7, "sessionEpoch": 3, "topics": [{"topic": "t", **partitions}]}
-    (use,) = said("FETCH", request, {"sessionId": 7, "responses": []}).uses
-    assert use.partitions == numbers
+    (one,) = said("FETCH", request, {"sessionId": 7, "responses": []}).uses
+    assert one.partitions == numbers
 
 
 def test_partitions_are_kept_in_sessions_only() -> None:
@@ -285,10 +253,8 @@ def test_every_operation_is_of_an_api_and_naming_apis_have_none() -> None:
 
 
 def test_merging_adds_in_any_grouping() -> None:
-    uses = [TopicUse("t", None, 1, {3: 1, 6: 4}), TopicUse("u", None, None, None),
-            TopicUse("t", None, None, {3: 1, 5: 2}), TopicUse("t", None, 4, None),
-            TopicUse("u", None, None, {})]  # fmt: skip
-    expected = (TopicUse("t", None, 5, {3: 2, 5: 2, 6: 4}), TopicUse("u", None, None, {}))
+    uses = [use("t", 1, {3: 1, 6: 4}), use("u", None, None), use("t", None, {3: 1, 5: 2}), use("t", 4, None), use("u")]
+    expected = (use("t", 5, {3: 2, 5: 2, 6: 4}), use("u"))
     assert merged(uses) == expected
     for at in range(1, len(uses)):
         assert merged([*merged(uses[:at]), *merged(uses[at:])]) == expected
