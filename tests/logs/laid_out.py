@@ -10,7 +10,6 @@ from tests.wrapping import PATTERNS, WRAPPERS, Logged
 
 LATEST = datetime(2026, 11, 22, tzinfo=UTC)
 LOGGED = "2026-11-21 12:00:00"
-STAMPED = "2026-11-21T12:00:00Z"
 
 
 RECORD = re.compile(rb"(?s)\[([^\]]+)\] (\w+) (.*?) ?\(([\w.$]+)\)\n((?:(?!\[\d)[^\n]*\n)*)\Z")

@@ -1,9 +1,9 @@
 """Writes requests in the patterns and wrappers that logs have, each as a function of a line's time, level and message."""
 
-import json
 import re
 from collections.abc import Callable
 from datetime import datetime
+from json import dumps
 
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, requests
 
@@ -11,6 +11,7 @@ MESSAGE = re.compile(r"\[([\d-]+) ([\d:]+),(\d+)\] (\w+) (.*) \(kafka\.request\.
 Write = Callable[[str, str, str, str, str], str]
 """Writes a line from its day, time, milliseconds, level and message."""
 THREAD = "data-plane-kafka-network-thread-0-ListenerName(PLAIN-9092)-PLAINTEXT-1"
+LOGGER = "kafka.request.logger"
 
 
 def kafka(day: str, time: str, ms: str, level: str, message: str) -> str:
@@ -24,13 +25,13 @@ def epoch(day: str, time: str, ms: str) -> int:
 def in_json(key: str, is_line: bool) -> Write:
     def write(day: str, time: str, ms: str, level: str, message: str) -> str:
         text = kafka(day, time, ms, level, message) if is_line else message
-        return json.dumps({"timestamp": f"{day}T{time}.{ms}Z", "level": level, key: text})
+        return dumps({"timestamp": f"{day}T{time}.{ms}Z", "level": level, key: text})
 
     return write
 
 
 def ecs(day: str, time: str, ms: str, level: str, message: str) -> str:
-    return json.dumps({"@timestamp": f"{day}T{time}.{ms}Z", "log.level": level, "message": message})
+    return dumps({"@timestamp": f"{day}T{time}.{ms}Z", "log.level": level, "message": message})
 
 
 def csv_of(*fields: str, delimiter: str = ",") -> str:
@@ -42,27 +43,25 @@ def month(day: str) -> str:
 
 
 PATTERNS: dict[str, Write] = {
-    "Cloudera": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} kafka.request.logger: {m}",
+    "Cloudera": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {LOGGER}: {m}",
     "Confluent for Kubernetes": lambda d, t, ms, lv, m: (
-        f"[{lv}] {d} {t},{ms} [{THREAD}] kafka.request.logger updateRequestMetrics - app=kafka, server=0 - {m}"
+        f"[{lv}] {d} {t},{ms} [{THREAD}] {LOGGER} updateRequestMetrics - app=kafka, server=0 - {m}"
     ),
-    "Huawei": lambda d, t, ms, lv, m: (
-        f"{d} {t},{ms} | {lv}  | [{THREAD}] | {m} | kafka.request.logger (Logging.scala:62)"
-    ),
-    "JBoss": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} [kafka.request.logger] ({THREAD}) {m}",
+    "Huawei": lambda d, t, ms, lv, m: f"{d} {t},{ms} | {lv}  | [{THREAD}] | {m} | {LOGGER} (Logging.scala:62)",
+    "JBoss": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} [{LOGGER}] ({THREAD}) {m}",
     "place in the source": lambda d, t, ms, lv, m: (
-        f"{d} {t},{ms} {lv} [{THREAD}] kafka.request.logger (RequestChannel.scala:updateRequestMetrics(249)) - {m}"
+        f"{d} {t},{ms} {lv} [{THREAD}] {LOGGER} (RequestChannel.scala:updateRequestMetrics(249)) - {m}"
     ),
-    "line after the logger": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} {m} (kafka.request.logger:249)",
-    "MDC": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} [broker=1] {m} (kafka.request.logger)",
-    "MDC's word": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} broker-1 {m} (kafka.request.logger)",
-    "brackets": lambda d, t, ms, lv, m: f"[{d} {t},{ms}][{lv}][kafka.request.logger] {m}",
-    "pipes": lambda d, t, ms, lv, m: f"{d} {t},{ms} | {lv} | kafka.request.logger | {m}",
-    "tabs": lambda d, t, ms, lv, m: f"{d} {t},{ms}\t{lv}\tkafka.request.logger\t{m}",
-    "small letters": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv.lower()} {m} (kafka.request.logger)",
-    "slashes": lambda d, t, ms, lv, m: f"{d.replace('-', '/')} {t}.{ms} {lv} kafka.request.logger - {m}",
+    "line after the logger": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} {m} ({LOGGER}:249)",
+    "MDC": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} [broker=1] {m} ({LOGGER})",
+    "MDC's word": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} broker-1 {m} ({LOGGER})",
+    "brackets": lambda d, t, ms, lv, m: f"[{d} {t},{ms}][{lv}][{LOGGER}] {m}",
+    "pipes": lambda d, t, ms, lv, m: f"{d} {t},{ms} | {lv} | {LOGGER} | {m}",
+    "tabs": lambda d, t, ms, lv, m: f"{d} {t},{ms}\t{lv}\t{LOGGER}\t{m}",
+    "small letters": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv.lower()} {m} ({LOGGER})",
+    "slashes": lambda d, t, ms, lv, m: f"{d.replace('-', '/')} {t}.{ms} {lv} {LOGGER} - {m}",
     "as web servers write": lambda d, t, ms, lv, m: f"[{d[8:]}/{month(d)}/{d[:4]}:{t}.{ms} +0000] {lv} {m}",
-    "%d{DATE}": lambda d, t, ms, lv, m: f"{d[8:]} {month(d)} {d[:4]} {t},{ms} {lv} [t] kafka.request.logger: {m}",
+    "%d{DATE}": lambda d, t, ms, lv, m: f"{d[8:]} {month(d)} {d[:4]} {t},{ms} {lv} [t] {LOGGER}: {m}",
     "%d{COMPACT}": lambda d, t, ms, lv, m: f"{d.replace('-', '')}{t.replace(':', '')}{ms} {lv} {m}",
     "%d{ISO8601_BASIC}": lambda d, t, ms, lv, m: f"{d.replace('-', '')}T{t.replace(':', '')},{ms} {lv} {m}",
     "%d{UNIX_MILLIS}": lambda d, t, ms, lv, m: f"{epoch(d, t, ms)} {lv} {m}",
@@ -74,8 +73,8 @@ PATTERNS: dict[str, Write] = {
     "ansible": lambda *line: f"broker1 | CHANGED | rc=0 >> {kafka(*line)}",
     "Loki": lambda d, t, ms, lv, m: f'{d}T{t}.{ms}Z {{app="kafka", pod="kafka-0"}} {kafka(d, t, ms, lv, m)}',
     "JSON in an array": lambda *line: f"{in_json('message', True)(*line)},",
-    "JSON in lines": lambda *line: f'    "message": {json.dumps(kafka(*line))},',
-    "GELF": lambda d, t, ms, lv, m: json.dumps(
+    "JSON in lines": lambda *line: f'    "message": {dumps(kafka(*line))},',
+    "GELF": lambda d, t, ms, lv, m: dumps(
         {"short_message": m[:9], "full_message": m, "timestamp": epoch(d, t, ms) / 1000, "level": 7}
     ),
     "CloudWatch": lambda d, t, ms, lv, m: f"{d}T{t}.{ms}000+00:00 broker/1 {kafka(d, t, ms, lv, m)}",
@@ -83,30 +82,30 @@ PATTERNS: dict[str, Write] = {
     "syslog with fraction and year": lambda d, t, ms, lv, m: f"{month(d)} {d[8:]} {d[:4]} {t}.{ms} host kafka[1]: {m}",
     "colours": lambda *line: f"\x1b[36m{kafka(*line)}\x1b[0m",
     "a coloured level": lambda d, t, ms, lv, m: f"\x1b[2m{d} {t}.{ms}\x1b[0m \x1b[32m{lv}\x1b[0m logger - {m}",
-    "logfmt": lambda d, t, ms, lv, m: f'time="{d}T{t}.{ms}Z" level={lv.lower()} msg={json.dumps(m)}',
+    "logfmt": lambda d, t, ms, lv, m: f'time="{d}T{t}.{ms}Z" level={lv.lower()} msg={dumps(m)}',
     "CSV": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", kafka(d, t, ms, lv, m)),
     "CSV with the message alone": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", m),
     "compose around JSON": lambda d, t, ms, lv, m: (
-        f"kafka-1  | {json.dumps({'@timestamp': f'{d}T{t}.{ms}Z', 'message': m, 'level': lv})}"
+        f"kafka-1  | {dumps({'@timestamp': f'{d}T{t}.{ms}Z', 'message': m, 'level': lv})}"
     ),
     **{f"JSON, {key}": in_json(key, True) for key in ("log", "msg", "textPayload", "_raw", "event", "line", "body")},
     **{f"JSON, {key} alone": in_json(key, False) for key in ("message", "textPayload", "event")},
-    "Elasticsearch": lambda d, t, ms, lv, m: json.dumps(
+    "Elasticsearch": lambda d, t, ms, lv, m: dumps(
         {"_index": "i", "_source": {"@timestamp": f"{d}T{t}.{ms}Z", "message": m, "level": lv}}
     ),
-    "Splunk": lambda *line: json.dumps({"preview": False, "result": {"_raw": kafka(*line)}}),
-    "JSON in JSON": lambda d, t, ms, lv, m: json.dumps(
-        {"time": f"{d}T{t}.{ms}Z", "message": json.dumps({"log": kafka(d, t, ms, lv, m)})}
+    "Splunk": lambda *line: dumps({"preview": False, "result": {"_raw": kafka(*line)}}),
+    "JSON in JSON": lambda d, t, ms, lv, m: dumps(
+        {"time": f"{d}T{t}.{ms}Z", "message": dumps({"log": kafka(d, t, ms, lv, m)})}
     ),
-    "fluent-bit": lambda d, t, ms, lv, m: json.dumps(
+    "fluent-bit": lambda d, t, ms, lv, m: dumps(
         {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "_p": "F", "log": kafka(d, t, ms, lv, m)}
     ),
-    "MDC in braces": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {{a=b, c=d-e}} [{THREAD}] kafka.request.logger - {m}",
-    "no MDC": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} {{}} {m} (kafka.request.logger)",
+    "MDC in braces": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {{a=b, c=d-e}} [{THREAD}] {LOGGER} - {m}",
+    "no MDC": lambda d, t, ms, lv, m: f"[{d} {t},{ms}] {lv} {{}} {m} ({LOGGER})",
     "MDC at the end": lambda *line: f"{kafka(*line)} [{THREAD}] {{a=b}}",
     "place at the end": lambda *line: f"{kafka(*line)} [{THREAD}] (RequestChannel.scala:241)",
-    "logger after a dash": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m} - kafka.request.logger",
-    "logger after a tab": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m}\tkafka.request.logger",
+    "logger after a dash": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m} - {LOGGER}",
+    "logger after a tab": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m}\t{LOGGER}",
     "days with dots": lambda d, t, ms, lv, m: f"{d[8:]}.{d[5:7]}.{d[:4]} {t},{ms} {lv} {m}",
     "svlogd": lambda d, t, ms, lv, m: f"{d}_{t}.{ms} {m}",
     "%d{UNIX_MICROS}": lambda d, t, ms, lv, m: f"{epoch(d, t, ms)}000 {lv} {m}",
@@ -118,31 +117,29 @@ PATTERNS: dict[str, Write] = {
     "CSV with the message first": lambda d, t, ms, lv, m: csv_of(m, "host", f"{d}T{t}.{ms}Z"),
     "CSV with semicolons": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", m, delimiter=";"),
     "CSV of Kibana": lambda d, t, ms, lv, m: csv_of(f"{month(d)} {d[8:]}, {d[:4]} @ {t}.{ms}", m),
-    "logfmt with the message first": lambda d, t, ms, lv, m: f"msg={json.dumps(m)} level=debug ts={d}T{t}.{ms}Z",
-    "Azure": lambda d, t, ms, lv, m: json.dumps({"TimeGenerated": f"{d}T{t}.{ms}Z", "LogMessage": m}),
-    "OpenTelemetry": lambda d, t, ms, lv, m: json.dumps(
+    "logfmt with the message first": lambda d, t, ms, lv, m: f"msg={dumps(m)} level=debug ts={d}T{t}.{ms}Z",
+    "Azure": lambda d, t, ms, lv, m: dumps({"TimeGenerated": f"{d}T{t}.{ms}Z", "LogMessage": m}),
+    "OpenTelemetry": lambda d, t, ms, lv, m: dumps(
         {"logRecords": [{"timeUnixNano": f"{epoch(d, t, ms)}000000", "body": {"stringValue": m}}]}
     ),
-    "fields in lists": lambda d, t, ms, lv, m: json.dumps(
-        {"fields": {"@timestamp": [f"{d}T{t}.{ms}Z"], "message": [m]}}
-    ),
+    "fields in lists": lambda d, t, ms, lv, m: dumps({"fields": {"@timestamp": [f"{d}T{t}.{ms}Z"], "message": [m]}}),
     "thread after the logger": lambda *line: f"{kafka(*line)} ({THREAD})",
-    "logger in the message of an event": lambda d, t, ms, lv, m: json.dumps(
-        {"@timestamp": f"{d}T{t}.{ms}Z", "message": f"{m} (kafka.request.logger)"}
+    "logger in an event's message": lambda d, t, ms, lv, m: dumps(
+        {"@timestamp": f"{d}T{t}.{ms}Z", "message": f"{m} ({LOGGER})"}
     ),
-    "syslog-ng": lambda d, t, ms, lv, m: json.dumps({"ISODATE": f"{d}T{t}.{ms}+00:00", "MESSAGE": m, "HOST": "h"}),
-    "a time in another object": lambda d, t, ms, lv, m: json.dumps(
+    "syslog-ng": lambda d, t, ms, lv, m: dumps({"ISODATE": f"{d}T{t}.{ms}+00:00", "MESSAGE": m, "HOST": "h"}),
+    "a time in another object": lambda d, t, ms, lv, m: dumps(
         {"events": [{"meta": {"ts": {"$date": f"{d}T{t}.{ms}Z"}}, "m": {"v": m}}]}
     ),
-    "Splunk around ECS": lambda *line: json.dumps({"result": {"_raw": ecs(*line)}}),
-    "Google Cloud around ECS": lambda *line: json.dumps({"timestamp": "2020-01-01", "textPayload": ecs(*line) + "\n"}),
+    "Splunk around ECS": lambda *line: dumps({"result": {"_raw": ecs(*line)}}),
+    "Google Cloud around ECS": lambda *line: dumps({"timestamp": "2020-01-01", "textPayload": ecs(*line) + "\n"}),
     "CSV around ECS": lambda d, t, ms, lv, m: csv_of("host", ecs(d, t, ms, lv, m), ""),
-    "logfmt around ECS": lambda *line: f"level=debug msg={json.dumps(ecs(*line))}",
+    "logfmt around ECS": lambda *line: f"level=debug msg={dumps(ecs(*line))}",
     "Huawei with a blank at the end": lambda *line: PATTERNS["Huawei"](*line) + " ",
-    "fluent-bit with another key for the time": lambda d, t, ms, lv, m: json.dumps(
+    "fluent-bit with another time": lambda d, t, ms, lv, m: dumps(
         {"@timestamp": f"{d}T{t}.{ms}Z", "log": m + "\n", "stream": "stdout"}
     ),
-    "fluent-bit without marks": lambda d, t, ms, lv, m: json.dumps(
+    "fluent-bit without marks": lambda d, t, ms, lv, m: dumps(
         {"time": f"{d}T{t}.{ms}Z", "stream": "stdout", "log": kafka(d, t, ms, lv, m)}
     ),
 }

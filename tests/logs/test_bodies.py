@@ -20,7 +20,6 @@ from tests.odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
 RANGES = "{api_key=0,min_version=0,max_version=8},{api_key=18,min_version=0,max_version=3}"
 RANGE_JSON = [{"apiKey": 0, "minVersion": 0, "maxVersion": 8}, {"apiKey": 18, "minVersion": 0, "maxVersion": 3}]
 AV35 = {"errorCode": 35, "apiKeys": RANGE_JSON}
-PARTITIONS = [{"partitionIndex": 0}, {"partitionIndex": 1}]
 BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
 
 

@@ -1,14 +1,13 @@
 """The starts and ends of records in each layout."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
-from kafka_clientinfo.logs.layouts import Layout, detect
-from kafka_clientinfo.logs.starts import REQUEST_LOGGER, json_start, split_logger, stamped_start, start_of
+from kafka_clientinfo.logs.layouts import Layout
+from kafka_clientinfo.logs.starts import json_start, split_logger, stamped_start, start_of
 from kafka_clientinfo.logs.wrappers import Line
-from tests.builders import json_record, request_header_struct_record
+from tests.builders import json_record
 from tests.logs.excerpts import requests
 from tests.logs.laid_out import LOGGED, events, found
 from tests.wrapping import wrap
@@ -74,51 +73,6 @@ def test_it_knows_a_logger_that_comes_first(head: bytes, logger: bytes | None) -
 def test_the_time_of_a_request_is_the_last_one_before_it(torn: bytes) -> None:
     start = start_of(Line(torn + TIME + b" DEBUG [t] Completed request:x"))
     assert (start.stamp, start.message) == (b"[" + TIME + b"] DEBUG ", b"Completed request:x")
-
-
-@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
-@pytest.mark.parametrize("logger", ["(a.B)", " (a.B)", " (a.B) [t]", " | a.B"])
-def test_most_ends_of_requests_show_whether_their_logger_is_there(build: Callable[..., bytes], logger: str) -> None:
-    with_logger, without = build(logger=logger), build(logger="")
-    assert detect(with_logger + without).logger_ends
-    assert not detect(with_logger + 2 * without).logger_ends
-    assert detect(without + f"[{LOGGED}] DEBUG x (a.B)\n".encode()).logger_ends
-    assert not detect(without + b"uid=1000(appuser) gid=1000(appuser)\n").logger_ends
-
-
-@pytest.mark.parametrize(("deprecated", "level"), [("true", b"INFO"), ("false", b"DEBUG"), ("null", b"DEBUG")])
-def test_only_a_deprecated_version_is_logged_at_info(deprecated: str, level: bytes) -> None:
-    text = f'Completed request:{{"requestHeader":{{"requestApiVersionDeprecated":{deprecated}}}}}'.encode()
-    assert start_of(Line(text, b"", True, TIME)) == (
-        b"[%b] %b " % (TIME, level), text, REQUEST_LOGGER, True, False,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("text", [b"Completed request:x", b"Processor 0 received request: x",
-                                  b"Sending FETCH response to client x", b"Not sending FETCH response to client x"])  # fmt: skip
-@pytest.mark.parametrize(("level", "stated"), [(b"WARN", b"WARN"), (None, b"DEBUG")])
-def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: bytes | None, stated: bytes) -> None:
-    time = b"2026-11-21T12:00:00Z"
-    start = start_of(Line(text, b"", True, time, level))
-    assert start == (b"[%b] %b " % (time, stated), text, None, text.startswith(b"Completed"), False)
-    assert start_of(Line(text)) is None
-    assert start_of(Line(b"x" + text, b"", True, time, level)) is None
-
-
-@pytest.mark.parametrize(
-    ("event", "stamp", "logger"),
-    [
-        ('"timeMillis":1000000000000', b"[2001-09-09T01:46:40.000000Z] DEBUG ", REQUEST_LOGGER),
-        ('"timeMillis":1000000000000,"level":"warn","logger":"a.B"', b"[2001-09-09T01:46:40.000000Z] WARN ", b"a.B"),
-        ('"level":"INFO"', b"[2026-11-21T12:00:00Z] INFO ", REQUEST_LOGGER),
-    ],
-)
-@pytest.mark.parametrize("message", ["m", '{"message":"[2026-11-21 12:00:00,000] INFO x"}'])
-def test_an_event_is_a_whole_record(message: str, event: str, stamp: bytes, logger: bytes) -> None:
-    text = f'{{"message":{json.dumps(message)},{event}}}'.encode()
-    expected = (stamp, message.encode(), logger, True, True)
-    assert json_start(Line(text, b"", True, b"2026-11-21T12:00:00Z")) == expected
-    assert (json_start(Line(text)) is None) == ("timeMillis" not in event)
 
 
 CLOSED = "Closing socket for a because of error"

@@ -61,13 +61,6 @@ def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, is_kafkas: bo
         assert (layout.splittable, layout.latest) == (is_kafkas, None if is_kafkas else LATEST)
 
 
-@pytest.mark.parametrize(
-    ("before", "is_kafkas"), [("\ufeff", False), ("\ufeff\0\0", False), ("X\ufeff", True), ("\ufeffX", True)]
-)
-def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, is_kafkas: bool) -> None:
-    assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).splittable == is_kafkas
-
-
 @pytest.mark.parametrize("form", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_a_log_in_utf_16_is_refused_with_and_without_a_mark(form: str) -> None:
     for text in (json_record().decode(), "\ufeff" + json_record().decode()):

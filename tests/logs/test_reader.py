@@ -214,14 +214,6 @@ def test_damage_after_a_range_does_not_hurt_it(end: int) -> None:
     assert error.value.offset == readable_bytes(Stored(packed, len(packed)))[0] > end
 
 
-@pytest.mark.parametrize("start", [0, 1, 4 << 20, 5 << 20, 9 << 20])
-def test_no_block_is_empty(start: int) -> None:
-    for data in (b"x" * (9 << 20), gzip.compress(b"x" * (9 << 20), 1)):
-        sizes = [len(block) for block in read_blocks(Stored(data, None), start)]
-        assert sum(sizes) == (9 << 20) - start
-        assert all(sizes)
-
-
 def test_the_hashes_that_warehouses_keep_stay_the_same() -> None:
     assert file_id("cluster", "1", b"record\r\n") == "70ce871f8a3d3fb4ed639ae6279e69e5"
     assert hash_bytes(b"record") == "70ce871f8a3d3fb449bc3c3ace6547ce"

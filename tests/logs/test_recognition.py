@@ -40,7 +40,6 @@ CLIENT = (
     b"[2026-11-21 02:45:09,935] INFO Kafka version: 3.9.1 (org.apache.kafka.common.utils.AppInfoParser)\n"
     b"[2026-11-21 02:45:10,011] ERROR it failed (com.example.App)\n\tat kafka.server.KafkaApis.handle(KafkaApis.scala:1)\n"
 )
-FRAMES = b"kafka.server.KafkaServer failed at noon\n\tat kafka.network.Processor.run(SocketServer.scala:1)\n"
 
 
 @pytest.mark.parametrize(

@@ -281,20 +281,8 @@ def test_a_record_is_finished_where_no_bytes_can_change_it(last: bytes, end: byt
 
 @pytest.mark.parametrize("filler", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\0", bytes(70)])
 def test_blocks_of_any_size_give_the_same(filler: bytes) -> None:
-    data = (
-        TEXT
-        + filler
-        + TEXT
-        + filler
-        + WHOLE
-        + FIRST[:200]
-        + WHOLE
-        + BANNER
-        + PROCESSOR[:100]
-        + WHOLE
-        + PROCESSOR
-        + WHOLE
-    )
+    parts = [TEXT, filler, TEXT, filler, WHOLE, FIRST[:200], WHOLE, BANNER, PROCESSOR[:100], WHOLE, PROCESSOR, WHOLE]
+    data = b"".join(parts)
     expected = read(data)
     assert len(expected.requests) == 5
     assert all(read(data, step) == expected for step in (*range(1, 90), 1000))
