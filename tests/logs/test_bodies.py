@@ -85,8 +85,7 @@ def test_it_gives_nothing_for_text_that_is_no_struct(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opening", "closing", "api", "most"),
-    [("{a=", "}", None, 17), ("{a=[", "]}", None, 8), ("{a=", "}", 10, 16)],
+    ("opening", "closing", "api", "most"), [("{a=", "}", None, 17), ("{a=[", "]}", None, 8), ("{a=", "}", 10, 16)]
 )
 def test_it_reads_structs_up_to_a_depth(opening: str, closing: str, api: int | None, most: int) -> None:
     before, inner, after = ("{error_code=15,c=", "-1,host=,port=-1", "}") if api else ("", "1", "")

@@ -8,13 +8,7 @@ from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RequestEvent
 from kafka_clientinfo.logs.parser import guarded
 from kafka_clientinfo.logs.request_event import RAW_LIMIT, RejectReason
 from kafka_clientinfo.tables.spec import table_spec
-from tests.builders import (
-    ZERO_UUID,
-    api_key_struct_record,
-    json_record,
-    name_text_record,
-    request_header_struct_record,
-)
+from tests.builders import ZERO_UUID, api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.logs.excerpts import parse, rejected
 
 
