@@ -3,8 +3,7 @@
 Records of real brokers of all generations are damaged (`mutations`) and put into streams, some with an intact record
 after them. Nothing may raise; every byte must belong to exactly one record, every record to exactly one of request,
 rejected and ignored; whatever comes out must fit the Arrow types and be valid UTF-8; an intact record must be read
-unless the damage hides its start or its end; and a file in several splits gives the rows of one. Records of server.log
-go through the worker in the same way.
+unless the damage hides its start or its end. Splits of files, and server.log, have laws of their own.
 """
 
 import gzip
@@ -21,17 +20,14 @@ from typing import Any
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
-from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
 from kafka_clientinfo.logs.layouts import KAFKA
 from kafka_clientinfo.logs.record_marks import PREFIX, prefix_of
 from kafka_clientinfo.logs.unwrapping import split_records
-from tests.ingestion.splitting import read_in_splits, rows_of
+from tests.ingestion.splitting import rows_of
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import mutated
-from tests.logs.test_server_log import CASES, CLOSING
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
-SERVER_LOG = gzip.decompress((SAMPLES / "kafka-4.4.0" / "server.log.gz").read_bytes())
 ZONES = ("UTC", "Europe/Berlin", "America/St_Johns")
 _END = re.compile(rb"\([A-Za-z_][\w.$]*\)[\r\n]*\Z")
 STREAM_RECORDS = 500
@@ -99,10 +95,6 @@ class Fuzz:
 
     def __init__(self, pool: Pool, seed: int, folder: Path, worker_every: int) -> None:
         self.pool = pool
-        server_log = [record.data for record in split_records([SERVER_LOG], 0, KAFKA, ENDED_SERVER_LOG)]
-        failures = [data for data in server_log if b"ERROR Closing socket" in data or b"Failed auth" in data]
-        failures += [(CLOSING + cause).encode() for cause, _ in CASES.values() if len(cause) < _LONGEST // 4]
-        self.server_log = server_log + failures * (2 * len(server_log) // len(failures))
         self.random = Random(seed)
         self.folder = folder
         self.worker_every = worker_every
@@ -119,7 +111,6 @@ class Fuzz:
                 self._look_at_neighbours(stream, intact, found)
                 if number % self.worker_every == 0:
                     self._read_as_file(stream, found)
-                    self._read_server_log()
             except Exception as error:
                 self.wrong.append(f"{error!r} in stream {number}")
         raise AssertionError
@@ -178,46 +169,19 @@ class Fuzz:
             self.wrong.append(f"lost: {len(stream) - at} bytes at the end")
         return found
 
-    def _rows(self, path: Path, zone: str) -> tuple[dict[str, list[Any]], dict[str, Any], int]:
-        """The rows of a file, its account, and how many records it ignores; every byte and record is in the account."""
-        rows = rows_of(make_plan([path], {}, Settings(), 1), zone)
-        (account,) = rows["file"]
-        ignored = sum(dict(account["ignored"]).values())
-        counts = len(rows["request"]) + len(rows["rejected"]) + ignored
-        if (counts, path.stat().st_size) != (account["records"], account["end_offset"] + account["pending_bytes"]):
-            self.wrong.append(f"account {account} of {counts} rows")
-        return rows, account, ignored
-
     def _read_as_file(self, stream: bytes, found: dict[str, list[Any]]) -> None:
         """The same bytes as a file; its last record waits where it is not finished, so it may be one fewer."""
         path = self.folder / "kafka-request.log"
         path.write_bytes(stream)
-        zone, split_bytes = self.random.choice(ZONES), self.random.choice((3000, 20_000, 100_000))
-        rows, account, ignored = self._rows(path, zone)
+        rows = rows_of(make_plan([path], {}, Settings(), 1), self.random.choice(ZONES))
+        (account,) = rows["file"]
         waits = int(account["pending_bytes"] > 0)
+        counts = len(rows["request"]), len(rows["rejected"]), sum(dict(account["ignored"]).values())
         self.count["records of files"] += account["records"]
-        if (len(rows["rejected"]), ignored) != (len(found["rejected"]) - waits, len(found["ignored"])):
+        if (sum(counts), len(stream)) != (account["records"], account["end_offset"] + account["pending_bytes"]):
+            self.wrong.append(f"account {account} of {counts} rows")
+        if counts != (len(found["requests"]), len(found["rejected"]) - waits, len(found["ignored"])):
             self.wrong.append(f"account {account} of other rows than in memory")
-        if {row["byte_offset"] for row in rows["request"]} != {event.byte_offset for event in found["requests"]}:
-            self.wrong.append("the worker read other requests than the parser in memory")
-        whole, state, _ = read_in_splits(path, 1 << 40, 1, zone)
-        cut, cut_state, _ = read_in_splits(path, split_bytes, 1 << 10, zone)
-        self.count["splits"] += sum(map(len, make_plan([path], {}, Settings(split_bytes=split_bytes), 1 << 10).splits))
-        differing = {name for name in state if state[name] != cut_state[name]} - {"covers_broker_start"}
-        differing |= {name for name in whole if whole[name] != cut[name]}
-        if differing:
-            self.wrong.append(f"splits of {split_bytes} bytes change {sorted(differing)}")
-
-    def _read_server_log(self) -> None:
-        """A log that is not written to any more, of damaged records."""
-        others = self.pool["json"]
-        lines = [mutated(self.random.choice(self.server_log), others, self.random)[0] for _ in range(STREAM_RECORDS)]
-        path = self.folder / "server.log.1"
-        path.write_bytes(self.server_log[0] + b"".join(lines) + self.server_log[0])
-        rows, account, _ = self._rows(path, self.random.choice(ZONES))
-        self.count["failed requests"] += len(rows["failed"])
-        if dict(account["ignored"]).get("failed_request", 0) != len(rows["failed"]):
-            self.wrong.append(f"account {account} of {len(rows['failed'])} failed requests")
 
 
 _KINDS: dict[type, Callable[[Any], tuple[str, str, dict[str, Any]]]] = {

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import range_records
 from kafka_clientinfo.logs.compression import SNIFFED, CorruptFile, decompressed, is_compressed
-from kafka_clientinfo.logs.reader import head, read_blocks, readable_bytes, resume_point
+from kafka_clientinfo.logs.reader import head, readable_bytes, resume_point
 from tests.amounts import examples
 from tests.logs.conftest import Save
 from tests.logs.excerpts import EXCERPTS, records
@@ -165,15 +164,6 @@ def test_a_bomb_comes_in_pieces(codec: str, megabytes: int, largest: int) -> Non
     assert max(sizes) <= largest << 20
 
 
-@every_codec
-def test_it_reads_little_more_than_it_gives(codec: str) -> None:
-    members = 40
-    packed = io.BytesIO(PACKS[codec](random.Random(7).randbytes(256 << 10)) * members)
-    first = next(decompressed(packed.read))
-    assert len(first) < members << 18
-    assert packed.tell() <= len(first) + (1 << 20)
-
-
 MAGICS = [
     b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\xfd7zXZ\x00",
     *(b"BZh%d1AY&SY" % level for level in range(1, 10)), *(b"BZh%d\x17rE8P\x90" % level for level in range(1, 10)),
@@ -209,10 +199,3 @@ def test_it_skips_as_many_bytes_as_a_skippable_frame_states(codec: str, size: in
     if size:
         found, error = unpack(frame[:-1])
         assert (found, str(error)) == (b"", "the data ends early inside a skippable frame")
-
-
-def test_blocks_end_where_they_should(save: Save) -> None:
-    for data in (DATA, gzip.compress(DATA)):
-        path = save(data)
-        for start, end in ((0, 10), (3, 3), (5, 20_000), (len(DATA) - 1, None), (len(DATA) + 5, None)):
-            assert b"".join(read_blocks(path, start, end)) == DATA[start:end]

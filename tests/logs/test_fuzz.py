@@ -17,8 +17,6 @@ def check(report: Report, records: int) -> None:
     counts = report.counts
     assert counts["damaged"] == records
     assert 0.7 * counts["neighbours"] < counts["neighbours read"] <= counts["neighbours"]
-    assert counts["splits"] > 20 * records // 20_000
-    assert counts["failed requests"] > min(40, records // 100)
     assert counts["records of files"] > 0
     assert set(report.mutations) == set(MUTATIONS)
     assert {f"request {name}" for name in GENERATIONS} <= set(report.outcomes)

@@ -218,5 +218,5 @@ CHANGED = st.tuples(st.sampled_from([cause for cause, _ in CASES.values()]), st.
 @given(st.one_of(st.binary(max_size=400), CHANGED))
 def test_no_bytes_raise(data: bytes) -> None:
     parser = ServerLogParser()
-    for start in (b"", CLOSING[:46].encode(), CLOSING.encode()):
+    for start in (b"", CLOSING[:46].encode(), CLOSING.encode(), LOGIN.encode()):
         parser.parse(RawRecord(0, start + data, len(start) + len(data), True))

@@ -53,6 +53,8 @@ def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year:
         (b"2026-11-21T02:45:09.935123456Z stdout F a b", Line(b"a b", b"cri stdout", True, b"2026-11-21T02:45:09.935123456Z")),
         (b"2026-11-21T02:45:09+01:00 stderr P:x ", Line(b"", b"cri stderr", False, b"2026-11-21T02:45:09+01:00")),
         (b"2026-11-21T02:45:09Z stdout F", Line(b"", b"cri stdout", True, b"2026-11-21T02:45:09Z")),
+        (b"2026-11-21T02:45:09Z stdout F:a:b_1 x", Line(b"x", b"cri stdout", True, b"2026-11-21T02:45:09Z")),
+        (b"2026-11-21T02:45:09Z stdout F:- x", None),
         (b"2026-11-21T02:45:09Z stdout X a", None),
         (b'{"log":"a\\n","stream":"stdout","time":"2026-11-21T02:45:09.1Z"}', Line(b"a", b"log stdout", True, b"2026-11-21T02:45:09.1Z")),
         (b'{"log":"\\ud800","stream":"stdout","time":7}', Line(REPLACED, b"log stdout", True, b"1970-01-01T00:00:07.000000Z")),
@@ -180,6 +182,8 @@ def test_it_takes_the_first_logger_that_is_a_name(loggers: dict[str, object], ex
 
 
 def test_it_replaces_what_is_no_utf_8_in_events() -> None:
+    line = wrapped(b'{"MESSAGE":[97,255],"__REALTIME_TIMESTAMP":"1","_STREAM_ID":"\xff"}')
+    assert line == Line(b"a\xff", b"journal " + REPLACED, True, b"1970-01-01T00:00:00.000001Z")
     for text in (b"\xff", b"\\ud800", b"\\udbff", b"\\udc00", b"\\udfff"):
         assert event(b'{"message":"a%b"}' % text) == Line(b"a" + REPLACED)
     assert event_of(timestamp="2026-11-21 02:45:0ü").time is None
@@ -205,15 +209,6 @@ def test_heads_have_times_with_a_zone(zone: str, is_one: bool) -> None:
     for head, is_read in ((f"<14>1 {time} h a p m - x", is_one), (f"{time} h a: x", is_one or zone == "-0100")):
         line = unwrapped(head.encode(), LATEST)
         assert (line.text, line.time) == (shown if is_read else (head.encode(), None))
-
-
-@pytest.mark.parametrize(
-    ("tags", "is_one"),
-    [("", True), (":", True), (":a:b_1", True), (":" + "t" * 64, True), (":" + "t" * 65, False), (":-", False)],
-)
-def test_lines_of_a_runtime_may_have_more_tags(tags: str, is_one: bool) -> None:
-    line = wrapped(f"2026-11-21T02:45:09Z stdout P{tags} x".encode())
-    assert (line == Line(b"x", b"cri stdout", False, b"2026-11-21T02:45:09Z")) == is_one
 
 
 @pytest.mark.parametrize(
@@ -285,11 +280,6 @@ def test_it_reads_the_entries_of_the_journal(fields: dict[str, Any], expected: L
     assert wrapped(json.dumps(entry).encode()) == expected
     for name in ("__REALTIME_TIMESTAMP", "MESSAGE"):
         assert wrapped(json.dumps(entry | {name: ""}).replace(f'"{name}"', '"x"').encode()) is None
-
-
-def test_it_replaces_what_is_no_utf_8_in_the_journal() -> None:
-    line = wrapped(b'{"MESSAGE":[97,255],"__REALTIME_TIMESTAMP":"1","_STREAM_ID":"\xff"}')
-    assert line == Line(b"a\xff", b"journal " + REPLACED, True, b"1970-01-01T00:00:00.000001Z")
 
 
 @pytest.mark.parametrize(
