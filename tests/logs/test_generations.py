@@ -24,6 +24,9 @@ KIP_511_EXAMPLE = (
 COMMON = {"client_id": "app", "correlation_id": 7, "total": 12.5}
 SAME = {"api_name": "METADATA", "api_key": 3, "client_id": "app", "correlation_id": 7, "total_time_ms": 12.5}
 ANONYMOUS = SAME | {"security_protocol": "PLAINTEXT", "principal": "User:ANONYMOUS"}
+HEADER = {"requestApiKey": 3, "requestApiVersion": 1, "correlationId": 1, "clientId": "a"}
+FIELDS = ["RequiredAcks", "Topics", "ReplicaId", "GroupId", "Group", "BrokerId", "Leaders", "AliveBrokers", "PartitionState",
+          "DeletePartitions", "Partitions", "MemberId", "SessionTimeout", "TopicAndPartition", "RequestInfo", "AckTimeoutMs"]  # fmt: skip
 STATED: list[tuple[bytes, dict[str, Any]]] = [
     (name_text_record(**COMMON | {"total": 12}),
      SAME | {"total_time_ms": 12.0, "api_version": 0, "header_version": 1, "connection_id": "/10.0.0.2:40000",
@@ -50,6 +53,42 @@ STATED: list[tuple[bytes, dict[str, Any]]] = [
      {"api_name": "FIND_COORDINATOR", "api_version": 2, "client_id": "consumer-1", "error_code": 15,
       "remote_host": "192.168.12.241", "remote_port": 52149, "client_software_name": "apache-kafka-java",
       "client_software_version": "2.4.0", "send_time_ms": 0.124, "listener": "PLAINTEXT"}),
+    # A version is deprecated if JSON says so.
+    *((json_record(header=HEADER | stated), {"api_version_deprecated": stated.get("requestApiVersionDeprecated") is True})
+      for stated in ({}, *({"requestApiVersionDeprecated": value} for value in ("true", False, True)))),
+    # A follower's replica id.
+    (request_header_struct_record(api="FETCH", request="{replica_id=2,max_wait_time=1}"), {"replica_id": 2}),
+    (request_header_struct_record(api="FETCH", request="{replica_id=-1,max_wait_time=1}"), {"replica_id": None}),
+    (request_header_struct_record(api="METADATA", request="{replica_id=2,max_wait_time=1}"), {"replica_id": None}),
+    (name_text_record(api="FetchRequest", request="; ReplicaId: 4; MaxWait: 1 ms"), {"replica_id": 4}),
+    (json_record(api="FETCH", request={"clusterId": None, "replicaId": 5, "maxWaitMs": 1}), {"replica_id": 5}),
+    (json_record(api="FETCH", request={"maxWaitMs": 1, "replicaState": {"replicaId": 6, "replicaEpoch": 1}}), {"replica_id": 6}),
+    (json_record(api="LIST_OFFSETS", request={"replicaId": 5, "topics": []}), {"replica_id": 5}),
+    # A client id before 0.9 ends where a field of a request begins.
+    *((name_text_record(client_id=client_id, request=f";{blank}{name}:{blank}x"), {"client_id": client_id})
+      for name in FIELDS for blank in ("", " ") for client_id in ("app", "", f"a{name}:b", "a; Client: b")),
+    # Absent client ids.
+    *((build(client_id=None), {"client_id": None}) for build in (json_record, api_key_struct_record)),
+    *((build(client_id=""), {"client_id": ""}) for build in (json_record, request_header_struct_record)),
+    *((name_text_record(api="ControlledShutdownRequest", client_id=written, request="; BrokerId: 1"), {"client_id": meant})
+      for written, meant in ((None, None), ("Some(1)", "1"), ("app", "app"))),
+    # Names of APIs: an unknown one has the name that the broker writes, a known one today's name.
+    *((json_record(header=HEADER | {"requestApiKey": key}).replace(b'"METADATA"', stated), {"api_key": key, "api_name": name})
+      for key, stated, name in ((3, b'"OTHER"', "METADATA"), (3, b"null", "METADATA"), (999, b'"NEW"', "NEW"),
+                                (999, b'""', "UNKNOWN(999)"), (-1, b"null", "UNKNOWN(-1)"))),
+    (api_key_struct_record().replace(b"api_key=3", b"api_key=999"), {"api_name": "UNKNOWN(999)"}),
+    *((request_header_struct_record().replace(b"apiKey=METADATA", b"apiKey=" + name.encode()), {"api_key": key, "api_name": api_name(key)})
+      for name, key in ALIASES.items()),
+    # The group whose coordinator is looked for.
+    *((name_text_record(api=name, request="; Group: g"), {"api_name": "FIND_COORDINATOR", "request": '{"key":"g"}'})
+      for name in ("ConsumerMetadataRequest", "GroupCoordinatorRequest")),
+    (name_text_record(api="OffsetFetchRequest", request="; Group: g"), {"request": None}),
+    # The bodies of control APIs alone are kept.
+    *((build(api=api, version=version, request="{}"), {"request": kept}) for api, version, kept in (("API_VERSIONS", 0, "{}"), ("METADATA", 1, None))
+      for build in (api_key_struct_record, request_header_struct_record)),
+    *((json_record(api=api, version=0, request={}), {"request": kept}) for api, kept in (("API_VERSIONS", "{}"), ("METADATA", None))),
+    *((request_header_struct_record(api="PRODUCE", version=3, request="{acks=0}", response=response),
+       {"api_name": "PRODUCE", "error_code": None, "response": None}) for response in (None, "")),
 ]  # fmt: skip
 
 
@@ -74,13 +113,6 @@ def test_it_reads_all_seven_times(build: Any) -> None:
     event = request(build(**times, send=1.0, connection="h:1-r:2"))
     assert event[21:28] == (7.5, 1.5, 2.5, 0.5, 0.25, 2.0, 1.0)
     assert event.logged_at - event.started_at == 7500
-
-
-@pytest.mark.parametrize(("stated", "expected"), [(None, False), ("true", False), (False, False), (True, True)])
-def test_a_version_is_deprecated_where_json_says_so(stated: Any, expected: bool) -> None:
-    header = {"requestApiKey": 3, "requestApiVersion": 1, "correlationId": 1, "clientId": "a"}
-    stated = {} if stated is None else {"requestApiVersionDeprecated": stated}
-    assert request(json_record(header=header | stated)).api_version_deprecated is expected
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -119,60 +151,6 @@ def test_it_remembers_so_many_requests(monkeypatch: pytest.MonkeyPatch, between:
     assert duplicates(parse(json_record() + others + json_record(total=9.0)))[-1] == is_duplicate
 
 
-@pytest.mark.parametrize(
-    ("line", "replica"),
-    [
-        (request_header_struct_record(api="FETCH", request="{replica_id=2,max_wait_time=1}"), 2),
-        (request_header_struct_record(api="FETCH", request="{replica_id=-1,max_wait_time=1}"), None),
-        (name_text_record(api="FetchRequest", request="; ReplicaId: 4; MaxWait: 1 ms"), 4),
-        (json_record(api="FETCH", request={"replicaId": 5, "maxWaitMs": 1}), 5),
-        (json_record(api="FETCH", request={"clusterId": None, "replicaId": 5, "maxWaitMs": 1}), 5),
-        (json_record(api="FETCH", request={"maxWaitMs": 1, "replicaState": {"replicaId": 6, "replicaEpoch": 1}}), 6),
-        (json_record(api="LIST_OFFSETS", request={"replicaId": 5, "topics": []}), 5),
-        (request_header_struct_record(api="METADATA", request="{replica_id=2,max_wait_time=1}"), None),
-    ],
-)
-def test_it_reads_a_followers_replica_id(line: bytes, replica: int | None) -> None:
-    assert request(line).replica_id == replica
-
-
-FIELDS = ["RequiredAcks", "Topics", "ReplicaId", "GroupId", "Group", "BrokerId", "Leaders", "AliveBrokers", "PartitionState",
-          "DeletePartitions", "Partitions", "MemberId", "SessionTimeout", "TopicAndPartition", "RequestInfo", "AckTimeoutMs"]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize("blank", ["", " "])
-def test_a_client_id_before_0_9_ends_where_a_field_of_a_request_begins(name: str, blank: str) -> None:
-    for client_id in ("app", "", f"a{name}:b", "a; Client: b"):
-        line = name_text_record(client_id=client_id, request=f";{blank}{name}:{blank}x")
-        assert request(line).client_id == client_id
-
-
-@pytest.mark.parametrize(
-    ("key", "stated", "expected"),
-    [(3, "METADATA", "METADATA"), (3, "OTHER", "METADATA"), (3, None, "METADATA"), (999, "NEW", "NEW"),
-     (999, "", "UNKNOWN(999)"), (999, None, "UNKNOWN(999)"), (-1, None, "UNKNOWN(-1)")],
-)  # fmt: skip
-def test_an_unknown_api_has_the_name_that_the_broker_writes(key: int, stated: str | None, expected: str) -> None:
-    line = json_record(header={"requestApiKey": key, "requestApiVersion": 0, "correlationId": 1, "clientId": "a"})
-    line = line.replace(b'"METADATA"', b"null" if stated is None else f'"{stated}"'.encode())
-    assert (request(line).api_key, request(line).api_name) == (key, expected)
-    assert request(api_key_struct_record().replace(b"api_key=3", b"api_key=999")).api_name == "UNKNOWN(999)"
-
-
-def test_an_api_has_todays_name_whatever_the_log_calls_it() -> None:
-    for name, today in ALIASES.items():
-        line = request_header_struct_record().replace(b"apiKey=METADATA", b"apiKey=" + name.encode())
-        assert (request(line).api_key, request(line).api_name) == (today, api_name(today))
-
-
-@pytest.mark.parametrize("name", ["ConsumerMetadataRequest", "GroupCoordinatorRequest"])
-def test_it_reads_the_group_whose_coordinator_is_looked_for(name: str) -> None:
-    event = request(name_text_record(api=name, request="; Group: g"))
-    assert (event.api_name, event.request) == ("FIND_COORDINATOR", '{"key":"g"}')
-    assert request(name_text_record(api="OffsetFetchRequest", request="; Group: g")).request is None
-
-
 def text_tail(rest: str) -> bytes:
     """A message that ends with the tail of a request in text."""
     times = "totalTime:1.0,requestQueueTime:2.0,localTime:3.0,remoteTime:4.0,responseQueueTime:5.0,sendTime:6.0"
@@ -198,7 +176,7 @@ def test_it_reads_what_the_broker_knew_of_the_connection(rest: str, known: tuple
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("n(", "v"), ("n)", "v"), ("n,", "v"), ("n", "v("), ("n", "v)"), ("n", "v,")]
+    ("name", "version"), [(odd, "v") for odd in ("n(", "n)", "n,")] + [("n", odd) for odd in ("v(", "v)", "v,")]
 )
 def test_software_that_a_broker_never_writes_is_text_of_the_principal(name: str, version: str) -> None:
     principal = f"a,listener:L,clientInformation:ClientInformation(softwareName={name}, softwareVersion={version})"

@@ -67,33 +67,24 @@ def test_a_very_long_body_is_not_read(spaces: int, names: list[str]) -> None:
     assert [use.topic for use in struct_mentions(FETCH, request, b"").uses] == names
 
 
-@pytest.mark.parametrize(
-    ("epoch", "forgotten"),
-    [
-        (b"epoch", b"forgetten_topics_data"),  # 1.1; 2.0; 2.4
-        (b"epoch", b"forgotten_topics_data"),
-        (b"session_epoch", b"forgotten_topics_data"),
-    ],
-)
+RECORDS = b"FileRecords(size=324, file=/tmp/t-0/0.log, start=0, end=324)"
+
+
+@pytest.mark.parametrize("epoch", [b"epoch", b"session_epoch"])  # 1.1; 2.4
+@pytest.mark.parametrize("forgotten", [b"forgetten_topics_data", b"forgotten_topics_data"])  # 1.1; 2.0
 def test_a_fetch_has_a_session(epoch: bytes, forgotten: bytes) -> None:
-    request = (
-        b"{replica_id=-1,max_wait_time=500,min_bytes=1,max_bytes=52428800,isolation_level=0,session_id=7,%b=3,"
-        b"topics=[{topic=t,partitions=[{partition=2,fetch_offset=37}]}],%b=[{topic=u,partitions=[0,1]}]}"
-    ) % (epoch, forgotten)
-    response = (
-        b"{throttle_time_ms=0,error_code=0,session_id=7,responses=[{topic=t,partition_responses=[{partition_header="
-        b"{partition=2,error_code=0,high_watermark=37},record_set=FileRecords(size=324, file=/tmp/t-0/0.log, start=0, end=324)}]}]}"
-    )
+    asked = b"topics=[{topic=t,partitions=[{partition=2,fetch_offset=37}]}]"
+    request = b"{replica_id=-1,session_id=7,%b=3,%b,%b=[{topic=u,partitions=[0,1]}]}" % (epoch, asked, forgotten)
+    given = b"partition_header={partition=2,error_code=0,high_watermark=37},record_set=" + RECORDS
+    response = b"{error_code=0,session_id=7,responses=[{topic=t,partition_responses=[{%b}]}]}" % given
     found = struct_mentions(FETCH, request, response)
     assert found.uses == (TopicUse("t", None, 324, {}, (2,)),)
     assert (found.session.named, found.session.epoch, found.session.forgotten) == ("7", 3, (("u", None, (0, 1)),))
 
 
 def test_metadata_of_1_0_names_topics() -> None:
-    response = (
-        b"{brokers=[{node_id=1,host=h,port=1}],topic_metadata=[{error_code=0,topic=t,partition_metadata=[]},"
-        b"{error_code=5,topic=u,partition_metadata=[]}]}"
-    )
+    listed = b"{error_code=0,topic=t,partition_metadata=[]},{error_code=5,topic=u,partition_metadata=[]}"
+    response = b"{brokers=[{node_id=1,host=h,port=1}],topic_metadata=[%b]}" % listed
     found = struct_mentions(METADATA, b"{topics=null}", response)
     assert (found.named, found.brokers) == ((("t", None),), (1,))
 
