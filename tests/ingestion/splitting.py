@@ -53,15 +53,16 @@ def read_in_splits(path: Path, split_bytes: int, tasks: int, zone: str = "UTC") 
 class Runs:
     """What runs know of one file, as it grows."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, settings: Settings | None = None) -> None:
         self.path = path
+        self.settings = settings or Settings()
         self.files: dict[str, dict[str, Any]] = {}
         self.rows: Rows = {"request": [], "failed": [], "rejected": []}
 
     def read(self, data: bytes) -> "Runs":
         self.path.write_bytes(data)
-        plan = make_plan([self.path], self.files, Settings(), 2)
-        batches = [batch for task in plan.splits for batch in read_splits(task, "UTC")]
+        plan = make_plan([self.path], self.files, self.settings, 2)
+        batches = [batch for task in plan.splits for batch in read_splits(task, self.settings.log_zone)]
         for name, rows in self.rows.items():
             rows += [row for batch in batches for row in batch.column(name).to_pylist() if row]
         statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])

@@ -128,13 +128,6 @@ def test_both_readings_agree_on_splits_of_any_size(log: Path, name: str, step: i
         check(log, cut(log, len(content), step))
 
 
-@pytest.mark.parametrize("rows", [1, 3, 50])
-def test_batches_of_any_size_make_the_same_rows(log: Path, rows: int) -> None:
-    log.write_bytes(EXCERPTS["json"] * 3)
-    with patch.object(worker, "BATCH_ROWS", rows):
-        assert check(log, whole(log)) > 0
-
-
 @pytest.mark.parametrize("at", ["1970-01-01 00:00:05,005", "1970-01-09 00:00:00,000", "9998-12-31 23:59:59,999"])
 def test_both_readings_agree_at_the_ends_of_time(log: Path, at: str) -> None:
     """A request may have begun before the first instant that a table can hold."""
@@ -247,8 +240,5 @@ def test_both_readings_find_the_same_duplicates(
     # a blank before the logger more: such a record is not plain
     lines = [logged(n, total).replace(b" (kafka", b"  (kafka" if odd else b" (kafka") for n, total, odd in requests]
     log.write_bytes(b"".join([logged(99, 1.0), *lines, logged(98, 1.0)]))
-    with (
-        patch("kafka_clientinfo.ingestion.columnar.MEMORY", memory),
-        patch.object(worker, "BATCH_ROWS", rows),
-    ):
+    with patch("kafka_clientinfo.ingestion.columnar.MEMORY", memory), patch.object(worker, "BATCH_ROWS", rows):
         check(log, whole(log))

@@ -241,10 +241,7 @@ def test_every_content_is_read_once(tmp_path: Path, name: str) -> None:
 def test_a_linked_folder_is_no_other_broker(tmp_path: Path, link: str) -> None:
     save(tmp_path / "b1" / "kafka-request.log", A)
     (tmp_path / "current").symlink_to(tmp_path / "b1")
-    runs = {
-        "later run": [("b1",), ("current",)],
-        "real name later": [("current",), ("b1",)],
-    }
+    runs = {"later run": [("b1",), ("current",)], "real name later": [("current",), ("b1",)]}
     tables = Tables()
     plans = [tables.run(*(tmp_path / name for name in names)) for names in runs[link]]
     first, second = ("current", "b1") if link == "real name later" else ("b1", "current")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.ingestion import copies
+from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.logs.reader import resume_point
 from tests.wrapping import wrap
 
@@ -17,29 +18,17 @@ from .stored_logs import save
 from .test_unreadable import Tables
 
 
-@pytest.mark.parametrize(
-    ("before", "left", "kind", "detail"),
-    [
-        (
-            {"b1/x.log": A_LONG, "b2/x.log": BIG[0]}, {"b3/x.log": FIRST}, "shorter",
-            f"{len(BIG[0])} bytes of it were read before; this is an older copy, or it was truncated",
-        ),
-        ({"b1/x.log": A}, {"b1/x.log": B}, "rewritten", f"the bytes before offset {len(A)} are not those read before"),
-    ],
-)  # fmt: skip
-def test_the_problem_tells_why_a_file_is_not_read(
-    tmp_path: Path, before: dict[str, bytes], left: dict[str, bytes], kind: str, detail: str
-) -> None:
-    tables, new = Tables(), [tmp_path / name for name, data in left.items() if before.get(name) != data]
-    for name, data in before.items():
-        save(tmp_path / name, data)
+def test_the_problem_tells_why_a_file_is_not_read(tmp_path: Path) -> None:
+    tables = Tables()
+    rewritten, longer = save(tmp_path / "b1" / "x.log", A), save(tmp_path / "b2" / "x.log", BIG[0])
     tables.run(tmp_path)
-    for name in before:
-        (tmp_path / name).unlink()
-    for name, data in left.items():
-        save(tmp_path / name, data)
-    (problem,) = tables.plan(*new).problems
-    assert (problem.path, problem.kind, problem.detail) == (str(*new), kind, detail.format(tmp_path))
+    save(rewritten, B)
+    longer.unlink()
+    cut = save(tmp_path / "b3" / "x.log", FIRST)
+    said = f"{len(BIG[0])} bytes of it were read before; this is an older copy, or it was truncated"
+    assert tables.plan(cut).problems == (Problem(str(cut), "shorter", said),)
+    said = f"the bytes before offset {len(A)} are not those read before"
+    assert tables.plan(rewritten).problems == (Problem(str(rewritten), "rewritten", said),)
 
 
 @pytest.mark.parametrize("is_renamed", [True, False])

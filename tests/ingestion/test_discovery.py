@@ -21,7 +21,6 @@ from kafka_clientinfo.ingestion.discovery import (
     with_server_logs,
 )
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.ingestion.storage import local_file
 from tests.builders import json_record
 from tests.ingestion.stored_logs import LOG, save
 
@@ -52,29 +51,20 @@ def test_what_is_no_path_is_refused_by_its_type(logs_given: object, shown: str) 
         find_logs(logs_given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("items", "found"),
-    [
-        (["b1/kafka-request.log"], ["b1/kafka-request.log"]),
-        (["b1/server.log"], ["b1/server.log"]),
-        (["b1"], ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02"]),
-        (["b*/kafka-request.log.2*"], ["b1/kafka-request.log.2026-11-21-02"]),
-        (["**/*.gz"], ["b2/deep/kafka-request.log.gz"]),
-        (["**/kafka-request.log"], ["b1/kafka-request.log"]),
-        (["**/deep"], ["b2/deep/kafka-request.log.gz"]),
-        (["b*/**/*.gz"], ["b2/deep/kafka-request.log.gz"]),
-        (["b?/**/*.gz"], ["b2/deep/kafka-request.log.gz"]),
-        (["b[2]/**/*.gz"], ["b2/deep/kafka-request.log.gz"]),
-        (["b?"], ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02", "b2/deep/kafka-request.log.gz"]),
-        (["b2", "b2/deep", "b2/deep/kafka-request.log.gz"], ["b2/deep/kafka-request.log.gz"]),
-    ],
-)
-def test_it_finds_logs_by_file_folder_and_glob(logs: Path, items: list[str], found: list[str]) -> None:
-    assert paths(*(logs / item for item in items)) == [str(logs / name) for name in found]
-    assert paths(*(f"file://{logs / item}" for item in items)) == [str(logs / name) for name in found]
+BOTH = ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02"]
+PACKED = ["b2/deep/kafka-request.log.gz"]
+FOUND = {
+    "b1/kafka-request.log": BOTH[:1], "b1/server.log": ["b1/server.log"], "b1": BOTH, "b*/kafka-request.log.2*": BOTH[1:],
+    "**/*.gz": PACKED, "**/kafka-request.log": BOTH[:1], "**/deep": PACKED, "b*/**/*.gz": PACKED, "b?/**/*.gz": PACKED,
+    "b[2]/**/*.gz": PACKED, "b?": BOTH + PACKED, "b2 b2/deep b2/deep/kafka-request.log.gz": PACKED,
+}  # fmt: skip
 
 
-def test_it_gives_absolute_paths(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_finds_logs_by_file_folder_and_glob(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for items, found in FOUND.items():
+        expected = [str(logs / name) for name in found]
+        for begin in (f"{logs}/", f"file://{logs}/"):
+            assert paths(*(begin + item for item in items.split())) == expected
     monkeypatch.chdir(logs)
     assert paths("b1/kafka-request.log") == [str(logs / "b1" / "kafka-request.log")]
 
@@ -83,22 +73,6 @@ def test_it_decodes_a_file_uri_unless_there_is_a_file_of_that_name(tmp_path: Pat
     plain = save(tmp_path / "a b" / "kafka-request.log", LOG)
     encoded = save(tmp_path / "a%20c" / "kafka-request.log", LOG)
     assert paths(f"file:{tmp_path}/a%20b", f"file:{tmp_path}/a%20c") == [str(plain), str(encoded)]
-
-
-@pytest.mark.parametrize(
-    ("item", "hint"),
-    [
-        ("nothing", "no such file"),
-        ("b3", "below this folder"),
-        ("*.log", "no such file"),
-        ("**/x", "no such file"),
-        ("kafka-request.log\0", "no such file"),
-    ],
-)
-def test_it_says_what_names_no_log(logs: Path, item: str, hint: str) -> None:
-    (logs / "b3").mkdir()
-    with pytest.raises(InputError, match=hint):
-        find_logs([str(logs / "b1"), str(logs / item)])
 
 
 @pytest.mark.parametrize("item", ["b3", "b[34]"])
@@ -115,12 +89,17 @@ def test_a_folder_in_which_nothing_is_yet_is_no_mistake(logs: Path, item: str, n
 
 @pytest.mark.parametrize(
     ("item", "hint"),
-    [("nothing", "no such file"), ("b4*", "no such file"), ("b4", r"any other file there \(notes\)")],
+    [
+        ("nothing", "no such file"),
+        ("b4*", "no such file"),
+        ("**/x", "no such file"),
+        ("kafka-request.log\0", "no such file"),
+        ("notes", r"any other file there \(notes\)"),
+    ],
 )
-def test_a_place_that_is_wrong_stays_a_mistake(tmp_path: Path, item: str, hint: str) -> None:
+def test_a_place_that_is_wrong_is_a_mistake_beside_one_that_is_right(tmp_path: Path, item: str, hint: str) -> None:
     """A folder is one too if there are files in it, and none of them is a log: they are named."""
-    if item == "b4":
-        save(tmp_path / "b4" / "notes", b"text\n")
+    save(tmp_path / "notes" / "notes", b"text\n")
     (tmp_path / "b3").mkdir()
     with pytest.raises(InputError, match=hint):
         delivered_logs([str(tmp_path / "b3"), str(tmp_path / item)])
@@ -138,48 +117,25 @@ def test_a_broker_log_without_a_request_is_read_if_there_is_no_other(tmp_path: P
     assert str(busy) in paths(tmp_path / item)
 
 
-def test_a_quiet_server_log_stays_one(tmp_path: Path) -> None:
-    save(tmp_path / "server.log", QUIET)
-    assert [is_server_log(file) for file in find_logs([str(tmp_path)])] == [True]
-
-
 def test_the_log_of_a_client_is_no_broker_log(tmp_path: Path) -> None:
     save(tmp_path / "app.log", OF_CLIENT)
     with pytest.raises(InputError, match=r"any other file there \(app.log\)"):
         find_logs([str(tmp_path)])
 
 
-def test_a_log_that_is_empty_has_been_delivered(tmp_path: Path) -> None:
-    log = save(tmp_path / "b1" / "kafka-request.log", b"")
-    assert [file.path for file in delivered_logs([str(tmp_path)]).files] == [str(log)]
-
-
-@pytest.mark.parametrize(
-    ("names", "shown"),
-    [
-        ("a", "a"),
-        ("edcba", "a, b, c, d, e"),
-        ("fedcba", "a, b, c, d, e and 1 more"),
-        ("7654321", "1, 2, 3, 4, 5 and 2 more"),
-    ],
-)
-def test_it_names_the_first_files_of_a_folder_without_a_log(tmp_path: Path, names: str, shown: str) -> None:
-    for name in names:
+def test_it_names_the_first_files_of_a_folder_without_a_log(tmp_path: Path) -> None:
+    for name in "gfeda":
         save(tmp_path / name, b"nothing\n")
+    os.mkfifo(tmp_path / "c")
+    save(tmp_path / "b", b"")
     with pytest.raises(InputError) as raised:
         find_logs([str(tmp_path)])
     assert str(raised.value) == (
         f"{tmp_path}: no kafka-request.log* below this folder, and no completed request at the beginning of any other file "
-        f"there ({shown}); give log files, folders that hold request logs, or quoted globs"
+        "there (a, b, c, d, e and 2 more); give log files, folders that hold request logs, or quoted globs"
     )
-
-
-def test_it_names_a_pipe_as_any_other_file_without_a_log(tmp_path: Path) -> None:
-    save(tmp_path / "a", b"nothing\n")
-    os.mkfifo(tmp_path / "b")
-    save(tmp_path / "c", b"nothing\n")
-    with pytest.raises(InputError, match=r"any other file there \(a, b, c\)"):
-        find_logs([str(tmp_path)])
+    save(tmp_path / "kafka-request.log", b"")  # it has been delivered
+    assert paths(tmp_path) == [str(tmp_path / "kafka-request.log")]
 
 
 def test_it_reads_dbfs_where_databricks_mounts_it() -> None:
@@ -193,11 +149,6 @@ def test_it_finds_the_server_log_beside_a_log(logs: Path) -> None:
     found = with_server_logs(find_logs([str(logs / "b1" / "kafka-request.log")]))
     assert [file.name for file in found] == ["kafka-request.log", "server.log"]
     assert [is_server_log(file) for file in found] == [False, True]
-
-
-def test_a_folder_that_is_gone_has_no_server_log(tmp_path: Path) -> None:
-    log = local_file(tmp_path / "gone" / "kafka-request.log")
-    assert with_server_logs([log]) == [log]
 
 
 def test_it_follows_no_loop_of_links_and_names_each_file_once(logs: Path) -> None:
@@ -234,12 +185,13 @@ def test_it_keeps_a_link_whose_file_is_named_nowhere_else(logs: Path) -> None:
     assert paths(link.parent) == [str(link)]
 
 
+@pytest.mark.parametrize("name", ["kafka-request.log", "odd"])
 @pytest.mark.parametrize("kind", ["pipe", "socket", "dangling", "loop", "device"])
-def test_it_reports_what_is_no_regular_file_and_waits_for_none(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+def test_it_reports_a_log_that_is_no_regular_file_and_waits_for_none(
+    tmp_path: Path, kind: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # a socket's name must be short
-    odd, good = Path("b1/kafka-request.log"), save(tmp_path / "b2" / "kafka-request.log", LOG)
+    odd, good = Path("b1") / name, save(tmp_path / "b2" / "0.log", LOG)
     odd.parent.mkdir()
     if kind == "pipe":
         os.mkfifo(odd)
@@ -248,7 +200,8 @@ def test_it_reports_what_is_no_regular_file_and_waits_for_none(
     else:
         odd.symlink_to({"dangling": "nowhere", "loop": odd.name, "device": "/dev/zero"}[kind])
     plan = make_plan(find_logs([str(tmp_path)]), {}, Settings(), 1)
-    assert [(problem.path, problem.kind) for problem in plan.problems] == [(str(tmp_path / odd), "unreadable")]
+    problems = [(str(tmp_path / odd), "unreadable")] if name == "kafka-request.log" else []
+    assert [(problem.path, problem.kind) for problem in plan.problems] == problems
     assert [file.path for file in plan.files] == [str(good)]
 
 

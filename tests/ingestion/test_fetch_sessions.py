@@ -274,12 +274,3 @@ def test_the_partitions_of_a_session_that_are_followed_are_bounded(monkeypatch: 
     uses, parts, _ = played(Step(4, "a01"), *beyond, Step(8))
     assert uses == {"a": (4, 1, 5), "b": (1, 2, 2)}
     assert parts == [part((4, 8), 5, a={0: FORGOTTEN, 1: HELD}, b={}, c={})]
-
-
-def test_each_end_begins_anew() -> None:
-    sessions = FetchSessions()
-    noted(sessions, [full("a0")])
-    assert [len(of_one) for of_one in sessions.end()] == [1, 1]
-    noted(sessions, [Step(1)])
-    uses, (rest,) = sessions.end()
-    assert (uses, _of_part(rest)) == ([], part((1, 1), 1))

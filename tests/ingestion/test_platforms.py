@@ -3,7 +3,6 @@
 import gzip
 import os
 import random
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +71,7 @@ def test_a_folder_gives_the_logs_of_any_name(tmp_path: Path) -> None:
     assert [file.name for file in with_server_logs(find_logs([str(tmp_path / "c")]))][1:] == ["server.log"]
 
 
-def test_the_error_names_what_was_looked_at(tmp_path: Path) -> None:
-    for number in range(7):
-        save(tmp_path / f"{number}.txt", b"x\n")
-    with pytest.raises(
-        InputError, match=r"no kafka-request\.log\* below .*\(0\.txt, 1\.txt, .* and 2 more\); give log files"
-    ):
-        find_logs([str(tmp_path)])
+def test_a_trace_that_holds_no_request_with_its_outcome_is_named(tmp_path: Path) -> None:
     save(tmp_path / "trace.log", HANDLED)
     said = (
         r"trace\.log holds requests only as kafka\.server\.KafkaApis traces them, without their outcome and times: "
@@ -104,25 +97,6 @@ def test_a_server_log_is_a_request_log_only_where_none_lies_beside_it(tmp_path: 
         found = {file.name: file for file in with_server_logs(find_logs([str(item) for item in items]))}
         assert is_server_log(found["server.log"]) is beside
     assert len(rows(tmp_path)) == 20
-
-
-@pytest.mark.parametrize("kind", ["pipe", "socket", "dangling", "loop", "device", "folder"])
-def test_what_is_no_regular_file_and_has_no_logs_name_is_passed_over(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    save(tmp_path / "0.log", LOG)
-    if kind == "pipe":
-        os.mkfifo("odd")
-    elif kind == "socket":
-        socket.socket(socket.AF_UNIX).bind("odd")
-    elif kind == "folder":
-        Path("odd").mkdir()
-    else:
-        Path("odd").symlink_to({"dangling": "nowhere", "loop": "odd", "device": "/dev/zero"}[kind])
-    plan = plan_of(tmp_path)
-    assert [Path(file.path).name for file in plan.files] == ["0.log"]
-    assert plan.problems == ()
 
 
 def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,13 +138,6 @@ def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, monkeypatch: p
 def test_the_brokers_name_is_found_in_the_paths_of_platforms(path: str, broker: str) -> None:
     assert Settings().broker_of(Path(path)) == broker
     assert Settings(broker_pattern="/(?P<broker>[^/]+)").broker_of(Path(path)) == path.split("/")[1]
-
-
-def test_the_pods_of_one_node_are_so_many_brokers(tmp_path: Path) -> None:
-    for number in range(2):
-        folder = POD.replace("kafka-0", f"kafka-{number}").replace("0b5c", f"0b5{number}")
-        save(tmp_path / folder / "0.log", wrap(json_record(client_id=folder) + LOG, "kafka", "cri"))
-    assert {file.broker for file in plan_of(tmp_path).files} == {"kafka-0", "kafka-1"}
 
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyzABC0123456789-_ %#?üß", min_size=1, max_size=12)

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import worker
-from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from tests.amounts import examples
 from tests.builders import json_record
-from tests.ingestion.splitting import split_of
+from tests.ingestion.splitting import Runs, split_of
 
 BERLIN = "Europe/Berlin"
 FIRST = datetime(2026, 10, 25, 0, 0, tzinfo=UTC) - timedelta(minutes=30)
@@ -50,25 +48,15 @@ def test_an_instant_does_not_depend_on_where_reading_begins(
 
 def read(path: Path, content: bytes, ends: list[int]) -> tuple[list[datetime], dict[str, Any]]:
     """The times of a file's requests and its row of ingested_files, after runs that found this much of it."""
-    files: dict[str, Any] = {}
-    times: list[tuple[int, datetime]] = []
+    runs = Runs(path, Settings(split_bytes=3000, log_zone=BERLIN))
     for end in [*ends, len(content)]:
-        path.write_bytes(content[:end])
-        plan = make_plan([path], files, Settings(split_bytes=3000, log_zone=BERLIN), 2)
-        batches = [batch for task in plan.splits for batch in read_splits(task, BERLIN)]
-        rows = [row for batch in batches for row in batch.column("request").to_pylist() if row]
-        times += [(row["byte_offset"], row["logged_at"]) for row in rows]
-        statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
-        files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
-    (row,) = files.values()
-    return [time for _, time in sorted(times)], row
+        runs.read(content[:end])
+    (row,) = runs.files.values()
+    return [one["logged_at"] for one in sorted(runs.rows["request"], key=lambda one: one["byte_offset"])], row
 
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    begin=st.integers(0, len(INSTANTS) - 1),
-    shares=st.lists(st.floats(0.3, 1), max_size=3),
-)
+@given(begin=st.integers(0, len(INSTANTS) - 1), shares=st.lists(st.floats(0.3, 1), max_size=3))
 @example(begin=HOUR, shares=[0.5])
 @example(begin=SECOND, shares=[0.5])  # at the full hour
 @example(begin=SECOND + 5, shares=[])

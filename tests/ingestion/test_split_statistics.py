@@ -47,16 +47,6 @@ def after(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def logged(first: float, last: float, earliest: float | None = None, step_back_ms: int = 0) -> Statistics:
-    """Return the statistics of a split with requests between these times."""
-    return split(
-        first_logged_at=after(first),
-        earliest_logged_at=after(first if earliest is None else earliest),
-        last_logged_at=after(last),
-        step_back_ms=step_back_ms,
-    )
-
-
 def said(kind: str, value: str | None, at: float = 0, ingested_at: datetime | None = None) -> Statistics:
     return {"at": after(at), "kind": kind, "value": value, "ingested_at": ingested_at}
 
@@ -100,36 +90,6 @@ def test_a_rotated_file_is_named_with_what_follows() -> None:
     assert found == [Problem("/logs/a/kafka-request.log", "rotated", detail)]
 
 
-def test_counts_of_all_splits_are_added_to_those_before() -> None:
-    parts = [
-        split(
-            records=11,
-            requests=4,
-            rejected=2,
-            ignored=[("blank", 3), ("server_log", 2)],
-            info_requests=1,
-            pending_bytes=5,
-        ),
-        split(records=7, requests=5, rejected=1, ignored=[("blank", 1)], info_requests=None, pending_bytes=2),
-        split(file_id="other", records=1000, requests=1000, ignored=[("blank", 1000)], pending_bytes=1000),
-    ]
-    counts = ("records", "requests", "rejected", "ignored", "info_requests", "pending_bytes")
-    found = row_of(parts)
-    assert [found[name] for name in counts] == [18, 9, 3, {"blank": 4, "server_log": 2}, 1, 7]
-    known = {"records": 20, "requests": 10, "rejected": 6, "ignored": {"blank": 3, "other": 1}, "info_requests": 2}
-    found = row_of(parts, known | {"pending_bytes": 90})
-    assert [found[name] for name in counts] == [38, 19, 9, {"blank": 7, "server_log": 2, "other": 1}, 3, 7]
-    report = file_report(found, known | {"bytes_ingested": 40})
-    assert [report[name] for name in counts if name in report] == [
-        18,
-        9,
-        3,
-        {"blank": 4, "server_log": 2, "other": 0},
-        7,
-    ]
-    assert (report["from_offset"], report["to_offset"], report["error"]) == (40, 100, None)
-
-
 @pytest.mark.parametrize(
     ("own", "known", "expected"),
     [
@@ -145,27 +105,6 @@ def test_a_file_resumes_where_the_split_ended_that_read_farthest(
 ) -> None:
     found = row_of([split(end_offset=end, resume_hash=digest) for end, digest in own], known)
     assert (found["bytes_ingested"], found["resume_hash"]) == expected
-
-
-@pytest.mark.parametrize(
-    ("own", "known", "expected"),
-    [
-        ([], {}, (None, None, 0)),
-        ([logged(3, 9), logged(1, 5, step_back_ms=7)], {}, (3, 9, 8000)),
-        ([split(), logged(3, 9, 2, 1000), split(), logged(9, 10)], {}, (3, 10, 1000)),
-        ([logged(3, 9)], {"first_logged_at": after(5), "last_logged_at": after(8), "step_back_ms": 4000}, (5, 9, 5000)),
-        ([logged(3, 4)], {"first_logged_at": after(2), "last_logged_at": after(8), "step_back_ms": 6000}, (2, 8, 6000)),
-        ([logged(0, 5), logged(4.9999, 6)], {}, (0, 6, 1)),
-        ([logged(0, 5), logged(5, 6)], {}, (0, 6, 0)),
-        ([logged(0, 9), logged(1, 2), logged(8, 10)], {}, (0, 10, 8000)),
-    ],
-)
-def test_a_file_has_the_times_of_all_its_requests(
-    own: list[Statistics], known: Statistics, expected: tuple[float | None, float | None, int]
-) -> None:
-    found = row_of(own or [split()], known)
-    first, last = (None if time is None else after(time) for time in expected[:2])
-    assert (found["first_logged_at"], found["last_logged_at"], found["step_back_ms"]) == (first, last, expected[2])
 
 
 @pytest.mark.parametrize(
@@ -220,10 +159,3 @@ def test_of_very_many_events_the_first_are_kept(kind: str, value: str | None) ->
 def test_the_damage_is_the_first_error_that_is_no_rotation(errors: list[str | None], damage: str | None) -> None:
     row = row_of([split(error=error) for error in errors])
     assert (row["damage"], file_report(row, None)["error"]) == (damage, damage)
-
-
-def test_a_row_tells_where_the_file_is_and_which_run_read_it() -> None:
-    found = row_of([split()])
-    names = ("file_id", "path", "cluster", "broker", "compressed", "size_on_disk", "first_record_offset", "batch_id")
-    assert [found[name] for name in names] == ["f", "/logs/f/kafka-request.log", "c", "b", False, 500, 0, "batch"]
-    assert found["ingested_at"] == NOW

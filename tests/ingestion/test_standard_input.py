@@ -2,11 +2,10 @@
 
 import bz2
 import gzip
-import io
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.logs.reader import file_id
 from tests.amounts import examples
 from tests.builders import json_record
+from tests.ingestion.stored_logs import save
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 LOG = SAMPLES / "kafka-0.8.2.2" / "kafka-request.log"
@@ -66,80 +66,73 @@ def rows_of(reading: Reading) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def of_stdin(monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], pause: float = 0.0) -> dict[str, list[Any]]:
-    with piped(pieces, pause) as descriptor:
-        monkeypatch.setattr("sys.stdin", Input(descriptor))
-        return rows_of(Reading(["-"], Settings(), with_servers=False))
+def of_stdin(pieces: list[bytes], pause: float = 0.0, **given: Any) -> tuple[Reading, dict[str, list[Any]]]:
+    """A reading of standard input, and its rows."""
+    with piped(pieces, pause) as descriptor, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", Input(descriptor))
+        reading = Reading(["-"], Settings(**given), with_servers=False)
+        return reading, rows_of(reading)
+
+
+def of_file(path: Path) -> tuple[Reading, dict[str, list[Any]]]:
+    reading = Reading([str(path)], Settings(), with_servers=False)
+    return reading, rows_of(reading)
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress], ids=["plain", "gzip", "bzip2"])
 @pytest.mark.parametrize("size", [7, 1000, 1 << 20])
-def test_the_rows_are_those_of_the_file(monkeypatch: pytest.MonkeyPatch, packed: Any, size: int) -> None:
+def test_the_rows_are_those_of_the_file(packed: Any, size: int) -> None:
     content = packed(LOG.read_bytes())
-    pieces = [content[at : at + size] for at in range(0, len(content), size)]
-    assert of_stdin(monkeypatch, pieces) == rows_of(Reading([str(LOG)], Settings(), with_servers=False))
+    assert of_stdin([content[at : at + size] for at in range(0, len(content), size)])[1] == of_file(LOG)[1]
 
 
 def test_a_slow_stream_shows_its_layout_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "_QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(in_process, "_TICK_SECONDS", 0.05)
     wrapped = b"".join(b"2026-11-21T12:00:00.000000000Z stdout F " + line for line in RECORDS.splitlines(keepends=True))
-    found = of_stdin(monkeypatch, [wrapped[:900], wrapped[900:4000], wrapped[4000:]], pause=0.8)
+    _, found = of_stdin([wrapped[:900], wrapped[900:4000], wrapped[4000:]], pause=0.3)
     assert [row["correlation_id"] for row in found["request"]] == list(range(30))
 
 
-def test_what_is_read_is_given_while_the_stream_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    came: list[int] = []
-    with piped([RECORDS, b""], pause=0.7) as descriptor:
-        monkeypatch.setattr("sys.stdin", Input(descriptor))
-        reading = _following(came)
-        rest = [len(part.rows) for part in reading.parts()]
-    assert sum(came) >= 29
-    assert sum(came) + sum(rest) == 30
-
-
-def _following(came: list[int]) -> Reading:
+def test_what_is_read_is_given_while_the_stream_waits_until_the_caller_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "_TICK_SECONDS", 0.001)
     known: list[Reading] = []
+    came: list[int] = []
 
     def waiting() -> None:
-        came.extend(len(part.rows) for one in known for part in one.flush())
+        for one in known:
+            came.extend(len(part.rows) for part in one.flush())
+            if sum(came) >= 29:
+                one.end()
 
+    reading, writing = os.pipe()
+    os.write(writing, RECORDS)
+    monkeypatch.setattr("sys.stdin", Input(reading))
     known.append(Reading(["-"], Settings(), with_servers=False, waiting=waiting))
-    return known[0]
+    rest = [len(part.rows) for part in known[0].parts()]
+    assert sum(came) >= 29
+    assert sum(came) + sum(rest) == 30
+    os.close(reading)
+    os.close(writing)
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.binary(max_size=400))
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.binary(max_size=400), st.integers(0, 100))
 @settings(max_examples=examples(60))
-def test_the_first_bytes_can_be_read_again(sizes: list[int], content: bytes) -> None:
+def test_the_first_bytes_can_be_read_again(sizes: list[int], content: bytes, place: int) -> None:
     with piped([content]) as descriptor:
         stream = Stream(descriptor, lambda: None)
         first = b"".join(iter(lambda: stream.read(sizes[0]), b"")) if len(content) < 200 else stream.read(100)
         assert content.startswith(first)
-        stream.seek(0)
+        place = min(place, len(first))
+        assert (stream.seek(place), stream.seek(0, os.SEEK_END), stream.seek(place)) == (place, 0, place)
+        with pytest.raises(OSError, match=f"cannot be read from byte {len(first) + 1}"):
+            stream.seek(len(first) + 1)
         stream.begin()
-        again = io.BytesIO()
-        for size in [*sizes, *[64] * (len(content) + 1)]:
-            again.write(stream.read(size))
-        assert again.getvalue() == content
-
-
-def test_bytes_that_are_gone_cannot_be_read_again() -> None:
-    with piped([b"x" * 1000]) as descriptor:
-        stream = Stream(descriptor, lambda: None)
-        stream.read(16)
-        stream.begin()
-        while stream.read(100):
-            pass
-        with pytest.raises(OSError, match="cannot be read from byte 16"):
-            stream.seek(16)
-
-
-def test_it_goes_back_to_any_place_among_the_first_bytes() -> None:
-    with piped([b"x" * 1000]) as descriptor:
-        stream = Stream(descriptor, lambda: None)
-        stream.read(100)
-        assert [stream.seek(place) for place in (0, 37, 100)] == [0, 37, 100]
-        assert stream.seek(0, os.SEEK_END) == 0  # nobody knows where it ends
-        with pytest.raises(OSError, match="cannot be read from byte 101"):
-            stream.seek(101)
+        again = b"".join(stream.read(size) for size in [*sizes, *[64] * (len(content) + 1)])
+        assert again == content[place:]
+        if len(content) > 100:
+            with pytest.raises(OSError, match="cannot be read from byte"):
+                stream.seek(0)
 
 
 def test_of_a_stream_without_a_record_so_many_bytes_are_held() -> None:
@@ -149,56 +142,31 @@ def test_of_a_stream_without_a_record_so_many_bytes_are_held() -> None:
     assert held == 64 << 20
 
 
-def test_it_calls_before_every_read() -> None:
-    calls: list[int] = []
-    with piped([b"x" * 200]) as descriptor:
-        stream = Stream(descriptor, lambda: calls.append(1))
-        assert [(len(stream.read(50)), len(calls)) for _ in range(4)] == [(50, 1), (50, 2), (50, 3), (50, 4)]
-
-
-def test_it_calls_again_and_again_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_process, "_TICK_SECONDS", 0.001)
-    calls: list[int] = []
-    reading, writing = os.pipe()
-    come = threading.Timer(0.2, lambda: os.write(writing, b"x" * 20))
-    come.start()
-    assert Stream(reading, lambda: calls.append(1)).read(20) == b"x" * 20
-    come.join()
-    os.close(reading)
-    os.close(writing)
-    assert len(calls) > 2
-
-
 def test_standard_input_is_read_alone() -> None:
-    for others in (1, 2):
+    for more in (1, 2):
         with pytest.raises(
-            ConfigError, match=f"^LOGS are - and {others} more; read standard input alone, or files alone$"
+            ConfigError, match=f"^LOGS are - and {more} more; read standard input alone, or files alone$"
         ):
-            Reading(["-", *[str(LOG)] * others], Settings(), with_servers=False)
+            Reading(["-", *[str(LOG)] * more], Settings(), with_servers=False)
 
 
-def test_its_row_is_that_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows its size."""
-    of_file = Reading([str(LOG)], Settings(), with_servers=False)
-    rows_of(of_file)
-    with piped([LOG.read_bytes()]) as descriptor:
-        monkeypatch.setattr("sys.stdin", Input(descriptor))
-        of_stream = Reading(["-"], Settings(), with_servers=False)
-        rows_of(of_stream)
-    (found,), (expected,) = of_stream.files, of_file.files
+def test_its_row_is_that_of_the_file_but_for_the_broker_and_the_size() -> None:
+    (one, _), (other, _) = of_stdin([LOG.read_bytes()]), of_file(LOG)
+    (found,), (expected,) = one.files, other.files
     different = {name for name, value in expected.items() if found[name] != value}
     assert different <= {*_OF_THE_FILE, "size_on_disk", "ingested_at", "broker_events", "debug_runs"}
-    assert (found["path"], found["broker"], found["size_on_disk"], of_stream.size) == ("-", "stdin", 0, 0)
-    assert of_file.size == LOG.stat().st_size
+    assert (found["path"], found["broker"], found["size_on_disk"], one.size) == ("-", "stdin", 0, 0)
+    assert other.size == LOG.stat().st_size
+    (row,) = of_stdin([RECORDS], cluster="c")[0].files
+    assert (row["cluster"], row["file_id"]) == ("c", file_id("c", "stdin", RECORDS[: RECORDS.index(b"\n") + 1]))
 
 
 @pytest.mark.parametrize(("cut", "requests", "rejected"), [(20, 29, 1), (1, 30, 0)])
-def test_nothing_waits_after_the_end(monkeypatch: pytest.MonkeyPatch, cut: int, requests: int, rejected: int) -> None:
-    with piped([RECORDS[:-cut]]) as descriptor:
-        monkeypatch.setattr("sys.stdin", Input(descriptor))
-        reading = Reading(["-"], Settings(), with_servers=False)
-        assert len(rows_of(reading)["request"]) == requests
-    assert (reading.reports[0]["pending_bytes"], reading.reports[0]["rejected"]) == (0, rejected)
+def test_nothing_waits_after_the_end(cut: int, requests: int, rejected: int) -> None:
+    reading, rows = of_stdin([RECORDS[:-cut]])
+    (report,) = reading.reports
+    assert (len(rows["request"]), report["pending_bytes"], report["rejected"]) == (requests, 0, rejected)
+    assert (report["from_offset"], report["to_offset"]) == (0, len(RECORDS) - cut)
 
 
 @pytest.mark.parametrize(("age", "requests", "pending"), [(3600, 30, False), (0, 29, True)])
@@ -211,24 +179,13 @@ def test_a_file_that_nobody_writes_is_read_to_its_end(tmp_path: Path, age: int, 
     assert (reading.reports[0]["pending_bytes"] > 0) == pending
 
 
-def test_it_is_the_log_of_a_broker_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    with piped([RECORDS]) as descriptor:
-        monkeypatch.setattr("sys.stdin", Input(descriptor))
-        reading = Reading(["-"], Settings(cluster="c"), with_servers=False)
-        rows_of(reading)
-    (row,), (report,) = reading.files, reading.reports
-    first = RECORDS[: RECORDS.index(b"\n") + 1]
-    assert (row["cluster"], row["broker"], row["file_id"]) == ("c", "stdin", file_id("c", "stdin", first))
-    assert (report["from_offset"], report["to_offset"]) == (0, len(RECORDS))
-
-
-def test_it_is_read_in_a_zone_that_repeats_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    with piped([json_record(at="2026-10-25 02:30:00,000") * 40]) as descriptor:
-        monkeypatch.setattr("sys.stdin", Input(descriptor))
-        reading = Reading(["-"], Settings(log_zone="Europe/Berlin"), with_servers=False)
-        rows = rows_of(reading)
+def test_it_is_read_in_a_zone_that_repeats_hours() -> None:
+    reading, rows = of_stdin([json_record(at="2026-10-25 02:30:00,000") * 40], log_zone="Europe/Berlin")
     assert [row["logged_at"] for row in rows["request"]] == [datetime(2026, 10, 25, 0, 30, tzinfo=UTC)] * 40
     assert [row["ambiguous_hour"] for row in reading.files] == [True]
+
+
+TRACED = b"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: x (kafka.request.logger)\n"
 
 
 @pytest.mark.parametrize(
@@ -242,27 +199,19 @@ def test_it_is_read_in_a_zone_that_repeats_hours(monkeypatch: pytest.MonkeyPatch
         (b"another program's li", ["empty"], False),
         (b"2026-11-21T12:00:00.000Z stdout F Preparing\n" * 3, ["unreadable"], True),
         (RECORDS, [], False),
-        (b"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: x (kafka.request.logger)\n" * 2, [], False),
+        (TRACED * 2, [], False),
         (b"[2026-11-21 12:00:00,000] INFO another logger's record (a.b)\n" * 2, [], False),
         (RECORDS[:60] + b"\n" + RECORDS, [], False),
     ],
 )
 def test_a_stream_has_the_problem_that_a_file_with_its_bytes_has(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes, kinds: list[str], is_incomplete: bool
+    tmp_path: Path, content: bytes, kinds: list[str], is_incomplete: bool
 ) -> None:
-    path = tmp_path / "kafka-1" / "kafka-request.log"
-    path.parent.mkdir()
-    path.write_bytes(content)
-    of_file = Reading([str(path)], Settings(), with_servers=False)
-    rows_of(of_file)
-    with piped([content]) as descriptor:
-        monkeypatch.setattr("sys.stdin", Input(descriptor))
-        of_stream = Reading(["-"], Settings(), with_servers=False)
-        rows_of(of_stream)
+    (one, _), (other, _) = of_stdin([content]), of_file(save(tmp_path / "kafka-1" / "kafka-request.log", content))
     detail = "no record in it has a time and a level, as in a request log"
-    assert of_stream.problems == [Problem("-", kind, detail) for kind in kinds]
-    assert [problem.kind for problem in of_file.problems] == kinds
-    assert (of_stream.is_incomplete, of_file.is_incomplete) == (is_incomplete, is_incomplete)
+    assert one.problems == [Problem("-", kind, detail) for kind in kinds]
+    assert [problem.kind for problem in other.problems] == kinds
+    assert (one.is_incomplete, other.is_incomplete) == (is_incomplete, is_incomplete)
 
 
 def test_records_that_come_after_the_first_bytes_are_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,44 +229,11 @@ def test_records_that_come_after_the_first_bytes_are_no_problem(monkeypatch: pyt
     assert stream.problems == []
 
 
-def _closed() -> int:
-    raise ValueError("I/O operation on closed file")
-
-
-@pytest.mark.parametrize(
-    ("descriptor", "why"),
-    [(None, "it is closed"), (_closed, "I/O operation on closed file"), (lambda: 999, "Bad file descriptor")],
-)
-def test_it_says_why_standard_input_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch, descriptor: Callable[[], int] | None, why: str
-) -> None:
-    stdin = None
-    if descriptor is not None:
-        stdin = Input(0)
-        stdin.fileno = descriptor
-    monkeypatch.setattr("sys.stdin", stdin)
-    with pytest.raises(InputError, match=f"^standard input cannot be read: {why}; pipe a log into it$"):
-        Reading(["-"], Settings(), with_servers=False)
-
-
-def test_it_ends_where_the_caller_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_process, "_TICK_SECONDS", 0.001)
-    known: list[Reading] = []
-    calls = 0
-    reading, writing = os.pipe()
-
-    def waiting() -> None:
-        nonlocal calls
-        for one in known:
-            one.end()
-            calls += 1
-        if calls == 99:
-            os.close(writing)
-
-    os.write(writing, RECORDS)
-    monkeypatch.setattr("sys.stdin", Input(reading))
-    known.append(Reading(["-"], Settings(), with_servers=False, waiting=waiting))
-    assert len(rows_of(known[0])["request"]) == 30
-    assert calls < 99
-    os.close(reading)
-    os.close(writing)
+def test_it_says_why_standard_input_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = open(os.devnull)  # noqa: SIM115
+    closed.close()
+    whys = {"it is closed": None, "I/O operation on closed file": closed, "Bad file descriptor": Input(999)}
+    for why, stdin in whys.items():
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(InputError, match=f"^standard input cannot be read: {why}; pipe a log into it$"):
+            Reading(["-"], Settings(), with_servers=False)

@@ -9,9 +9,8 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import topic_mentions
-from kafka_clientinfo.ingestion.fetch_sessions import MOST_SESSIONS, FetchSessions
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.logs.topics.mentions import FetchSession, Mentions, TopicUse
+from kafka_clientinfo.logs.topics.mentions import Mentions, TopicUse
 from tests.builders import NOON, json_record, request_header_struct_record
 
 
@@ -31,40 +30,29 @@ def mentioned(folder: Path, *records: bytes, **settings: Any) -> list[dict[str, 
 
 
 def test_requests_of_a_client_and_topic_are_one_row(tmp_path: Path) -> None:
-    records = [produce(at=second, correlation_id=second) for second in range(1000)]
+    client = {"client_id": "a", "principal": "User:b", "software": ("c", "d")}
+    records = [produce(at=second, correlation_id=second, **client) for second in range(1000)]
     (row,) = mentioned(tmp_path, *records)
-    assert (row["kind"], row["operation"], row["topic"], row["requests"], row["bytes"]) == (
-        "use",
-        "produce",
-        "t",
-        1000,
-        10_000,
-    )
-    assert (row["errors"], row["groups"], row["more_topics"]) == ([], [], None)
-    assert (row["byte_offset"], row["row_number"], row["day"]) == (0, 0, date(2026, 11, 21))
-    assert (row["last_at"] - row["first_at"]).total_seconds() == 999
+    seconds = (row.pop("last_at") - row.pop("first_at")).total_seconds()
+    expected = {
+        "kind": "use", "operation": "produce", "topic": "t", "requests": 1000, "bytes": 10_000, "errors": [], "groups": [],
+        "more_topics": None, "byte_offset": 0, "row_number": 0, "day": date(2026, 11, 21), "principal": "User:b",
+        "client_id": "a", "client_software_name": "c", "client_software_version": "d",
+    }  # fmt: skip
+    assert ({name: row[name] for name in expected}, seconds) == (expected, 999)
+    assert mentioned(tmp_path, produce(), topics=False) == []
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"client_id": "b"},
-        {"principal": "User:b"},
-        {"software": ("x", "1")},
-        {"at": 86_400 / 2},
-        {"api": "FETCH", "version": 11},
-    ],
-)
+OTHERS: list[dict[str, Any]] = [
+    {"client_id": "b"}, {"principal": "User:b"}, {"software": ("x", "1")}, {"at": 86_400 / 2}, {"api": "FETCH", "version": 11},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHERS)
 def test_another_client_operation_or_day_is_another_row(tmp_path: Path, other: dict[str, Any]) -> None:
     fetch = {"request": {"topics": [{"topic": "t", "partitions": []}]}, "response": {"responses": []}}
     given = other | (fetch if "api" in other else {})
     assert len(mentioned(tmp_path, produce(), produce(correlation_id=2, **given))) == 2
-
-
-def test_a_row_names_the_client_as_its_requests_do(tmp_path: Path) -> None:
-    (row,) = mentioned(tmp_path, produce(client_id="a", principal="User:b", software=("c", "d")))
-    names = ("principal", "client_id", "client_software_name", "client_software_version")
-    assert [row[name] for name in names] == ["User:b", "a", "c", "d"]
 
 
 def test_an_error_of_the_whole_request_counts_for_each_topic_that_it_names(tmp_path: Path) -> None:
@@ -93,10 +81,6 @@ def test_a_followers_fetch_replicates(tmp_path: Path) -> None:
     )
     assert Counter(row["operation"] for row in rows) == {"replicate": 1, "fetch": 1}
     assert sum(row["requests"] for row in rows) == 3
-
-
-def test_without_the_setting_nothing_is_counted(tmp_path: Path) -> None:
-    assert mentioned(tmp_path, produce(), topics=False) == []
 
 
 def test_text_before_2_8_counts_too(tmp_path: Path) -> None:
@@ -179,32 +163,6 @@ def test_names_and_deletions_are_rows_without_a_client(tmp_path: Path) -> None:
     assert found["use"] == ("t", None, "app")
 
 
-KEY = ("User:x", "c", "unknown", "unknown", "fetch", 20_000)
-
-
-def test_sessions_that_are_followed_are_bounded() -> None:
-    sessions = FetchSessions()
-    use = [TopicUse("t", None, None, {}, (0,))]
-    for number in range(MOST_SESSIONS + 50):
-        sessions.fetch(KEY, number, FetchSession("", 0, str(number)), use)
-    uses, parts = sessions.end()
-    assert len(parts) == MOST_SESSIONS + 50
-    assert sum(use.requests for use in uses) == MOST_SESSIONS  # those of the first 50 were returned before
-
-
-def test_a_session_of_very_many_partitions_counts_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_clientinfo.ingestion.fetch_sessions.MOST_PARTITIONS", 2)
-    sessions = FetchSessions()
-    many = [TopicUse(f"t{number}", None, None, {}, (0,)) for number in range(4)]
-    now, _ = sessions.fetch(KEY, 1, FetchSession("", 0, "7"), many)
-    later, _ = sessions.fetch(KEY, 2, FetchSession("7", 1, "7"), [])
-    left, _ = sessions.end()
-    requests = Counter({use.topic[0]: 0 for use in (*now, *later, *left)})
-    for use in (*now, *later, *left):
-        requests[use.topic[0]] += use.requests
-    assert requests == {"t0": 2, "t1": 2, "t2": 1, "t3": 1}
-
-
 def share(api: str, epoch: int, *topics: str, error: int = 0) -> bytes:
     listed = [{"topicId": topic, "partitions": [{"partitionIndex": 0}]} for topic in topics]
     request = {"groupId": "g", "memberId": "m", "shareSessionEpoch": epoch, "topics": listed}
@@ -256,24 +214,21 @@ SESSION = ("session", "session_number", "first_epoch", "last_epoch", "is_start",
 
 def in_sessions(folder: Path, *records: bytes) -> dict[tuple[str, Any], tuple[Any, ...]]:
     """Return rows of sessions by session and topic: requests, times after noon, the columns of SESSION, partitions."""
+
+    def after_noon(at: Any) -> Any:
+        return at and at.replace(tzinfo=UTC) - NOON
+
     found = {}
-    for row in mentioned(folder, *records):
-        if row["kind"] == "use":
-            continue
+    for row in (row for row in mentioned(folder, *records) if row["kind"] != "use"):
         assert row["kind"] == ("session" if row["topic"] is None else "session_topic")
         assert (row["client_id"], row["operation"], row["day"]) == ("c", "fetch", date(2026, 11, 21))
         assert [row[name] for name in ("bytes", "errors", "groups", "more_topics")] == [None] * 4
-        times = tuple(row[name].replace(tzinfo=UTC) - NOON for name in ("first_at", "last_at"))
-        partitions = row["partitions"] and [
-            (
-                p["partition"],
-                p["is_held"],
-                p["uncounted"],
-                p["uncounted_at"] and p["uncounted_at"].replace(tzinfo=UTC) - NOON,
-            )
-            for p in row["partitions"]
-        ]
         said = tuple(row[name] for name in SESSION[1:])
+        partitions = row["partitions"] and [
+            (one["partition"], one["is_held"], one["uncounted"], after_noon(one["uncounted_at"]))
+            for one in row["partitions"]
+        ]
+        times = after_noon(row["first_at"]), after_noon(row["last_at"])
         found[row["session"], row["topic"]] = (row["requests"], *times, said, partitions)
     return found
 
@@ -290,15 +245,6 @@ def test_a_part_in_the_middle_says_all_that_it_shows_of_its_session(tmp_path: Pa
         ("7", None): (4, after(1), after(4), said, None),
         ("7", "a"): (1, after(1), after(4), said, [(0, False, 1, after(1))]),
         ("7", "b"): (2, after(1), after(4), said, [(0, True, 2, after(2)), (1, True, 2, after(2))]),
-    }
-
-
-def test_a_part_with_the_beginning_says_only_what_it_leaves_in_the_session(tmp_path: Path) -> None:
-    said = (0, 0, 1, True, False, False)
-    records = [fetch(0, "a01 b0", at=1, named=0), fetch(1, forgotten="a1 b0", at=2)]
-    assert in_sessions(tmp_path, *records) == {
-        ("7", None): (2, after(1), after(2), said, None),
-        ("7", "a"): (2, after(1), after(2), said, [(0, True, None, None)]),
     }
 
 

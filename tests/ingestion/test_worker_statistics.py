@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import columnar, split_statistics, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
-from kafka_clientinfo.ingestion.split_statistics import RequestStatistics
+from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
@@ -34,19 +33,21 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("worker") / "kafka-request.log"
 
 
-def read(path: Path, data: bytes) -> tuple[dict[str, Any], dict[str, int]]:
-    """The statistics of a file read as one split, and the rows of each kind that came with it."""
-    path.write_bytes(data)
-    rows = {"request": 0, "rejected": 0}
-    split: dict[str, Any] = {}
-    for batch in read_splits([split_of(path)], "UTC"):
+def rows_of_split(split: Split) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each kind."""
+    rows: dict[str, list[dict[str, Any]]] = {"request": [], "rejected": [], "file": []}
+    for batch in read_splits([split], "UTC"):
         batch.validate(full=True)
         assert batch.schema == SCHEMA
-        for name in rows:
-            rows[name] += len(batch) - batch.column(name).null_count
-        if batch.column("file").null_count == 0:
-            (split,) = batch.column("file").to_pylist()
-    return split, rows
+        for name, found in rows.items():
+            found += batch.column(name).drop_null().to_pylist()
+    return rows
+
+
+def shows_start(path: Path, start: int = 0, end: int | None = None, before: int | None = None) -> bool | None:
+    (split,) = rows_of_split(split_of(path, start, end, before))["file"]
+    shows: bool | None = split["covers_broker_start"]
+    return shows
 
 
 @settings(max_examples=examples(80))
@@ -61,8 +62,10 @@ def test_it_accounts_for_every_record(path: Path, generation: str, changes: list
         place = at % len(data)
         data = data[:place] + new + data[place + len(new) :]
     data = data[: len(data) - cut % len(data)] if cut % 2 else data
-    split, rows = read(path, data)
-    assert (split["requests"], split["rejected"]) == (rows["request"], rows["rejected"])
+    path.write_bytes(data)
+    rows = rows_of_split(split_of(path))
+    (split,) = rows["file"]
+    assert (split["requests"], split["rejected"]) == (len(rows["request"]), len(rows["rejected"]))
     assert split["records"] == split["requests"] + split["rejected"] + sum(n for _, n in split["ignored"])
     assert split["end_offset"] + split["pending_bytes"] == readable_bytes(path)[0]
 
@@ -78,67 +81,41 @@ def test_it_accounts_for_every_record(path: Path, generation: str, changes: list
     ],
 )
 def test_it_takes_values_at_the_ends_of_their_ranges(path: Path, line: bytes) -> None:
-    split, _ = read(path, line)
+    path.write_bytes(line)
+    (split,) = rows_of_split(split_of(path))["file"]
     assert (split["records"], split["pending_bytes"]) == (1, 0)
 
 
-def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
-    log = tmp_path / "kafka-request.log"
-    log.write_bytes(gzip.decompress((ROOT / "sample_logs" / "kafka-2.4.1" / "kafka-request.log.gz").read_bytes()))
-    ends = [record.offset + record.length for record in range_records(log, 0, None)][:30]
-
-    def shows(start: int, end: int, before: int | None) -> bool:
-        split = split_of(log, start, end, before)
-        (split,) = [row for batch in read_splits([split], "UTC") for row in batch.column("file").to_pylist() if row]
-        return bool(split["covers_broker_start"])
-
-    assert shows(0, ends[-1], 0)
-    assert [cut for cut in (1, 2, 5, 19) if not shows(ends[cut - 1], ends[-1], cut)] == []
-    assert not shows(ends[0], ends[-1], None)
+def test_a_brokers_start_shows_wherever_its_log_is_cut(path: Path) -> None:
+    path.write_bytes(gzip.decompress((ROOT / "sample_logs" / "kafka-2.4.1" / "kafka-request.log.gz").read_bytes()))
+    ends = [record.offset + record.length for record in range_records(path, 0, None)][:30]
+    assert shows_start(path, 0, ends[-1], 0)
+    assert [cut for cut in (1, 2, 5, 19) if not shows_start(path, ends[cut - 1], ends[-1], cut)] == []
+    assert not shows_start(path, ends[0], ends[-1], None)
 
 
 @pytest.mark.parametrize("read_before", [0, 1, 19])
-def test_what_contradicts_a_start_may_come_in_a_later_run(tmp_path: Path, read_before: int) -> None:
+def test_what_contradicts_a_start_may_come_in_a_later_run(path: Path, read_before: int) -> None:
     """All of the first requests are judged together, whenever they are read."""
-    log = tmp_path / "kafka-request.log"
     fetch = {"api": "BROKER_HEARTBEAT", "connection": "10.0.0.1:9093-10.0.0.2:40000-0"}
     lines = [json_record(correlation_id=number, **fetch) for number in range(19)]
-    for last, shows in (
-        (json_record(connection="10.0.0.1:9092-10.0.0.3:40000-1", correlation_id=99), False),
-        (lines[-1], True),
-    ):
-        log.write_bytes(b"".join([*lines, last]))
-        cut = sum(map(len, lines[:read_before]))
-        (split,) = [
-            row
-            for batch in read_splits([split_of(log, cut, None, read_before)], "UTC")
-            for row in batch.column("file").to_pylist()
-            if row
-        ]
-        assert split["covers_broker_start"] is shows
-
-
-def test_a_file_of_which_its_first_requests_are_known_shows_nothing_more(tmp_path: Path) -> None:
-    log = tmp_path / "kafka-request.log"
-    log.write_bytes(json_record() * 21)
-    (batch,) = [
-        b
-        for b in read_splits([split_of(log, 20 * len(json_record()), None, 20)], "UTC")
-        if b.column("file").null_count == 0
-    ]
-    assert batch.column("file").to_pylist()[0]["covers_broker_start"] is None
+    other = json_record(connection="10.0.0.1:9092-10.0.0.3:40000-1", correlation_id=99)
+    for last, shows in ((other, False), (lines[-1], True)):
+        path.write_bytes(b"".join([*lines, last]))
+        assert shows_start(path, sum(map(len, lines[:read_before])), None, read_before) is shows
+    path.write_bytes(json_record() * 21)
+    assert shows_start(path, 20 * len(json_record()), None, 20) is None  # nor does what comes later
 
 
 @pytest.mark.parametrize("name", one_in(2, ["kafka-1.1.1-ssl", "kafka-2.7.2", "kafka-3.9.1-node2", "kafka-2.8.2"]))
 def test_a_log_that_begins_while_its_broker_works_shows_no_start(path: Path, name: str) -> None:
     log = gzip.decompress((ROOT / "sample_logs" / name / "kafka-request.log.gz").read_bytes())
     records = [record.data for record in split_records([log])]
-
-    def shows(start: int) -> bool:
-        return bool(read(path, b"".join(records[start : start + 40]))[0]["covers_broker_start"])
-
-    assert shows(0)
-    assert [start for start in range(60, len(records), 20) if shows(start)] == []
+    shown = []
+    for start in (0, *range(60, len(records), 20)):
+        path.write_bytes(b"".join(records[start : start + 40]))
+        shown += [start] * bool(shows_start(path))
+    assert shown == [0]
 
 
 @pytest.mark.parametrize("name", ["kafka-request.log", "server.log.2026-11-21-02"])
@@ -154,8 +131,7 @@ def test_a_record_on_which_a_parser_fails_breaks_no_run(tmp_path: Path, name: st
         raise RecursionError("deep")
 
     with patch.object(module, "remote_end", fails):
-        batches = list(read_splits([split_of(path)], "UTC"))
-    rejected = [row for batch in batches for row in batch.column("rejected").drop_null().to_pylist()]
+        rejected = rows_of_split(split_of(path))["rejected"]
     assert [row["byte_offset"] for row in rejected] == [sum(map(len, lines[:n])) for n in range(9)]
     assert {(row["reason"], row["detail"]) for row in rejected} == {("malformed_value", "RecursionError: deep")}
 
@@ -168,14 +144,9 @@ def test_a_plain_record_on_which_the_columnar_reading_fails_is_rejected(tmp_path
         if key == api_key("JOIN_GROUP"):
             raise OverflowError("much")
 
-    split = split_of(path)
-    with (
-        patch.object(columnar, "group_payloads", fails),
-        patch.object(parser, "group_payloads", fails),
-    ):
-        batches = list(read_splits([split], "UTC"))
-    assert sum(len(batch.column("rejected").drop_null()) for batch in batches) == 3
-    assert sum(len(batch.column("request").drop_null()) for batch in batches) == 1
+    with patch.object(columnar, "group_payloads", fails), patch.object(parser, "group_payloads", fails):
+        rows = rows_of_split(split_of(path))
+    assert (len(rows["rejected"]), len(rows["request"])) == (3, 1)
 
 
 def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> None:
@@ -189,29 +160,14 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
         list(read_splits([split_of(path)], "UTC"))
     place = f"{path}: cannot be read after byte {2 * len(json_record())}: OverflowError: too large to convert"
     assert str(raised.value) == place
-    spark = RuntimeError(
-        f'Job aborted.\n  File "x.py", line 1\nkafka_clientinfo.errors.InputError: {place}\n\tat org.X'
-    )
+    spark = RuntimeError(f"Job aborted.\n  File x\nkafka_clientinfo.errors.InputError: {place}\n\tat org.X")
     assert failure_message(spark, "/lake") == f"InputError: {place}"
-
-
-@pytest.mark.parametrize("window", range(1, 12))
-def test_the_tail_holds_no_more_records_than_the_window_needs(monkeypatch: pytest.MonkeyPatch, window: int) -> None:
-    monkeypatch.setattr(worker, "RESUME_WINDOW", window)
-    tail, records = worker.Tail(), [b"abc", b"d", b"", b"ef", b"ghijk"]
-    for number, record in enumerate(records, 1):
-        tail.add(record)
-        so_far = records[:number]
-        needed = (so_far[at:] for at in range(number - 1, -1, -1))
-        expected = next((some for some in needed if len(b"".join(some)) >= window), so_far)
-        assert [*tail.records] == expected
 
 
 def test_the_hash_of_what_was_read_stays_if_the_file_is_damaged_before_the_split(path: Path) -> None:
     log = json_record() * 20
     path.write_bytes(gzip.compress(log) + b"\xff" * 300)
-    *_, last = read_splits([split_of(path, 2 * len(log))], "UTC")
-    (split,) = last.column("file").to_pylist()
+    (split,) = rows_of_split(split_of(path, 2 * len(log)))["file"]
     assert split["resume_hash"] is None
     assert split["error"].endswith(f" after byte {len(log)} of its content")
 
@@ -236,13 +192,10 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
     if not is_plain:
         struct = {"request": "{resources=[{value=secret}]}", "total": 500.0, "response": STRUCT_ANSWER % kind}
         data = request_header_struct_record(**alter, **struct)
-    split, _ = read(path, data)
-    bodies = [
-        row
-        for batch in read_splits([split_of(path)], "UTC")
-        for row in batch.column("request").to_pylist()
-        if row is not None and row["api_key"] == api_key("INCREMENTAL_ALTER_CONFIGS")
-    ]
+    path.write_bytes(data)
+    rows = rows_of_split(split_of(path))
+    (split,) = rows["file"]
+    bodies = [row for row in rows["request"] if row["api_key"] == api_key("INCREMENTAL_ALTER_CONFIGS")]
     events = [(event["kind"], f"{event['at']:%H:%M:%S.%f}", event["value"]) for event in split["broker_events"]]
     assert events == ([("logger_set", "12:00:00.500000", None)] if is_set else [])
     assert [(row["request"], row["response"] is not None) for row in bodies] == [(None, is_set)]
@@ -251,14 +204,6 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
 def test_of_many_requests_that_set_loggers_the_first_are_kept(path: Path) -> None:
     alter = {"api": "INCREMENTAL_ALTER_CONFIGS", "version": 1, "response": logger_answer(8), "total": 0.0}
     with patch.object(split_statistics, "MOST_EVENTS", 2):
-        split, _ = read(path, b"".join(json_record(at=second / 10, **alter) for second in range(4)))
+        path.write_bytes(b"".join(json_record(at=second / 10, **alter) for second in range(4)))
+        (split,) = rows_of_split(split_of(path))["file"]
     assert [event["at"] for event in split["broker_events"]] == [NOON, NOON + timedelta(seconds=0.1)]
-
-
-@given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=12), st.integers(1, 12))
-def test_times_are_noted_however_they_come(times: list[int], size: int) -> None:
-    noted = RequestStatistics(0)
-    for begin in range(0, len(times), size):
-        noted._note_times(pa.array(times[begin : begin + size], pa.int64()))
-    step_back = max(max(times[: place + 1]) - time for place, time in enumerate(times))
-    assert list(noted.of_times().values())[:4] == [times[0], min(times), max(times), -(-step_back // 1000)]
