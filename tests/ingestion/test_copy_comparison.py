@@ -11,7 +11,6 @@ import pytest
 from kafka_clientinfo.ingestion import copies
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.logs.reader import resume_point
-from tests.wrapping import wrap
 
 from .alike_logs import A_LONG, BANNER, BIG, FIRST, A, B, records, requests_of
 from .stored_logs import save
@@ -52,16 +51,6 @@ def test_a_log_that_is_rotated_while_it_is_compared_is_read_by_the_next_run(
     assert (problem.path, problem.kind) == (str(path), "rotated" if is_renamed else "unreadable")
     tables.run(tmp_path)
     assert requests_of(tables) == {"b1": 18 if is_renamed else 10}
-
-
-@pytest.mark.parametrize("names", [("b1", "b2"), ("b2", "b1")])
-def test_a_copy_in_which_the_layout_is_not_seen_hides_no_request(tmp_path: Path, names: tuple[str, str]) -> None:
-    log = wrap(A, "bracketed_thread_last", "none")
-    for name, data in zip(names, (BANNER * 1000 + log, log), strict=True):
-        save(tmp_path / name / "kafka-request.log", data)
-    tables = Tables()
-    tables.run(tmp_path)
-    assert requests_of(tables) == {"b1": 9, "b2": 9}  # each is read in its layout, so neither counts as a copy
 
 
 def test_copies_of_which_one_cannot_be_read_are_read_by_a_later_run(

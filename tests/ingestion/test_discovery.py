@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion.discovery import (
-    delivered_logs,
-    find_logs,
-    is_server_log,
-    listed_logs,
-    matches,
-    with_server_logs,
-)
+from kafka_clientinfo.ingestion.discovery import delivered_logs, find_logs, listed_logs, matches
 from kafka_clientinfo.ingestion.plan import make_plan
 from tests.builders import json_record
 from tests.ingestion.stored_logs import LOG, save
@@ -45,10 +38,10 @@ def test_one_log_may_be_given_alone_and_a_path_as_a_path(logs: Path) -> None:
     assert listed_logs([log, "s3://logs/a"]) == [str(log), "s3://logs/a"]
 
 
-@pytest.mark.parametrize(("logs_given", "shown"), [(b"/logs", "b'/logs', of type bytes"), ([3], "3, of type int")])
-def test_what_is_no_path_is_refused_by_its_type(logs_given: object, shown: str) -> None:
-    with pytest.raises(InputError, match=re.escape(f"LOGS hold {shown}; give paths or URIs, as texts")):
-        find_logs(logs_given)  # type: ignore[arg-type]
+def test_what_is_no_path_is_refused_by_its_type() -> None:
+    for given_logs, shown in {b"/logs": "b'/logs', of type bytes", (3,): "3, of type int"}.items():
+        with pytest.raises(InputError, match=re.escape(f"LOGS hold {shown}; give paths or URIs, as texts")):
+            find_logs(given_logs)  # type: ignore[arg-type]
 
 
 BOTH = ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02"]
@@ -143,12 +136,6 @@ def test_it_reads_dbfs_where_databricks_mounts_it() -> None:
         InputError, match=r"dbfs:/logs: dbfs:/ is read as /dbfs, which this machine does not have; give log files"
     ):
         find_logs(["dbfs:/logs"])
-
-
-def test_it_finds_the_server_log_beside_a_log(logs: Path) -> None:
-    found = with_server_logs(find_logs([str(logs / "b1" / "kafka-request.log")]))
-    assert [file.name for file in found] == ["kafka-request.log", "server.log"]
-    assert [is_server_log(file) for file in found] == [False, True]
 
 
 def test_it_follows_no_loop_of_links_and_names_each_file_once(logs: Path) -> None:

@@ -41,30 +41,23 @@ def wrapped_in_parts(wrapper: str) -> bytes:
     return data[: data.rindex(b"\n", 0, -1) + 1]
 
 
-CASES: dict[str, tuple[bytes, int, list[str]]] = {
-    **{
-        f"{wrapper}, a part of stderr's line before 57 requests": (
-            wrap(records(json_record, 0, 3), "kafka", wrapper) + part + wrap(records(json_record, 3, 60), "kafka", wrapper),
-            60,
-            ["unfinished"],
-        )
-        for wrapper, part in PARTS.items()
-    },
-    **{
-        f"{wrapper}, a line without its last part": (wrapped_in_parts(wrapper), 3, ["unfinished"])
-        for wrapper in ("cri", "docker", "journal")
-    },
-    "another program's last line": (
-        records(request_header_struct_record, 0, 3) + b"Killed\n",
-        3,
-        ["no_record_start"],
-    ),
+ENDS = {
+    "another program's last line": (records(request_header_struct_record, 0, 3) + b"Killed\n", 3, ["no_record_start"]),
     "a request after a banner and zeros": (b"===> User\n" + bytes(40) + records(json_record, 0, 1), 1, []),
     "half a request in JSON": (records(json_record, 0, 3)[:-40], 2, ["malformed_json"]),
     "half a request in text": (records(request_header_struct_record, 0, 3)[:-60], 2, ["unfinished"]),
     "a request without its line end": (records(json_record, 0, 3)[:-1], 3, []),
-    "a request in text without its line end": (records(request_header_struct_record, 0, 3)[:-1], 3, []),
     "a docker line without its line end": (wrap(records(json_record, 0, 3), "kafka", "docker")[:-1], 3, []),
+}
+CASES: dict[str, tuple[bytes, int, list[str]]] = ENDS | {
+    f"{name}, a line without its last part": (wrapped_in_parts(name), 3, ["unfinished"]) for name in ("cri", "journal")
+} | {
+    f"{name}, a part of stderr's line before 57 requests": (
+        wrap(records(json_record, 0, 3), "kafka", name) + part + wrap(records(json_record, 3, 60), "kafka", name),
+        60,
+        ["unfinished"],
+    )
+    for name, part in PARTS.items()
 }  # fmt: skip
 
 

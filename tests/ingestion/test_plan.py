@@ -40,18 +40,13 @@ def ingested(path: Path, upto: int | None = None, pending: int = 0) -> Known:
     beginning = head(path, framing_of(local_file(path)))
     assert beginning.first_record is not None
     end = upto if upto is not None else sum(len(record.data) for record in range_records(path, 0, None))
-    identity = file_id("c", path.absolute().parent.name, beginning.first_record)
+    broker = path.absolute().parent.name
+    identity = file_id("c", broker, beginning.first_record)
     row = {
-        "file_id": identity,
-        "bytes_ingested": end,
-        "pending_bytes": pending,
-        "resume_hash": resume_point(path, end).hash,
-        "compressed": beginning.compressed,
-        "size_on_disk": beginning.size,
-        "path": str(path),
-        "cluster": "c",
-        "broker": path.absolute().parent.name,
-    }
+        "file_id": identity, "bytes_ingested": end, "pending_bytes": pending, "resume_hash": resume_point(path, end).hash,
+        "compressed": beginning.compressed, "size_on_disk": beginning.size, "path": str(path), "cluster": "c",
+        "broker": broker,
+    }  # fmt: skip
     return {identity: row}
 
 
@@ -175,15 +170,6 @@ def test_the_size_of_a_plan_is_that_of_the_bytes_to_read(tmp_path: Path) -> None
     assert found.size_on_disk == new + packed.stat().st_size
 
 
-@pytest.mark.parametrize(("split_bytes", "tasks", "splits"), [(1, 1, 1), (1, 2, 2), (1, 0, 1), (len(LOG), 8, 1)])
-def test_a_file_has_one_split_per_task_and_none_below_the_setting(
-    tmp_path: Path, split_bytes: int, tasks: int, splits: int
-) -> None:
-    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
-    found = plan(path, settings=replace(SETTINGS, split_bytes=split_bytes), tasks=tasks)
-    assert len([split for task in found.splits for split in task]) == splits
-
-
 @settings(max_examples=examples(60))
 @given(st.sampled_from(GENERATIONS), st.integers(1, 30_000), st.integers(1, 6))
 def test_it_cuts_a_file_into_splits_that_give_what_the_whole_file_gives(
@@ -198,12 +184,6 @@ def test_it_cuts_a_file_into_splits_that_give_what_the_whole_file_gives(
     read = [record for split in splits for record in range_records(path, split.start, split.end)]
     assert read == records(EXCERPTS[generation])
     assert [Parser().parse(record) for record in read] == [Parser().parse(r) for r in records(EXCERPTS[generation])]
-
-
-def test_it_makes_one_task_of_a_compressed_file(tmp_path: Path) -> None:
-    path = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG * 10))
-    found = plan(path, settings=replace(SETTINGS, split_bytes=1), tasks=8)
-    assert [len(task) for task in found.splits] == [1]
 
 
 @pytest.mark.parametrize(("sizes", "spread"), [((8, 1, 1, 4, 2), [8, 8]), ((5, 3, 3, 3), [8, 6])])
@@ -230,16 +210,6 @@ def test_a_file_that_is_compressed_after_it_was_read_is_unpacked_once(
     assert noted == {**known[identity], "path": str(copy), "size_on_disk": size, "compressed": True}
     monkeypatch.setattr("kafka_clientinfo.ingestion.copies.resume_point", None)
     assert plan(copy, known={identity: noted}).unchanged == (str(copy),)
-
-
-def test_an_archive_of_a_file_that_has_grown_is_not_noted(tmp_path: Path) -> None:
-    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
-    (identity,) = known = ingested(path)
-    known[identity]["path"] = "elsewhere"
-    grown = save(path, LOG + json_record(correlation_id=99))
-    packed = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG))
-    found = plan(packed, grown, known=known)
-    assert ([file.path for file in found.files], found.packed) == ([str(grown)], ())
 
 
 RETAINED = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)

@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.ingestion.planned import REPLACED, PlannedFile, Problem
-from kafka_clientinfo.ingestion.split_statistics import (
-    counted,
-    file_report,
-    file_row,
-    files_cut_inside_records,
-    rotated,
-    was_read,
-)
+from kafka_clientinfo.ingestion.planned import REPLACED, PlannedFile
+from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row, was_read
 from kafka_clientinfo.ingestion.storage import StoredFile
 from kafka_clientinfo.logs.broker_events import MOST_EVENTS
 from tests.builders import NOON
@@ -57,14 +50,6 @@ def test_splits_after_the_first_error_of_their_file_do_not_count() -> None:
     assert [(one["file_id"], one["start_offset"]) for one in found] == [("a", 0), ("a", 30), ("b", 0)]
 
 
-def test_a_cut_is_wrong_where_the_split_before_reads_beyond_it() -> None:
-    ranges = [("a", 0, 51), ("a", 50, 90), ("b", 0, 50), ("b", 50, 99), ("c", 0, 10)]
-    found = files_cut_inside_records(
-        split(file_id=name, start_offset=start, end_offset=end) for name, start, end in ranges
-    )
-    assert found == {"a"}
-
-
 @pytest.mark.parametrize(
     ("own", "was_damaged", "expected"),
     [
@@ -83,47 +68,31 @@ def test_a_file_that_was_rotated_before_it_was_read_has_no_row(
     assert was_read(planned(was_damaged=was_damaged), own) is expected
 
 
-def test_a_rotated_file_is_named_with_what_follows() -> None:
-    own = [split(file_id="a", error=REPLACED), split(file_id="b", error="damage"), split(file_id="c")]
-    detail = "another file has taken its place since it was planned; if it was rotated, the next run reads it under its new name"
-    found = rotated([planned(file_id=name) for name in "abc"], own)
-    assert found == [Problem("/logs/a/kafka-request.log", "rotated", detail)]
+RESUMES: list[tuple[list[tuple[int, str | None]], Statistics | None, tuple[int, str]]] = [
+    ([(50, "first"), (90, "last")], {"resume_hash": "old"}, (90, "last")),
+    ([(90, "last"), (50, "first")], {"resume_hash": "old"}, (90, "last")),
+    ([(90, None), (90, "last")], {"resume_hash": "old"}, (90, "last")),
+    ([(50, "first"), (90, None)], {"resume_hash": "old"}, (90, "old")),
+    ([(90, None)], None, (90, "")),
+]
 
 
-@pytest.mark.parametrize(
-    ("own", "known", "expected"),
-    [
-        ([(50, "first"), (90, "last")], {"resume_hash": "old"}, (90, "last")),
-        ([(90, "last"), (50, "first")], {"resume_hash": "old"}, (90, "last")),
-        ([(90, None), (90, "last")], {"resume_hash": "old"}, (90, "last")),
-        ([(50, "first"), (90, None)], {"resume_hash": "old"}, (90, "old")),
-        ([(90, None)], None, (90, "")),
-    ],
-)
-def test_a_file_resumes_where_the_split_ended_that_read_farthest(
-    own: list[tuple[int, str | None]], known: Statistics | None, expected: tuple[int, str]
-) -> None:
-    found = row_of([split(end_offset=end, resume_hash=digest) for end, digest in own], known)
-    assert (found["bytes_ingested"], found["resume_hash"]) == expected
+def test_a_file_resumes_where_the_split_ended_that_read_farthest() -> None:
+    for own, known, expected in RESUMES:
+        found = row_of([split(end_offset=end, resume_hash=digest) for end, digest in own], known)
+        assert (found["bytes_ingested"], found["resume_hash"]) == expected
 
 
-@pytest.mark.parametrize(
-    ("before", "judged", "expected"),
-    [
-        (None, [None], False),
-        (None, [None, True], True),
-        (None, [False, True], False),
-        (True, [None, None], True),
-        (True, [False], False),
-        (False, [True], True),
-    ],
-)
-def test_a_file_shows_its_brokers_start_by_the_latest_judgement(
-    before: bool | None, judged: list[bool | None], expected: bool
-) -> None:
-    known = {} if before is None else {"covers_broker_start": before}
-    own = [split(covers_broker_start=one) for one in judged]
-    assert row_of(own, known)["covers_broker_start"] is expected
+STARTS: list[tuple[bool | None, list[bool | None], bool]] = [
+    (None, [None], False), (None, [None, True], True), (None, [False, True], False), (True, [None, None], True),
+    (True, [False], False), (False, [True], True),
+]  # fmt: skip
+
+
+def test_a_file_shows_its_brokers_start_by_the_latest_judgement() -> None:
+    for before, judged, expected in STARTS:
+        known = {} if before is None else {"covers_broker_start": before}
+        assert row_of([split(covers_broker_start=one) for one in judged], known)["covers_broker_start"] is expected
 
 
 def test_an_event_keeps_the_time_of_the_run_that_first_read_it() -> None:

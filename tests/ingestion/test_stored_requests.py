@@ -60,11 +60,6 @@ def test_statistics_follow_from_stored_requests_in_batches_of_any_size(size: int
         assert row["path"].endswith(f"{row['broker']}/{Path(row['path']).name}")
 
 
-def test_without_requests_there_is_no_file() -> None:
-    assert list(_counted([])) == []
-    assert list(_counted([pa.RecordBatch.from_pylist([], schema=_INPUT)])) == []
-
-
 def test_what_a_file_showed_before_keeps_its_time() -> None:
     """Else each build would take it for news, and compute all connections of the broker again."""
 

@@ -11,7 +11,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import topic_mentions
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.topics.mentions import Mentions, TopicUse
-from tests.builders import NOON, json_record, request_header_struct_record
+from tests.builders import NOON, json_record
 
 
 def produce(topic: str = "t", size: int = 10, **given: Any) -> bytes:
@@ -83,15 +83,6 @@ def test_a_followers_fetch_replicates(tmp_path: Path) -> None:
     assert sum(row["requests"] for row in rows) == 3
 
 
-def test_text_before_2_8_counts_too(tmp_path: Path) -> None:
-    record = request_header_struct_record(
-        api="PRODUCE", version=7, request="{acks=-1,timeout=1,partitionSizes=[t-0=105]}",
-        response="{responses=[{topic=t,partition_responses=[{partition=0,error_code=0}]}],throttle_time_ms=0}",
-    )  # fmt: skip
-    (row,) = mentioned(tmp_path, record)
-    assert (row["topic"], row["bytes"], row["errors"]) == ("t", 105, [])
-
-
 def test_a_client_that_names_very_many_topics_has_a_bounded_number_of_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,23 +100,6 @@ def test_a_client_that_names_very_many_topics_has_a_bounded_number_of_rows(
     assert (rest["bytes"], rest["errors"]) == (9800, [(3, 980)])
 
 
-def test_the_number_of_further_topics_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_mentions, "MOST_TOPICS", 2)
-    monkeypatch.setattr(topic_mentions, "_MOST_OTHERS", 5)
-    rows = mentioned(tmp_path, *(produce(f"t{number:02}", correlation_id=number) for number in range(20)))
-    assert [(row["topic"], row["more_topics"]) for row in rows] == [("t00", None), ("t01", None), (None, 5)]
-
-
-def test_names_without_a_use_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_mentions, "MOST_NAMES", 2)
-    answers = [{"topics": [{"errorCode": 0, "name": name, "partitions": []}]} for name in "abcab"]
-    records = [
-        json_record(api="METADATA", version=9, request={}, response=answer, correlation_id=number)
-        for number, answer in enumerate(answers)
-    ]
-    assert [(row["topic"], row["requests"]) for row in mentioned(tmp_path, *records)] == [("a", 2), ("b", 2)]
-
-
 def test_what_is_counted_is_bounded_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_mentions, "MOST_TOPICS", 10)
     monkeypatch.setattr(topic_mentions, "MOST_GROUPS", 3)
@@ -138,15 +112,30 @@ def test_what_is_counted_is_bounded_at_any_time(monkeypatch: pytest.MonkeyPatch)
         assert len(count.groups) <= 6
 
 
-def test_groups_of_commits_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_mentions, "MOST_GROUPS", 3)
-    commits = [
-        json_record(api="OFFSET_COMMIT", version=8, correlation_id=number, response={"topics": []},
-                    request={"groupId": f"g{number % 20:02}", "topics": [{"name": "t", "partitions": []}]})
-        for number in range(100)
+def test_names_groups_and_the_number_of_further_topics_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in {"MOST_TOPICS": 2, "_MOST_OTHERS": 5, "MOST_NAMES": 2, "MOST_GROUPS": 3}.items():
+        monkeypatch.setattr(topic_mentions, name, most)
+    answers = [{"topics": [{"errorCode": 0, "name": name, "partitions": []}]} for name in "abcab"]
+    records = [
+        *(produce(f"t{number:02}", correlation_id=number) for number in range(20)),
+        *(json_record(api="METADATA", version=9, request={}, response=answer, at=n) for n, answer in enumerate(answers)),
+        *(
+            json_record(api="OFFSET_COMMIT", version=8, correlation_id=number, response={"topics": []},
+                        request={"groupId": f"g{number % 20:02}", "topics": [{"name": "t", "partitions": []}]})
+            for number in range(100)
+        ),
     ]  # fmt: skip
-    (row,) = mentioned(tmp_path, *commits)
-    assert (row["requests"], row["groups"]) == (100, ["g00", "g01", "g02"])
+    rows = mentioned(tmp_path, *records)
+    uses = [(row["operation"], row["topic"], row["more_topics"], row["groups"]) for row in rows if row["kind"] == "use"]
+    assert sorted(uses, key=str) == [
+        ("commit", "t", None, ["g00", "g01", "g02"]),
+        ("produce", "t00", None, []),
+        ("produce", "t01", None, []),
+        ("produce", None, 5, []),
+    ]
+    assert [(row["topic"], row["requests"]) for row in rows if row["kind"] == "name"] == [("a", 2), ("b", 2)]
 
 
 def test_names_and_deletions_are_rows_without_a_client(tmp_path: Path) -> None:

@@ -70,16 +70,13 @@ def test_it_accounts_for_every_record(path: Path, generation: str, changes: list
     assert split["end_offset"] + split["pending_bytes"] == readable_bytes(path)[0]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        json_record(total=9e14),
-        request_header_struct_record(total="1.0E300"),
-        request_header_struct_record(queue="9" * 18),
-        json_record(at="0001-01-01 00:00:00,000"),
-        json_record(client_id="@").replace(b'"@"', b'"\\ud800"'),
-    ],
-)
+EXTREMES = [
+    json_record(total=9e14), request_header_struct_record(total="1.0E300"), request_header_struct_record(queue="9" * 18),
+    json_record(at="0001-01-01 00:00:00,000"), json_record(client_id="@").replace(b'"@"', b'"\\ud800"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", EXTREMES)
 def test_it_takes_values_at_the_ends_of_their_ranges(path: Path, line: bytes) -> None:
     path.write_bytes(line)
     (split,) = rows_of_split(split_of(path))["file"]
