@@ -25,21 +25,7 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        *(
-            "./warehouse",
-            "warehouse",
-            "2026",
-            "a b",
-            "a/b",
-            "../w",
-            ".w",
-            "./main.kafka",
-            "main.kafka/",
-            "./a b",
-            "main:a.kafka",
-        ),
-    ],
+    ["./warehouse", "warehouse", "2026", "a b", "a/b", "../w", ".w", "./main.kafka", "main.kafka/", "main:a.kafka"],
 )
 @pytest.mark.parametrize("is_there", [False, True])
 def test_folders_as_ever(in_empty_folder: Path, text: str, is_there: bool) -> None:
@@ -47,10 +33,11 @@ def test_folders_as_ever(in_empty_folder: Path, text: str, is_there: bool) -> No
         Path(text).mkdir(parents=True, exist_ok=True)
     address = address_of(text)
     folder = Path(os.path.normpath(in_empty_folder / text))
-    assert (address.names, address.folder) == ((), folder)
-    assert address.root == str(folder)
+    assert (address.names, address.folder, address.root) == ((), folder, str(folder))
     assert address.table("requests") == f"delta.`{address.root}/requests`"
     assert address.location("requests") == f"{address.root}/requests"
+    for same in (text, f"file://{folder}"):
+        assert os.path.abspath(local_folder(same) or "/") == str(folder)
 
 
 @pytest.mark.parametrize("before", ["", "file:"])
@@ -137,13 +124,7 @@ def test_a_schema_that_the_session_to_be_started_cannot_have(text: str, conf: Ma
         check_before(text, conf)
 
 
-@pytest.mark.parametrize(
-    ("text", "conf"),
-    [
-        ("spark_catalog.kafka", HIVE),
-        ("main.kafka", OTHER),
-    ],
-)
+@pytest.mark.parametrize(("text", "conf"), [("spark_catalog.kafka", HIVE), ("main.kafka", OTHER)])
 def test_a_schema_that_it_can_have(text: str, conf: Mapping[str, str]) -> None:
     check_before(text, conf)
 

@@ -52,16 +52,6 @@ def refused_where_not_numbered() -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
-    one, other = run(spark, str(tmp_path)), run(spark, str(tmp_path))
-    one.append("events", event(spark, "one"))
-    with pytest.raises(WarehouseError, match=OVERTAKEN):
-        other.append("events", event(spark, "other"))
-    committed(one)
-    assert events(one) == ["one"]
-
-
-@pytest.mark.long
 def test_of_two_runs_at_once_one_commits_and_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
     committed(run(spark, root, ["kept"]), built_with="one")
     slow = run(spark, root, ["taken back"])
@@ -104,15 +94,6 @@ def test_a_command_that_can_be_neither_named_nor_numbered_is_taken_back_and_refu
     with pytest.raises(WarehouseError, match=OVERTAKEN):
         slow.delete("events", "file_id = 'kept'")
     assert events(quick) == ["kept", "too"]
-
-
-@pytest.mark.long
-def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> None:
-    committed(run(spark, root, ["x"]))
-    runs = run(spark, root).address.table("runs")
-    before = len(ddl.history(spark, runs))
-    run(spark, root)
-    assert len(ddl.history(spark, runs)) == before
 
 
 HISTORIES: dict[str, tuple[list[str | None], int | None]] = {
@@ -209,18 +190,6 @@ def test_the_later_claim_stands_and_the_earlier_run_is_refused() -> None:
     delta.commit(RUNS, int(given["txnVersion"]), given["userMetadata"])
     later.check_ended()
     assert (begun(delta, 2).number, begun(delta, 2).has_unended) == (3, False)
-
-
-def test_a_claim_is_above_every_commit_of_an_earlier_run() -> None:
-    delta = Delta()
-    first = begun(delta)
-    first.claim(list)
-    second = begun(delta)
-    second.claim(list)
-    commits = [int(first.options("events")["txnVersion"]) for _ in range(1000)]
-    claimed = [commit["number"] for commit in delta.commits[RUNS][1:]]
-    assert [claimed[0], *commits, claimed[1]] == sorted({claimed[0], *commits, claimed[1]})
-    assert int(first.options("facts")["txnVersion"]) == commits[0]
 
 
 class ConcurrentTransactionException(Exception):

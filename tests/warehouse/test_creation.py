@@ -10,68 +10,28 @@ import pytest
 from pyspark.sql.types import StructType
 
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.tables.spec import parse_spec, view_specs
 from kafka_clientinfo.tables.views import ViewSettings, definitions, views
 from kafka_clientinfo.warehouse import ddl as sql
 from kafka_clientinfo.warehouse.address import Address, address_of
 from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
-from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import SPECS, fact, facts, rows_of
+from .tiny import SPECS, fact, facts
 
 NAMED = Address("main.kafka", ("main", "kafka"))
-
-
-def opened(spark: Any, root: str) -> Warehouse:
-    lake = Warehouse(spark, root, SPECS)
-    lake.open()
-    return lake
-
-
-@pytest.mark.long
-def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
-    lake = opened(spark, schema)
-    lake.append("facts", facts(spark, fact("x")))
-    assert lake.rows()["facts"] == 1
-    spec = SPECS["facts"]
-    assert differences(spec, layout_of(spark, lake.address, "facts")) == []
-    found = sql.detail(spark, lake.address, "facts")
-    assert found is not None
-    assert (tuple(found["clusteringColumns"]), found["description"]) == (spec.cluster_by, spec.comment)
-    assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
-    comments = {field.name: field.metadata["comment"] for field in lake.read("facts").schema}
-    assert comments == {column.name: column.comment for column in spec.columns}
-    lake.append("facts", facts(spark, fact("y")), expected=1)
-    assert lake.rows()["facts"] == lake.read("facts").count() == 2
-    lake.overwrite("facts", facts(spark, fact("z")))
-    assert lake.rows()["facts"] == 1
-    assert differences(spec, layout_of(spark, lake.address, "facts")) == []
 
 
 @pytest.mark.parametrize("name", ["ingested_files", pytest.param("facts", marks=pytest.mark.long)])
 def test_a_table_of_others_is_refused_and_left_alone(spark: Any, schema: str, name: str) -> None:
     spark.sql(f"CREATE SCHEMA {schema}")
     spark.sql(f"CREATE TABLE {schema}.{name} USING delta AS SELECT 1 AS mine")
-    with pytest.raises(
-        WarehouseError, match=rf"{re.escape(schema)}\.{name} (is not the table {name}|has no table runs)"
-    ):
-        opened(spark, schema).overwrite("facts", facts(spark, fact("x")))
+    lake = Warehouse(spark, schema, SPECS)
+    said = pytest.raises(WarehouseError, match=rf"{schema}\.{name} (is not the table {name}|has no table runs)")
+    with said:
+        lake.open()
+        lake.overwrite("facts", facts(spark, fact("x")))
     assert [tuple(row) for row in spark.table(f"{schema}.{name}").collect()] == [(1,)]
-
-
-def test_a_ledger_of_others_is_refused(spark: Any, schema: str) -> None:
-    spark.sql(f"CREATE SCHEMA {schema}")
-    rows_of(spark, "ingested_files").writeTo(f"{schema}.ingested_files").using("delta").create()
-    with pytest.raises(WarehouseError, match=r"ingested_files has no table runs beside it.*elsewhere"):
-        opened(spark, schema)
-
-
-def test_where_there_is_no_schema_there_is_nothing_to_read(spark: Any, schema: str) -> None:
-    with pytest.raises(WarehouseError, match=f"{schema} holds no run that ended"):
-        verify(spark, schema)
-    assert not spark.catalog.databaseExists(schema)
 
 
 def test_a_catalog_that_is_not_there_is_named(spark: Any) -> None:
@@ -95,22 +55,22 @@ class Catalog:
         return SimpleNamespace(first=lambda: None, schema=StructType(), collect=lambda: self.properties)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "[INSUFFICIENT_PERMISSIONS] User does not have CREATE SCHEMA on Catalog 'main'. SQLSTATE: 42501",
-            r"main\.kafka cannot be made: the catalog refuses it: .*; have .*CREATE TABLE.* on main\.kafka granted",
-        ),
-        ("[PERMISSION_DENIED] User lacks CREATE SCHEMA", "cannot be made: the catalog refuses it"),
-        ("[CATALOG_NOT_FOUND] The catalog `main` not found.", "catalog main, which the session does not have"),
-        ("[REQUIRES_SINGLE_PART_NAMESPACE] x", "catalog main, which the session does not have"),
-        ("[NO_SUCH_CATALOG_EXCEPTION] x", "catalog main, which the session does not have"),
-        ("java.net.ConnectException: Connection refused", "ConnectException: Connection refused"),
-    ],
-)
-def test_why_a_schema_is_not_made(text: str, message: str) -> None:
-    with pytest.raises(WarehouseError, match=message):
+NO_CATALOG = "catalog main, which the session does not have"
+WHY = {
+    "[INSUFFICIENT_PERMISSIONS] User does not have CREATE SCHEMA on Catalog 'main'. SQLSTATE: 42501": (
+        r"main\.kafka cannot be made: the catalog refuses it: .*; have .*CREATE TABLE.* on main\.kafka granted"
+    ),
+    "[PERMISSION_DENIED] User lacks CREATE SCHEMA": "cannot be made: the catalog refuses it",
+    "[CATALOG_NOT_FOUND] The catalog `main` not found.": NO_CATALOG,
+    "[REQUIRES_SINGLE_PART_NAMESPACE] x": NO_CATALOG,
+    "[NO_SUCH_CATALOG_EXCEPTION] x": NO_CATALOG,
+    "java.net.ConnectException: Connection refused": "ConnectException: Connection refused",
+}
+
+
+@pytest.mark.parametrize("text", WHY)
+def test_why_a_schema_is_not_made(text: str) -> None:
+    with pytest.raises(WarehouseError, match=WHY[text]):
         make_schema(Catalog({"CREATE SCHEMA": text}), NAMED)  # type: ignore[arg-type]
 
 

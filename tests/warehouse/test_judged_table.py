@@ -56,10 +56,7 @@ def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator
     yield lake
 
 
-@pytest.fixture(
-    params=[0, pytest.param(1 << 40, marks=pytest.mark.long)],
-    ids=["merged into", "written anew"],
-)
+@pytest.fixture(params=[0, pytest.param(1 << 40, marks=pytest.mark.long)], ids=["merged into", "written anew"])
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The bytes below which a table is written whole."""
     monkeypatch.setattr(ddl, "SMALL_TABLE_BYTES", request.param)
@@ -69,7 +66,9 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 @pytest.mark.long
 def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: int) -> None:
     table = lake.judged
+    gone = rows(spark, ("x", 9, 0, 0, None), ("z", 1, 0, 2, None))
     assert table.read() is None
+    table.delete(gone)  # there is no table yet
     table.overwrite(rows(spark, ("x", 1, 0, 1, 9), ("x", 1, 1, 5, None), ("y", 1, 0, 2, 8)))
     before = table.read()
     table.replace(rows(spark, ("x", 1, 0, 3, None), ("x", 2, 0, 4, 9), ("z", 1, 0, 6, 9)))
@@ -84,25 +83,13 @@ def test_rows_are_replaced_by_connection_id(spark: Any, lake: Warehouse, small: 
     assert properties[ddl.STATISTICS] == "cluster,broker,connection_id,opened_at,opened_seq,seq"
     assert before is not None
     assert before.count() == 3, "what was read does not change"
+    table.append(rows(spark, ("x", 1, 0, 7, 9)).withColumn("cluster", F.lit("C")))
+    table.delete(gone)
+    assert held(table) == [("x", 0, 7), ("y", 0, 2)], "those of another cluster stay"
     table.overwrite(rows(spark, ("w", 1, 0, 1, 1)).withColumnRenamed("requests", "number"))
     stored = table.read()
     assert stored is not None
     assert [row["number"] for row in stored.collect()] == [1]
-
-
-def test_a_table_that_is_missing_on_a_store_is_no_table(spark: Any, tmp_path: Path) -> None:
-    lake = Warehouse(spark, str(tmp_path), SPECS)  # as on a store, where no lock shows that nobody writes
-    assert lake.judged.read() is None
-
-
-@pytest.mark.long
-def test_connection_ids_are_forgotten_and_no_other(spark: Any, lake: Warehouse, small: int) -> None:
-    table, ids = lake.judged, rows(spark, ("x", 9, 0, 0, None), ("z", 1, 0, 2, None))
-    table.delete(ids)  # there is no table yet
-    kept = rows(spark, ("x", 1, 0, 7, 9)).withColumn("cluster", F.lit("C"))
-    table.overwrite(rows(spark, ("x", 1, 0, 1, None), ("x", 1, 1, 5, 2), ("y", 1, 0, 2, 3)).unionByName(kept))
-    table.delete(ids)
-    assert held(table) == [("x", 0, 7), ("y", 0, 2)]
 
 
 def test_what_a_killed_run_left_is_no_table(spark: Any, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.warehouse.address import local_folder
 from kafka_clientinfo.warehouse.locks import AT_WORK_NAME, exclusive, is_at_work
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,23 +51,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     why = f"the warehouse {tmp_path}/file/lake cannot be written: Not a directory$"
     with pytest.raises(WarehouseError, match=why), exclusive(str(tmp_path / "file" / "lake"), 1):
         pass
-
-
-@pytest.mark.parametrize(
-    ("root", "folder"),
-    [
-        ("/data/lake", "/data/lake"),
-        ("file:///data/lake", "/data/lake"),
-        ("./lake", "lake"),
-        ("s3://bucket/lake", None),
-        ("abfss://c@a/lake", None),
-        ("dbfs:/lake", None),
-        ("main.lake", None),
-        ("lake", "lake"),
-    ],
-)
-def test_only_local_warehouses_are_locked(root: str, folder: str | None) -> None:
-    assert local_folder(root) == (None if folder is None else Path(folder))
 
 
 @pytest.mark.parametrize("root", ["s3://bucket/lake", "main.lake"])

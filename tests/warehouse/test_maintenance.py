@@ -99,68 +99,45 @@ def test_files_become_one_and_delta_is_told_how_long_it_keeps_others(
     assert catalog.statements == [*statements, "VACUUM facts"]
 
 
-@pytest.mark.parametrize(
-    "commits", [[END | {"operationMetrics": None}, START | {"operationMetrics": {}}], [WRITE, WRITE, END, START], []]
-)
-def test_a_vacuum_that_says_nothing_has_deleted_nothing(
-    commits: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = tidied(Catalog({"numFiles": 1, "sizeInBytes": 1, "properties": {}}, commits), 168, monkeypatch)
-    assert (done["vacuumed_files"], done["vacuumed_bytes"]) == (0, 0)
-
-
 DETAIL = {"numFiles": 2, "sizeInBytes": 70}
 DONE = {"files_before": 2, "files_after": 1, "vacuumed_files": 1, "vacuumed_bytes": 5}
 
 
-@pytest.mark.parametrize(
-    ("root", "days", "rows", "planned", "stages", "is_judged"),
-    [
-        ("/lake", 0, {}, 0, ["facts", "sums"], False),
-        ("s3://lake", 30, {"requests": 3}, 3 * REQUEST_BYTES, ["retention", "facts", "sums", JUDGED], True),
-    ],
-)
+@pytest.mark.parametrize(("days", "is_judged"), [(0, False), (30, True)])
 def test_every_table_is_tidied_after_what_is_old_was_deleted(
-    root: str,
-    days: int,
-    rows: dict[str, int],
-    planned: int,
-    stages: list[str],
-    is_judged: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    days: int, is_judged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also that of judged requests, which is not declared and may not be there."""
     done: list[Any] = []
     lake = SimpleNamespace(
         spark=None,
         specs={"facts": None, "sums": None},
-        state=State(rows=rows, retained_from=AT),
-        address=Address(root),
+        state=State(rows={"requests": 3}, retained_from=AT),
+        address=Address("/lake"),
         relation=lambda name: done.append(("looked at", name)),
         commit=lambda report, settings: done.append((report.command, settings)),
     )
-    monkeypatch.setattr(maintenance, "address_of", lambda text: text)
-    monkeypatch.setattr(maintenance, "read_state", lambda spark, address: lake.state)
+    stand_ins: dict[str, Any] = {
+        "address_of": lambda text: text,
+        "read_state": lambda spark, address: lake.state,
+        "opened": lambda _, root, given, report: nullcontext(lake),
+        "sized": lambda spark, size: done.append(size) or nullcontext(),
+        "retain": lambda tables, kept, now: done.append(("kept", kept)) or {"facts": 4},
+        "_tidy": lambda lake, name, before, hours: done.append((name, hours)) or DONE,
+    }
+    for name, stand_in in stand_ins.items():
+        monkeypatch.setattr(maintenance, name, stand_in)
     monkeypatch.setattr(
-        maintenance,
-        "opened",
-        lambda _, root, given, report: nullcontext(lake if (root, given) == ("/lake", chosen) else None),
+        maintenance.ddl, "detail", lambda _, address, name: DETAIL if is_judged or name != JUDGED else None
     )
-    monkeypatch.setattr(maintenance, "sized", lambda spark, size: done.append(size) or nullcontext())
-    monkeypatch.setattr(maintenance, "retain", lambda tables, kept, now: done.append(("kept", kept)) or {"facts": 4})
-    detail = lambda spark, address, name: DETAIL if is_judged or name != JUDGED else None  # noqa: E731
-    monkeypatch.setattr(maintenance.ddl, "detail", detail)
-    monkeypatch.setattr(maintenance, "_tidy", lambda lake, name, before, hours: done.append((name, hours)) or DONE)
     chosen = Settings(retention_days=days, vacuum_hours=200)
     report = maintain(None, "/lake", chosen)  # type: ignore[arg-type]
     # Committed before files are deleted, to which it could no longer be taken back.
     kept = [*([("kept", days)] if days else []), ("maintain", chosen.fingerprint())]
     names = ["facts", "sums", *[JUDGED] * is_judged]
-    tidied = [(name, 200) for name in names]
-    assert done == [planned, ("looked at", "facts"), ("looked at", "sums"), *kept, *tidied]
-    assert list(report.seconds) == stages
-    assert report.retained_from == time_text(AT)
-    assert report.deleted == ({"facts": 4} if days else {})
+    looked_at = [("looked at", "facts"), ("looked at", "sums")]
+    assert done == [3 * REQUEST_BYTES, *looked_at, *kept, *((name, 200) for name in names)]
+    assert (report.retained_from, report.deleted) == (time_text(AT), {"facts": 4} if days else {})
     assert report.tables == [{"name": name, "rows_deleted": report.deleted.get(name, 0), **DONE} for name in names]
 
 
@@ -178,13 +155,3 @@ def test_files_that_a_reader_may_need_are_kept(
     refused = pytest.raises(ConfigError, match=f"vacuum_hours is {hours}: .* give 168 or more, or, if nothing else")
     with refused if is_refused else pytest.raises(WarehouseError, match="/lake holds no run that ended"):
         maintain(None, "/lake", Settings(vacuum_hours=hours))  # type: ignore[arg-type]
-
-
-def test_a_vacuum_lists_folders_in_few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    allowed: list[Mapping[str, str]] = []
-    detail = {"numFiles": 1, "sizeInBytes": 1, "properties": {}}
-    catalog = Catalog(detail, [])
-    monkeypatch.setattr(maintenance, "ddl", catalog)
-    monkeypatch.setattr(maintenance, "set_where_allowed", lambda spark, conf: allowed.append(conf) or nullcontext())
-    maintenance._tidy(catalog, "facts", detail, 168)  # type: ignore[arg-type]
-    assert allowed == [{"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}]

@@ -47,8 +47,7 @@ def filled(spark: Any, root: str) -> Warehouse:
     lake.append("facts", facts(spark, fact("x")))
     lake.append("events", spark.sql("SELECT 'f' AS file_id"))
     lake.append(
-        "sums",
-        spark.sql(f"SELECT 'a' AS name, 'l' AS label, 1L AS answers, timestamp'{AT:%Y-%m-%d}' AS last_seen"),
+        "sums", spark.sql(f"SELECT 'a' AS name, 'l' AS label, 1L AS answers, timestamp'{AT:%Y-%m-%d}' AS last_seen")
     )
     return committed(lake, built_until=AT, rows={**lake.rows(), "ingested_files": 0})
 

@@ -56,19 +56,14 @@ def test_a_missing_table_is_built_again(name: str) -> None:
 
 
 GONE = ", some of requests that retention has deleted"
+ANOTHER = "restore it, or build a new warehouse"
 LOST: list[tuple[str, int, bool, str | None]] = [
-    (
-        "events",
-        1234567,
-        False,
-        "/lake/events is missing, and held 1,234,567 rows; restore it, or build a new warehouse",
-    ),
+    ("events", 1234567, False, f"/lake/events is missing, and held 1,234,567 rows; {ANOTHER}"),
     ("events", 3, True, "/lake/events is missing, and held 3 rows; restore it"),
     ("events", 0, False, None),
     ("facts", 3, False, None),
     ("sums", 3, False, None),
-    ("facts", 3, True, f"/lake/facts is missing, and held 3 rows{GONE}; restore it, or build a new warehouse"),
-    ("sums", 3, True, f"/lake/sums is missing, and held 3 rows{GONE}; restore it"),
+    ("facts", 3, True, f"/lake/facts is missing, and held 3 rows{GONE}; {ANOTHER}"),
     ("sums", 0, True, None),
     ("another", 3, True, None),
 ]

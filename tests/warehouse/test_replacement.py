@@ -30,25 +30,13 @@ run = { type = "int", comment = "The run that wrote the row" }
 Row = tuple[str, str, int | None, str, int]
 """Broker, connection id, the second in which it opened, rule, and run."""
 STORED: list[Row] = [
-    ("b", "x", 10, "r", 1),
-    ("b", "x", 20, "r", 1),
-    ("b", "x", 20, "gone", 1),
-    ("b", "x", 30, "r", 1),
-    ("b", "y", 10, "r", 1),
-    ("b", "z", 5, "r", 1),
-    ("b", "w", 9, "r", 1),
-    ("b", "w", 19, "gone", 1),
-    ("b", "w", 29, "r", 1),
-    ("other", "x", 30, "r", 1),
-]
+    ("b", "x", 10, "r", 1), ("b", "x", 20, "r", 1), ("b", "x", 20, "gone", 1), ("b", "x", 30, "r", 1), ("b", "y", 10, "r", 1),
+    ("b", "z", 5, "r", 1), ("b", "w", 9, "r", 1), ("b", "w", 19, "gone", 1), ("b", "w", 29, "r", 1), ("other", "x", 30, "r", 1),
+]  # fmt: skip
 NEW: list[Row] = [("b", "x", 20, "r", 2), ("b", "x", 40, "r", 2)]
 REPLACED: list[Row] = [
-    ("b", "x", 20, "", 0),
-    ("b", "x", 30, "", 0),
-    ("b", "w", 19, "", 0),
-    ("b", "z", 5, "", 0),
-    ("b", "new", 1, "", 0),
-]
+    ("b", "x", 20, "", 0), ("b", "x", 30, "", 0), ("b", "w", 19, "", 0), ("b", "z", 5, "", 0), ("b", "new", 1, "", 0),
+]  # fmt: skip
 STAY: list[Row] = [
     ("b", "x", 10, "r", 1), ("b", "y", 10, "r", 1), ("b", "w", 9, "r", 1), ("b", "w", 29, "r", 1), ("other", "x", 30, "r", 1),
 ]  # fmt: skip
@@ -59,19 +47,14 @@ GONE: list[Row] = [
 
 
 def relation(spark: Any, rows: list[Row]) -> Any:
-    timed = [
-        (b, c, None if second is None else AT + timedelta(seconds=second), 0, *rest) for b, c, second, *rest in rows
-    ]
-    return relation_of(spark, [("c", *row) for row in timed], SPEC.ddl)
+    timed = [("c", b, c, AT + timedelta(seconds=second or 0), 0, *rest) for b, c, second, *rest in rows]
+    return relation_of(spark, timed, SPEC.ddl)
 
 
 def rows_of(relation: Any) -> list[tuple[Any, ...]]:
-    rows = [row.asDict() for row in relation.collect()]
     found = []
-    for row in rows:
-        second = (
-            None if row["opened_at"] is None else round((row["opened_at"].astimezone(AT.tzinfo) - AT).total_seconds())
-        )
+    for row in (row.asDict() for row in relation.collect()):
+        second = round((row["opened_at"].astimezone(AT.tzinfo) - AT).total_seconds())
         found.append((row["broker"], row["connection_id"], second, row["rule"], row["run"], row.get("__gone")))
     return sorted(found, key=str)
 
@@ -99,22 +82,11 @@ def test_rows_of_connections_that_are_computed_again_are_replaced(
 
 
 def test_a_merge_finds_rows_by_key_and_passes_over_files_by_their_times() -> None:
-    spec = parse_spec("""
-name = "sums"
-comment = "Requests by broker"
-write_mode = "file"
-key = ["broker", "name"]
-cluster_by = ["broker"]
-[columns]
-broker = { type = "string", comment = "The broker" }
-name = { type = "string", comment = "Its name" }
-requests = { type = "bigint", comment = "Their number" }
-""")
+    columns, bound = ("broker", "name", "requests"), "t.opened_at >= timestamp '2026-01-02 03:04:05.000006'"
     values = "t.`broker` = s.`broker`, t.`name` = s.`name`, t.`requests` = s.`requests`"
     insert = "(`broker`, `name`, `requests`) VALUES (s.`broker`, s.`name`, s.`requests`)"
     same = "t.`broker` <=> s.`broker` AND t.`name` <=> s.`name`"
-    bound = "t.opened_at >= timestamp '2026-01-02 03:04:05.000006'"
-    assert replacement.merge("t1", "s1", spec.column_names, spec.key, replacement.REPLACE, bound) == (
+    assert replacement.merge("t1", "s1", columns, columns[:2], replacement.REPLACE, bound) == (
         f"MERGE INTO t1 AS t USING s1 AS s ON {bound} AND {same} WHEN MATCHED AND s.`__gone` THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED AND NOT s.`__gone` THEN INSERT {insert}"
     )

@@ -57,40 +57,25 @@ def at(seconds: float) -> datetime:
     return AT + timedelta(seconds=seconds)
 
 
-REQUESTS = [
-    ("ended before", 0),
-    ("ended before", 999),
-    ("later too", 0),
-    ("later too", 500),
-    ("later too", 1001),
-    ("ended at it", 1000),
-    ("used again", 1),
-    ("used again", 990),
-    ("used again", 1200),
-    ("only logged twice", 3),  # a record of no connection: duplicates are counted in none
-    ("twice, before", 4),
-    ("twice, before", 4),
-    ("twice, later", 5),
-    ("twice, later", 5),
-    ("twice, later", 1005),
-    ("begun before, ended at it", 10),
-    ("begun before, ended at it", 1000),
-    ("only logged, at it", 1000),  # of no connection either
-    ("set back", 1100),
-    ("set back", 900),  # of the next connection: the clock was set back
-]
+CASES: dict[str, list[tuple[int, int]]] = {
+    "ended before": [(0, 0), (1, 999)],
+    "later too": [(2, 0), (3, 500), (4, 1001)],
+    "ended at it": [(5, 1000)],
+    "used again": [(6, 1), (7, 990), (8, 1200)],
+    "only logged twice": [(9, 3)],  # a record of no connection: duplicates are counted in none
+    "twice, before": [(10, 4), (11, 4)],
+    "twice, later": [(12, 5), (13, 5), (14, 1005)],
+    "begun before, ended at it": [(15, 10), (16, 1000)],
+    "only logged, at it": [(17, 1000)],  # of no connection either
+    "set back": [(18, 1100), (19, 900)],  # the second is of the next connection: the clock was set back
+}
+"""Offset and second of the requests of each connection id."""
+REQUESTS = sorted((offset, name, second) for name, requests in CASES.items() for offset, second in requests)
 CONNECTIONS = [
-    ("ended before", 1, 0, 999),
-    ("later too", 1, 2, 1001),
-    ("ended at it", 1, 5, 1000),
-    ("used again", 1, 6, 1),
-    ("used again", 2, 7, 1200),
-    ("twice, before", 1, 10, 4),
-    ("twice, later", 1, 12, 1005),
-    ("begun before, ended at it", 1, 15, 1000),
-    ("set back", 1, 18, 1100),
-    ("set back", 2, 19, 900),
-]
+    ("ended before", 1, 0, 999), ("later too", 1, 2, 1001), ("ended at it", 1, 5, 1000), ("used again", 1, 6, 1),
+    ("used again", 2, 7, 1200), ("twice, before", 1, 10, 4), ("twice, later", 1, 12, 1005),
+    ("begun before, ended at it", 1, 15, 1000), ("set back", 1, 18, 1100), ("set back", 2, 19, 900),
+]  # fmt: skip
 LEFT = {
     "later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3, "begun before, ended at it": 2,
     "only logged, at it": 1, "set back": 1,
@@ -114,7 +99,7 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.open()
     rows = {
         "ingested_files": [(name, begin, end, 0, AT) for name, (begin, end, _) in FILES.items()],
-        "requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(REQUESTS)],
+        "requests": [("f", n, "c", "b", name, at(seconds)) for n, name, seconds in REQUESTS],
         "rejected_records": [(name, 1) for name in FILES],
         "connections": [("f", n, "c", "b", name, number, at(last)) for name, number, n, last in CONNECTIONS],
     }
@@ -161,25 +146,6 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(
     assert state.rows == lake.rows()
 
 
-@pytest.mark.long
-def test_the_instant_never_goes_back(lake: Warehouse) -> None:
-    retain(lake, 1, at(1000) + DAY)
-    assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
-    assert retain(lake, 1, at(1300) + DAY)["requests"] == sum(LEFT.values())
-    assert lake.state.deleted["requests"] == len(REQUESTS)
-
-
-@pytest.mark.long
-def test_a_killed_deletion_is_taken_back(lake: Warehouse) -> None:
-    with lake.claims.named():
-        retain(lake, 1, at(1000) + DAY)
-    finished = reopened(lake)
-    assert (finished.read("requests").count(), finished.state.deleted) == (len(REQUESTS), {})
-    assert finished.state.retained_from is None
-    retain(finished, 1, at(1000) + DAY)
-    assert (left(finished), finished.state.deleted) == (LEFT, DELETED)
-
-
 @pytest.mark.parametrize(
     ("deleted", "retained", "now", "instant"),
     [
@@ -216,11 +182,7 @@ def test_the_instant_never_goes_back_and_stays_where_nothing_is_deleted(
     assert (lake.state.retained_from, lake.state.deleted) == (instant, counted)
     assert lake.state.rows == {"requests": 20 - deleted["requests"]}
     before = time_text(max(now.astimezone(UTC) - DAY, retained or now - DAY))
-    assert done == [
-        "claimed",
-        f"t.logged_at < timestamp '{before}'",
-        *(["judged"] if instant else []),
-    ]
+    assert done == ["claimed", f"t.logged_at < timestamp '{before}'", *(["judged"] if instant else [])]
 
 
 def test_nothing_is_deleted_while_there_are_requests_that_no_build_has_seen(spark: Any, lake: Warehouse) -> None:

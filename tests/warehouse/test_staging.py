@@ -35,18 +35,6 @@ class TestStaging:
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert list(folder.iterdir()) == []
 
-    def it_removes_them_when_the_run_fails(self, spark: Any, tmp_path: Path) -> None:
-        staging = Staging(spark, Address(str(tmp_path)))
-
-        def work() -> None:
-            with closing(staging):
-                staging.keep(spark.range(1))
-                raise KeyError
-
-        with pytest.raises(KeyError):
-            work()
-        assert list((tmp_path / "_staged").iterdir()) == []
-
     def it_removes_what_killed_runs_left_and_nothing_of_others(self, spark: Any, tmp_path: Path) -> None:
         for name in ("1", "10", "somebody's"):
             (tmp_path / "_staged" / name).mkdir(parents=True)

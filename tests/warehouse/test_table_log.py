@@ -62,28 +62,6 @@ def test_the_newest_commit_with_clustering_has_it(
     assert table_log.clustering(save(tmp_path / "t", files)) == columns
 
 
-FIRST, ROWS = commit(*TABLE), commit(ADD)
-
-
-@pytest.mark.parametrize(
-    ("files", "damaged"),
-    [
-        ({named(0): FIRST, named(1): ROWS}, None),
-        ({named(0): FIRST, named(1): b"", named(2): ROWS}, 1),
-        ({named(0): b"", named(1): ROWS}, 0),
-        ({named(0): b""}, None),  # it is half made
-        ({named(0): FIRST, named(1) + ".tmp": b""}, None),
-        ({}, None),
-    ],
-)
-def test_an_empty_commit_is_named_with_what_to_do(tmp_path: Path, files: dict[str, bytes], damaged: int | None) -> None:
-    folder = save(tmp_path / "b", files)
-    commit_of_it = folder / "_delta_log" / named(damaged or 0)
-    said = f"{commit_of_it} is empty, a commit of the table's log; restore it from a copy"
-    assert table_log.damage(folder) == (None if damaged is None else said)
-    assert table_log.damage(tmp_path / "nothing") is None
-
-
 def test_only_a_log_without_a_table_is_removed(tmp_path: Path) -> None:
     made = save(tmp_path / "made", {named(0): commit(*TABLE)})
     half = save(tmp_path / "half", {named(0): b"", CRC: b"x"})

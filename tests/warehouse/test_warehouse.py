@@ -13,11 +13,10 @@ from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.dialects import spark_literal
 from kafka_clientinfo.tables.spec import table_specs, view_specs
 from kafka_clientinfo.warehouse import ddl
-from kafka_clientinfo.warehouse.state import State, declared_by
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, SPECS, committed, fact, facts, keys_of, run
+from .tiny import SPECS, fact, facts, keys_of
 
 HUGE, NOTHING = 1 << 40, 0
 
@@ -53,8 +52,11 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
     comments = {field.name: field.metadata["comment"] for field in plain.read("facts").schema}
     assert comments == {column.name: column.comment for column in spec.columns}
-    plain.append("facts", facts(spark, fact("y"), fact("z")), expected=2)
+    hostile = "x\n\x1b[0m'; DROP TABLE"
+    plain.append("facts", facts(spark, fact("y"), fact(hostile)), expected=2)
     assert plain.rows() == {"ingested_files": 0, "events": 0, "facts": 3, "sums": 0}
+    others = RustTable(plain.address.location("facts")).to_pyarrow_table()["connection_id"].to_pylist()
+    assert sorted(others) == sorted(["x", "y", hostile])
     operations = [row["operation"] for row in ddl.history(spark, plain.address.table("facts"))]
     assert operations == ["WRITE", "CREATE TABLE AS SELECT"]
     assert [row["userMetadata"] for row in ddl.history(spark, plain.address.table("facts"))] == ["run 1"] * 2
@@ -95,7 +97,7 @@ def test_delta_enforces_the_constraints(spark: Any, plain: Warehouse, row: tuple
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("one_file", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("one_file", [False, True])
 def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
     spark: Any, plain: Warehouse, one_file: bool
 ) -> None:
@@ -131,22 +133,6 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
 
 
 @pytest.mark.long
-def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
-    lake.append("facts", facts(spark, fact("x"), fact("y")))
-    lake.replace_connections("facts", facts(spark, fact("z")), None, None)
-    assert lake.read("facts").count() == 1
-    assert_rows(lake.read("facts"), facts(spark, fact("z")))
-
-
-def test_rows_that_meet_a_condition_are_replaced(spark: Any, plain: Warehouse) -> None:
-    plain.overwrite("facts", facts(spark, fact("x"), fact("y")))
-    plain.overwrite("facts", facts(spark, fact("x", 0, 5), fact("z")), "connection_id IN ('x', 'z')")
-    assert plain.rows()["facts"] == 3
-    assert_rows(plain.read("facts"), facts(spark, fact("x", 0, 5), fact("y"), fact("z")))
-    assert differences(plain.spec("facts"), layout_of(spark, plain.address, "facts")) == []
-
-
-@pytest.mark.long
 def test_rows_are_deleted_by_condition_and_by_key(spark: Any, plain: Warehouse) -> None:
     assert plain.delete("facts", "requests = 1") == 0
     assert not plain.exists("facts")
@@ -168,63 +154,28 @@ def test_a_snapshot_stays_as_it_was(spark: Any, tmp_path: Path) -> None:
     assert [row["connection_id"] for row in before.collect()] == ["x"]
 
 
-def test_other_readers_can_read_a_table(spark: Any, plain: Warehouse) -> None:
-    plain.append("facts", facts(spark, fact("x\n\x1b[0m'; DROP TABLE")))
-    found = RustTable(plain.address.location("facts")).to_pyarrow_table().to_pylist()
-    assert found[0]["connection_id"] == "x\n\x1b[0m'; DROP TABLE"
+def test_a_missing_table_reads_as_empty_and_a_view_as_a_table(spark: Any, tmp_path: Path) -> None:
+    lake = Warehouse(spark, str(tmp_path))
+    for name, specs in (("connection_violations", table_specs()), ("client_inventory", view_specs())):
+        empty = lake.read(name)
+        assert (empty.collect(), empty.columns) == ([], list(specs[name].column_names))
 
 
-def test_a_missing_table_reads_as_empty(spark: Any, tmp_path: Path) -> None:
-    empty = Warehouse(spark, str(tmp_path)).read("connection_violations")
-    assert empty.count() == 0
-    assert empty.columns == list(table_specs()["connection_violations"].column_names)
-
-
-def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse) -> None:
+def test_what_is_no_table_is_an_error_with_its_name(plain: Warehouse) -> None:
     for use in (plain.read, plain.read_snapshot):
         with pytest.raises(WarehouseError, match="no table nonsense is declared; known are runs, ingested_files, "):
             use("nonsense")
-
-
-def test_a_question_is_no_table_and_the_error_says_how_to_read_it(plain: Warehouse) -> None:
     with pytest.raises(WarehouseError, match=r"^who_connects is a view, not a table; .* `kafka-clientinfo sql`$"):
         plain.read("who_connects")
 
 
-def test_a_view_is_read_as_a_table_is(spark: Any, tmp_path: Path) -> None:
-    rows = Warehouse(spark, str(tmp_path)).read("client_inventory")
-    assert rows.columns == list(view_specs()["client_inventory"].column_names)
-    assert rows.collect() == []
-
-
-@pytest.mark.long
-def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
-    """See also test_repair.py."""
-    committed(run(spark, plain.root), built_until=AT, rows={"facts": 3, "sums": 0})
-    opened = run(spark, plain.root)
-    assert opened.state.built_until is None
-    assert (opened.exists("facts"), opened.exists("sums")) == (False, False)
-    committed(opened, rows={"events": 3})
-    with pytest.raises(WarehouseError, match="events is missing, and held 3 rows; restore"):
-        run(spark, plain.root)
-
-
-def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
-    assert plain.open() == State(declared=declared_by(SPECS))
-    assert not Path(plain.root).exists()
-
-
 @pytest.mark.parametrize(("private", "mode"), [(True, 0o700), (False, 0o755)])
 def test_tables_with_raw_bytes_are_their_owners(spark: Any, tmp_path: Path, private: bool, mode: int) -> None:
+    modes = {"rejected_records": mode, "ingested_files": 0o755}
     for _ in range(2):  # also a folder that is there
-        tables = Warehouse(spark, str(tmp_path / "w"), private=private)
-        tables.create_missing(["rejected_records", "ingested_files"])
-        modes = {
-            name: stat.S_IMODE((tmp_path / "w" / name).stat().st_mode)
-            for name in ("rejected_records", "ingested_files")
-        }
-        assert modes == {"rejected_records": mode, "ingested_files": 0o755}
-        (tmp_path / "w" / "rejected_records").chmod(0o755)
+        Warehouse(spark, str(tmp_path), private=private).create_missing(modes)
+        assert {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in modes} == modes
+        (tmp_path / "rejected_records").chmod(0o755)
 
 
 @pytest.mark.parametrize(
