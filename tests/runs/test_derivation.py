@@ -12,7 +12,6 @@ from kafka_clientinfo.runs import derivation, steps
 from kafka_clientinfo.runs.increments import Increment
 from kafka_clientinfo.runs.steps import Step
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging
 from kafka_clientinfo.warehouse.state import State
@@ -23,13 +22,7 @@ PART = "broker_api_version_parts"
 
 @pytest.mark.parametrize(
     ("until", "counted", "appended"),
-    [
-        (2, 1, {"a": 3, "b": 1}),
-        (5, 5, None),
-        (None, 3, {"a": 2}),
-        (None, None, {"a": 4, "b": 1}),
-        (None, 5, None),
-    ],
+    [(2, 1, {"a": 3, "b": 1}), (5, 5, {}), (None, 3, {"a": 2}), (None, None, {"a": 4, "b": 1}), (None, 5, {})],
     ids=[
         "what no build has counted",
         "nothing is new",
@@ -39,34 +32,22 @@ PART = "broker_api_version_parts"
     ],
 )
 def test_requests_are_counted_once(
-    spark: Any, until: int | None, counted: int | None, appended: dict[str, int] | None
+    spark: Any, until: int | None, counted: int | None, appended: dict[str, int]
 ) -> None:
     """Where retention has deleted requests, the stored part says up to which time of ingestion it counts."""
-    rows = [
-        ("a", at(1)),
-        ("a", at(3)) if until else ("a", at(2)),
-        ("b", at(3)),
-        ("a", at(4)),
-        ("a", at(5)),
-        ("a", at(6)),
-    ]
+    read = [("a", 1), ("a", 3 if until else 2), ("b", 3), ("a", 4), ("a", 5), ("a", 6)]
+    requests = relation_of(spark, [(name, at(n)) for name, n in read], "broker string, ingested_at timestamp")
     stored = [] if counted is None else [(at(counted),), (at(counted - 1),)]
     tables = {
-        "requests": relation_of(spark, rows, "broker string, ingested_at timestamp").withColumn(
-            "principal", F.lit("p")
-        ),
+        "requests": requests.withColumn("principal", F.lit("p")),
         PART: relation_of(spark, stored, "ingested_at timestamp"),
     }
     written: dict[str, Any] = {}
-
-    def append(name: str, made: Any) -> None:
-        written.update({row["broker"]: row["requests"] for row in made.collect()})
-
     lake: Any = SimpleNamespace(
         staging=Staging(spark, Address("/nowhere")),
         state=State(retained_from=at(0)),
         read=tables.__getitem__,
-        append=append,
+        append=lambda name, made: written.update({row["broker"]: row["requests"] for row in made.collect()}),
         judged=SimpleNamespace(read=lambda: "rows"),
     )
     derived = derivation.Derivation(lake, Settings(), None if until is None else at(until), at(5), [], None)
@@ -78,41 +59,7 @@ def test_requests_are_counted_once(
         return new_requests.groupBy("broker").agg(*sums)
 
     derived._add_part(Step(PART, ("new_requests",), make))
-    assert written == (appended or {})
-
-
-@pytest.mark.parametrize(
-    ("until", "judged", "size", "one_file"),
-    [
-        (None, None, 99_000, False),
-        (2, 0, 7, True),
-        (2, 9_993, 10_000, True),
-        (2, 9_994, 10_001, False),
-        (2, None, 99_000, False),
-    ],
-    ids=["everything", "only new connections", "connections that go on", "one more", "a late file"],
-)
-def test_a_session_is_set_up_for_what_an_increment_reads(
-    monkeypatch: pytest.MonkeyPatch, until: int | None, judged: int | None, size: int, one_file: bool
-) -> None:
-    sizes: list[int] = []
-    stand_ins: dict[str, Any] = {
-        "sized": lambda spark, size: sizes.append(size) or nullcontext(),
-        "SMALL_BYTES": 10_000 * REQUEST_BYTES,
-        "periods_of": lambda files, settings: {},
-        "given": lambda *what: {},
-        "_derive_all": lambda derive, stage: None,
-    }
-    for name, stand_in in stand_ins.items():
-        monkeypatch.setattr(derivation, name, stand_in)
-    derived, _ = derivation_of(until)
-    monkeypatch.setattr(derived, "_newer_than", lambda since: "new")
-    derived.files, derived.lake.one_file = [{"requests": 90_000}, {"requests": 9_000}], True
-    made = Increment("ids", "new", judged_before=judged, new_requests=7)  # type: ignore[arg-type]
-    monkeypatch.setattr(derivation.increments, "everything" if until is None else "new_since", lambda *what: made)
-    derived.run(lambda name: nullcontext())
-    assert sizes == [size * REQUEST_BYTES]
-    assert derived.lake.one_file == one_file
+    assert written == appended
 
 
 def test_steps_begin_after_what_they_need() -> None:
@@ -192,11 +139,7 @@ def derivation_of(
     ],
 )
 def test_a_later_run_finds_what_was_judged_of_every_id_that_may_go_on(
-    until: int | None,
-    retained_from: int | None,
-    judged: int | None,
-    how: str,
-    monkeypatch: pytest.MonkeyPatch,
+    until: int | None, retained_from: int | None, judged: int | None, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that reads on has judged only some ids; the others keep what earlier runs have judged."""
     derived, done = derivation_of(until, retained_from, judged)

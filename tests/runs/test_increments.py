@@ -1,13 +1,11 @@
 """What a build recomputes: what new requests go on with, and nothing that is over."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.runs import increments
-from kafka_clientinfo.warehouse.state import State
 
 from ..warehouse.tiny import AT
 from .brokers import Connection, Log, at, old, stored
@@ -89,13 +87,7 @@ def of_a_replica(name: str, host: str) -> tuple[Log, Recomputed]:
     A host that was known to be a broker's changes nothing.
     """
     connections: list[Connection] = [("a", 1, 0, 0, 0), ("elsewhere", 1, 3, 3, 1)]
-    log = Log(
-        old(("a", 0), ("elsewhere", 3)),
-        old((name, 4)),
-        connections,
-        replicas=("replica",),
-        hosts={"a": host},
-    )
+    log = Log(old(("a", 0), ("elsewhere", 3)), old((name, 4)), connections, replicas=("replica",), hosts={"a": host})
     is_shown = (name, host) == ("replica", "replica")
     return log, {name: (NEW, [4])} | ({"a": (ALL, [0]), "elsewhere": (ALL, [3])} if is_shown else {})
 
@@ -133,12 +125,6 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
     assert increment.earliest == at(0 if is_open_beside else 1000)
     assert increment.judged_before == 2 * (1 + is_open_beside)
     assert recomputed(increment) == {"b": expected}
-
-
-def test_all_rows_are_replaced_if_no_requests_are_deleted() -> None:
-    lake: Any = SimpleNamespace(state=State())
-    requests: Any = "requests"
-    assert increments.everything(lake, requests) == increments.Increment(None, requests)
 
 
 @pytest.mark.long

@@ -4,11 +4,11 @@ import gzip
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.discovery import delivered_logs
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.warehouse.state import LEDGER
@@ -168,13 +168,6 @@ def test_the_report_has_what_was_found_before_and_while_reading(
     assert report.amounts == (1, len(json_record() * 2), 2, 0)
 
 
-@pytest.mark.parametrize("are_read", [True, False])
-def test_server_logs_beside_the_logs_are_read_if_the_settings_say_so(tmp_path: Path, are_read: bool) -> None:
-    log, server = (save(tmp_path / "b" / name, json_record()) for name in ("kafka-request.log", "server.log"))
-    found = delivered_logs([str(log)], are_read)
-    assert [file.path for file in found.files] == [str(log), *([str(server)] if are_read else [])]
-
-
 def test_other_settings_show_another_coverage_of_logs_that_were_read(parsed: list[Parsed], tmp_path: Path) -> None:
     """A log of 20 minutes in which nothing was logged for 16; the other broker's is not touched."""
     lake, minute = NotingLake(), Settings(coverage_gap_ms=60_000)
@@ -195,3 +188,13 @@ def test_other_settings_show_another_coverage_of_logs_that_were_read(parsed: lis
     assert lake.done == []
     ingest.cover_again(lake, lake.files, Settings(coverage_gap_ms=3_600_000))  # type: ignore[arg-type]
     assert (lake.done, covered()) == ([WRITTEN], {"b": ["02:00", "02:18"], "other": ["03:00", "03:01"]})
+
+
+@pytest.mark.parametrize(("until", "expected"), [(None, 7 + 5 + 3), (0, 7 + 5 + 3), (1, 4 + 3), (2, 4 + 3), (3, 0)])
+def test_a_file_that_has_grown_counts_by_what_is_new_in_it(until: int | None, expected: int) -> None:
+    def row(requests: int, minute: int) -> dict[str, Any]:
+        return {"requests": requests, "ingested_at": NOW + timedelta(minutes=minute)}
+
+    before = {"grown": row(3, 1), "known": row(5, 1)}
+    ingested = ingest.Ingested({**before, "grown": row(7, 3), "new": row(3, 3)}, before=before)
+    assert ingested.new_requests(None if until is None else NOW + timedelta(minutes=until)) == expected
