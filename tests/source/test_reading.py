@@ -3,7 +3,6 @@
 import logging
 import sys
 from contextlib import nullcontext, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,6 +16,7 @@ from kafka_clientinfo.ingestion import planned
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.source import log_source
 from kafka_clientinfo.source.log_source import LogReader, divided, row_schema, splits_until, tasks_for
+from kafka_clientinfo.source.options import parse_options
 from kafka_clientinfo.source.stream import LogStream
 from kafka_clientinfo.tables.spec import table_spec
 from tests.amounts import examples
@@ -26,7 +26,6 @@ from tests.ingestion.test_splits import CLIENT_IDS, FORGED_JSON, RECORDS, downgr
 from tests.source.reading import options_of, read_all, without_time
 
 BROKEN = b'[2026-11-21 12:00:00,000] DEBUG Completed request:{"isForwarded":tru} (kafka.request.logger)\n'
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def a_log(path: Path, *records: bytes) -> Path:
@@ -106,33 +105,25 @@ def test_files_that_are_not_read_are_named_without_what_a_terminal_would_act_on(
     assert "\x1b" not in message
 
 
-@pytest.mark.parametrize(
-    ("given_options", "message"),
-    [
-        ({}, "no logs are given; name files, folders or globs in load"),
-        ({"path": "x", "recrods": "y"}, "there is no option 'recrods'; give some of broker_pattern, cluster"),
-        ({"path": "x", "records": "connections"}, "records is 'connections'; give one of requests, rejected_records"),
-        ({"path": "x", "log_zone": "Mars"}, "log_zone is 'Mars'; give an IANA name"),
-        ({"path": "x", "maxBytesPerTrigger": "many"}, "maxBytesPerTrigger is 'many'; give a number of bytes"),
-        ({"path": "x", "maxBytesPerTrigger": "0"}, "maxBytesPerTrigger is '0'; give a number of bytes"),
-        ({"path": "x", "failOnDataLoss": "no"}, "failOnDataLoss is 'no'; give true or false"),
-        ({"path": "x", "numPartitions": "0"}, "numPartitions is '0'; give a number from 1 on"),
-    ],
-)
-def test_wrong_options_are_refused(given_options: dict[str, str], message: str) -> None:
-    from kafka_clientinfo.source.options import parse_options
-
-    with pytest.raises(ConfigError, match=message):
-        parse_options(given_options)
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({}, "no logs are given; name files, folders or globs in load"),
+    ({"path": "x", "recrods": "y"}, "there is no option 'recrods'; give some of broker_pattern, cluster"),
+    ({"path": "x", "records": "connections"}, "records is 'connections'; give one of requests, rejected_records"),
+    ({"path": "x", "log_zone": "Mars"}, "log_zone is 'Mars'; give an IANA name"),
+    ({"path": "x", "maxBytesPerTrigger": "many"}, "maxBytesPerTrigger is 'many'; give a number of bytes"),
+    ({"path": "x", "maxBytesPerTrigger": "0"}, "maxBytesPerTrigger is '0'; give a number of bytes"),
+    ({"path": "x", "failOnDataLoss": "no"}, "failOnDataLoss is 'no'; give true or false"),
+    ({"path": "x", "numPartitions": "0"}, "numPartitions is '0'; give a number from 1 on"),
+]
 
 
-def test_options_are_read_whatever_their_case() -> None:
-    from kafka_clientinfo.source.options import parse_options
-
-    options = parse_options(
-        {"PATHS": '["a", "b"]', "Cluster": "orders", "MAXBYTESPERTRIGGER": "64m", "records": "requests"}
-    )
+def test_options_are_read_whatever_their_case_and_wrong_ones_are_refused() -> None:
+    given = {"PATHS": '["a", "b"]', "Cluster": "orders", "MAXBYTESPERTRIGGER": "64m", "records": "requests"}
+    options = parse_options(given)
     assert (options.logs, options.settings.cluster, options.max_bytes) == (("a", "b"), "orders", 64 << 20)
+    for wrong, message in WRONG:
+        with pytest.raises(ConfigError, match=message):
+            parse_options(wrong)
 
 
 def test_the_columns_are_those_of_the_table_and_where_the_row_was_read(tmp_path: Path) -> None:
@@ -147,32 +138,24 @@ def test_the_columns_are_those_of_the_table_and_where_the_row_was_read(tmp_path:
         assert [(row["cluster"], row["broker"], row["path"]) for row in rows] == [("orders", "b", str(path))], records
 
 
-@pytest.mark.parametrize(
-    ("size", "given_tasks", "tasks", "split_bytes"),
-    [
-        (0, None, 1, 128 << 20),
-        (20 << 20, None, 2, 128 << 20),
-        (10 << 30, None, 80, 128 << 20),
-        (2 << 30, None, 64, 128 << 20),
-        (20 << 20, "7", 7, (20 << 20) // 7 + 1),
-        (10 << 30, "7", 7, 128 << 20),
-        (0, "7", 7, 1),
-    ],
-)
-def test_tasks_are_as_many_as_are_asked_for_or_as_the_bytes_are_worth(
-    tmp_path: Path, size: int, given_tasks: str | None, tasks: int, split_bytes: int
-) -> None:
+TASKS: list[tuple[int, str | None, tuple[int, int]]] = [
+    (0, None, (1, 128 << 20)),
+    (20 << 20, None, (2, 128 << 20)),
+    (10 << 30, None, (80, 128 << 20)),
+    (2 << 30, None, (64, 128 << 20)),
+    (20 << 20, "7", (7, (20 << 20) // 7 + 1)),
+    (10 << 30, "7", (7, 128 << 20)),
+    (0, "7", (7, 1)),
+]
+
+
+def test_tasks_are_as_many_as_are_asked_for_or_as_the_bytes_are_worth(tmp_path: Path) -> None:
     """Whatever the machine of the driver is."""
-    options = options_of(tmp_path, **({} if given_tasks is None else {"numPartitions": given_tasks}))
-    found, settings = tasks_for(size, options)
-    assert (found, settings.split_bytes) == (tasks, split_bytes)
-
-
-def test_a_log_is_cut_for_as_many_tasks_as_are_asked_for(tmp_path: Path) -> None:
-    path = a_log(tmp_path / "b" / "kafka-request.log", *(json_record(correlation_id=number) for number in range(40)))
-    assert len(LogReader(options_of(path)).partitions()) == 1
-    assert len(LogReader(options_of(path, numPartitions="4")).partitions()) == 4
-    assert read_all(path, numPartitions="4") == read_all(path)
+    for size, given_tasks, expected in TASKS:
+        tasks, settings = tasks_for(
+            size, options_of(tmp_path, **({"numPartitions": given_tasks} if given_tasks else {}))
+        )
+        assert (tasks, settings.split_bytes) == expected
 
 
 def test_a_row_of_a_file_counts_all_of_it_in_however_many_tasks(tmp_path: Path) -> None:

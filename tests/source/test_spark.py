@@ -10,8 +10,8 @@ from chispa.dataframe_comparer import assert_df_equality
 from pyspark.sql import functions as F
 
 import kafka_clientinfo
-from kafka_clientinfo.tables.spec import table_spec
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.amounts import one_in
 from tests.equality import COMPARED, assert_same_tables
 from tests.source.test_stream import Folder
 
@@ -39,16 +39,7 @@ def comparable(rows: Any) -> Any:
     return rows.select(columns).orderBy("file_id", *(name for name in ("byte_offset",) if name in kept))
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        "requests",
-        *(
-            pytest.param(name, marks=pytest.mark.long)
-            for name in ("rejected_records", "failed_requests", "ingested_files")
-        ),
-    ],
-)
+@pytest.mark.parametrize("records", one_in(4, ["requests", "rejected_records", "failed_requests", "ingested_files"]))
 def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: Path, records: str) -> None:
     broker = "kafka-3.9.1-node3"
     stored = Warehouse(spark, str(sample_warehouse)).read(records).drop("run").where(F.col("broker") == broker)
@@ -57,16 +48,9 @@ def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: 
     assert_df_equality(comparable(read), comparable(stored), ignore_nullable=True, ignore_metadata=True)
 
 
-def test_tables_are_derived_of_its_rows_which_no_run_has_stored(source: Any) -> None:
-    requests = source.option("records", "requests").load(str(ROOT / "sample_logs" / "kafka-2.8.2"))
-    parts = kafka_clientinfo.derive(requests, "client_activity_parts")["client_activity_parts"]
-    assert (*parts.columns, "run") == table_spec("client_activity_parts").column_names
-    assert parts.agg(F.sum("requests")).first()[0] == requests.where("not is_duplicate").count()
-
-
 @pytest.mark.parametrize("kind", ["batch", pytest.param("stream", marks=pytest.mark.long)])
 def test_a_schema_chooses_columns(spark: Any, source: Any, tmp_path: Path, kind: str) -> None:
-    logs = str(ROOT / "sample_logs" / "kafka-2.8.2")
+    logs = str(ROOT / "sample_logs" / "kip-1313-made")
     chosen = "api_name string, path string, client_id string"
     if kind == "batch":
         found = spark.read.format(FORMAT).schema(chosen).load(logs)
@@ -79,21 +63,13 @@ def test_a_schema_chooses_columns(spark: Any, source: Any, tmp_path: Path, kind:
     assert_df_equality(found, every, ignore_row_order=True, ignore_nullable=True)
 
 
-@pytest.mark.parametrize(
-    ("schema", "says"),
-    [
-        ("client string", "the schema has the column 'client'; give some of cluster, broker"),
-        ("api_key string", "the schema gives api_key the type string; give int, and cast the rows"),
-    ],
-)
-def test_a_schema_that_cannot_be_is_refused_at_once(spark: Any, source: Any, schema: str, says: str) -> None:
-    with pytest.raises(Exception, match=says):
-        spark.read.format(FORMAT).schema(schema).load(str(ROOT / "sample_logs")).collect()
-
-
-def test_a_wrong_option_is_said(spark: Any, source: Any) -> None:
-    with pytest.raises(Exception, match="records is 'connections'; give one of requests"):
-        spark.read.format(FORMAT).option("records", "connections").load("x").collect()
+def test_a_schema_that_cannot_be_is_refused_at_once(spark: Any, source: Any) -> None:
+    for schema, says in {
+        "client string": "the schema has the column 'client'; give some of cluster, broker",
+        "api_key string": "the schema gives api_key the type string; give int, and cast the rows",
+    }.items():
+        with pytest.raises(Exception, match=says):
+            spark.read.format(FORMAT).schema(schema).load(str(ROOT / "sample_logs" / "kafka-2.8.2")).collect()
 
 
 class Stream:
@@ -115,6 +91,7 @@ class Stream:
             (self.checkpoint / "commits" / name).unlink(missing_ok=True)
 
 
+@pytest.mark.long
 @pytest.mark.classic("the stream's table and checkpoint are on this machine")
 def test_a_stream_reads_every_row_once_while_logs_grow_rotate_and_are_compressed(
     spark: Any, source: Any, tmp_path: Path

@@ -127,25 +127,11 @@ def test_a_stream_begins_before_the_first_log_is_delivered(tmp_path: Path) -> No
         Query(tmp_path / "nowhere").batch()
 
 
-@pytest.mark.parametrize("bound", [1, 700, 1 << 20])
-def test_a_bound_divides_a_log_into_batches_until_all_is_read(tmp_path: Path, bound: int) -> None:
-    folder = Folder(tmp_path)
-    for _ in range(6):
-        folder.record()
-    folder.half()
-    query = Query(tmp_path, bound)
-    sizes = []
-    while size := query.batch():
-        sizes.append(size)
-    assert sum(sizes) == 6
-    assert (len(sizes) == 1) == (bound == 1 << 20)
-    assert without_time(query.rows) == read_all(tmp_path)
-
-
-def test_batches_end_where_a_record_ends_whatever_clients_write(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bound", [3000, 1 << 20])
+def test_a_bound_divides_a_log_into_batches_that_end_where_a_record_ends(tmp_path: Path, bound: int) -> None:
     downgraded(tmp_path / "b" / LIVE)
-    query = Query(tmp_path, 3000)
-    assert query.batch() < 24
+    query = Query(tmp_path, bound)
+    assert (query.batch() < 24) == (bound == 3000)
     assert query.everything() == read_all(tmp_path)
 
 
@@ -168,9 +154,11 @@ def test_a_log_that_was_compressed_is_known_under_its_new_name(tmp_path: Path) -
     query.batch()
     folder.compress()
     assert query.batch() == 0
+    assert query.plan() == query.at
     (row,) = query.at["logs"].values()
     assert (row["compressed"], row["path"][-3:]) == (True, ".gz")
-    assert query.plan() == query.at
+    assert all(isinstance(value, (str, int, bool, type(None))) for value in row.values())
+    assert len(json.dumps(query.at)) < 1000  # it is stored with every batch
 
 
 def test_a_log_that_is_rotated_while_a_batch_is_read_is_read_under_its_new_name(tmp_path: Path) -> None:
@@ -219,16 +207,6 @@ def test_other_kinds_of_rows_stream_too(tmp_path: Path, kind: str) -> None:
 def test_a_bound_that_this_spark_does_not_know_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"maxBytesPerTrigger needs Spark 4\.2 or later, and this is"):
         stream.LogStream(options_of(tmp_path, maxBytesPerTrigger="64m"))
-
-
-def test_offsets_are_small_and_of_plain_values(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    folder.record()
-    query = Query(tmp_path)
-    query.batch()
-    (row,) = query.at["logs"].values()
-    assert all(isinstance(value, (str, int, bool, type(None))) for value in row.values())
-    assert len(json.dumps(query.at)) < 1000
 
 
 def test_a_log_that_comes_back_is_known_again_for_a_while(
