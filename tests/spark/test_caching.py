@@ -64,16 +64,3 @@ def test_other_failures_are_told() -> None:
 def test_where_the_session_keeps_no_rows_none_are_kept(refusal: str) -> None:
     rows: Any = Rows("local[2]", refusal)
     assert checkpointed(rows) is None
-
-
-@pytest.mark.parametrize("serializer", ["org.apache.spark.serializer.KryoSerializer", "JavaSerializer", None])
-@pytest.mark.parametrize("kind", [Rows, RowsOfKryo])
-def test_only_kryo_and_a_spark_that_takes_a_level_make_bytes(kind: type[Rows], serializer: str | None) -> None:
-    rows = kind("local") if kind is Rows else RowsOfKryo()
-    conf = {"spark.master": "local", "spark.serializer": serializer}
-    rows.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: conf[key]))
-    checkpoint: Any = checkpointed(rows)  # type: ignore[arg-type]
-    if kind is Rows:
-        assert checkpoint == "checkpoint"
-    else:
-        assert checkpoint.deserialized != str(serializer).endswith("KryoSerializer")

@@ -1,6 +1,5 @@
 """What is asked of a session that may refuse to answer."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,20 +31,12 @@ class Conf:
             raise RuntimeError(f"[CONFIG_NOT_AVAILABLE] {key}")
 
 
-@pytest.mark.parametrize(
-    ("master", "is_one"),
-    [
-        ("local", True),
-        ("local[2]", True),
-        ("local[*, 3]", True),
-        ("local-cluster[2,1,1024]", False),
-        ("spark://local:7077", False),
-        (None, False),
-    ],
-)
-def test_a_local_cluster_is_no_single_process(master: str | None, is_one: bool) -> None:
+def test_a_local_cluster_is_no_single_process() -> None:
     """Rows that are checkpointed in one of its executors are lost with it."""
-    assert features.is_one_process(master) == is_one
+    masters = {"local": True, "local[2]": True, "local[*, 3]": True, "local-cluster[2,1,1024]": False}
+    masters |= {"spark://local:7077": False}
+    assert {master: features.is_one_process(master) for master in masters} == masters
+    assert not features.is_one_process(None)
 
 
 class Session:
@@ -67,32 +58,6 @@ def test_an_entry_that_is_not_told_has_its_default() -> None:
     assert features.conf_value(spark, "known") == "1"
     assert features.conf_value(spark, "other") is None
     assert features.given_conf(spark) == {}
-
-
-def test_cores_of_a_server_are_the_partitions_of_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "pyspark.sql.functions.spark_partition_id", lambda: SimpleNamespace(alias="number as {}".format)
-    )
-    monkeypatch.setattr("pyspark.sql.functions.max", "greatest {}".format)
-
-    class Server(Session):
-        def range(self, end: int) -> Any:
-            assert end >= 1000  # as many cores as a server may have
-            answers = {("number as partition", "greatest partition"): [(6, "of another column")]}
-            return SimpleNamespace(
-                select=lambda column: SimpleNamespace(
-                    agg=lambda value: SimpleNamespace(collect=lambda: answers[column, value])
-                )
-            )
-
-    assert features.cores(Server()) == 7  # type: ignore[arg-type]
-    stated = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: {"spark.default.parallelism": "3"}[key]))
-    assert features.cores(stated) == 3  # type: ignore[arg-type]
-
-
-def test_the_conf_of_a_session_gives_settings(spark: Any) -> None:
-    with set_for(spark, {"spark.kafka_clientinfo.cluster": "c"}):
-        assert features.given_conf(spark)["spark.kafka_clientinfo.cluster"] == "c"
 
 
 def test_entries_that_are_refused_are_left_alone() -> None:

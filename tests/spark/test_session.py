@@ -5,7 +5,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,44 +50,30 @@ class TestStart:
         assert (tmp_path / "log").read_text() == "out\nerr\n" * 2
         assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
 
-    def it_keeps_its_tables_out_of_the_working_folder(self, stored: list[Path]) -> None:
-        assert session.local_conf({})["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
-        assert session.local_conf({"spark.sql.warehouse.dir": "/mine"})["spark.sql.warehouse.dir"] == "/mine"
-
-    def it_names_its_log_if_it_failed(
-        self, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("log", [None, "spark.log"])
+    @pytest.mark.parametrize(
+        ("error", "said"),
+        [
+            (WarehouseError("no jars"), "^no jars"),
+            (OSError("No space left on device"), "no space left on device; make room: OSError: "),
+            (
+                RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited."),
+                "session did not start: Java ended before",
+            ),
+        ],
+    )
+    def it_names_what_failed_and_its_log(
+        self, error: Exception, said: str, log: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        class Builder:
-            def appName(self, name: str) -> "Builder":  # noqa: N802
-                raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
-
-        log_file = tmp_path / "spark.log"
-        monkeypatch.setattr(session.SparkSession, "builder", Builder())
-        monkeypatch.setattr(session.SparkContext, "_gateway", None)
-        monkeypatch.setattr(session, "_start_jvm", lambda *_: None)
-        with pytest.raises(WarehouseError, match="the local Spark session did not start: Java ended before ") as caught:
-            session.local_session(Settings(), log_file=str(log_file))
-        assert f"(see {log_file})" in str(caught.value)
-
-    @pytest.mark.parametrize(("log", "where"), [(None, ""), ("spark.log", r" \(see spark\.log\)")])
-    def it_says_what_is_missing(self, log: str | None, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object) -> None:
-            raise WarehouseError("no jars")
-
-        monkeypatch.setattr(session.SparkContext, "_gateway", None)
-        monkeypatch.setattr(session, "_appended", lambda path: nullcontext())
-        monkeypatch.setattr(session, "local_conf", refuse)
-        with pytest.raises(WarehouseError, match=f"^no jars{where}$"):
-            session.local_session(Settings(), log_file=log)
-
-    def it_names_the_scratch_folder_where_a_failure_names_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object) -> None:
-            raise OSError("No space left on device")
+            raise error
 
+        log_file = log and str(tmp_path / log)
         monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "local_conf", fail)
-        with pytest.raises(WarehouseError, match="no space left on device; make room: OSError: "):
-            session.local_session(Settings())
+        with pytest.raises(WarehouseError, match=said) as caught:
+            session.local_session(Settings(), log_file=log_file)
+        assert (f" (see {log_file})" in str(caught.value)) == (log is not None)
 
     def it_runs_the_python_of_this_process_and_a_small_launcher(self, monkeypatch: pytest.MonkeyPatch) -> None:
         wanted = {
@@ -110,11 +95,12 @@ class TestStart:
         assert {name: os.environ.get(name) for name in wanted} == wanted
 
     def it_has_delta_and_utc_unless_the_settings_say_otherwise(self) -> None:
-        given = {"spark.sql.session.timeZone": "Asia/Tokyo"}
+        given = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.warehouse.dir": "/mine"}
         own = {
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.sql.session.timeZone": "UTC",
+            "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
         }
         assert own.items() <= session.local_conf({}, False).items()
         assert (own | given).items() <= session.local_conf(given, False).items()

@@ -1,12 +1,10 @@
 """How a run works by its size, and that the caller's session is the caller's afterwards."""
 
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.spark import session_conf
 from kafka_clientinfo.spark.features import cores
 from kafka_clientinfo.spark.session_conf import SMALL_BYTES, conf_of, set_where_allowed, sized
 
@@ -26,46 +24,9 @@ def test_the_smallest_runs_interpret_small_ones_compile_projections_and_large_on
     assert small.keys() == large.keys()
 
 
-def test_a_session_is_set_up_for_the_size_of_the_run() -> None:
-    of_all_sizes = {
-        "spark.sql.adaptive.autoBroadcastJoinThreshold": "10485760",
-        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "4096",
-        "spark.databricks.delta.allFilesInCrc.enabled": "false",
-        "spark.sql.constraintPropagation.enabled": "false",
-    }
-    assert conf_of(0, 4) == of_all_sizes | {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.subexpressionElimination.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.autoBroadcastJoinThreshold": "10485760",
-        "spark.databricks.delta.snapshotPartitions": "1",
-    }
-    assert conf_of(1 << 30, 4) == of_all_sizes | {
-        "spark.sql.codegen.wholeStage": "true",
-        "spark.sql.codegen.factoryMode": "FALLBACK",
-        "spark.sql.subexpressionElimination.enabled": "true",
-        "spark.sql.shuffle.partitions": "16",
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.autoBroadcastJoinThreshold": "-1",
-        "spark.databricks.delta.snapshotPartitions": "4",
-    }
-
-
 @pytest.mark.parametrize(("gibibytes", "partitions"), [(0.1, 8), (0.5, 8), (0.51, 9), (2, 32), (8, 128), (1000, 200)])
 def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> None:
     assert conf_of(int(gibibytes * (1 << 30)), 8)[PARTITIONS] == str(partitions)
-
-
-@pytest.mark.parametrize(("size", "partitions"), [(SMALL_BYTES, "1"), (SMALL_BYTES + 1, "7")])
-def test_a_large_run_has_a_partition_for_each_core(size: int, partitions: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, str] = {}
-    monkeypatch.setattr(session_conf, "cores", lambda spark: 7)
-    for name in ("set_for", "set_where_allowed"):
-        monkeypatch.setattr(session_conf, name, lambda spark, conf: given.update(conf) or nullcontext())
-    with sized(None, size):  # type: ignore[arg-type]
-        assert given == conf_of(size, 7) | {PARTITIONS: partitions, "spark.sql.session.timeZone": "UTC"}
 
 
 @pytest.mark.usefixtures("free_conf")

@@ -1,7 +1,6 @@
 """Jars and class archives that a local session is started with; no JVM is started but one that lists its modules."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,31 +21,23 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_files.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1))
 
 
-class TestCacheFolder:
-    def it_is_what_the_variable_names(self, cache: Path) -> None:
-        assert cache_folder() == cache
-
-    def it_follows_xdg(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.delenv("KAFKA_CLIENTINFO_CACHE")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        assert cache_folder() == tmp_path / "kafka-clientinfo"
-
-    def it_is_below_home_otherwise(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.delenv("KAFKA_CLIENTINFO_CACHE")
-        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-        monkeypatch.setenv("HOME", str(tmp_path))
-        assert cache_folder() == tmp_path / ".cache" / "kafka-clientinfo"
+def test_the_cache_is_where_the_variables_say(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache_folder() == cache
+    monkeypatch.delenv("KAFKA_CLIENTINFO_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "kafka-clientinfo"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "kafka-clientinfo"
 
 
 class TestJars:
     def it_puts_stored_jars_on_the_class_path(self, stored: list[Path]) -> None:
-        conf = session.local_conf({"spark.master": "local[*]"})
-        assert conf[CLASS_PATH] == f"{stored[0]}:{stored[1]}"
-        assert "spark.jars.packages" not in conf
-
-    def it_appends_to_the_class_path_of_the_settings(self, stored: list[Path]) -> None:
-        conf = session.local_conf({CLASS_PATH: "/mine.jar"})
-        assert conf[CLASS_PATH].startswith(f"/mine.jar:{stored[0]}")
+        of_delta = f"{stored[0]}:{stored[1]}"
+        assert session.local_conf({"spark.master": "local[*]"})[CLASS_PATH] == of_delta
+        conf = session.local_conf({CLASS_PATH: "/mine.jar", "spark.jars.packages": "org.example:thing:1"})
+        assert (conf[CLASS_PATH], conf["spark.jars.packages"]) == (f"/mine.jar:{of_delta}", "org.example:thing:1")
+        assert CLASS_PATH not in session.local_conf({}, False)  # a JVM that runs
 
     def it_ships_them_to_a_cluster(self, stored: list[Path]) -> None:
         conf = session.local_conf({"spark.master": "spark://host:7077", "spark.jars": "/mine.jar"})
@@ -64,14 +55,6 @@ class TestJars:
     def it_leaves_the_delta_of_the_settings_alone(self, key: str, value: str, stored: list[Path]) -> None:
         conf = session.local_conf({key: value})
         assert {name: text for name, text in conf.items() if "delta-s" in text} == {key: value}
-
-    def it_keeps_other_packages_of_the_settings(self, stored: list[Path]) -> None:
-        conf = session.local_conf({"spark.jars.packages": "org.example:thing:1"})
-        assert conf["spark.jars.packages"] == "org.example:thing:1"
-        assert str(stored[0]) in conf[CLASS_PATH]
-
-    def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
-        assert CLASS_PATH not in session.local_conf({}, False)
 
     def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
         with pytest.raises(WarehouseError) as caught:
@@ -127,28 +110,15 @@ class TestJars:
 
 
 class TestClassArchive:
-    def archive(self, conf: dict[str, str]) -> Path:
-        path = session_files.archive_path(conf)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        return path
-
-    def it_is_used_where_it_is_there(self) -> None:
+    def it_is_used_where_it_is_there_for_the_class_path(self) -> None:
         conf = {OPTIONS: "-Xshare:off"}  # the last one counts
         assert session_files.with_archive(conf) == conf
-        path = self.archive(conf)
-        options = session_files.with_archive(conf)[OPTIONS]
-        assert options == f'"-XX:SharedArchiveFile={path}" -Xshare:off'
-
-    def it_differs_by_java_and_class_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        paths = set()
-        for home in ("17", "21"):
-            (tmp_path / home / "bin").mkdir(parents=True)
-            (tmp_path / home / "bin" / "java").touch()
-            monkeypatch.setenv("JAVA_HOME", str(tmp_path / home))
-            paths |= {session_files.archive_path({CLASS_PATH: jar}) for jar in ("", "/a.jar")}
-        os.utime(tmp_path / "21" / "bin" / "java", (1, 1))
-        assert len(paths | {session_files.archive_path({})}) == 5
+        session_files.make_whole(
+            path := session_files.archive_path(conf), lambda target: target.write_bytes(b"classes")
+        )
+        assert session_files.with_archive(conf)[OPTIONS] == f'"-XX:SharedArchiveFile={path}" -Xshare:off'
+        other = conf | {CLASS_PATH: "/other.jar"}
+        assert session_files.with_archive(other) == other
 
     def it_leaves_nothing_when_training_fails(self) -> None:
         path = session_files.archive_path({})
@@ -161,14 +131,6 @@ class TestClassArchive:
         with pytest.raises(FileNotFoundError):
             session_files.make_whole(path, lambda target: None)
         assert list(path.parent.iterdir()) == []
-
-    def it_is_kept_beside_those_of_other_sparks(self) -> None:
-        self.archive(other := {CLASS_PATH: "/other.jar"})
-        path = session_files.archive_path({})
-
-        session_files.make_whole(path, lambda target: target.write_bytes(b"classes"))
-        assert path.read_bytes() == b"classes"
-        assert set(path.parent.iterdir()) == {path, session_files.archive_path(other)}
 
 
 def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:
