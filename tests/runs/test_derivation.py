@@ -73,96 +73,68 @@ def test_steps_begin_after_what_they_need() -> None:
     assert place("connections") < place("connection_groups") < place("connection_violations")
 
 
-class Noted:
+class Noted(str):
     """Rows that note what is made of them."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
     def where(self, condition: Any) -> "Noted":
-        return Noted(f"{self.name} where {condition}")
+        return Noted(f"{self} where {condition}")
 
     def drop(self, column: str) -> "Noted":
-        return Noted(f"{self.name} without {column}")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Noted) and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+        return Noted(f"{self} without {column}")
 
 
-def derivation_of(
-    until: int | None, retained_from: int | None = None, judged: int | None = None
-) -> tuple[Any, list[Any]]:
-    """A derivation on a warehouse without tables, and what it does there."""
+def derived_as(step: Step, until: int | None, retained_from: int | None, judged: int | None) -> list[Any]:
+    """What a derivation on a warehouse without tables does there to make a step's rows."""
     done: list[Any] = []
     derived: Any = derivation.Derivation.__new__(derivation.Derivation)
     derived.until = None if until is None else at(until)
     derived.increment = SimpleNamespace(
-        replaced="ids" if until or retained_from else None,
-        earliest="earliest",
-        requests="new",
-        before="before",
-        judged_before=judged,
+        replaced="ids" if until or retained_from else None, earliest="earliest", judged_before=judged
     )
     derived.relations, derived.in_memory, derived.settings = {}, None, "settings"
-    derived.committed = Noted("requests")
     derived.lake = SimpleNamespace(
-        spark="session",
-        address=Address("/lake"),
         staging="staging",
         state=State(retained_from=None if retained_from is None else at(retained_from)),
-        read=lambda name: Noted(f"stored {name}"),
-        read_snapshot=lambda name: Noted(f"snapshot of {name}"),
-        replace_connections=lambda *what: done.append(what),
-        overwrite=lambda name, rows: done.append((name, rows)),
-        append=lambda name, rows: done.append(("added", name, rows)),
+        replace_connections=lambda *what: done.append(("replaced", *what)),
+        overwrite=lambda *what: done.append(("all", *what)),
+        append=lambda *what: done.append(("added", *what)),
         judged=SimpleNamespace(
-            read=lambda: "stored",
-            append=lambda rows: done.append(("judged of new ids", rows.name)),
-            overwrite=lambda rows: done.append(("all judged", rows.name)),
-            replace=lambda rows: done.append(("judged of some ids", rows.name)),
+            append=lambda rows: done.append(("judged of new ids", rows)),
+            overwrite=lambda rows: done.append(("all judged", rows)),
+            replace=lambda rows: done.append(("judged of some ids", rows)),
         ),
     )
-    return derived, done
+    derived._derive(step)
+    assert derived.relations == ({} if step.name == PART else {step.name: step.of({})})
+    return done
 
 
 @pytest.mark.parametrize(
-    ("until", "retained_from", "judged", "how"),
+    ("until", "retained_from", "judged", "how", "of_connections"),
     [
-        (None, None, None, "all judged"),
-        (None, 1, None, "all judged"),
-        (2, None, None, "judged of some ids"),
-        (2, 1, 3, "judged of some ids"),
-        (2, None, 0, "judged of new ids"),
+        (None, None, None, "all judged", None),
+        (None, 1, None, "all judged", None),
+        (2, None, None, "judged of some ids", "replaced"),
+        (2, 1, 3, "judged of some ids", "replaced"),
+        (2, None, 0, "judged of new ids", "added"),
     ],
 )
-def test_a_later_run_finds_what_was_judged_of_every_id_that_may_go_on(
-    until: int | None, retained_from: int | None, judged: int | None, how: str, monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_reads_on_writes_the_rows_of_what_it_has_recomputed(
+    until: int | None,
+    retained_from: int | None,
+    judged: int | None,
+    how: str,
+    of_connections: str | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A run that reads on has judged only some ids; the others keep what earlier runs have judged."""
-    derived, done = derivation_of(until, retained_from, judged)
+    """It has judged only some ids; the others keep what earlier runs have judged. Rows of new connections are added."""
     monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
-    derived._derive(Step("judged_requests", (), lambda: Noted("judged")))
-    assert done == [(how, "judged where is_newest without is_newest")]
-    assert derived.relations == {"judged_requests": Noted("judged")}
-
-
-@pytest.mark.parametrize(("judged", "is_added"), [(None, False), (3, False), (0, True)])
-def test_a_table_of_connections_gets_the_rows_of_those_that_are_recomputed(
-    judged: int | None, is_added: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows of new connections are added."""
-    derived, done = derivation_of(2, None, judged)
-    monkeypatch.setattr(derivation, "cache", lambda rows, staging: rows)
-    derived._derive(Step("api_usage", (), lambda: Noted("made")))
-    assert derived.relations == {"api_usage": Noted("made")}
-    added = ("added", "api_usage", Noted("made"))
-    assert done == [added if is_added else ("api_usage", Noted("made"), "ids", "earliest")]
-
-
-def test_a_part_is_written_whole_if_all_that_it_counts_is_there() -> None:
-    derived, done = derivation_of(None)
-    derived._derive(Step(PART, (), lambda: Noted("made")))
-    assert done == [(PART, Noted("made"))]
+    of_run = until, retained_from, judged
+    done = derived_as(Step("judged_requests", (), lambda: Noted("made")), *of_run)
+    assert done == [(how, "made where is_newest without is_newest")]
+    if of_connections is not None:
+        done = derived_as(Step("api_usage", (), lambda: Noted("made")), *of_run)
+        rest = ("ids", "earliest") if of_connections == "replaced" else ()
+        assert done == [(of_connections, "api_usage", "made", *rest)]
+    elif retained_from is None:
+        assert derived_as(Step(PART, (), lambda: Noted("made")), *of_run) == [("all", PART, "made")]

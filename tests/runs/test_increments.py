@@ -1,32 +1,105 @@
 """What a build recomputes: what new requests go on with, and nothing that is over."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafka_clientinfo.coverage.changes import Change
 from kafka_clientinfo.runs import increments
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.staging import Staging
+from kafka_clientinfo.warehouse.state import State
 
 from ..warehouse.tiny import AT
-from .brokers import Connection, Log, at, old, stored
+
+LATER = AT + timedelta(days=1)
+REQUESTS = (
+    "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
+    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int, is_duplicate boolean, "
+    "api_key int, api_version int, client_id string, remote_host string, is_forwarded boolean, replica_id int"
+)
+CONNECTIONS = (
+    "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
+    "last_request_at timestamp, file_id string, byte_offset bigint, opened_seq int, "
+    "client_id string, remote_host string, role string, broker_requests bigint"
+)
+JUDGED = (
+    "cluster string, broker string, connection_id string, opened_at timestamp, opened_seq int, seq bigint, "
+    "state struct<heard_until:timestamp>"
+)
+FETCH, BROKERS_NAME = 1, "broker-2-fetcher-0"
+Request = tuple[str, float, str]
+Connection = tuple[str, int, float, float, int]
+
+
+def at(seconds: float) -> datetime:
+    return AT + timedelta(seconds=seconds)
+
+
+def old(*requests: tuple[str, float]) -> list[Request]:
+    return [(name, seconds, "f") for name, seconds in requests]
+
+
+@dataclass(frozen=True)
+class Log:
+    """What is known of a broker: its requests in the order of its log, stored connections, and what has changed.
+
+    A change is the offset in the file "f" from which requests at INFO have changed; None if anything has.
+    """
+
+    before: list[Request]
+    new: list[Request]
+    connections: list[Connection]
+    changed: tuple[int | None, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    replicas: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    heard: Mapping[str, float] = field(default_factory=dict)
+
+
+def stored(
+    spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None
+) -> tuple[Any, DataFrame, DataFrame]:
+    """A warehouse with the tables of brokers, by name, of which the requests up to `AT` are built; all requests, and new ones."""
+    rows, known, judged, changed = [], [], [], []
+    for broker, log in logs.items():
+        for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
+            read = AT if offset < len(log.before) else LATER
+            place = ("c", broker, name, f"{broker} {file}", offset)
+            is_duplicate = read == LATER and name in log.duplicates
+            sent = (FETCH, 4, f"of {name}", f"{broker} {name}", False, 2 if name in log.replicas else -1)
+            rows.append((*place, at(seconds), at(seconds), read, "DEBUG", int(seconds), is_duplicate, *sent))
+        for name, no, opened, last, offset in log.connections:
+            client = (BROKERS_NAME, f"{broker} {log.hosts.get(name, name)}", "client", 0)
+            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0, *client))
+        for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
+            key = ("c", broker, name, at(opened), 0)
+            if retained_from is None or at(last) >= retained_from:
+                judged += [(*key, 0, None), (*key, 9, {"heard_until": at(log.heard.get(name, last))})]
+        whole = Change("c", broker)
+        changed += [whole if at is None else Change(*whole[:2], f"{broker} f", at) for at in log.changed]
+    requests = relation_of(spark, rows, REQUESTS).selectExpr(
+        "*", "1 AS header_version", "CAST(NULL AS string) AS client_software_name"
+    )
+    lake = SimpleNamespace(
+        state=State(changed=changed, retained_from=retained_from),
+        staging=Staging(spark, Address("/nowhere")),
+        read_snapshot={"connections": relation_of(spark, known, CONNECTIONS)}.__getitem__,
+        judged=SimpleNamespace(read=lambda: relation_of(spark, judged, JUDGED)),
+    )
+    return lake, requests, requests.where(F.col("ingested_at") > F.lit(AT))
+
 
 Recomputed = dict[str, tuple[str, list[int]]]
 """Per connection id, what is replaced, and the seconds of the requests that are judged."""
 ON, NEW, ALL = "a connection that goes on", "nothing", "all of the id that is not frozen"
-
-Stays = dict[str, tuple[int, float]]
-"""Of the frozen connections of an id: their number, and the time of their latest request."""
-
-
-def seconds_of(name: str) -> Any:
-    return (F.unix_micros(name) - int(AT.timestamp() * 1_000_000)) / 1e6
-
-
-def stays(increment: increments.Increment) -> Stays:
-    last = seconds_of("unchanged_last_request_at").alias("last")
-    rows = increment.requests.where("unchanged_connections > 0")
-    found = rows.select("connection_id", "unchanged_connections", last).distinct()
-    return {name: (number, last) for name, number, last in found.collect()}
 
 
 def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
@@ -125,27 +198,3 @@ def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside:
     assert increment.earliest == at(0 if is_open_beside else 1000)
     assert increment.judged_before == 2 * (1 + is_open_beside)
     assert recomputed(increment) == {"b": expected}
-
-
-@pytest.mark.long
-def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
-    """The newest one has lost its requests; it is not over, but can't be computed again."""
-    connections: list[Connection] = [
-        ("x", 1, 0, 499, 0), ("x", 2, 50, 100, 0), ("y", 1, 50, 900, 0), ("at the instant", 1, 500, 500, 1),
-    ]  # fmt: skip
-    retained_from = at(500)
-    new = old(("x", 600), ("y", 950), ("at the instant", 560))
-    log = Log(old(("y", 900), ("at the instant", 500)), new, connections)
-    lake, requests, fresh = stored(spark, {"b": log}, retained_from)
-    increment, whole = increments.new_since(lake, requests, fresh), increments.everything(lake, requests)
-    assert stays(increment) == stays(whole) == {"x": (2, 499)}
-    assert recomputed(increment) == {"b": {"x": (NEW, [600]), "y": (ON, [950]), "at the instant": (ON, [560])}}
-    assert recomputed(whole) == {"b": {"x": (NEW, [600]), "y": (ALL, [900, 950]), "at the instant": (ALL, [500, 560])}}
-
-
-@pytest.mark.long
-def test_a_connection_that_lost_its_requests_is_over_also_if_its_id_was_heard_later(spark: Any) -> None:
-    """A clock was set back between the id's connections."""
-    connections: list[Connection] = [("x", 1, 700, 999, 0), ("x", 2, 400, 450, 0)]
-    log = Log([], old(("x", 1000)), connections, heard={"x": 999})
-    assert recomputed(increments.new_since(*stored(spark, {"b": log}, at(500)))) == {"b": {"x": (NEW, [1000])}}

@@ -1,34 +1,18 @@
-"""What is asked of a session that may refuse to answer."""
+"""What is asked of a session that may refuse to answer, and how it lets relations be cached."""
 
+import time
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.spark import features
-from kafka_clientinfo.spark.session_conf import set_for, set_where_allowed
-
-
-class Conf:
-    """The conf of a session that knows, and lets be set, one entry only."""
-
-    def __init__(self) -> None:
-        self.values = {"known": "1"}
-
-    def get(self, key: str, default: str | None = None) -> str:
-        self._check(key)
-        return self.values[key]
-
-    def set(self, key: str, value: str) -> None:
-        self._check(key)
-        self.values[key] = value
-
-    def unset(self, key: str) -> None:
-        self._check(key)
-        del self.values[key]
-
-    def _check(self, key: str) -> None:
-        if key != "known":
-            raise RuntimeError(f"[CONFIG_NOT_AVAILABLE] {key}")
+from kafka_clientinfo.spark.arrow_rows import collect, relation_of
+from kafka_clientinfo.spark.features import checkpointed, cores, is_on_one_machine
+from kafka_clientinfo.spark.session_conf import conf_of, set_where_allowed, sized
+from kafka_clientinfo.tables.arrow_types import arrow_table
 
 
 def test_a_local_cluster_is_no_single_process() -> None:
@@ -39,36 +23,158 @@ def test_a_local_cluster_is_no_single_process() -> None:
     assert not features.is_one_process(None)
 
 
-class Session:
-    """A session without a driver's JVM."""
+class Rows:
+    """Stands for a relation of a session on one machine, which may refuse to cache it."""
 
-    def __init__(self) -> None:
-        self.conf = Conf()
+    def __init__(self, master: str, refusal: str = "") -> None:
+        self.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: master))
+        self.refusal = refusal
 
-    @property
-    def sparkContext(self) -> None:  # noqa: N802
-        raise AttributeError("[JVM_ATTRIBUTE_NOT_SUPPORTED] sparkContext")
+    def _answer(self, how: str) -> str:
+        if self.refusal:
+            raise RuntimeError(self.refusal)
+        return how
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"[JVM_ATTRIBUTE_NOT_SUPPORTED] {name}")
-
-
-def test_an_entry_that_is_not_told_has_its_default() -> None:
-    spark: Any = Session()
-    assert features.conf_value(spark, "known") == "1"
-    assert features.conf_value(spark, "other") is None
-    assert features.given_conf(spark) == {}
+    def localCheckpoint(self) -> str:  # noqa: N802
+        return self._answer("checkpoint")
 
 
-def test_entries_that_are_refused_are_left_alone() -> None:
-    spark: Any = Session()
-    with set_where_allowed(spark, {"known": "2", "other": "3"}):
-        assert spark.conf.values == {"known": "2"}
-    assert spark.conf.values == {"known": "1"}
+@pytest.mark.parametrize("master", ["local[2]", "local"])
+def test_one_machine_makes_a_checkpoint(master: str) -> None:
+    rows: Any = Rows(master)
+    assert (is_on_one_machine(rows.sparkSession), checkpointed(rows)) == (True, "checkpoint")
 
 
-def test_what_was_set_before_a_refusal_is_put_back() -> None:
-    spark: Any = Session()
-    with pytest.raises(RuntimeError, match="other"), set_for(spark, {"known": "2", "other": "3"}):
-        pass
-    assert spark.conf.values == {"known": "1"}
+@pytest.mark.parametrize("master", ["spark://host:7077", "local-cluster[2,1,1024]", None])
+def test_a_session_that_may_lose_executors_keeps_rows_twice(master: Any) -> None:
+    rows: Any = RowsOfKryo(master)
+    level: Any = checkpointed(rows)
+    assert (is_on_one_machine(rows.sparkSession), level.replication) == (False, 2)
+
+
+class RowsOfKryo(Rows):
+    """Stands for a relation of a session on one machine whose serializer is Kryo, and whose Spark is no older than 4."""
+
+    def __init__(self, master: str = "local[2]") -> None:
+        super().__init__(master)
+        conf = {"spark.master": master, "spark.serializer": "org.apache.spark.serializer.KryoSerializer"}
+        self.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=conf.get))
+
+    def localCheckpoint(self, eager: bool = True, storageLevel: Any = None) -> Any:  # noqa: N802, N803
+        return storageLevel
+
+
+def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
+    level: Any = checkpointed(RowsOfKryo())  # type: ignore[arg-type]
+    assert (level.useMemory, level.useDisk, level.deserialized, level.replication) == (True, True, False, 1)
+
+
+def test_other_failures_are_told() -> None:
+    rows: Any = Rows("local[2]", "no space left on device")
+    with pytest.raises(RuntimeError, match="no space"):
+        checkpointed(rows)
+
+
+@pytest.mark.parametrize("refusal", ["[NOT_SUPPORTED] no.", "It is not supported.", "[NOT_IMPLEMENTED] no."])
+def test_where_the_session_keeps_no_rows_none_are_kept(refusal: str) -> None:
+    rows: Any = Rows("local[2]", refusal)
+    assert checkpointed(rows) is None
+
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+KEYS = (*conf_of(0, 1), "spark.sql.session.timeZone")
+
+
+@pytest.mark.usefixtures("free_conf")
+def test_the_session_is_put_back(spark: Any) -> None:
+    before = {key: spark.conf.get(key, None) for key in KEYS}
+
+    def work() -> None:
+        with sized(spark, 0), sized(spark, 1 << 40):
+            assert spark.conf.get(PARTITIONS) == "200"
+            assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        work()
+    assert {key: spark.conf.get(key, None) for key in KEYS} == before
+
+
+@pytest.mark.usefixtures("free_conf")
+def test_entries_that_may_not_be_set_are_left_alone(spark: Any) -> None:
+    with set_where_allowed(spark, {"spark.sql.warehouse.dir": "/nowhere", "some.thing": "x"}):
+        assert spark.conf.get("spark.sql.warehouse.dir") != "/nowhere"
+        assert spark.conf.get("some.thing") == "x"
+    assert spark.conf.get("some.thing", None) is None
+
+
+@pytest.mark.usefixtures("free_conf")
+@pytest.mark.parametrize("size", [0, 1 << 40])
+def test_every_entry_is_in_effect_in_a_session_that_knows_none_of_them(spark: Any, size: int) -> None:
+    """As a session of the package's users does; that of the tests begins with those of small runs."""
+    conf = conf_of(size, cores(spark))
+    before = {key: spark.conf.get(key, None) for key in conf}
+    for key in conf:
+        spark.conf.unset(key)
+    try:
+        with sized(spark, size):
+            assert {key: spark.conf.get(key, None) for key in conf} == conf
+    finally:
+        for key, value in before.items():
+            if value is not None:
+                spark.conf.set(key, value)
+
+
+@pytest.mark.usefixtures("free_conf")
+def test_a_large_run_plans_no_broadcast_of_rows_that_python_made(
+    spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark takes them for as many bytes as what they were made of."""
+    made = spark.range(3).mapInArrow(lambda batches: batches, "id long")
+    joined = made.join(made.withColumn("one", F.lit(1)), on="id")
+    joined.explain()
+    assert "Broadcast" in capsys.readouterr().out  # what the session does by itself
+    with sized(spark, 1 << 40):
+        made.join(made.withColumn("one", F.lit(1)), on="id").explain()
+    assert "Broadcast" not in capsys.readouterr().out
+
+
+DDL = "`name` string NOT NULL, numbers array<int>, ages map<string,string>, at timestamp, of struct<a:int,b:boolean>"
+AT = datetime(2026, 11, 21, 2, 45, 9, 935000, tzinfo=UTC)
+ROWS = [
+    ("x", [1, None], {"a": "1"}, AT, (1, True)),
+    ("\u0000'\"`", [], {}, None, (None, None)),
+    (None, None, None, None, None),
+]
+EXPECTED = [
+    {"name": "x", "numbers": [1, None], "ages": {"a": "1"}, "at": AT, "of": {"a": 1, "b": True}},
+    {"name": "\u0000'\"`", "numbers": [], "ages": {}, "at": None, "of": {"a": None, "b": None}},
+    dict.fromkeys(("name", "numbers", "ages", "at", "of")),
+]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_spark_gives_the_rows_back(spark: Any, count: int) -> None:
+    found = relation_of(spark, ROWS[:count], DDL)
+    assert all(field.nullable for field in found.schema)
+    assert [dict(zip(found.columns, row, strict=True)) for row in collect(found)] == EXPECTED[:count]
+
+
+def test_times_of_a_repeated_hour_come_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = [
+        datetime(2026, 10, 25, tzinfo=UTC) + timedelta(minutes=minutes, microseconds=7) for minutes in range(0, 150, 30)
+    ]
+    times = [(at, [{"at": at, "kind": "x"}]) for at in hours]
+    found = relation_of(spark, times, "at timestamp, events array<struct<at:timestamp,kind:string>>")
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert collect(found) == times
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_row_that_lacks_a_value_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        arrow_table([("x", [1])], DDL)

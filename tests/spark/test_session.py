@@ -1,5 +1,6 @@
 """How a local session is started, and what is logged of it; only the test with fetched jars starts a JVM."""
 
+import json
 import os
 import stat
 import subprocess
@@ -13,10 +14,29 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.spark import session
+from kafka_clientinfo.spark import session, session_files
+from kafka_clientinfo.spark.session_files import cache_folder
 
 pytestmark = pytest.mark.usefixtures("cache")
-OPTIONS = "spark.driver.extraJavaOptions"
+CLASS_PATH, OPTIONS = "spark.driver.extraClassPath", "spark.driver.extraJavaOptions"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of jars and class archives."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("KAFKA_CLIENTINFO_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def stored(cache: Path) -> list[Path]:
+    """Delta's jars in the cache."""
+    folder = session_files.jars_folder()
+    folder.mkdir(parents=True)
+    for name in ("io.delta_delta-spark.jar", "io.delta_delta-storage.jar"):
+        (folder / name).touch()
+    return sorted(folder.iterdir())
 
 
 def started_as(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,25 +95,6 @@ class TestStart:
             session.local_session(Settings(), log_file=log_file)
         assert (f" (see {log_file})" in str(caught.value)) == (log is not None)
 
-    def it_runs_the_python_of_this_process_and_a_small_launcher(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        wanted = {
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        }
-        for name in wanted:
-            monkeypatch.setenv(name, "of the caller")
-        monkeypatch.setattr(session.SparkContext, "_gateway", None)
-        monkeypatch.setattr(session, "local_conf", lambda *_: 1 // 0)
-        with pytest.raises(WarehouseError):
-            session.local_session(Settings())
-        assert {os.environ[name] for name in wanted} == {"of the caller"}
-        for name in wanted:
-            monkeypatch.delenv(name)
-        with pytest.raises(WarehouseError):
-            session.local_session(Settings())
-        assert {name: os.environ.get(name) for name in wanted} == wanted
-
     def it_has_delta_and_utc_unless_the_settings_say_otherwise(self) -> None:
         given = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.warehouse.dir": "/mine"}
         own = {
@@ -135,3 +136,136 @@ def test_the_jvm_is_asked_to_end_and_waited_for(monkeypatch: pytest.MonkeyPatch)
     assert done == ["closed", "ended"]
     monkeypatch.setattr(session.SparkContext, "_gateway", SimpleNamespace())  # another process has started the JVM
     session.end_session()
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_files.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1))
+
+
+def test_the_cache_is_where_the_variables_say(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache_folder() == cache
+    monkeypatch.delenv("KAFKA_CLIENTINFO_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "kafka-clientinfo"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "kafka-clientinfo"
+
+
+class TestJars:
+    def it_puts_stored_jars_on_the_class_path(self, stored: list[Path]) -> None:
+        of_delta = f"{stored[0]}:{stored[1]}"
+        assert session.local_conf({"spark.master": "local[*]"})[CLASS_PATH] == of_delta
+        conf = session.local_conf({CLASS_PATH: "/mine.jar", "spark.jars.packages": "org.example:thing:1"})
+        assert (conf[CLASS_PATH], conf["spark.jars.packages"]) == (f"/mine.jar:{of_delta}", "org.example:thing:1")
+        assert CLASS_PATH not in session.local_conf({}, False)  # a JVM that runs
+
+    def it_ships_them_to_a_cluster(self, stored: list[Path]) -> None:
+        conf = session.local_conf({"spark.master": "spark://host:7077", "spark.jars": "/mine.jar"})
+        assert conf["spark.jars"] == f"/mine.jar,{stored[0]},{stored[1]}"
+        assert CLASS_PATH not in conf
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("spark.jars", "/opt/delta-spark_2.13-4.0.0.jar"),
+            ("spark.jars.packages", "io.delta:delta-spark_2.13:4.0.0"),
+            (CLASS_PATH, "/opt/delta-spark_2.13-4.0.0.jar:/opt/delta-storage-4.0.0.jar"),
+        ],
+    )
+    def it_leaves_the_delta_of_the_settings_alone(self, key: str, value: str, stored: list[Path]) -> None:
+        conf = session.local_conf({key: value})
+        assert {name: text for name, text in conf.items() if "delta-s" in text} == {key: value}
+
+    def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
+        with pytest.raises(WarehouseError) as caught:
+            session.local_conf({})
+        assert str(caught.value) == (
+            f"Delta's jars are not in {session_files.jars_folder()} and could not be fetched; run `make setup` (or `python -m "
+            "kafka_clientinfo.commands.prepare`) where the network reaches a Maven repository, put that folder of another "
+            "machine there, or name them in spark.jars"
+        )
+        assert list(cache.rglob("*.jar")) == []
+        assert list((cache / "jars").iterdir()) == []
+
+    def it_says_where_nothing_can_be_stored(self, cache: Path) -> None:
+        cache.write_text("a file where the folder should be")
+        with pytest.raises(WarehouseError, match=r"cannot be written \(Not a directory\); name another in KAFKA_CLI"):
+            session.local_conf({})
+
+    @pytest.mark.parametrize("was_cleaned", [False, True])
+    def it_has_ivy_fetch_once_what_delta_needs_beside_spark(
+        self,
+        was_cleaned: bool,
+        cache: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        """From the repositories that the settings name."""
+        if was_cleaned:
+            session_files.jars_folder().mkdir(parents=True)
+        fetched = [tmp_path / "a b.jar", tmp_path / "c.jar"]
+        for jar in fetched:
+            jar.write_text(jar.name)
+        started: list[tuple[dict[str, str], object]] = []
+
+        def run(command: list[str], stderr: object, **_: object) -> object:
+            assert command[:2] == [sys.executable, "-c"]
+            started.append((json.loads(command[3]), stderr))
+            listed = ",".join(jar.as_uri() for jar in fetched)
+            return SimpleNamespace(returncode=0, stdout=f"Ivy's words\n{listed}\n")
+
+        monkeypatch.setattr(session_files.subprocess, "run", run)
+        ivy = {f"spark.jars.{name}": name for name in ("ivy", "ivySettings", "repositories")}
+        stored = session_files.ensure_jars({**ivy, "spark.executor.memory": "1g"}, None)
+        assert stored == session_files.ensure_jars({})
+        assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
+        assert caplog.messages == ["fetching Delta's jars (13 MB) from a Maven repository, once"]
+        ((conf, log),) = started
+        excluded = conf.pop("spark.jars.excludes").split(",")
+        assert (conf, log) == (ivy | {"spark.master": "local[1]", "spark.ui.enabled": "false"}, None)
+        assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(excluded)
+        assert not any("delta" in pattern for pattern in excluded)
+        assert [jar.read_text() for jar in stored] == ["a b.jar", "c.jar"]
+
+
+class TestClassArchive:
+    def it_is_used_where_it_is_there_for_the_class_path(self) -> None:
+        conf = {OPTIONS: "-Xshare:off"}  # the last one counts
+        assert session_files.with_archive(conf) == conf
+        session_files.make_whole(
+            path := session_files.archive_path(conf), lambda target: target.write_bytes(b"classes")
+        )
+        assert session_files.with_archive(conf)[OPTIONS] == f'"-XX:SharedArchiveFile={path}" -Xshare:off'
+        other = conf | {CLASS_PATH: "/other.jar"}
+        assert session_files.with_archive(other) == other
+
+    def it_leaves_nothing_when_training_fails(self) -> None:
+        path = session_files.archive_path({})
+
+        def breaks(target: Path) -> None:
+            raise OSError("the run failed")
+
+        with pytest.raises(OSError, match="the run failed"):
+            session_files.make_whole(path, breaks)
+        with pytest.raises(FileNotFoundError):
+            session_files.make_whole(path, lambda target: None)
+        assert list(path.parent.iterdir()) == []
+
+
+def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "jar").write_bytes(b"late")
+        if not (tmp_path / "jars").exists():
+            (tmp_path / "jars").mkdir()
+            (tmp_path / "jars" / "jar").write_bytes(b"early")
+
+    session_files.make_whole(tmp_path / "jars", make)
+    assert (tmp_path / "jars" / "jar").read_bytes() == b"early"
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        session_files.make_whole(tmp_path / "file", make)
+    assert {path.name for path in tmp_path.iterdir()} == {"jars", "file"}

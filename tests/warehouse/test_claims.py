@@ -1,6 +1,5 @@
 """Overlapping runs where the storage has no locks: one commits, the others are refused, nothing is doubled or lost."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.spark.features import conf_value
 from kafka_clientinfo.warehouse import claims, ddl
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.claims import Claims, first_unended
@@ -24,24 +22,17 @@ pytestmark = pytest.mark.usefixtures("on_a_store")
 OVERTAKEN = "another run has written"
 
 
-@pytest.fixture(scope="module")
-def empty(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("claims")
-    Warehouse(spark, str(root), SPECS).create_missing(SPECS)
-    return root
+@pytest.fixture
+def on_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs on a folder claim their numbers, as on a store."""
+    monkeypatch.setattr(ddl, "log_folder", lambda *_: None)
 
 
 @pytest.fixture
-def folder(empty: Path, tmp_path: Path) -> str:
-    """Empty tables of its own."""
-    shutil.copytree(empty, tmp_path, dirs_exist_ok=True)
+def root(spark: Any, tmp_path: Path) -> str:
+    """Empty tables."""
+    Warehouse(spark, str(tmp_path), SPECS).create_missing(SPECS)
     return str(tmp_path)
-
-
-@pytest.fixture(params=["folder", pytest.param("schema", marks=pytest.mark.long)])
-def root(request: pytest.FixtureRequest) -> str:
-    """Empty tables of its own, at a path and by name."""
-    return str(request.getfixturevalue(request.param))
 
 
 @contextmanager
@@ -67,18 +58,6 @@ def test_of_two_runs_at_once_one_commits_and_who_is_overtaken_commits_nothing_mo
     quick.append("events", event(spark, "next"))
     committed(quick)
     assert events(run(spark, root)) == ["kept", "next"]
-
-
-@pytest.mark.long
-def test_a_merge_is_numbered_too(spark: Any, root: str) -> None:
-    slow = run(spark, root, ["first", "second"])
-    slow.delete_rows("events", event(spark, "first"))
-    assert events(slow) == ["second"]
-    quick = run(spark, root)
-    with refused_where_not_numbered():
-        slow.delete_rows("events", event(spark, "second"))
-    assert events(quick) == []
-    assert conf_value(spark, "spark.databricks.delta.write.txnVersion") is None
 
 
 @pytest.mark.long

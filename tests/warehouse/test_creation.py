@@ -1,10 +1,11 @@
 """Tables by name are as declared, closed where they hold raw bytes, and nobody else's; the schema is made or asked for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyspark.sql.types import StructType
@@ -18,6 +19,15 @@ from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_vi
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import SPECS, fact, facts
+
+
+@pytest.fixture
+def schema(spark: Any) -> Iterator[str]:
+    """The name of a schema that is not there yet; the catalog of the tests' session forgets it with the session."""
+    name = f"spark_catalog.kafka_{uuid4().hex}"
+    yield name
+    spark.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
 
 NAMED = Address("main.kafka", ("main", "kafka"))
 

@@ -8,7 +8,6 @@ import pytest
 
 from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 SIGNS = (
     "PATH_NOT_FOUND DELTA_MISSING_DELTA_TABLE DELTA_TABLE_NOT_FOUND DELTA_PATH_DOES_NOT_EXIST TABLE_OR_VIEW_NOT_FOUND "
@@ -26,28 +25,6 @@ def test_a_table_that_is_missing_is_no_error() -> None:
     assert [refused(sign) for sign in SIGNS.split()] == [None] * 6
     with pytest.raises(RuntimeError, match="PERMISSION_DENIED"):
         refused("PERMISSION_DENIED")
-
-
-@pytest.mark.parametrize(
-    ("rows", "size", "is_small"),
-    [
-        (None, None, True),
-        (None, "16777215", True),
-        (None, "16777216", False),
-        ((1 << 20) - 1, None, True),
-        (1 << 20, None, False),
-    ],
-)
-def test_a_table_is_small_below_a_number_of_bytes_or_values(
-    rows: int | None, size: str | None, is_small: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def detail(*_: Any) -> Any:
-        return pytest.fail("Spark was asked") if rows else size and {"sizeInBytes": size}
-
-    monkeypatch.setattr(ddl, "detail", detail)
-    tables: Any = SimpleNamespace(spark=None, address=None, _rows={}, state=SimpleNamespace(rows={"t": rows}))
-    tables.spec = lambda name: SimpleNamespace(columns="abcd")
-    assert Warehouse.is_small(tables, "t") is is_small
 
 
 @pytest.mark.parametrize(

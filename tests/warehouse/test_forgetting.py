@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import parse_spec, table_spec
 from kafka_clientinfo.warehouse.maintenance import remove_cluster
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, committed
+from .tiny import AT, committed, filled, specs_of
 
 PLACE = {"file_id": "string", "byte_offset": "bigint"}
 COLUMNS = {
@@ -51,29 +49,14 @@ STILL_DELETED = {"requests": 7, "failed_requests": 4}
 """Of the 10 requests that retention has deleted, 3 were of the cluster."""
 
 
-def spec(name: str) -> Any:
-    required = {c: str(c == "cluster").lower() for c in COLUMNS[name]}
-    columns = [f'{c} = {{ type = "{t}", comment = "c", required = {required[c]} }}' for c, t in COLUMNS[name].items()]
-    mode = {"connections": "part", "ingested_files": "file"}.get(name, "append")
-    key = "connection_id" if name == "connections" else "file_id"
-    head = f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\nkey = ["{key}"]\ncluster_by = ["{key}"]\n[columns]'
-    return parse_spec("\n".join([head, *columns]))
-
-
-SPECS = {"runs": table_spec("runs"), **{name: spec(name) for name in COLUMNS}}
+SPECS = specs_of(COLUMNS, required="cluster")
 
 
 def test_a_forgotten_cluster_leaves_all_tables_and_no_other_row_does(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = Warehouse(spark, str(tmp_path / "lake"), SPECS)
-    lake.open()
-    for name, values in ROWS.items():
-        ddl = ", ".join(f"{column} {kind}" for column, kind in COLUMNS[name].items())
-        lake.append(name, relation_of(spark, values, ddl))
-    committed(lake, rows=lake.rows(), **STATE)
-
-    lake = Warehouse(spark, lake.root, SPECS)
+    filled(Warehouse(spark, str(tmp_path), SPECS), ROWS, **STATE)
+    lake = Warehouse(spark, str(tmp_path), SPECS)
     before = lake.open()
     known = ", ".join(map(repr, sorted((WRONG, WRONG.upper(), "c"))))
     said = f"--cluster is 'C', of which {lake.root} has no logs; it has those of {known}"

@@ -14,65 +14,36 @@ from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.table_log import damage, is_made
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.ingestion.stored_logs import save
 
 from .tiny import SPECS, fact, facts
 
 FIRST, SECOND = f"{0:020}.json", f"{1:020}.json"
-State = Callable[[Path, list[str]], None]
-"""Puts a table's folder into a state, given the lines of a whole first commit."""
 
 
-def _log(folder: Path) -> Path:
+def with_temporary_files(folder: Path) -> None:
     log = folder / "_delta_log"
-    log.mkdir(parents=True)
-    return log
-
-
-def first_commit_of(change: Callable[[list[str]], str]) -> State:
-    def put(folder: Path, lines: list[str]) -> None:
-        (_log(folder) / FIRST).write_text(change(lines))
-
-    return put
-
-
-def with_temporary_files(folder: Path, lines: list[str]) -> None:
-    log = _log(folder)
-    (log / "_staged_commits").mkdir()
-    (log / f".{FIRST}.1d81.tmp").write_text(lines[0][:50])
+    (log / "_staged_commits").mkdir(parents=True)
+    (log / f".{FIRST}.1d81.tmp").write_text("{")
     (log / f".{FIRST}.crc").write_bytes(b"crc\0\0\0\2\0")
     (log / f"{0:020}.crc").write_text("{}")
 
 
-def with_files_of_rows(folder: Path, lines: list[str]) -> None:
-    folder.mkdir(parents=True)
-    (folder / "part-00000.snappy.parquet").write_bytes(b"PAR1")
-
-
-HALF_MADE: dict[str, State] = {
-    "folder": lambda folder, lines: folder.mkdir(parents=True),
-    "empty log": lambda folder, lines: _log(folder) and None,
+HALF_MADE: dict[str, Callable[[Path], object]] = {
+    "folder": lambda folder: folder.mkdir(parents=True),
+    "empty log": lambda folder: (folder / "_delta_log").mkdir(parents=True),
     "temporary files": with_temporary_files,
-    "rows without log": with_files_of_rows,
-    "empty commit": first_commit_of(lambda lines: ""),
+    "rows without log": lambda folder: save(folder / "part-00000.snappy.parquet", b"PAR1"),
+    "empty commit": lambda folder: save(folder / "_delta_log" / FIRST, b""),
 }
 
 
-@pytest.fixture(scope="module")
-def lines(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The lines of the first commit of the table facts."""
-    lake = Warehouse(spark, str(tmp_path_factory.mktemp("whole")), SPECS)
-    lake.create_missing(["facts"])
-    return (Path(lake.root) / "facts" / "_delta_log" / FIRST).read_text().splitlines()
-
-
 @pytest.mark.long
-def test_what_is_half_made_is_made_again(
-    spark: Any, tmp_path: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_half_made_is_made_again(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under a lock; to read, there is no table, and without a lock the folder is named."""
     for name, put in HALF_MADE.items():
         root = tmp_path / name
-        put(root / "facts", lines)
+        put(root / "facts")
         here = local_tables(str(root))
         assert here is not None
         assert (here.exists("facts"), here.layout("facts")) == (False, None), name
@@ -85,7 +56,7 @@ def test_what_is_half_made_is_made_again(
         assert lake.read("facts").count() == 0
     lake.overwrite("facts", facts(spark, fact("x")))
     assert lake.read("facts").count() == 1
-    with_files_of_rows(tmp_path / "open" / "facts", lines)
+    HALF_MADE["rows without log"](tmp_path / "open" / "facts")
     monkeypatch.setattr(ddl, "log_folder", lambda *_: None)
     with pytest.raises(AnalysisException, match=r"/open/facts"):
         Warehouse(spark, str(tmp_path / "open"), SPECS).create_missing(["facts"])

@@ -1,6 +1,5 @@
 """The table of judged requests: made by its first write, replaced by connection id, and forgotten."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -44,16 +43,9 @@ def held(table: JudgedTable) -> list[tuple[str, int, int]]:
     return sorted((row["connection_id"], row["seq"], row["requests"]) for row in stored.collect())
 
 
-@pytest.fixture(params=["a folder", pytest.param("a schema", marks=pytest.mark.long)])
-def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Warehouse]:
-    if request.param == "a folder":
-        yield Warehouse(spark, str(tmp_path / "lake"), SPECS)
-        return
-    schema = request.getfixturevalue("schema")
-    lake = Warehouse(spark, schema, SPECS)
-    lake.open()
-    lake.claim()
-    yield lake
+@pytest.fixture
+def lake(spark: Any, tmp_path: Path) -> Warehouse:
+    return Warehouse(spark, str(tmp_path / "lake"), SPECS)
 
 
 @pytest.fixture(params=[0, pytest.param(1 << 40, marks=pytest.mark.long)], ids=["merged into", "written anew"])

@@ -2,45 +2,21 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.spark.session_conf import REQUEST_BYTES
 from kafka_clientinfo.warehouse import maintenance
-from kafka_clientinfo.warehouse import warehouse as module
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.ddl import properties_list
 from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.maintenance import maintain
 from kafka_clientinfo.warehouse.state import State, time_text
-from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, SPECS, committed, fact, facts
-
-
-@pytest.mark.long
-def test_it_compacts_and_tells_what_it_did(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = Warehouse(spark, str(tmp_path), SPECS)
-    lake.create_missing(SPECS)
-    for batch in ("a", "b", "c"):
-        lake.append("facts", facts(spark, fact(batch)))
-    committed(lake)
-    monkeypatch.setattr(module, "Warehouse", partial(Warehouse, specs=SPECS))
-    report = maintain(spark, str(tmp_path))
-    assert [*report.seconds] == ["prepare", *SPECS]
-    assert (report.retained_from, report.deleted) == (None, {})
-    tables = {table["name"]: table for table in report.tables}
-    assert tables.keys() == SPECS.keys()
-    assert (tables["facts"]["files_before"], tables["facts"]["files_after"]) == (3, 1)
-    assert [row["command"] for row in lake.read("runs").orderBy("run").collect()] == ["run", "maintain"]
-    assert sorted(row["connection_id"] for row in lake.read("facts").collect()) == ["a", "b", "c"]
-
+from .tiny import AT
 
 KEPT_FOR = "delta.deletedFileRetentionDuration"
 END = {"operation": "VACUUM END", "operationMetrics": {"numDeletedFiles": "3"}}
@@ -139,19 +115,3 @@ def test_every_table_is_tidied_after_what_is_old_was_deleted(
     assert done == [3 * REQUEST_BYTES, *looked_at, *kept, *((name, 200) for name in names)]
     assert (report.retained_from, report.deleted) == (time_text(AT), {"facts": 4} if days else {})
     assert report.tables == [{"name": name, "rows_deleted": report.deleted.get(name, 0), **DONE} for name in names]
-
-
-@pytest.mark.parametrize(
-    ("hours", "check", "is_refused"),
-    [(168, None, False), (167, None, True), (167, "true", True), (167, "False", False)],
-)
-def test_files_that_a_reader_may_need_are_kept(
-    hours: int, check: str | None, is_refused: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    conf = {"spark.databricks.delta.retentionDurationCheck.enabled": check}
-    monkeypatch.setattr(maintenance, "conf_value", lambda spark, key: conf[key])
-    monkeypatch.setattr(maintenance, "address_of", lambda text: text)
-    monkeypatch.setattr(maintenance, "read_state", lambda spark, address: None)
-    refused = pytest.raises(ConfigError, match=f"vacuum_hours is {hours}: .* give 168 or more, or, if nothing else")
-    with refused if is_refused else pytest.raises(WarehouseError, match="/lake holds no run that ended"):
-        maintain(None, "/lake", Settings(vacuum_hours=hours))  # type: ignore[arg-type]

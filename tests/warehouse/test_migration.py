@@ -1,6 +1,5 @@
 """Tables that an earlier release made are brought to the declarations of this one when a run opens them, or refused whole."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -15,6 +14,7 @@ from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.state import LEDGER, declared_by
 from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.amounts import one_in
 
 from .tiny import AT, SPECS, committed, fact, facts
 
@@ -28,9 +28,17 @@ def with_columns(name: str, *columns: Column, at: int = 1) -> Specs:
     return {**SPECS, name: replace(SPECS[name], columns=(*known[:at], *columns, *known[at:]))}
 
 
-def with_types(name: str, kind: str) -> Specs:
-    last = replace(SPECS[name].columns[-1], type=kind)
-    return {**SPECS, name: replace(SPECS[name], columns=(*SPECS[name].columns[:-1], last))}
+REFUSED: dict[str, tuple[Specs, bool]] = {
+    "events cannot become its table events: column number is missing": (with_columns("events", COUNT), False),
+    "column run has type bigint, not int": (
+        {
+            **SPECS,
+            "events": replace(SPECS["events"], columns=(*SPECS["events"].columns[:-1], Column("run", "int", "x"))),
+        },
+        False,
+    ),
+    "retention has deleted requests": ({name: spec for name, spec in SPECS.items() if name != "sums"}, True),
+}
 
 
 def of_release(spark: Any, root: str, specs: Specs) -> Warehouse:
@@ -52,21 +60,10 @@ def filled(spark: Any, root: str) -> Warehouse:
     return committed(lake, built_until=AT, rows={**lake.rows(), "ingested_files": 0})
 
 
-@pytest.fixture(scope="module")
-def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("earlier") / "lake"
-    filled(spark, str(root))
-    return root
-
-
 @pytest.fixture
-def root(made: Path, tmp_path: Path) -> str:
-    return str(shutil.copytree(made, tmp_path / "lake"))
-
-
-def retained(lake: Warehouse) -> None:
-    lake.open()
-    committed(lake, retained_from=AT)
+def root(spark: Any, tmp_path: Path) -> str:
+    filled(spark, str(tmp_path))
+    return str(tmp_path)
 
 
 def unlike(spark: Any, lake: Warehouse) -> dict[str, list[str]]:
@@ -74,13 +71,8 @@ def unlike(spark: Any, lake: Warehouse) -> dict[str, list[str]]:
     return {name: texts for name, texts in found.items() if texts}
 
 
-@pytest.mark.parametrize("addressed", ["by path", pytest.param("by name", marks=pytest.mark.long)])
-def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
-    spark: Any, root: str, schema: str, addressed: str
-) -> None:
-    if addressed == "by name":
-        root = schema
-    before = filled(spark, root) if addressed == "by name" else Warehouse(spark, root, SPECS)
+def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(spark: Any, root: str) -> None:
+    before = Warehouse(spark, root, SPECS)
     spark.sql(f"ALTER TABLE {before.address.table('sums')} CLUSTER BY NONE")
     specs = with_columns("events", NOTE, at=0) | {"facts": with_columns("facts", COUNT)["facts"]}
     specs["events"] = replace(specs["events"], checks=(("named", "file_id <> ''"),))
@@ -101,50 +93,18 @@ def test_what_may_be_null_is_added_and_what_can_be_derived_is_made_anew(
     )
 
 
-@pytest.mark.parametrize(
-    ("specs", "is_retained", "why"),
-    [
-        (with_columns("events", COUNT), False, "events cannot become its table events: column number is missing"),
-        pytest.param(
-            *(with_types("events", "int"), False, "column run has type bigint, not int"), marks=pytest.mark.long
-        ),
-        pytest.param(
-            *(with_types("facts", "string"), True, "column names has type array<string>, not string"),
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            *({name: spec for name, spec in SPECS.items() if name != "sums"}, True, "retention has deleted requests"),
-            marks=pytest.mark.long,
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_written(
-    spark: Any, root: str, specs: Specs, is_retained: bool, why: str
-) -> None:
+@pytest.mark.parametrize("why", one_in(3, REFUSED))
+def test_what_cannot_be_is_refused_before_anything_is_written(spark: Any, root: str, why: str) -> None:
+    specs, is_retained = REFUSED[why]
     before = Warehouse(spark, root, SPECS)
     if is_retained:
-        retained(before)
+        before.open()
+        committed(before, retained_from=AT)
     specs = {name: replace(spec, cluster_by=("file_id",)) if name == LEDGER else spec for name, spec in specs.items()}
     versions = [ddl.history(spark, before.address.table(name), 1)[0]["version"] for name in SPECS]
     with pytest.raises(WarehouseError, match=f"made by an earlier release, and .*{why}.*; read it with that release"):
         of_release(spark, root, specs)
     assert [ddl.history(spark, before.address.table(name), 1)[0]["version"] for name in SPECS] == versions
-
-
-@pytest.mark.long
-def test_rows_that_retention_left_stay_where_columns_are_added(spark: Any, root: str) -> None:
-    retained(Warehouse(spark, root, SPECS))
-    lake = of_release(spark, root, with_columns("facts", NOTE, at=7))
-    assert unlike(spark, lake) == {}
-    assert [row["note"] for row in lake.read("facts").collect()] == [None]
-    assert lake.state.built_until is None, "what can be derived gets the column's values"
-
-
-@pytest.mark.long
-def test_a_derived_table_that_is_none_any_more_is_removed(spark: Any, root: str) -> None:
-    lake = of_release(spark, root, {name: spec for name, spec in SPECS.items() if name != "sums"})
-    assert "sums" not in lake.state.rows
-    assert not Warehouse(spark, root, SPECS).exists("sums")
 
 
 class KilledError(Exception):

@@ -13,14 +13,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import parse_spec, table_spec
 from kafka_clientinfo.warehouse import retention
 from kafka_clientinfo.warehouse.retention import retain
 from kafka_clientinfo.warehouse.state import State, time_text
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import AT, committed
+from .tiny import AT, committed, filled, specs_of
 
 DAY = timedelta(days=1)
 KEY = {"cluster": "string", "broker": "string", "connection_id": "string"}
@@ -39,18 +37,7 @@ COLUMNS = {
 }
 
 
-def spec(name: str) -> Any:
-    columns = "\n".join(f'{c} = {{ type = "{t}", comment = "c" }}' for c, t in COLUMNS[name].items())
-    mode = {"connections": "part", "ingested_files": "file"}.get(name, "append")
-    keys = 'key = ["file_id"]\ncluster_by = ["file_id"]'
-    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n[columns]\n{columns}')
-
-
-SPECS = {"runs": table_spec("runs"), **{name: spec(name) for name in COLUMNS}}
-
-
-def ddl_of(name: str) -> str:
-    return ", ".join(f"{column} {kind}" for column, kind in COLUMNS[name].items())
+SPECS = specs_of(COLUMNS)
 
 
 def at(seconds: float) -> datetime:
@@ -95,17 +82,13 @@ FILES = {
 def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built warehouse: requests of one file around the instant AT + 1000 s; each connection id is a case."""
     root = tmp_path_factory.mktemp("retention") / "lake"
-    made = Warehouse(spark, str(root), SPECS)
-    made.open()
-    rows = {
+    rows: dict[str, list[tuple[Any, ...]]] = {
         "ingested_files": [(name, begin, end, 0, AT) for name, (begin, end, _) in FILES.items()],
         "requests": [("f", n, "c", "b", name, at(seconds)) for n, name, seconds in REQUESTS],
         "rejected_records": [(name, 1) for name in FILES],
         "connections": [("f", n, "c", "b", name, number, at(last)) for name, number, n, last in CONNECTIONS],
     }
-    for name, values in rows.items():
-        made.append(name, relation_of(spark, values, ddl_of(name)))
-    committed(made, built_until=AT, rows=made.rows())
+    filled(Warehouse(spark, str(root), SPECS), rows, built_until=AT)
     return root
 
 
@@ -186,7 +169,6 @@ def test_the_instant_never_goes_back_and_stays_where_nothing_is_deleted(
 
 
 def test_nothing_is_deleted_while_there_are_requests_that_no_build_has_seen(spark: Any, lake: Warehouse) -> None:
-    row = ("g", at(1100), at(1500), 0, AT + timedelta(hours=1))
-    lake.append("ingested_files", relation_of(spark, [row], ddl_of("ingested_files")))
+    filled(lake, {"ingested_files": [("g", at(1100), at(1500), 0, AT + timedelta(hours=1))]})
     with pytest.raises(WarehouseError, match="no build has seen; run `kafka-clientinfo build` first"):
         retain(lake, 1, at(1000) + DAY)

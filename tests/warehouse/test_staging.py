@@ -9,10 +9,10 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from kafka_clientinfo.warehouse.address import Address, address_of
+from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging, cache
 
-from ..spark.test_caching import Rows
+from ..spark.test_features import Rows
 
 
 @pytest.mark.parametrize(
@@ -42,22 +42,6 @@ class TestStaging:
             staging.run = 9
             staging.keep(spark.range(1))
         assert {path.name for path in (tmp_path / "_staged").iterdir()} == {"10", "somebody's"}
-
-    @pytest.mark.long
-    def it_keeps_rows_beside_the_tables_of_a_schema(self, spark: Any, schema: str) -> None:
-        def names() -> set[str]:
-            return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
-
-        address = address_of(schema)
-        spark.sql(f"CREATE SCHEMA {schema}")
-        spark.sql(f"CREATE TABLE {schema}._staged_others USING delta AS SELECT 1 AS mine")
-        killed, staging = Staging(spark, address), Staging(spark, address)
-        killed.keep(spark.range(1))
-        staging.run = 1
-        with closing(staging):
-            assert [staging.keep(spark.range(number)).count() for number in (2, 3)] == [2, 3]
-            assert len(names()) == 4
-        assert names() == {"_staged_others"}
 
     def it_passes_over_places_that_it_cannot_list(self) -> None:
         with closing(Staging(MagicMock(), Address("unknown://bucket/w"))) as staging:

@@ -1,6 +1,5 @@
 """What a run wrote that did not end is taken back by the next one, in every way of writing; what it committed stays."""
 
-import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +23,9 @@ def named() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.fixture(params=["folder", pytest.param("schema", marks=pytest.mark.long)])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "lake") if request.param == "folder" else str(request.getfixturevalue("schema"))
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return str(tmp_path / "lake")
 
 
 def begun(spark: Any, root: str, named: ExitStack) -> Warehouse:
@@ -93,19 +92,6 @@ def test_a_killed_first_run_leaves_a_warehouse_without_rows(spark: Any, root: st
     lake.append("events", event(spark, "kept"))
     committed(lake)
     assert events(begun(spark, root, named)) == ["kept"]
-
-
-@pytest.mark.long
-def test_a_derived_table_that_a_killed_run_made_anew_is_built_again(spark: Any, root: str, named: ExitStack) -> None:
-    first = begun(spark, root, named)
-    first.append("facts", facts(spark, fact("x")))
-    committed(first, built_until=AT, rows={"facts": 1})
-    spark.sql(f"DROP TABLE {first.address.table('facts')}") if "/" not in root else shutil.rmtree(Path(root) / "facts")
-    killed = begun(spark, root, named)
-    assert killed.state.built_until is None
-    killed.append("facts", facts(spark, fact("x"), fact("half")))
-    lake = begun(spark, root, named)
-    assert (lake.read("facts").count(), lake.state.built_until) == (0, None)
 
 
 def test_what_others_do_to_tables_stays(spark: Any, root: str, named: ExitStack) -> None:

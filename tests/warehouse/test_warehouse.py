@@ -63,12 +63,11 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("addressed", ["by path", "by name"])
 def test_a_table_stays_clustered_however_it_is_written_again(
-    spark: Any, tmp_path: Path, schema: str, addressed: str, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An overwrite of the whole table drops the clustering, and says nothing, as do the rows."""
-    lake = Warehouse(spark, str(tmp_path) if addressed == "by path" else schema, SPECS)
+    lake = Warehouse(spark, str(tmp_path), SPECS)
     lake.open()
     rows, ids = facts(spark, fact("x")), keys_of(spark, fact("x"))
     lake.append("facts", rows)
@@ -80,43 +79,10 @@ def test_a_table_stays_clustered_however_it_is_written_again(
     assert differences(lake.spec("facts"), layout_of(spark, lake.address, "facts")) == []
 
 
-@pytest.mark.soak
-def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
-    lake = Warehouse(spark, str(tmp_path))
-    lake.create_missing(table_specs())
-    lake.create_missing(table_specs())
-    wrong = {name: differences(spec, layout_of(spark, lake.address, name)) for name, spec in table_specs().items()}
-    assert not any(wrong.values()), wrong
-    assert lake.rows() == {name: 0 for name in table_specs() if name != "runs"}
-
-
 @pytest.mark.parametrize("row", [fact("x", requests=-1), (None, *fact("x")[1:])], ids=["check", "not null"])
 def test_delta_enforces_the_constraints(spark: Any, plain: Warehouse, row: tuple[Any, ...]) -> None:
     with pytest.raises(Exception, match=r"(?i)constraint"):
         plain.append("facts", facts(spark, row))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("one_file", [False, True])
-def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
-    spark: Any, plain: Warehouse, one_file: bool
-) -> None:
-    plain.one_file = one_file
-    plain.overwrite("facts", facts(spark))
-    assert plain.rows()["facts"] == 0
-    plain.append("facts", facts(spark, fact("x"), fact("y")).repartition(2), expected=2)
-    assert plain.rows()["facts"] == 2
-    plain.append("facts", facts(spark, fact("z")))
-    assert plain.rows()["facts"] == 3
-    plain.overwrite("facts", facts(spark, fact("z")).where("false"))
-    assert plain.rows()["facts"] == 0
-    again = Warehouse(spark, plain.root, SPECS)
-    again.append("facts", facts(spark, fact("x")))
-    assert again.rows()["facts"] == 1
-    assert again.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
-    detail = ddl.detail(spark, plain.address, "facts")
-    assert detail is not None
-    assert detail["numFiles"] == 1
 
 
 def test_an_append_of_other_rows_than_expected_is_an_error(spark: Any, plain: Warehouse) -> None:

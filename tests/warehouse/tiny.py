@@ -1,11 +1,11 @@
 """Small tables of no concern, to write into a warehouse."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from kafka_clientinfo.tables.spec import CONNECTION_KEY, parse_spec, table_spec
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, parse_spec, table_spec
 from kafka_clientinfo.warehouse.progress import Stages
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -59,6 +59,30 @@ last_seen = { type = "timestamp", required = true, comment = "The last" }
 """,
 }
 SPECS = {"runs": table_spec("runs"), **{name: parse_spec(text) for name, text in _TEXTS.items()}}
+
+
+def specs_of(columns: Mapping[str, Mapping[str, str]], required: str = "") -> dict[str, TableSpec]:
+    """Declarations of tables with these columns, and of `runs`."""
+    found = {"runs": table_spec("runs")}
+    for name, types in columns.items():
+        mode = {"connections": "part", "ingested_files": "file"}.get(name, "append")
+        key = "file_id" if "file_id" in types else "connection_id"
+        head = (
+            f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\nkey = ["{key}"]\ncluster_by = ["{key}"]\n[columns]'
+        )
+        of_column = {True: ", required = true", False: ""}
+        rows = [f'{c} = {{ type = "{kind}", comment = "c"{of_column[c == required]} }}' for c, kind in types.items()]
+        found[name] = parse_spec("\n".join([head, *rows]))
+    return found
+
+
+def filled(lake: Warehouse, rows: Mapping[str, Sequence[tuple[Any, ...]]], **state: Any) -> Warehouse:
+    """A warehouse after a run that wrote these rows."""
+    lake.open()
+    for name, values in rows.items():
+        columns = [column for column in lake.specs[name].columns if column.name != "run"]
+        lake.append(name, relation_of(lake.spark, values, ", ".join(f"{one.name} {one.type}" for one in columns)))
+    return committed(lake, rows=lake.rows(), **state)
 
 
 def rows_of(spark: Any, name: str, *rows: tuple[Any, ...]) -> Any:
