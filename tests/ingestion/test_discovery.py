@@ -132,9 +132,8 @@ def test_it_names_the_first_files_of_a_folder_without_a_log(tmp_path: Path) -> N
 
 
 def test_it_reads_dbfs_where_databricks_mounts_it() -> None:
-    with pytest.raises(
-        InputError, match=r"dbfs:/logs: dbfs:/ is read as /dbfs, which this machine does not have; give log files"
-    ):
+    said = "dbfs:/logs: dbfs:/ is read as /dbfs, which this machine does not have; give log files"
+    with pytest.raises(InputError, match=said):
         find_logs(["dbfs:/logs"])
 
 
@@ -151,25 +150,20 @@ def test_it_follows_no_loop_of_links_and_names_each_file_once(logs: Path) -> Non
 def test_it_follows_a_link_to_a_folder_elsewhere(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """As where a broker's logs were moved to another disk; each folder once, whatever links there are in it."""
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "b7"
-    elsewhere.mkdir()
-    (elsewhere / "kafka-request.log").write_bytes(json_record(client_id="b7"))
-    (elsewhere / "loop").symlink_to(elsewhere)
-    (elsewhere / "up").symlink_to(elsewhere.parent)
-    (elsewhere / "back").symlink_to(logs)
+    save(elsewhere / "kafka-request.log", json_record(client_id="b7"))
     before = paths(logs)
-    (logs / "b7").symlink_to(elsewhere)
-    (logs / "b8").symlink_to(elsewhere)
-    (logs / "here").symlink_to(logs)
-    added = [path for path in paths(logs) if path not in before]
-    assert [Path(path).resolve() for path in added] == [elsewhere / "kafka-request.log"]
-    assert added[0].startswith(str(logs))
+    for link, target in {"loop": elsewhere, "up": elsewhere.parent, "back": logs}.items():
+        (elsewhere / link).symlink_to(target)
+    for link, target in {"b7": elsewhere, "b8": elsewhere, "here": logs}.items():
+        (logs / link).symlink_to(target)
+    (added,) = (path for path in paths(logs) if path not in before)
+    assert (Path(added).resolve(), added.startswith(str(logs))) == (elsewhere / "kafka-request.log", True)
 
 
 def test_it_keeps_a_link_whose_file_is_named_nowhere_else(logs: Path) -> None:
-    link = logs / "b9" / "kafka-request.log"
-    link.parent.mkdir()
-    link.symlink_to(logs / "b1" / "kafka-request.log")
-    assert paths(link.parent) == [str(link)]
+    (logs / "b9").mkdir()
+    (logs / "b9" / "kafka-request.log").symlink_to(logs / "b1" / "kafka-request.log")
+    assert paths(logs / "b9") == [str(logs / "b9" / "kafka-request.log")]
 
 
 @pytest.mark.parametrize("name", ["kafka-request.log", "odd"])

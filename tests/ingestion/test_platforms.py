@@ -100,8 +100,7 @@ def test_a_server_log_is_a_request_log_only_where_none_lies_beside_it(tmp_path: 
 
 
 def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(tmp_path / "0.log", LOG)
-    closed = str(save(tmp_path / "1.log", LOG))
+    read, closed = (str(save(tmp_path / name, LOG)) for name in ("0.log", "1.log"))
     opened = os.open
 
     def refuse(path: Any, *arguments: Any, **named: Any) -> int:
@@ -112,7 +111,7 @@ def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "open", refuse)
     plan = plan_of(tmp_path)
     assert [(problem.path, problem.kind) for problem in plan.problems] == [(closed, "unreadable")]
-    assert [Path(file.path).name for file in plan.files] == ["0.log"]
+    assert [file.path for file in plan.files] == [read]
 
 
 @pytest.mark.parametrize(

@@ -44,22 +44,6 @@ def store(endpoint: str) -> Any:
     return store
 
 
-def test_it_finds_logs_by_file_folder_and_glob(store: Any, endpoint: str) -> None:
-    options = f"?endpoint_override={endpoint}&scheme=http"
-    for item, found in {
-        "prod/b1/kafka-request.log": ["prod/b1/kafka-request.log"],
-        "prod/b1": ["prod/b1/kafka-request.log", "prod/b1/kafka-request.log.1"],
-        "prod/*/kafka-request.log": [
-            "prod/b 2/kafka-request.log",
-            "prod/b1/kafka-request.log",
-            "prod/ü#?x=1/kafka-request.log",
-        ],
-        "**/*.1": ["prod/b1/kafka-request.log.1"],
-    }.items():
-        paths = [file.path for file in find_logs([f"s3a://logs/{item}{options}"])]
-        assert paths == [f"s3a://logs/{name}" for name in found]
-
-
 def test_a_run_reads_them_by_range_and_writes_no_keys(
     spark: Any, store: Any, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.ingestion.planned import REPLACED, PlannedFile
-from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row, was_read
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.ingestion.planned import REPLACED, PlannedFile, Problem, is_incomplete
+from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row, overlaps, relaid, was_read
 from kafka_clientinfo.ingestion.storage import StoredFile
 from kafka_clientinfo.logs.broker_events import MOST_EVENTS
-from tests.builders import NOON
+from tests.builders import NOON, json_record
+from tests.wrapping import wrap
 
 Statistics = dict[str, Any]
 NOW = NOON + timedelta(hours=5)
@@ -128,3 +133,86 @@ def test_of_very_many_events_the_first_are_kept(kind: str, value: str | None) ->
 def test_the_damage_is_the_first_error_that_is_no_rotation(errors: list[str | None], damage: str | None) -> None:
     row = row_of([split(error=error) for error in errors])
     assert (row["damage"], file_report(row, None)["error"]) == (damage, damage)
+
+
+def log(name: str, first: float | None, last: float | None, broker: str = "fl", **given: Any) -> dict[str, Any]:
+    """A row of ingested_files: its first and last request in minutes from noon."""
+    first_at, last_at = (None if time is None else after(60 * time) for time in (first, last))
+    of_file = {"file_id": name, "path": f"/logs/{name}", "cluster": "c", "broker": broker, "step_back_ms": 0}
+    return of_file | {"ambiguous_hour": False, "first_logged_at": first_at, "last_logged_at": last_at} | given
+
+
+OVERLAPS = [
+    [log("a", 0, 60), log("b", 30, 90)],
+    [log("a", 0, 60), log("b", 58.9, 120)],
+    [log("a", 0, 60), log("b", 10, 20)],
+    [log("a", 0, 60), log("b", 0, 60), log("c", 1, 59), log("d", 60, 90)],
+    [log("a", 0, 60), log("b", 5, 6), log("c", 40, 70)],
+    [log("a", 0, 60, step_back_ms=1000), log("b", 30, 90)],
+]
+APART = {
+    "one log": [log("a", 0, 60)],
+    "rotated logs": [log("a", 0, 60), log("b", 60, 120), log("c", 130, 140)],
+    "a minute": [log("a", 0, 60), log("b", 59, 120)],
+    "a log of a minute": [log("a", 0, 60), log("b", 30, 31)],
+    "two brokers": [log("a", 0, 60), log("b", 30, 90, "other")],
+    "two clusters": [log("a", 0, 60), log("b", 30, 90, cluster="d")],
+    "a server.log": [log("a", 0, 60), log("server", None, None)],
+    "a clock that was set back": [log("a", 0, 60, step_back_ms=3_600_000), log("b", 30, 90)],
+    "an hour that repeats": [log("a", 0, 60), log("b", 1, 90, ambiguous_hour=True)],
+}
+
+
+def test_logs_of_one_broker_that_overlap_are_counted_and_others_accuse_nobody() -> None:
+    for files in OVERLAPS:
+        number, brokers = (3, "several") if len(files) == 4 else (2, "two")
+        detail = (
+            f"{number} files count as broker fl, and their times overlap; if they are of {brokers} brokers, give each its "
+            "own folder, or set broker_pattern"
+        )
+        for rows in (files, files[::-1]):
+            assert overlaps(rows) == [Problem("/logs/a", "overlap", detail)]
+    assert not is_incomplete([Problem("/logs/a", "overlap", detail)], [])
+    assert [name for name, files in APART.items() if overlaps(files)] == []
+
+
+@pytest.mark.parametrize(("new", "number"), [(None, 2), (["a"], 1), (["d"], 1), (["a", "c"], 2), (["e"], 0), ([], 0)])
+def test_only_brokers_with_new_files_are_looked_at(new: list[str] | None, number: int) -> None:
+    others = [log("c", 0, 60, "other"), log("d", 0, 60, "other"), log("e", None, None, "fl")]
+    assert len(overlaps([log("a", 0, 60), log("b", 30, 90), *others], new)) == number
+
+
+LOG = b"".join(json_record(client_id=f"c{at}", at=float(at)) for at in range(4))
+FORMS = {
+    "kafka": LOG,
+    "MDC": LOG.replace(b"DEBUG ", b"DEBUG [broker=1] "),
+    "thread_first": wrap(LOG, "thread_first", "none"),
+    "ecs": wrap(LOG, "ecs", "none"),
+    "cri": wrap(LOG, "kafka", "cri"),
+    "syslog": wrap(LOG, "kafka", "rfc_3164"),
+}
+
+
+def notes(data: bytes, folder: Path) -> list[tuple[str, str]]:
+    path = folder / "kafka-request.log"
+    path.write_bytes(data)
+    reading = Reading([str(path)], Settings(server_logs=False), False)
+    assert sum(part.rows.num_rows for part in reading.parts() if part.kind == "request") == data.count(b"Completed")
+    assert not reading.is_incomplete
+    assert not is_incomplete(reading.problems, [])
+    return [(problem.kind, problem.detail) for problem in reading.problems]
+
+
+@pytest.mark.parametrize("first", FORMS)
+@pytest.mark.parametrize("second", FORMS)
+def test_a_note_says_where_a_file_changes_its_layout(first: str, second: str, tmp_path: Path) -> None:
+    found = notes(FORMS[first] + FORMS[second], tmp_path)
+    detail = f"from byte {len(FORMS[first])} on it has another layout; each line is read as what it is"
+    assert found == ([] if first == second else [("layout", detail)])
+
+
+def test_the_first_change_of_all_splits_counts() -> None:
+    offsets = [("a", None), ("a", 9), ("a", 7), ("b", None)]
+    files: list[Any] = [SimpleNamespace(file_id=name, path=f"/{name}") for name in "ab"]
+    (problem,) = relaid(files, [{"file_id": name, "relaid_at": at} for name, at in offsets])
+    assert (problem.path, problem.detail[:12]) == ("/a", "from byte 7 ")

@@ -7,6 +7,7 @@ loggers; they stand in a raw client id (before 2.8), a JSON one, or a `received 
 import gzip
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -18,11 +19,16 @@ from hypothesis import strategies as st
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import split_statistics, worker
 from kafka_clientinfo.ingestion.plan import make_plan
-from tests.amounts import examples
+from kafka_clientinfo.logs import RequestEvent
+from kafka_clientinfo.logs.server_log import FailedRequest
+from tests.amounts import examples, one_in
 from tests.builders import NOON, TEXT_RECORDS, json_record, request_header_struct_record
 from tests.frames import step_back_ms
-from tests.ingestion.splitting import Runs, read_in_splits, rows_of, split_of
+from tests.ingestion.splitting import Runs, events_of, read_in_splits, rows_of, split_of
 from tests.ingestion.stored_logs import save
+from tests.logs.excerpts import parse
+from tests.logs.test_broker_events import SAID, STAMP
+from tests.logs.test_mixed import LOGS, wrapped
 
 pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
 
@@ -230,3 +236,39 @@ def test_a_forged_record_before_a_split_makes_no_duplicate(path: Path, start: Re
             row for batch in worker.read_splits([split], "UTC") for row in batch.column("request").to_pylist() if row
         ]
     assert not row["is_duplicate"]
+
+
+STARTS = "".join(f"{STAMP}{message}\n" for message in SAID).encode()
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "release"), one_in(3, product(["none", "cri", "docker", "journal"], ["2.7.2", "3.9.1"]))
+)
+def test_runs_on_a_log_of_all_loggers_that_grows_make_the_rows_of_one(
+    tmp_path: Path, release: str, wrapper: str
+) -> None:
+    data = wrapped(json_record() + STARTS + LOGS[release] + STARTS + json_record(), "kafka", wrapper)
+    whole = Runs(tmp_path / "x").read(data)
+    ((_, _, events),) = whole.rows_and_counts()[1]
+    assert {event[1:] for event in events} >= set(SAID.values())
+    assert whole.rows["rejected"] == []
+    assert len(whole.rows["failed"]) == 3
+    ends = [place for place in range(len(data)) if data[place : place + 1] == b"\n"]
+    for end in ends[:: len(ends) // 20]:
+        parts = Runs(tmp_path / "x").read(data[: end + 1]).read(data)
+        assert parts.rows_and_counts() == whole.rows_and_counts(), data[: end + 1][-200:]
+
+
+@pytest.mark.parametrize("release", LOGS)
+@pytest.mark.parametrize("split_bytes", [100, 3000])
+def test_splits_of_a_log_of_all_loggers_make_the_rows_of_one(tmp_path: Path, release: str, split_bytes: int) -> None:
+    path = tmp_path / "x"
+    data = STARTS + LOGS[release] + STARTS
+    path.write_bytes(data)
+    rows, file, _ = read_in_splits(path, split_bytes, 8)
+    whole, whole_file, _ = read_in_splits(path, 1 << 30, 1)
+    assert (rows, events_of(file)) == (whole, events_of(whole_file))
+    events = parse(data)
+    for name, kind in (("request", RequestEvent), ("failed", FailedRequest)):
+        offsets = [event.byte_offset for event in events if isinstance(event, kind)]
+        assert [row["byte_offset"] for row in rows[name]] == offsets

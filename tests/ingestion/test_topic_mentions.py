@@ -1,7 +1,7 @@
 """Rows about topics grow with clients and topics; hostile numbers of names are bounded; copies of requests don't count."""
 
 from collections import Counter
-from datetime import UTC, date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import topic_mentions
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.topics.mentions import Mentions, TopicUse
-from tests.builders import NOON, json_record
+from tests.builders import json_record
 
 
 def produce(topic: str = "t", size: int = 10, **given: Any) -> bytes:
@@ -175,79 +175,6 @@ def test_acknowledgements_belong_to_a_share_session_and_ask_for_nothing(tmp_path
         "fetch": (ID, 3, ["g"]),
         "commit": (ID, 2, ["g"]),
     }
-
-
-def test_a_part_that_begins_with_an_acknowledgement_goes_on_with_its_session(tmp_path: Path) -> None:
-    rows = mentioned(tmp_path, share("SHARE_ACKNOWLEDGE", 4, ID), share("SHARE_FETCH", 5))
-    (session,) = [row for row in rows if row["kind"] == "session"]
-    assert (session["first_epoch"], session["last_epoch"], session["requests"]) == (4, 5, 1)
-
-
-def fetch(epoch: int, added: str = "", forgotten: str = "", at: float = 0, session: int = 7, named: int = 7) -> bytes:
-    """A fetch of a session; topics are like "a0 b1", each with a partition."""
-    request = {
-        "sessionId": named, "sessionEpoch": epoch,
-        "topics": [
-            {"topic": word[0], "partitions": [{"partition": int(n)} for n in word[1:]]} for word in added.split()
-        ],
-        "forgottenTopicsData": [{"topic": word[0], "partitions": [int(word[1])]} for word in forgotten.split()],
-    }  # fmt: skip
-    response = {"errorCode": 0, "sessionId": session, "responses": []}
-    return json_record(
-        api="FETCH", version=11, request=request, response=response, at=at, correlation_id=int(at), client_id="c"
-    )
-
-
-SESSION = ("session", "session_number", "first_epoch", "last_epoch", "is_start", "is_cut", "is_over")
-
-
-def in_sessions(folder: Path, *records: bytes) -> dict[tuple[str, Any], tuple[Any, ...]]:
-    """Return rows of sessions by session and topic: requests, times after noon, the columns of SESSION, partitions."""
-
-    def after_noon(at: Any) -> Any:
-        return at and at.replace(tzinfo=UTC) - NOON
-
-    found = {}
-    for row in (row for row in mentioned(folder, *records) if row["kind"] != "use"):
-        assert row["kind"] == ("session" if row["topic"] is None else "session_topic")
-        assert (row["client_id"], row["operation"], row["day"]) == ("c", "fetch", date(2026, 11, 21))
-        assert [row[name] for name in ("bytes", "errors", "groups", "more_topics")] == [None] * 4
-        said = tuple(row[name] for name in SESSION[1:])
-        partitions = row["partitions"] and [
-            (one["partition"], one["is_held"], one["uncounted"], after_noon(one["uncounted_at"]))
-            for one in row["partitions"]
-        ]
-        times = after_noon(row["first_at"]), after_noon(row["last_at"])
-        found[row["session"], row["topic"]] = (row["requests"], *times, said, partitions)
-    return found
-
-
-def after(seconds: int) -> timedelta:
-    return timedelta(seconds=seconds)
-
-
-def test_a_part_in_the_middle_says_all_that_it_shows_of_its_session(tmp_path: Path) -> None:
-    said = (0, 4, 7, False, False, False)
-    assert in_sessions(
-        tmp_path, fetch(4, at=1), fetch(5, "a0", at=2), fetch(6, "b01", forgotten="a0", at=3), fetch(7, "e", at=4)
-    ) == {
-        ("7", None): (4, after(1), after(4), said, None),
-        ("7", "a"): (1, after(1), after(4), said, [(0, False, 1, after(1))]),
-        ("7", "b"): (2, after(1), after(4), said, [(0, True, 2, after(2)), (1, True, 2, after(2))]),
-    }
-
-
-def test_sessions_of_a_part_are_numbered_in_the_order_in_which_they_break_off(tmp_path: Path) -> None:
-    records = [
-        fetch(5, at=1), fetch(3, at=2, session=8, named=8), fetch(-1, at=3, session=0), fetch(0, "a0", at=4, named=0),
-        fetch(2, at=5),
-    ]  # fmt: skip
-    rows = [row for row in mentioned(tmp_path, *records) if row["kind"] == "session"]
-    assert [tuple(row[name] for name in SESSION) for row in rows] == [
-        ("7", 0, 5, 5, False, False, True),
-        ("8", 1, 3, 3, False, False, False),
-        ("7", 2, 2, 2, False, True, False),
-    ]
 
 
 def test_rows_are_counted_and_begin_where_the_last_ones_ended() -> None:

@@ -1,7 +1,6 @@
 """The data source in Spark: found by its name, with the rows of a run's tables, and as a stream into a table."""
 
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +112,6 @@ def test_a_stream_reads_every_row_once_while_logs_grow_rotate_and_are_compressed
     whole = spark.read.format(FORMAT).option("cluster", "c").load(str(tmp_path / "logs"))
     assert table.count() == 5
     assert_df_equality(comparable(table), comparable(whole))
-
-
-@pytest.mark.classic("the stream's table and checkpoint are on this machine")
-@pytest.mark.skipif(not find_spec("pyspark.sql.streaming.datasource"), reason="Spark 4.2 and later bound a batch")
-def test_a_bound_divides_what_is_there_into_batches(spark: Any, source: Any, tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "logs")
-    stream = Stream(spark, tmp_path / "logs", tmp_path)
-    for _ in range(6):
-        folder.record()
-    stream.run(maxBytesPerTrigger="1")
-    assert len([path for path in (stream.checkpoint / "commits").iterdir() if path.name.isdecimal()]) > 1
-    assert spark.read.format("delta").load(str(stream.table)).count() == 6
 
 
 @pytest.mark.long
