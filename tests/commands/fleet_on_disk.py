@@ -22,37 +22,23 @@ APIS = {"PRODUCE": 0, "FETCH": 1, "METADATA": 3}
 
 
 def use(
-    client_id: str | None,
-    host: str | None,
-    api: str = "METADATA",
-    version: int = 12,
-    **given: Any,
+    client_id: str | None, host: str | None, api: str = "METADATA", version: int = 12, **given: Any
 ) -> dict[str, Any]:
     """One connection that uses one version of one API, an hour after the day's start, for a minute.
 
-    Args:
-        client_id: of the connection.
-        host: that it comes from.
-        api: name of the API.
-        version: of its requests.
-        given: day (of its start; 0), hours (that it lasts), requests, refused (the reason), undecided, groups, violations
-            (rule and severity), info_only, advice (more columns of `upgrade_impact`), and columns of `connections`.
+    `given` has day (of its start; 0), hours (that it lasts), requests, refused (the reason), undecided, groups, violations (rule
+    and severity), info_only, advice (more columns of `upgrade_impact`), and columns of `connections`.
     """
     return {"client_id": client_id, "remote_host": host, "api": api, "version": version} | given
 
 
 def failure(connection_id: str, host: str, at: datetime, **given: Any) -> dict[str, Any]:
     """A request of Produce v2 that a broker refused, as its server.log has it."""
-    row = {
-        "cluster": "c",
-        "broker": "b",
-        "file_id": "s",
-        "byte_offset": int(at.timestamp()),
-        "ingested_at": at,
-        "detail": "d",
-    }
-    of_request = {"api_key": 0, "api_name": "PRODUCE", "api_version": 2, "reason": "unsupported_version"}
-    return row | of_request | {"connection_id": connection_id, "remote_host": host, "logged_at": at} | given
+    return {
+        "cluster": "c", "broker": "b", "file_id": "s", "byte_offset": int(at.timestamp()), "ingested_at": at, "detail": "d",
+        "api_key": 0, "api_name": "PRODUCE", "api_version": 2, "reason": "unsupported_version",
+        "connection_id": connection_id, "remote_host": host, "logged_at": at,
+    } | given  # fmt: skip
 
 
 def fleet(
@@ -98,14 +84,10 @@ def fleet(
         tables["client_activity"] += _activity(connection, api["api_name"], number)
         if connection["role"] != "client":
             continue
-        at_target = {
-            "refused_by": {TARGET: given["refused"]} if "refused" in given else {},
-            "undecided_by": {TARGET: given["undecided"]} if "undecided" in given else {},
-            "deprecated_by": {},
-            **given.get("advice", {}),
-        }
-        _add(inventory, who, {}, connection, opened, closed)
-        _add(impact, who | api, at_target, connection, opened, closed)
+        verdicts = {f"{name}_by": {TARGET: given[name]} if name in given else {} for name in ("refused", "undecided")}
+        at_target = verdicts | {"deprecated_by": {}} | given.get("advice", {})
+        _add(inventory, who, {}, connection)
+        _add(impact, who | api, at_target, connection)
     tables |= {"client_inventory": list(inventory.values()), "upgrade_impact": list(impact.values())}
     tables["broker_api_versions"] = _offered(offers)
     clusters = sorted({"c", *(row["cluster"] for row in tables["connections"])})
@@ -142,15 +124,9 @@ def _activity(connection: Mapping[str, Any], api: str, number: int) -> list[dict
     return [sent(*times, api=api, throttle=throttle, errors=errors, **who), opened_connections(1, **who)]
 
 
-def _add(
-    rows: dict[tuple[Any, ...], dict[str, Any]],
-    key: Mapping[str, Any],
-    more: Mapping[str, Any],
-    connection: Mapping[str, Any],
-    opened: datetime,
-    closed: datetime,
-) -> None:
+def _add(rows: dict[Any, dict[str, Any]], key: Mapping[str, Any], more: Any, connection: Mapping[str, Any]) -> None:
     """Count a connection into the row of its key."""
+    opened, closed = connection["opened_at"], connection["last_request_at"]
     none = {"connections": 0, "requests": 0, "host_list": [], "first_seen": opened, "last_seen": closed}
     row = rows.setdefault(tuple(key.values()), dict(key) | none | dict(more))
     row["connections"] += 1

@@ -1,13 +1,17 @@
-"""The command `activity`: its forms, its columns on narrow and wide terminals, owners, notes, and `scan --activity`."""
+"""The command `activity`: its columns on narrow and wide terminals, notes, and the order of `scan --activity`."""
 
-import json
+import io
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli
 from kafka_clientinfo.commands import text_tables
+from kafka_clientinfo.commands.activity import ASCII, BLOCKS, Marks, marks
+from kafka_clientinfo.printable import safe
 from tests.commands.fleet_on_disk import HOSTILE, fleet, use
 from tests.commands.transcripts import ROOT, golden
 from tests.questions.activity_on_disk import activity, sent
@@ -28,15 +32,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def answer(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def shown(root: Path, monkeypatch: pytest.MonkeyPatch, ask: Any) -> Callable[..., str]:
     monkeypatch.setenv("TERM", "xterm")
-    capsys.readouterr()
-
-    def ask(*words: str) -> str:
-        assert cli.main(["activity", *words, "--warehouse", str(root)]) == 0
-        return capsys.readouterr().out
-
-    return ask
+    return lambda *words: ask("activity", *words, "--warehouse", root).out
 
 
 def test_the_documentation_shows_what_the_command_prints() -> None:
@@ -44,9 +42,9 @@ def test_the_documentation_shows_what_the_command_prints() -> None:
     assert f"```text\n{printed}\n```" in (ROOT / "docs" / "howto" / "activity.md").read_text("utf-8")
 
 
-def test_text_on_a_terminal_of_few_characters_is_ascii(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_on_a_terminal_of_few_characters_is_ascii(shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "linux")
-    assert answer("--principal", "User:*").isascii()
+    assert shown("--principal", "User:*").isascii()
 
 
 @pytest.mark.parametrize(
@@ -60,10 +58,10 @@ def test_text_on_a_terminal_of_few_characters_is_ascii(answer: Any, monkeypatch:
     ],
 )
 def test_columns_fit_on_the_terminal(
-    answer: Any, monkeypatch: pytest.MonkeyPatch, width: int | None, words: tuple[str, ...], missing: set[str]
+    shown: Any, monkeypatch: pytest.MonkeyPatch, width: int | None, words: tuple[str, ...], missing: set[str]
 ) -> None:
     monkeypatch.setattr(text_tables, "terminal_width", lambda: width)
-    text = answer("--cluster", "c", "--client", "*", *words)
+    text = shown("--cluster", "c", "--client", "*", *words)
     figures = ("requests", "opened", "errors", "p50 ms", "p99 ms", "max ms", "throttled", "throttle ms")
     header = next(line for line in text.splitlines() if "requests" in line)
     assert {name for name in figures if name not in header} == missing
@@ -71,47 +69,79 @@ def test_columns_fit_on_the_terminal(
     assert width is None or max(map(len, text.splitlines())) <= width
 
 
-def test_the_slowest_say_which_requests_do_not_count(answer: Any) -> None:
+def test_the_slowest_say_which_requests_do_not_count(shown: Any) -> None:
     left_out = "They leave out requests that wait for others: FETCH, SHARE_FETCH, JOIN_GROUP, SYNC_GROUP."
-    assert left_out in " ".join(answer().split())
-    assert left_out in " ".join(answer("--top", "p99", "--by", "api").split())
-    assert "They leave out" not in answer("--by", "api")
+    texts = [" ".join(shown(*words).split()) for words in ((), ("--top", "p99", "--by", "api"), ("--by", "api"))]
+    assert [left_out in text for text in texts] == [True, True, False]
 
 
-def test_the_order_of_activity_is_for_a_scan_with_activity(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["scan", "sample_logs", "--top", "p99"]) == 2
-    assert "--top is for --activity" in capsys.readouterr().err
-
-
-def test_owners_need_a_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["activity", "--by", "owner", "--warehouse", str(root)]) == 2
-    assert "--by owner needs owners" in capsys.readouterr().err
+def test_the_order_of_activity_is_for_a_scan_with_activity(ask: Any) -> None:
+    answer = ask("scan", "sample_logs", "--top", "p99")
+    assert answer.code == 2
+    assert "--top is for --activity" in answer.err
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--client", "nobody"), "No request fits --client nobody; the warehouse has the client ids "),
-        (("--since", "2100-01-01"), "No request fits --since 2100-01-01; the warehouse has connections from "),
         (("--client", "other", "--top", "errors"), "No response has an error code."),
     ],
 )
-def test_an_empty_answer_says_why(answer: Any, words: tuple[str, ...], says: str) -> None:
-    assert says in answer(*words)
-    assert json.loads(answer(*words, "--json")) == []
+def test_an_empty_answer_says_why(shown: Any, words: tuple[str, ...], says: str) -> None:
+    assert says in shown(*words)
+    assert shown(*words, "--json") == "[]\n"
 
 
-def test_whole_buckets_are_named(answer: Any) -> None:
-    assert "whole buckets of 60 minutes: from 2026-11-21 01:00 UTC" in answer("--since", "2026-11-21T01:30")
-    assert "whole buckets" not in answer("--since", "2026-11-21T01:00")
+def test_whole_buckets_are_named(shown: Any) -> None:
+    assert "whole buckets of 60 minutes: from 2026-11-21 01:00 UTC" in shown("--since", "2026-11-21T01:30")
 
 
 @pytest.mark.parametrize(("built_with", "setting", "rows"), [(60, 30, 1), (30, 60, 0)])
 def test_the_length_of_a_bucket_is_that_of_the_build(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], built_with: int, setting: int, rows: int
+    tmp_path: Path, ask: Any, built_with: int, setting: int, rows: int
 ) -> None:
     root, conf = activity(tmp_path / "w", [sent(1.0)], built_with), tmp_path / "conf.toml"
     conf.write_text(f"bucket_minutes = {setting}\n")
-    words = ["activity", "--warehouse", str(root), "--json", "--since", "2026-11-21T02:30", "--conf", str(conf)]
-    assert cli.main(words) == 0
-    assert len(json.loads(capsys.readouterr().out)) == rows
+    line = ("activity", "--warehouse", root, "--json", "--since", "2026-11-21T02:30", "--conf", conf)
+    assert len(ask(*line).json) == rows
+
+
+def test_marks_are_nine_harmless_characters() -> None:
+    for characters in (BLOCKS.none + BLOCKS.levels, ASCII.none + ASCII.levels):
+        assert len(set(characters)) == 9
+        assert safe(characters) == characters
+
+
+@pytest.mark.parametrize(
+    ("numbers", "logged", "line"),
+    [
+        ([], None, ""),
+        ([0, 0], None, "··"),
+        ([0, 1, 2, 3, 4, 5, 6, 7, 8], None, "·▁▂▃▄▅▆▇█"),
+        ([125, 126, 1000], None, "▁▂█"),
+        ([10**18, 1], None, "█▁"),
+        ([0, 0, 3, 0], {0, 3}, "· █·"),  # where not all was logged, nothing is a blank
+        ([0, 0, 3], set(), "  █"),
+    ],
+)
+def test_the_most_is_the_highest_and_only_zero_is_none(numbers: list[int], logged: Any, line: str) -> None:
+    assert BLOCKS.line(numbers, logged) == line
+    assert ASCII.line(numbers, logged) == line.translate(
+        str.maketrans(BLOCKS.none + BLOCKS.levels, ASCII.none + ASCII.levels)
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "term", "expected"),
+    [("utf-8", "xterm-256color", BLOCKS), ("UTF-8", None, BLOCKS), ("utf-8", "dumb", ASCII), ("utf-8", "linux", ASCII),
+     ("ascii", "xterm", ASCII), ("latin-1", "xterm", ASCII), (None, "xterm", ASCII), ("nonesuch", "xterm", ASCII)],
+)  # fmt: skip
+def test_blocks_are_for_those_who_can_show_them(
+    encoding: str | None, term: str | None, expected: Marks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TERM", raising=False)
+    if term is not None:
+        monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding, write=io.StringIO().write))
+    assert marks() == expected

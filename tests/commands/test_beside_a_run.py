@@ -1,26 +1,19 @@
 """What commands say of a warehouse while its first run is at work, or after that was stopped: what is the case."""
 
+import fcntl
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.locks import LOCK_NAME, is_at_work
 from tests.report.tables_on_disk import change_state
 
-ASKING = [
-    ["clients"],
-    ["summary"],
-    ["violations"],
-    ["upgrade", "--target", "4.0.1"],
-    ["report", "--output", "{root}/r"],
-]
+TARGET = ("--target", "4.0.1")
+ASKING = [["clients"], ["summary"], ["violations"], ["upgrade", *TARGET], ["report", "--output", "{root}/r"]]
 LOOKING = [["tables"], ["verify", "--quick"], ["sql", "SELECT count(*) AS n FROM connections"]]
 ACCUSATIONS = ("restore it", "somebody", "altered", "Traceback")
 FIRST = f"{0:020}"
@@ -32,10 +25,6 @@ def _first_commits(sample: Path, root: Path, *names: str) -> None:
         shutil.copy(sample / name / "_delta_log" / f"{FIRST}.json", root / name / "_delta_log")
         for file in (sample / name).glob("*.parquet"):
             shutil.copy(file, root / name)
-
-
-def nothing(sample: Path, root: Path) -> None:
-    root.mkdir()
 
 
 def half_made_first_table(sample: Path, root: Path) -> None:
@@ -76,67 +65,44 @@ def ingested_again(sample: Path, root: Path) -> None:
     change_state(root, built_until=None)
 
 
-@contextmanager
-def at_work(root: Path) -> Iterator[None]:
-    """Hold the lock that a run holds."""
-    holder = (
-        f"import fcntl, sys\nfile = open({str(root / LOCK_NAME)!r}, 'w')\n"
-        "fcntl.flock(file, fcntl.LOCK_EX)\nprint('held', flush=True)\nsys.stdin.read()"
-    )
-    command = [sys.executable, "-c", holder]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        yield
-        assert process.stdin is not None
-        process.stdin.close()
+def said(ask: Any, root: Path) -> list[tuple[int, str]]:
+    """Exit codes and texts of all commands, of which none accuses anybody."""
+    answers = [ask(*(word.format(root=root) for word in line), "--warehouse", root) for line in (*ASKING, *LOOKING)]
+    texts = [(answer.code, answer.out + answer.err) for answer in answers]
+    assert not [text for _, text in texts for words in ACCUSATIONS if words in text]
+    return texts
 
 
-def said(capsys: pytest.CaptureFixture[str], root: Path, command: list[str]) -> tuple[int, str]:
-    code = cli.main([*(word.format(root=root) for word in command), "--warehouse", str(root)])
-    printed = capsys.readouterr()
-    text = printed.out + printed.err
-    assert not [words for words in ACCUSATIONS if words in text], text
-    return code, text
-
-
-NONE_YET = [nothing, half_made_first_table, empty_commit_of_it, some_tables, all_tables]
-NOT_BUILT = [ingested, ingested_again]
-
-
-@pytest.mark.parametrize("state", [*NONE_YET, *NOT_BUILT])
+@pytest.mark.parametrize(
+    "state", [half_made_first_table, empty_commit_of_it, some_tables, all_tables, ingested, ingested_again]
+)
 def test_no_command_accuses_anybody(
-    sample_warehouse: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    state: Callable[[Path, Path], None],
+    sample_warehouse: Path, tmp_path: Path, ask: Any, state: Callable[[Path, Path], None]
 ) -> None:
     root = tmp_path / "lake"
     state(sample_warehouse, root)
     (root / LOCK_NAME).touch()
-    outcomes = [said(capsys, root, command) for command in [*ASKING, *LOOKING]]
-    with at_work(root):
-        beside = [said(capsys, root, command) for command in [*ASKING, *LOOKING]]
+    outcomes = said(ask, root)
+    with (root / LOCK_NAME).open("w") as lock:  # that a run holds
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        beside = said(ask, root)
         assert is_at_work(str(root))
         assert not [text for _, text in beside if "broke off" in text]
     assert not is_at_work(str(root))
-    if state in NONE_YET:
-        wanted = (
-            "holds no run that ended; fill it with",
-            "holds no run that ended yet: a run is at work on it",
-        )
+    if state not in (ingested, ingested_again):
+        wanted = "holds no run that ended; fill it with", "holds no run that ended yet: a run is at work on it"
         assert {(code, wanted[0] in text) for code, text in outcomes} == {(1, True)}
         assert {(code, wanted[1] in text) for code, text in beside} == {(1, True)}
         return
-    asked, looked = outcomes[: len(ASKING)], outcomes[len(ASKING) :]
-    assert {(code, "are not built; run `kafka-clientinfo build` first" in text) for code, text in asked} == {(1, True)}
-    assert {(code, "yet: a run is at work on it" in text) for code, text in beside[: len(ASKING)]} == {(1, True)}
-    missing = state is ingested
-    assert [code for code, _ in looked] == [0, 1, 0]
-    assert ("connections finding=is not made yet" in looked[1][1]) == missing
-    assert ("the next `kafka-clientinfo run`" in looked[1][1]) == missing
-    assert [code for code, _ in beside[len(ASKING) :]] == [code for code, _ in looked]
-    assert "a run is at work on it" in beside[-2][1]
+    number = len(ASKING)
+    asked = {(code, "are not built; run `kafka-clientinfo build` first" in text) for code, text in outcomes[:number]}
+    asked_beside = {(code, "yet: a run is at work on it" in text) for code, text in beside[:number]}
+    assert asked == asked_beside == {(1, True)}
+    looked, looked_beside = outcomes[number:], beside[number:]
+    assert [code for code, _ in looked] == [code for code, _ in looked_beside] == [0, 1, 0]
+    for text in ("connections finding=is not made yet", "the next `kafka-clientinfo run`"):
+        assert (text in looked[1][1]) == (state is ingested)
+    assert "a run is at work on it" in looked_beside[1][1]
     for index in (0, 2):
         assert "The tables are not built" in looked[index][1]
-        assert "A run is at work on these tables" in beside[len(ASKING) + index][1]
+        assert "A run is at work on these tables" in looked_beside[index][1]

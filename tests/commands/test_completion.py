@@ -2,10 +2,10 @@
 
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS
 
 pytest.importorskip("shtab")
@@ -16,48 +16,37 @@ function=$(complete -p kafka-clientinfo | sed 's/.* -F \\([^ ]*\\).*/\\1/')
 """
 
 
-def script(capsys: pytest.CaptureFixture[str], shell: str) -> str:
-    assert cli.main(["completion", shell]) == 0
-    return capsys.readouterr().out
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_command_is_completed(capsys: pytest.CaptureFixture[str], shell: str) -> None:
-    text = script(capsys, shell)
-    assert all(name in text for name in COMMANDS)
-    assert "4.0.1" in text
-    assert "log_forging" in text
+def test_every_command_is_completed(ask: Any, shell: str) -> None:
+    text = ask("completion", shell).out
+    assert [name for name in (*COMMANDS, "4.0.1", "log_forging") if name not in text] == []
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["kafka-clientinfo", "cl"], {"clients"}),
-        (["kafka-clientinfo", "upgrade", "--target", "4.0"], {"4.0.0", "4.0.1"}),
-        (["kafka-clientinfo", "scan", "--upgrade", "4.0"], {"4.0.0", "4.0.1"}),
-        (["kafka-clientinfo", "violations", "--rule", "log_"], {"log_forging"}),
-        (["kafka-clientinfo", "clients", "--princ"], {"--principal"}),
+        ("cl", {"clients"}),
+        ("upgrade --target 4.0", {"4.0.0", "4.0.1"}),
+        ("scan --upgrade 4.0", {"4.0.0", "4.0.1"}),
+        ("violations --rule log_", {"log_forging"}),
+        ("clients --princ", {"--principal"}),
     ],
 )
-def test_bash_offers(capsys: pytest.CaptureFixture[str], words: list[str], offered: set[str]) -> None:
-    program = script(capsys, "bash") + ASK.format(words=" ".join(words), last=len(words) - 1)
+def test_bash_offers(ask: Any, words: str, offered: set[str]) -> None:
+    program = ask("completion", "bash").out + ASK.format(words=f"kafka-clientinfo {words}", last=len(words.split()))
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
     assert set(done.stdout.split()) == offered, done.stderr
 
 
-def test_an_unknown_shell_is_usage() -> None:
-    assert cli.main(["completion", "csh"]) == 2
+def test_an_unknown_shell_is_usage(ask: Any) -> None:
+    assert ask("completion", "csh").code == 2
 
 
-def test_paths_are_completed_by_files_or_folders(capsys: pytest.CaptureFixture[str]) -> None:
-    text = script(capsys, "zsh")
-    for option, what in [
-        ("warehouse", "_files -/"),
-        ("messages", "_files -/"),
-        ("conf", "_files"),
-        ("owners", "_files"),
-    ]:
-        endings = {line.rpartition(":")[2] for line in text.splitlines() if line.strip().startswith(f'"--{option}[')}
+def test_paths_are_completed_by_files_or_folders(ask: Any) -> None:
+    lines = ask("completion", "zsh").out.splitlines()
+    options = {"warehouse": "_files -/", "messages": "_files -/", "conf": "_files", "owners": "_files"}
+    for option, what in options.items():
+        endings = {line.rpartition(":")[2] for line in lines if line.strip().startswith(f'"--{option}[')}
         assert endings == {f'{what}"'}, option
-    assert "_shtab_kafka_clientinfo_run_pos_0_COMPGEN=_shtab_compgen_files\n" in script(capsys, "bash")
+    assert "_shtab_kafka_clientinfo_run_pos_0_COMPGEN=_shtab_compgen_files\n" in ask("completion", "bash").out

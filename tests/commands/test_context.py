@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli
 from kafka_clientinfo.commands import process
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.spark import session
 from kafka_clientinfo.warehouse.progress import log, say
-from tests.commands.fleet_on_disk import fleet, use
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["there", "removed by another program"])
@@ -27,17 +25,6 @@ def test_the_log_of_a_session_that_went_well_is_gone(tmp_path: Path, is_there: b
         context.spark_log.write_text("WARN ...")
     context.forget_spark_log()
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("clusters", "end"), [(20, ""), (21, ", …")])
-def test_a_message_names_twenty_clusters(
-    clusters: int, end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    names = ["c", *(f"c{number}" for number in range(1, clusters))]
-    root = fleet(tmp_path / "w", [use("a", "10.0.0.1", cluster=name) for name in names])
-    assert cli.main(["summary", "--cluster", "other", "--warehouse", str(root)]) == 2
-    known = ", ".join(map(repr, sorted(names)[:20]))
-    assert capsys.readouterr().err.endswith(f"it has those of {known}{end}\n")
 
 
 class Line(logging.Handler):
@@ -55,6 +42,7 @@ class Line(logging.Handler):
 
 
 def test_a_session_is_started_once_and_keeps_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress is logged at DEBUG only while a line shows it."""
     done: list[Any] = []
     made = tempfile.mkstemp(prefix="made-", dir=tmp_path)
 
@@ -72,7 +60,8 @@ def test_a_session_is_started_once_and_keeps_quiet(tmp_path: Path, monkeypatch: 
     with context.showing_progress():
         for _ in range(2):
             context.session(Settings(cluster="mine"))
-    assert line.shown == ["starting Spark"]
+    say("after it")
+    assert (line.shown, log.handlers, log.level) == (["starting Spark"], [], logging.NOTSET)
     name = ("kafka-clientinfo-spark-", ".log")
     assert done == [name, "said once", ("mine", made[1]), context.interrupted.set, "quiet", "quiet"]
     assert str(context.spark_log) == made[1]
@@ -82,15 +71,5 @@ def test_a_session_is_started_once_and_keeps_quiet(tmp_path: Path, monkeypatch: 
     assert line.shown[-1] == "nothing"
     context.progress = None
     context.end_progress()
-
-
-def test_progress_is_logged_at_debug_only_while_a_line_shows_it() -> None:
-    context, line = Context(Namespace()), Line()
-    context.progress = line  # type: ignore[assignment]
-    with context.showing_progress():
-        say("read")
-    say("after it")
-    assert (line.shown, log.handlers, log.level) == (["read"], [], logging.NOTSET)
-    context.progress = None
     with context.showing_progress():
         assert not log.isEnabledFor(logging.DEBUG)

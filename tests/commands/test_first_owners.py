@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli
 from kafka_clientinfo.commands import first_owners
 from kafka_clientinfo.config.owners import load_owners
 from tests.commands.fleet_on_disk import HOSTILE, fleet, use
 
+UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
 USES = (
     use("app-1", "10.1.0.1", principal="User:pay.ments"),
     use("app-2", "10.1.0.2", principal="User:pay.ments"),
@@ -21,146 +22,132 @@ USES = (
     use(None, "10.3.0.2", principal=None),
     use("broker", "10.4.0.1", role="broker"),
 )
+ONE = "# 1 connection from 1 host, such as 10.1.0.1"
+TWO = "# 2 connections from 1 host, such as 10.1.0.1"
+MASKED = "# 1 connection, hosts masked or not logged"
+OF_NOBODY = (
+    "console-producer", "consumer-1", "consumer-console-consumer-77-1", "kgo", "producer-12", "rdkafka", "sarama",
+)  # fmt: skip
+NOBODYS = (
+    "# These client ids are chosen by libraries or tools, and belong to nobody: give owners by hosts, groups or topics."
+)
+
+
+def rule(owner: str, key: str, pattern: str) -> list[str]:
+    return ["[[owners]]", f"owner = '{owner}'", f"{key} = ['{pattern}']"]
+
+
+CASES: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "one role": (
+        [use("app", "10.1.0.1", principal=f"{ROLE}{end}]") for end in "ab"],
+        [TWO, f"# {ROLE}a], {ROLE}b]", *rule("orders", "principals", ".*assumed-role/orders/.*")],
+    ),
+    "two programs": (
+        [use("app-1", None, topics=["a"]), use("app-2", None, topics=["b"])],
+        [MASKED, *rule("app-1", "client_ids", "app-1"), MASKED, *rule("app-2", "client_ids", "app-2")],
+    ),
+    "one program": (
+        [use("app-1", "10.1.0.1", topics=["a"]), use("app-2", "10.1.0.2", topics=["a"])],
+        ["# 2 connections from 2 hosts, such as 10.1.0.1", "# app-1, app-2", *rule("app", "client_ids", r"app-\d+")],
+    ),
+    "numbers in names": (
+        [use(name, "10.1.0.1") for name in ("j332-c1", "j01022-c1", "j01022-c2")],
+        [TWO, "# j01022-c1, j01022-c2", *rule("j01022-c", "client_ids", r"j01022-c\d+"),
+         ONE, *rule("j332-c", "client_ids", r"j332-c\d+")],
+    ),
+    "numbers between": (
+        [use(name, "10.1.0.1") for name in ("app-1-x", "app-2-x", f"job-{UUID}")],
+        [TWO, "# app-1-x, app-2-x", *rule("app-x", "client_ids", r"app-\d+-x"),
+         ONE, *rule("job", "client_ids", "job-[0-9a-f-]{36}")],
+    ),
+    "a group": (
+        [use("consumer-pay.all-1", "10.1.0.1")], [ONE, *rule("pay.all", "client_ids", r"consumer-pay\.all-\d+")],
+    ),
+    "a quote": ([use("it's", "10.1.0.1")], [ONE, "[[owners]]", 'owner = "it\'s"', 'client_ids = ["it\'s"]']),
+    "of nobody": (
+        [use(name, "10.1.0.1") for name in OF_NOBODY], [NOBODYS, *(f"#   {name}: {ONE[2:]}" for name in OF_NOBODY)],
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(fleet(tmp_path_factory.mktemp("owners") / "w", USES))
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The clients of cluster c, and a cluster for each case."""
+    cases = [one | {"cluster": name} for name, (uses, _) in CASES.items() for one in uses]
+    return fleet(tmp_path_factory.mktemp("owners") / "w", [*USES, *cases])
 
 
 def test_it_begins_with_a_rule_for_each_principal_or_kind_of_client_id(
-    warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    warehouse: Path, tmp_path: Path, ask: Any
 ) -> None:
     path = tmp_path / "owners.toml"
-    assert cli.main(["clients", "--warehouse", warehouse, "--init-owners", str(path)]) == 0
-    assert capsys.readouterr().out == f"Wrote {path}; correct the owners in it, then give it with --owners.\n"
+    line = ("clients", "--warehouse", warehouse, "--cluster", "c", "--init-owners", path)
+    assert ask(*line) == (0, f"Wrote {path}; correct the owners in it, then give it with --owners.\n", "")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    owners = load_owners(str(path))
-    assert [(rule.owner.name, {kind: texts for kind, texts in rule.patterns.items() if texts}) for rule in owners.rules] == [
+    rules = load_owners(str(path)).rules
+    assert [(rule.owner.name, {kind: texts for kind, texts in rule.patterns.items() if texts}) for rule in rules] == [
         ("pay.ments", {"principals": (r"User:pay\.ments",)}),
         ("search", {"client_ids": (r"search-\d+",)}),
-    ]  # fmt: skip
+    ]
     assert "# 3 connections from 3 hosts, such as 10.2.0.1\n" in path.read_text("utf-8")
-    assert cli.main(["clients", "--warehouse", warehouse, "--init-owners", str(path)]) == 2
-    assert "is there already; name a new file" in capsys.readouterr().err
+    answer = ask(*line)
+    assert (answer.code, "is there already; name a new file" in answer.err) == (2, True)
 
 
-UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
-ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
-
-
-@pytest.mark.parametrize(
-    ("uses", "lines"),
-    [
-        (
-            [use("app", "10.1.0.1", principal=f"{ROLE}{end}]") for end in "ab"],
-            ["# 2 connections from 1 host, such as 10.1.0.1", f"# {ROLE}a], {ROLE}b]", "[[owners]]", "owner = 'orders'",
-             "principals = ['.*assumed-role/orders/.*']"],
-        ),
-        (
-            [use("app-1", None, topics=["a"]), use("app-2", None, topics=["b"])],
-            ["# 1 connection, hosts masked or not logged", "[[owners]]", "owner = 'app-1'", "client_ids = ['app-1']",
-             "# 1 connection, hosts masked or not logged", "[[owners]]", "owner = 'app-2'", "client_ids = ['app-2']"],
-        ),
-        (
-            [use("app-1", "10.1.0.1", topics=["a"]), use("app-2", "10.1.0.2", topics=["a"])],
-            ["# 2 connections from 2 hosts, such as 10.1.0.1", "# app-1, app-2", "[[owners]]", "owner = 'app'",
-             r"client_ids = ['app-\d+']"],
-        ),
-        (
-            [use(name, "10.1.0.1") for name in ("j332-c1", "j01022-c1", "j01022-c2")],
-            ["# 2 connections from 1 host, such as 10.1.0.1", "# j01022-c1, j01022-c2", "[[owners]]", "owner = 'j01022-c'",
-             r"client_ids = ['j01022-c\d+']",
-             "# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", "owner = 'j332-c'", r"client_ids = ['j332-c\d+']"],
-        ),
-        (
-            [use(name, "10.1.0.1") for name in ("app-1-x", "app-2-x", f"job-{UUID}")],
-            ["# 2 connections from 1 host, such as 10.1.0.1", "# app-1-x, app-2-x", "[[owners]]", "owner = 'app-x'",
-             r"client_ids = ['app-\d+-x']",
-             "# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", "owner = 'job'", "client_ids = ['job-[0-9a-f-]{36}']"],
-        ),
-        (
-            [use("consumer-pay.all-1", "10.1.0.1")],
-            ["# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", "owner = 'pay.all'",
-             r"client_ids = ['consumer-pay\.all-\d+']"],
-        ),
-        (
-            [use("it's", "10.1.0.1")],
-            ["# 1 connection from 1 host, such as 10.1.0.1", "[[owners]]", 'owner = "it\'s"', 'client_ids = ["it\'s"]'],
-        ),
-        (
-            [use(name, "10.1.0.1") for name in (
-                "consumer-1", "consumer-console-consumer-77-1", "console-producer", "kgo", "producer-12", "rdkafka", "sarama",
-            )],
-            ["# These client ids are chosen by libraries or tools, and belong to nobody: give owners by hosts, groups or topics.",
-             *(f"#   {name}: 1 connection from 1 host, such as 10.1.0.1" for name in (
-                 "console-producer", "consumer-1", "consumer-console-consumer-77-1", "kgo", "producer-12", "rdkafka", "sarama",
-             ))],
-        ),
-    ],
-    ids=["one role", "two programs", "one program", "numbers in names", "numbers between", "a group", "a quote", "of nobody"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", CASES)
 def test_it_guesses_one_rule_for_a_program(
-    uses: list[dict[str, Any]], lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, warehouse: Path, tmp_path: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    uses, lines = CASES[name]
     topics = {
-        ("c", one.get("principal", "User:ANONYMOUS"), one["client_id"], "kgo", "v1.0"): one.get("topics", ())
+        (name, one.get("principal", "User:ANONYMOUS"), one["client_id"], "kgo", "v1.0"): one.get("topics", ())
         for one in uses
     }
     monkeypatch.setattr(first_owners, "topics_of_clients", lambda _: topics)
     path = tmp_path / "owners.toml"
-    assert cli.main(["clients", "--warehouse", str(fleet(tmp_path / "w", uses)), "--init-owners", str(path)]) == 0
+    assert ask("clients", "--warehouse", warehouse, "--cluster", name, "--init-owners", path).code == 0
     _, _, rules = path.read_text("utf-8").partition("rules.\n")
     assert list(filter(None, rules.splitlines())) == lines
     if "[[owners]]" in lines:
         assert len(load_owners(str(path)).rules) == lines.count("[[owners]]")
 
 
-def test_beside_owners_it_has_rules_for_the_rest_and_names_idle_ones(
-    warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (known := tmp_path / "known.toml").write_text(
+def test_beside_owners_it_has_rules_for_the_rest_and_names_idle_ones(warehouse: Path, tmp_path: Path, ask: Any) -> None:
+    known, path = tmp_path / "known.toml", tmp_path / "more.toml"
+    known.write_text(
         "[[owners]]\nowner = 'S'\nclient_ids = ['search-.*']\n[[owners]]\nowner = 'Gone'\nclient_ids = ['gone']\n"
     )
-    path, all_known = tmp_path / "more.toml", tmp_path / "all.toml"
-    line = ["clients", "--warehouse", warehouse, "--owners"]
-    assert cli.main([*line, str(known), "--init-owners", str(path)]) == 0
-    assert capsys.readouterr().out.endswith(
-        "Rules for owners that fit no client, or only those of earlier rules: 2 (Gone).\n"
-    )
+    line = ("clients", "--warehouse", warehouse, "--cluster", "c", "--owners", known, "--init-owners")
+    idle = "Rules for owners that fit no client, or only those of earlier rules: 2 (Gone).\n"
+    assert ask(*line, path).out.endswith(idle)
     assert [rule.owner.name for rule in load_owners(str(path)).rules] == ["pay.ments"]
-    all_known.write_text(
+    known.write_text(
         "[[owners]]\nowner = 'all'\nprincipals = ['.*']\nclient_ids = ['.*']\n[[owners]]\nowner = 'b'\nhosts = ['0.0.0.0/0']\n"
     )
-    assert cli.main([*line, str(all_known), "--init-owners", str(tmp_path / "no.toml")]) == 2
-    assert "No client without an owner is in the logs that were read" in capsys.readouterr().err
-
-
-def test_without_clients_no_file_is_written(warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["clients", "--warehouse", warehouse, "--since", "2030-01-01", "--init-owners", str(tmp_path / "o")]
-    assert cli.main(line) == 2
-    assert "No client fits --since 2030-01-01" in capsys.readouterr().err
-    assert not (tmp_path / "o").exists()
+    since = ("clients", "--warehouse", warehouse, "--since", "2030-01-01", "--init-owners")
+    for words, says in (
+        (line, "No client without an owner fits --cluster c"),
+        (since, "No client fits --since 2030-01-01"),
+    ):
+        answer = ask(*words, tmp_path / "none.toml")
+        assert (answer.code, says in answer.err) == (2, True)
+    assert not (tmp_path / "none.toml").exists()
 
 
 def test_clients_of_nobody_come_first_and_rules_without_a_client_are_named(
-    warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    warehouse: Path, tmp_path: Path, ask: Any
 ) -> None:
     path = tmp_path / "owners.toml"
     rules = (r"client_ids = ['search-\d+']", "client_ids = ['gone']", "client_ids = ['search-17']")
     path.write_text("".join(f"[[owners]]\nowner = 'o{place}'\n{rule}\n" for place, rule in enumerate(rules)))
-    line = ["clients", "--warehouse", warehouse, "--owners", str(path)]
+    line = ("clients", "--warehouse", warehouse, "--cluster", "c", "--owners", path)
     idle = "Rules for owners that fit no client, or only those of earlier rules: 2 (o1), 3 (o2)."
-    assert cli.main(line) == 0
-    text = capsys.readouterr().out
-    assert idle in text
-    assert "search-17" not in text
+    text = ask(*line).out
+    assert (idle in text, "search-17" in text) == (True, False)
     places = [text.index(name) for name in ("2 ids: app-#", "3 ids: search-#", "Client ids that differ by numbers")]
     assert places == sorted(places)
-    assert cli.main([*line, "--client", "search-*"]) == 0
-    text = capsys.readouterr().out
+    text = ask(*line, "--client", "search-*").out
     assert text.index("search-17") < text.index("search-19")
-    assert cli.main([*line, "--by", "owner"]) == 0
-    text = capsys.readouterr().out
+    text = ask(*line, "--by", "owner").out
     assert idle in text
     assert [row.split()[0] for row in text.splitlines()[1:3]] == ["no", "o0"]

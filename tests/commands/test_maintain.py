@@ -1,6 +1,5 @@
-"""The command `maintain`: what it does to a warehouse of a real log, and what it refuses; retention is in tests/warehouse."""
+"""What `maintain` and `forget` print and refuse; what they delete is in tests/warehouse and tests/runs."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,7 @@ from kafka_clientinfo.commands.maintain import as_text
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.warehouse import maintenance
-from kafka_clientinfo.warehouse.maintenance import MaintenanceReport, maintain
-
-ROOT = Path(__file__).resolve().parents[2]
+from kafka_clientinfo.warehouse.maintenance import ForgetReport, MaintenanceReport, maintain
 
 
 @pytest.mark.parametrize(
@@ -24,8 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
     [
         (["--vacuum-hours", "24"], 2, "give 168 or more"),
         (["--retention-days", "-1"], 2, "retention_days is -1"),
-        (["--retention-days", "x"], 2, "--retention-days: 'x'; give a number of days, or 0 to keep all requests\n"),
-        (["--retention-days", "90d"], 2, "--retention-days: '90d'; give a number of days"),
+        (["--retention-days", "90d"], 2, "--retention-days: '90d'; give a number of days, or 0 to keep all requests\n"),
         (["--vacuum-hours", ""], 2, "--vacuum-hours: ''; give a number of hours\n"),
         ([], 1, "holds no run that ended"),
     ],
@@ -51,17 +47,15 @@ def test_a_shorter_time_can_be_asked_for_with_deltas_own_switch(spark: Any, tmp_
         spark.conf.unset(key)
 
 
+ENDED = "requests of connections that ended before 2026-11-21 are deleted"
+
+
 @pytest.mark.parametrize(
     ("retained_from", "connections_from", "first"),
     [
         (None, None, "all requests are kept; --retention-days N deletes old ones."),
-        ("2026-11-21", None, "requests of connections that ended before 2026-11-21 are deleted (5 rows now)."),
-        (
-            "2026-11-21",
-            "2026-10-01",
-            "requests of connections that ended before 2026-11-21 are deleted, as are connections that ended before 2026-10-01 "
-            "(5 rows now).",
-        ),
+        ("2026-11-21", None, f"{ENDED} (5 rows now)."),
+        ("2026-11-21", "2026-10-01", f"{ENDED}, as are connections that ended before 2026-10-01 (5 rows now)."),
     ],
 )
 def test_the_text_has_five_lines(retained_from: str | None, connections_from: str | None, first: str) -> None:
@@ -79,26 +73,44 @@ def test_the_text_has_five_lines(retained_from: str | None, connections_from: st
     ]
 
 
-@pytest.mark.parametrize("is_json", [False, True])
-def test_the_report_is_printed(
-    is_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_is_printed(tmp_path: Path, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = MaintenanceReport(retained_from="é", tables=[])
     given: list[Any] = []
     monkeypatch.setattr(Context, "session", lambda self, settings: "a session")
     monkeypatch.setattr(Context, "end_progress", lambda self: given.append("progress is over"))
     monkeypatch.setattr(maintenance, "maintain", lambda *given_: given.append(given_) or report)
-    arguments = ["--retention-days", "90", *(["--json"] if is_json else [])]
-    assert cli.main(["maintain", "--warehouse", str(tmp_path), *arguments]) == 0
+    line = ("maintain", "--warehouse", tmp_path, "--retention-days", "90")
+    assert ask(*line) == (0, f"{as_text(report)}\n", "")
     (spark, root, settings), last = given
     assert (spark, root, settings.retention_days, last) == ("a session", str(tmp_path), 90, "progress is over")
-    said = capsys.readouterr().out
-    assert said.isascii() == is_json
-    if is_json:
-        nothing = {"connections_from": None, "deleted": {}, "tables": [], "seconds": {}}
-        assert json.loads(said) == {"retained_from": "é", **nothing}
-    else:
-        assert said == f"{as_text(report)}\n"
+    answer = ask(*line, "--json")
+    assert answer.out.isascii()
+    nothing = {"connections_from": None, "deleted": {}, "tables": [], "seconds": {}}
+    assert answer.json == {"retained_from": "é", **nothing}
+
+
+def test_forget_says_how_many_rows_were_deleted(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, calls = "or\x1b[31mder", list[Any]()
+    deleted = {"requests": 12345, "violations": 0, "ingested_files": 1}
+
+    def forget(spark: Any, warehouse: str, cluster: str, settings: Any) -> ForgetReport:
+        calls.append((warehouse, cluster))
+        return ForgetReport(cluster, deleted, {"delete": 1.5})
+
+    monkeypatch.setattr(maintenance, "forget", forget)
+    monkeypatch.setattr(Context, "session", lambda *_: None)
+    line = ("forget", "--warehouse", "/lake")
+    for wrong in ([], ["--cluster"], ["--cluster", "\udcff"]):
+        assert (ask(*line, *wrong).code, calls) == (2, [])
+    assert ask(*line, "--cluster", name).out.splitlines() == [
+        "Rows of or\ufffd[31mder that were deleted:",
+        "  table             rows",
+        "  requests        12,345",
+        "  ingested_files       1",
+        "Their files stay until `kafka-clientinfo maintain` deletes what no table has used for a week.",
+    ]
+    found = ask(*line, "--cluster", name, "--json").json
+    assert (found, calls) == ({"cluster": name, "deleted": deleted, "seconds": {"delete": 1.5}}, [("/lake", name)] * 2)
 
 
 def test_a_table_of_another_release_is_left_as_it_is(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:

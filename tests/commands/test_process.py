@@ -32,16 +32,12 @@ def test_ctrl_c_ends_the_jvm_and_then_the_command(monkeypatch: pytest.MonkeyPatc
 def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def send_command(_: str) -> str:
+        raise Py4JNetworkError("Error while sending or receiving")
+
     class Dead(GatewayClient):  # type: ignore[misc]
         def _get_connection(self) -> Any:
-            class Connection:
-                def send_command(self, command: str) -> str:
-                    raise Py4JNetworkError("Error while sending or receiving")
-
-                def close(self, reset: bool) -> None:
-                    pass
-
-            return Connection()
+            return SimpleNamespace(send_command=send_command, close=lambda reset: None)
 
     monkeypatch.setattr(logging.getLogger(), "filters", [])
     Dead().send_command("c")
@@ -55,9 +51,8 @@ def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
 
 def test_pyspark_prints_no_error_that_the_command_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     logger = pytest.importorskip("pyspark.logger").PySparkLogger
-    loggers = {
-        name: SimpleNamespace(disabled=False) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-    }
+    names = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+    loggers = {name: SimpleNamespace(disabled=False) for name in names}
     monkeypatch.setattr(logger, "getLogger", loggers.__getitem__)
     process.keep_quiet()
     assert [one.disabled for one in loggers.values()] == [True, True]

@@ -12,25 +12,32 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import run
 from kafka_clientinfo.commands.context import Context
-from kafka_clientinfo.commands.run import _as_text, totals
+from kafka_clientinfo.commands.run import _as_text
 from kafka_clientinfo.commands.upgrade import at_release
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.questions.refused import refusals
 from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.warehouse.state import State
 from tests.commands.fleet_on_disk import TARGET, fleet, use
+from tests.report.pages import scope_of
 from tests.report.tables_on_disk import write_warehouse
+
+BREAKS: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
-    root = fleet(tmp_path_factory.mktemp("run") / "w", [use("app", "10.1.0.1")])
-    return Context(Namespace(warehouse=str(root), conf=None, verbose=False))
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster with a client that is fine, one with one that breaks, and three of which a broker logs at INFO."""
+    uses = [use("app", "10.1.0.1"), use("app", "10.1.0.1", cluster="breaks", **BREAKS)]
+    uses += [use("old", "10.1.0.1", info_only=True, cluster=name, **BREAKS) for name in ("info", "fine", "loud")]
+    uses.append(use("new", "10.1.0.3", api="FETCH", info_only=True, cluster="fine"))
+    uses.append(use("new", "10.1.0.3", api="FETCH", broker="b2", cluster="loud"))
+    return fleet(tmp_path_factory.mktemp("run") / "w", uses)
 
 
 @pytest.fixture
-def verbose(context: Context) -> Context:
-    return Context(Namespace(**vars(context.arguments) | {"verbose": True}))
+def context(root: Path) -> Context:
+    return Context(Namespace(warehouse=str(root), conf=None, verbose=False))
 
 
 def file(name: str, **given: Any) -> dict[str, Any]:
@@ -38,7 +45,7 @@ def file(name: str, **given: Any) -> dict[str, Any]:
     return {"path": name, "broker": "b1", "ignored": {"server": 4, "trace": 5}, "error": None} | numbers | given
 
 
-def test_it_says_what_was_read_and_what_was_not(context: Context, verbose: Context) -> None:
+def test_it_says_what_was_read_and_what_was_not(context: Context) -> None:
     files = [file("/l/a"), file("/l/b\x1b", error="a bad\nblock", ignored={})]
     problems = [Problem("/l/c", "unreadable", "no archive"), Problem("y", "late", "too old")]
     report = RunReport(files=files, unchanged=["x", "y"], problems=problems)
@@ -49,15 +56,10 @@ def test_it_says_what_was_read_and_what_was_not(context: Context, verbose: Conte
         "damaged: /l/b\ufffd: a bad\ufffdblock",
         "Rejected: 6 records, in the table rejected_records; 34 bytes wait for the end of their record.",
     ]
-    assert [" ".join(line.split()) for line in _as_text(report, 1.26, context).splitlines()] == lines
-    assert [" ".join(line.split()) for line in _as_text(report, 1.26, verbose).splitlines()] == [
-        *lines,
-        "",
-        "Files",
-        "broker requests rejected other lines waiting bytes path",
-        "b1 1,000 3 9 17 /l/a",
-        "b1 1,000 3 0 17 /l/b\ufffd",
-    ]
+    verbose = ["", "Files", "broker requests rejected other lines waiting bytes path"]
+    verbose += ["b1 1,000 3 9 17 /l/a", "b1 1,000 3 0 17 /l/b\ufffd"]
+    for context.arguments.verbose, shown in ((False, lines), (True, [*lines, *verbose])):
+        assert [" ".join(line.split()) for line in _as_text(report, 1.26, context).splitlines()] == shown
 
 
 def test_five_lines_say_what_there_is_and_what_is_next(context: Context) -> None:
@@ -66,41 +68,26 @@ def test_five_lines_say_what_there_is_and_what_is_next(context: Context) -> None
     assert read == "Read 1 file, 2,200 bytes of log, 1,000 requests in 0.0 s."
     assert rejected == "Rejected: 0 records."
     assert tables == f"Tables in {context.warehouse}: 12,345 requests of 1 connection."
-    assert re.fullmatch(r"Kafka [\d.]+: of 1 client 0 would break; .*\.", verdict)
+    assert re.fullmatch(r"Kafka [\d.]+: of 7 clients 0 would break; .*\.", verdict)
     command = r"`kafka-clientinfo upgrade --target [\d.]+ --warehouse .*` says who; `kafka-clientinfo report .*` writes a page; "
     assert re.fullmatch(rf"Next: {command}-v and `kafka-clientinfo summary` show more\.", following)
-
-
-def test_the_target_of_the_command_that_follows_counts(context: Context) -> None:
     context.arguments.then_target = TARGET
     *_, verdict, following = _as_text(RunReport(tables={"connections": 1}), 0, context).splitlines()
-    assert verdict.startswith(f"Kafka {TARGET}: of 1 client ")
+    assert verdict.startswith(f"Kafka {TARGET}: of 7 clients 4 would break")
     assert f"`kafka-clientinfo upgrade --target {TARGET} --warehouse " in following
 
 
 @pytest.mark.parametrize(
-    ("loud", "fine", "ends"),
-    [
-        ([], [], "0 cannot be judged; others are not logged."),
-        (
-            [],
-            [use("new", "10.1.0.3", api="FETCH", info_only=True)],
-            "0 cannot be judged; 1 is fine; others are not logged.",
-        ),
-        ([use("new", "10.1.0.3", api="FETCH", broker="b2")], [], "0 cannot be judged; 1 is fine."),
-    ],
+    ("cluster", "ends"),
+    [("info", "; others are not logged."), ("fine", "; 1 is fine; others are not logged."), ("loud", "; 1 is fine.")],
 )
-def test_clients_that_no_log_at_info_has_are_not_none(
-    tmp_path: Path, loud: list[Any], fine: list[Any], ends: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clients_that_no_log_at_info_has_are_not_none(root: Path, cluster: str, ends: str, ask: Any) -> None:
     """One rule for `run`, `upgrade` and `scan`: a broker with another level may have them."""
-    old: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
-    root = fleet(tmp_path / "w", [use("old", "10.1.0.1", info_only=True, **old), *loud, *fine])
-    assert cli.main(["upgrade", "--target", TARGET, "--warehouse", str(root)]) == 3
-    assert ends in " ".join(capsys.readouterr().out.split())
-    context = Context(Namespace(warehouse=str(root), conf=None, verbose=False))
-    scope = context.scope("upgrade_impact")[0]
-    assert at_release(scope, TARGET, refusals(scope))[0].endswith(ends)
+    answer = ask("upgrade", "--target", TARGET, "--warehouse", root, "--cluster", cluster)
+    assert answer.code == 3
+    assert f"0 cannot be judged{ends}" in answer.words
+    scope = scope_of(root, cluster=cluster)
+    assert at_release(scope, TARGET, refusals(scope))[0].endswith(f"0 cannot be judged{ends}")
 
 
 def test_it_names_the_command_if_an_answer_takes_longer(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,28 +99,26 @@ def test_it_names_the_command_if_an_answer_takes_longer(context: Context, monkey
     assert says.search(_as_text(few, 0, context))
 
 
-def test_all_counts_are_there_if_they_are_asked_for(verbose: Context) -> None:
-    lines, *found = _as_text(RunReport(tables={"requests": 12_345}), 0, verbose).split("\n\n")
+def test_all_counts_are_there_if_they_are_asked_for(context: Context) -> None:
+    context.arguments.verbose = True
+    lines, tables, *found = _as_text(RunReport(tables={"requests": 12_345}), 0, context).split("\n\n")
     assert len(lines.splitlines()) == 4
-    assert found[0].startswith(f"Tables in {verbose.warehouse}\n")
-    assert "12,345" in found[0]
+    assert tables.startswith(f"Tables in {context.warehouse}\n")
+    assert "12,345" in tables
     assert any("kgo" in part for part in found)
-    assert len(found) == 3
 
 
 @pytest.mark.parametrize(
     ("read", "unchanged", "begins", "ends"),
     [
         (1, 0, "Read 1 file, 2,200 bytes", " in 0.0 s."),
-        (2, 1, "Read 2 files, 4,400 bytes", " in 0.0 s; 1 file was read before and has nothing new."),
         (0, 1200, "Read 0 files, 0 bytes", " in 0.0 s; 1,200 files were read before and have nothing new."),
     ],
 )
 def test_the_first_line_counts_files(context: Context, read: int, unchanged: int, begins: str, ends: str) -> None:
     report = RunReport(files=[file(str(n)) for n in range(read)], unchanged=[f"u{n}" for n in range(unchanged)])
     first, *_ = _as_text(report, 0, context).splitlines()
-    assert first.startswith(begins)
-    assert first.endswith(ends)
+    assert (first.startswith(begins), first.endswith(ends)) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -152,23 +137,15 @@ def test_a_quiet_day_is_one_line_and_a_first_run_without_requests_a_hint(
     assert says not in _as_text(RunReport(files=[file("a", requests=0), file("b")], tables=tables), 0, context)
 
 
-@pytest.mark.parametrize(
-    ("files", "cluster", "code"), [([file("/l/a")], "c", 3), ([], "c", 0), ([file("/l/a")], "d", 0)]
-)
+@pytest.mark.parametrize(("is_read", "cluster", "code"), [(True, "breaks", 3), (False, "breaks", 0), (True, "c", 0)])
 def test_a_run_goes_on_with_a_command_if_it_read_something(
-    files: list[dict[str, Any]],
-    cluster: str,
-    code: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    is_read: bool, cluster: str, code: int, root: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
 ) -> None:
-    breaks: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
-    root = str(fleet(tmp_path / "w", [use("app", "10.1.0.1", **breaks), use("app", "10.1.0.1", cluster="d")]))
-    monkeypatch.setattr("kafka_clientinfo.runs.run.nothing_new", lambda *_: RunReport(files=files))
+    report = RunReport(files=[file("/l/a")] * is_read)
+    monkeypatch.setattr("kafka_clientinfo.runs.run.nothing_new", lambda *_: report)
     then = "watch --target 4.0.1 --since 2026-11-20"
-    assert cli.main(["run", "/l", "--warehouse", root, "--cluster", cluster, "--then", then]) == code
-    assert ("app (User:ANONYMOUS) would break" in capsys.readouterr().out) == (code == 3)
+    answer = ask("run", "/l", "--warehouse", root, "--cluster", cluster, "--then", then)
+    assert (answer.code, "app (User:ANONYMOUS) would break" in answer.out) == (code, code == 3)
 
 
 @pytest.mark.parametrize(
@@ -180,30 +157,13 @@ def test_a_run_goes_on_with_a_command_if_it_read_something(
         ("wtch", "invalid choice: 'wtch'"),
     ],
 )
-def test_a_wrong_command_stops_the_run_before_it_begins(
-    then: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["run", "/l", "--warehouse", "/nowhere", "--then", then]) == cli.USAGE
-    assert says in capsys.readouterr().err
+def test_a_wrong_command_stops_the_run_before_it_begins(then: str, says: str, ask: Any) -> None:
+    answer = ask("run", "/l", "--warehouse", "/nowhere", "--then", then)
+    assert answer.code == cli.USAGE
+    assert says in answer.err
 
 
-def test_totals_are_of_all_files() -> None:
-    assert totals([file("a"), file("b", rejected=2000)], "rejected", "pending_bytes") == ["2,003", "34"]
-
-
-def runs_that_wrote(root: Path, *sizes: int) -> Context:
-    """A warehouse with an hourly run for each size, which wrote so many bytes."""
-    at = datetime(2026, 11, 21, tzinfo=UTC)
-    state = State(built_until=at).as_json
-    runs = [
-        {"run": number, "command": "run", "began": at + timedelta(hours=number), "ended": at + timedelta(hours=number, minutes=5), "state": state}
-        for number, _ in enumerate(sizes, 1)
-    ]  # fmt: skip
-    write_warehouse(root, {"runs": runs})
-    for number, size in enumerate(sizes, 1):
-        (root / f"{number}.parquet").write_bytes(b"x" * size)
-        os.utime(root / f"{number}.parquet", ((at + timedelta(hours=number, minutes=2)).timestamp(),) * 2)
-    return Context(Namespace(warehouse=str(root), conf=None, verbose=False))
+AT = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -214,20 +174,26 @@ def runs_that_wrote(root: Path, *sizes: int) -> Context:
         ((2_000,), 10, None),  # a first run says nothing about the next
         ((0, 0), 0, None),
         ((2_000, 2_000), 1_999, "room for about 0 runs like the last 2"),
+        ((2_000, 2_000), None, None),  # a disk that cannot be read
     ],
 )  # fmt: skip
 def test_a_disk_with_room_for_few_runs_is_named(
-    sizes: tuple[int, ...], free: int, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sizes: tuple[int, ...], free: int | None, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = tmp_path / "w"
-    runs_that_wrote(root, *sizes)
-    monkeypatch.setattr(run.shutil, "disk_usage", lambda folder: Namespace(free=free))
+    """An hourly run for each size, which wrote so many bytes."""
+    root, state = tmp_path / "w", State(built_until=AT).as_json
+    hours = {number: AT + timedelta(hours=number) for number, _ in enumerate(sizes, 1)}
+    runs = [
+        {"run": number, "command": "run", "began": began, "ended": began + timedelta(minutes=5), "state": state}
+        for number, began in hours.items()
+    ]
+    write_warehouse(root, {"runs": runs})
+    for (number, began), size in zip(hours.items(), sizes, strict=True):
+        (root / f"{number}.parquet").write_bytes(b"x" * size)
+        os.utime(root / f"{number}.parquet", ((began + timedelta(minutes=2)).timestamp(),) * 2)
+    monkeypatch.setattr(
+        run.shutil, "disk_usage", lambda _: Path("/nowhere").stat() if free is None else Namespace(free=free)
+    )
     warning = run._nearly_full(str(root))
     assert warning is None if says is None else says.format(root=root) in str(warning)
-
-
-def test_a_disk_that_cannot_be_read_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs_that_wrote(tmp_path / "w", 1, 1)
-    monkeypatch.setattr(run.shutil, "disk_usage", lambda folder: Path("/nowhere").stat())
-    assert run._nearly_full(str(tmp_path / "w")) is None
     assert run._nearly_full("s3://bucket/w") is None

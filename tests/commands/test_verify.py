@@ -1,4 +1,4 @@
-"""Verification: a sound warehouse passes, and each kind of damage is found by the check that is for it."""
+"""What `verify` prints; tests/questions/test_checks.py and test_verification.py have what each check finds."""
 
 import json
 import shutil
@@ -17,7 +17,6 @@ from kafka_clientinfo.questions.checks import CHECKS, LISTED, Check, check, quic
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.verification import verify
 
-NAMES = list(CHECKS)
 QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
 
 
@@ -25,44 +24,38 @@ QUICK = ["layout", "records of files", "rows of files", "offsets in files", "bui
 def test_a_sound_warehouse_passes(spark: Any, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["verify", "--warehouse", str(sample_warehouse)], spark) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines] == ["ok"] * len(NAMES)
-    assert all(f"  {name}  " in line for name, line in zip(NAMES, lines, strict=True))
+    assert [line.split("  ")[0] for line in lines] == ["ok"] * len(CHECKS)
+    assert all(f"  {name}  " in line for name, line in zip(CHECKS, lines, strict=True))
 
 
-def test_a_sound_warehouse_passes_quickly_without_spark(
-    sample_warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["verify", "--quick", "--warehouse", str(sample_warehouse)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines[:-2]] == ["ok"] * len(QUICK)
-    assert all(f"  {name}  " in line for name, line in zip(QUICK, lines[:-2], strict=True))
-    assert lines[-1] == "Keys, and connections against requests, are checked without --quick."
+def test_a_sound_warehouse_passes_quickly_without_spark(sample_warehouse: Path, ask: Any) -> None:
+    answer = ask("verify", "--quick", "--warehouse", sample_warehouse)
+    *lines, _, last = answer.out.splitlines()
+    assert (answer.code, [line.split("  ")[0] for line in lines]) == (0, ["ok"] * len(QUICK))
+    assert all(f"  {name}  " in line for name, line in zip(QUICK, lines, strict=True))
+    assert last == "Keys, and connections against requests, are checked without --quick."
 
 
 @pytest.mark.parametrize(("failed", "code"), [(0, 0), (2, 1)])
 def test_the_exit_code_tells_whether_a_check_failed(
-    failed: int, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    failed: int, code: int, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = [check("keys", [{"row": number} for number in range(failed)]), check("build", [])]
     monkeypatch.setattr(Context, "session", lambda self: "a session")
     monkeypatch.setattr(verification, "verify", lambda *given: checks if given == ("a session", "./w") else [])
-    assert cli.main(["verify", "--warehouse", "./w"]) == code
-    assert capsys.readouterr().out == f"{as_text(checks)}\n"
+    assert ask("verify", "--warehouse", "./w") == (code, f"{as_text(checks)}\n", "")
 
 
 def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="holds no run that ended"):
+        verify(spark, str(tmp_path))
     for name in ("runs", "ingested_files", "requests"):
         shutil.copytree(sample_warehouse / name, tmp_path / name)
     tables = local_tables(str(tmp_path))
     assert tables is not None
     for found in (kafka_clientinfo.verify(spark, str(tmp_path)), quick_checks(tables, str(tmp_path))):
-        (check,) = found
-        assert {"table": "api_usage", "finding": "is missing"} in check.findings
-
-
-def test_no_warehouse_is_no_sound_one(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match="holds no run that ended"):
-        verify(spark, str(tmp_path))
+        (one,) = found
+        assert {"table": "api_usage", "finding": "is missing"} in one.findings
 
 
 SAID = """\
@@ -75,37 +68,24 @@ FAILED  requests of connections  1  the connections of each connection id count 
 FAILED  first requests           1  every connection begins with a request that was logged when it opened
 FAILED  rows of connections      1  every row that names a connection has that connection in connections
 FAILED  build                    1  all tables are derived of all requests
-
-layout: somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs
-  n=1
-
-records of files: ingested_files was altered: restore it, or build a new warehouse from the logs
-  n=1
-
-rows of files: rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse
-  n=1
-
-offsets in files: a run broke off: the next `kafka-clientinfo run` takes back what it wrote
-  n=1
-
-keys: somebody wrote into the table: restore it (RESTORE TABLE)
-  n=1
-
-requests of connections: the build is not of these requests: delete the table connections and run `kafka-clientinfo build`
-  n=1
-
-first requests: the build is not of these requests: delete the table connections and run `kafka-clientinfo build`
-  n=1
-
-rows of connections: a build broke off, or tables were altered: run `kafka-clientinfo build`
-  n=1
-
-build: the build is behind: run `kafka-clientinfo build`
-  n=1"""
+"""
+DELETE = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
+TO_DO = {
+    "layout": "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs",
+    "records of files": "ingested_files was altered: restore it, or build a new warehouse from the logs",
+    "rows of files": "rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse",
+    "offsets in files": "a run broke off: the next `kafka-clientinfo run` takes back what it wrote",
+    "keys": "somebody wrote into the table: restore it (RESTORE TABLE)",
+    "requests of connections": DELETE,
+    "first requests": DELETE,
+    "rows of connections": "a build broke off, or tables were altered: run `kafka-clientinfo build`",
+    "build": "the build is behind: run `kafka-clientinfo build`",
+}
 
 
 def test_each_check_says_what_must_hold_and_what_to_do() -> None:
-    assert as_text([check(name, [{"n": 1}]) for name in CHECKS]) == SAID
+    parts = "".join(f"\n{name}: {advice}\n  n=1\n" for name, advice in TO_DO.items())
+    assert f"{as_text([check(name, [{'n': 1}]) for name in CHECKS])}\n" == SAID + parts
 
 
 def test_what_is_listed_is_safe_to_print_and_json_is_one_object() -> None:

@@ -7,24 +7,22 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.questions.alarms import KINDS, Since, alarms, known_before
-from kafka_clientinfo.questions.duckdb_tables import LocalTables
-from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.alarms import KINDS, alarms, known_before
+from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.warehouse.state import State
 from tests.builders import NOON
+from tests.report.pages import scope_of
 from tests.report.tables_on_disk import write_warehouse
 
 TARGET = "4.0.1"
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 BEFORE, AFTER = NOON - HOUR, NOON + HOUR
 """Times before and after the end of the run before, which is NOON."""
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+GIVEN = ("client_inventory", "upgrade_impact", "refused_requests", "topic_usage", "known_topics")
 
 
 def scope(root: Path, rows: Rows) -> Scope:
-    tables = dict.fromkeys(
-        ("client_inventory", "upgrade_impact", "refused_requests", "topic_usage", "known_topics"), ()
-    )
     clients = [*rows.get("client_inventory", ()), *rows.get("upgrade_impact", ())]
     uses = [
         {"broker": "b1", "connection_id": str(number), "role": "client", "first_at": row["first_seen"], **row}
@@ -35,7 +33,7 @@ def scope(root: Path, rows: Rows) -> Scope:
         for number, row in enumerate(rows.get("refused_requests", ()))
     ]
     stored = {"api_usage": uses, "failed_requests": failed}
-    return Scope(LocalTables(write_warehouse(root, {**tables, **stored, **rows})), Filters())  # type: ignore[dict-item]
+    return scope_of(write_warehouse(root, {**dict.fromkeys(GIVEN, ()), **stored, **rows}))
 
 
 def client(client_id: str | None, first: datetime, name: str = "kgo", last: datetime | None = None) -> dict[str, Any]:
@@ -44,7 +42,7 @@ def client(client_id: str | None, first: datetime, name: str = "kgo", last: date
 
 
 def breaking(
-    client_id: str | None,
+    client_id: str,
     first: datetime,
     version: int = 2,
     reason: str | None = "below_range",
@@ -55,9 +53,7 @@ def breaking(
     return client(client_id, first, name) | use | {"refused_by": {TARGET: reason} if reason else {}} | given
 
 
-def refused(
-    first: datetime, api: str | None = "PRODUCE", version: int | None = 2, host: str | None = "h"
-) -> dict[str, Any]:
+def refused(first: datetime, api: str | None = "PRODUCE", version: int | None = 2, host: Any = "h") -> dict[str, Any]:
     where = {"cluster": "c", "broker": "b3", "remote_host": host, "first_at": first, "last_at": AFTER}
     return where | {"api_name": api, "api_version": version, "requests": 215}
 
@@ -70,84 +66,71 @@ def log(broker: str, until: datetime, is_covered: bool = True, whole_until: date
         "starts": [],
         "whole_periods": periods,
     }
-    own = {
-        "file_id": broker,
-        "cluster": "c",
-        "broker": broker,
-        "path": broker,
-        "last_logged_at": until,
-        "ingested_at": until,
-    }
-    return own | {"log_coverage": coverage}
+    own = {"file_id": broker, "cluster": "c", "broker": broker, "path": broker, "log_coverage": coverage}
+    return own | {"last_logged_at": until, "ingested_at": until}
 
 
 def topic(operation: str, last: datetime, name: str = "orders") -> dict[str, Any]:
     return {"cluster": "c", "topic": name, "operation": operation, "first_at": last, "last_at": last}
 
 
-def covered(first: datetime, until: datetime) -> dict[str, Any]:
-    return {"cluster": "c", "topic": "orders", "covered_from": first, "covered_until": until}
+def used(read: datetime, covered_from: datetime = AFTER - 3 * DAY) -> dict[str, list[dict[str, Any]]]:
+    """A topic that is written, and was read last at a time; from when on the logs cover it."""
+    covered = {"cluster": "c", "topic": "orders", "covered_from": covered_from, "covered_until": AFTER}
+    return {"topic_usage": [topic("produce", AFTER), topic("fetch", read)], "known_topics": [covered]}
 
 
 STATE = State(built_until=NOON, rows={"requests": 1}).as_json
 
 
-def runs_that_read(*reads: tuple[int, str, str, datetime]) -> Rows:
+def runs_that_read(*reads: tuple[int, str, str, datetime]) -> dict[str, list[dict[str, Any]]]:
     """Runs that read a request each of a cluster's broker at a time, with what sums them up."""
-    numbers = sorted({run for run, *_ in reads})
+    columns = ("run", "cluster", "broker", "logged_at")
+    requests = [
+        dict(zip(columns, read, strict=True)) | {"file_id": read[2], "byte_offset": number}
+        for number, read in enumerate(reads)
+    ]
     return {
-        "runs": [{"run": run, "requests": 1, "state": STATE} for run in numbers],
-        "requests": [
-            {
-                "run": run,
-                "cluster": cluster,
-                "broker": broker,
-                "logged_at": at,
-                "file_id": broker,
-                "byte_offset": number,
-            }
-            for number, (run, cluster, broker, at) in enumerate(reads)
-        ],
+        "runs": [{"run": run, "requests": 1, "state": STATE} for run in sorted({run for run, *_ in reads})],
+        "requests": requests,
         "client_activity_parts": [{"run": run, "cluster": cluster, "requests": 1} for run, cluster, *_ in reads],
     }
 
 
-DAY = timedelta(hours=24)
+def breaks(who: str, version: str = "FETCH v2", owner: str = "") -> str:
+    return f"breaks: {who} (User:p) would break at Kafka {TARGET}: {version}, from 10.0.0.1{owner}"
+
+
+GAP = "gap: the log of b1 no longer holds every request: its level fell to INFO, or it is filtered"
 CASES: Mapping[str, tuple[Rows, list[str]]] = {
     "a new client that breaks": (
-        {"upgrade_impact": [breaking("a", AFTER), breaking("a", AFTER, 3)]},
-        [f"breaks: a (User:p) would break at Kafka {TARGET}: FETCH v2, FETCH v3, from 10.0.0.1"],
+        {"upgrade_impact": [breaking("a", AFTER), breaking("a", AFTER, 3)]}, [breaks("a", "FETCH v2, FETCH v3")],
     ),
     "ids of one program, and who owns it": (
         {"upgrade_impact": [breaking("app-1", AFTER), breaking("app-2", AFTER, 3), breaking("owned", AFTER)]},
-        [
-            f"breaks: app-1 and an id like it (User:p) would break at Kafka {TARGET}: FETCH v2, FETCH v3, from 10.0.0.1",
-            f"breaks: owned (User:p) would break at Kafka {TARGET}: FETCH v2, from 10.0.0.1; owner: All, Payments",
-        ],
+        [breaks("app-1 and an id like it", "FETCH v2, FETCH v3"), breaks("owned", owner="; owner: All, Payments")],
     ),
     "one that broke before": ({"upgrade_impact": [breaking("a", BEFORE), breaking("a", AFTER, 3)]}, []),
     "the next start of a job that breaks": ({"upgrade_impact": [breaking("cron-17", BEFORE), breaking("cron-18", AFTER)]}, []),
     "an id with another number in a name": (
-        {"upgrade_impact": [breaking("j01022-c1", BEFORE), breaking("j332-c1", AFTER, 3)]},
-        [f"breaks: j332-c1 (User:p) would break at Kafka {TARGET}: FETCH v3, from 10.0.0.1"],
+        {"upgrade_impact": [breaking("j01022-c1", BEFORE), breaking("j332-c1", AFTER, 3)]}, [breaks("j332-c1", "FETCH v3")],
     ),
     "one like it of another library": (
-        {"upgrade_impact": [breaking("app-1", BEFORE), breaking("app-2", AFTER, 3, name="sarama")]},
-        [f"breaks: app-2 (User:p) would break at Kafka {TARGET}: FETCH v3, from 10.0.0.1"],
+        {"upgrade_impact": [breaking("app-1", BEFORE), breaking("app-2", AFTER, 3, name="sarama")]}, [breaks("app-2", "FETCH v3")],
     ),
     "one like it of a library that is not known": (
         {"upgrade_impact": [breaking("app-1", BEFORE), breaking("app-2", AFTER, 3, name="unknown")]}, [],
     ),
     "one like it that has another owner": (
         {"upgrade_impact": [breaking("own-1", BEFORE), breaking("own-2", AFTER), breaking("own-3", AFTER)]},
-        [f"breaks: own-3 (User:p) would break at Kafka {TARGET}: FETCH v2, from 10.0.0.1; owner: Others"],
+        [breaks("own-3", owner="; owner: Others")],
     ),
     "a client in a log that comes late": (
         {
             **runs_that_read((1, "c", "b1", NOON), (2, "c", "b3", BEFORE - HOUR), (2, "c", "b1", AFTER)),
             "upgrade_impact": [breaking("late", BEFORE - HOUR, broker="b3"), breaking("old", BEFORE - HOUR)],
         },
-        [f"breaks: late (User:p) would break at Kafka {TARGET}: FETCH v2, from 10.0.0.1"],
+        [breaks("late")],
     ),
     "a refusal in a record that had to wait": (
         {"refused_requests": [refused(BEFORE) | {"run": 2}]}, ["refused: b3 refuses PRODUCE v2 from h: 215 requests so far"],
@@ -170,101 +153,85 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
     "refusals": (
         {"refused_requests": [refused(AFTER), refused(AFTER, None, None), refused(AFTER, host=None), refused(BEFORE, "FETCH")]},
         [
-            "refused: b3 refuses PRODUCE v2 from an unknown host: 215 requests so far",
-            "refused: b3 refuses PRODUCE v2 from h: 215 requests so far",
-            "refused: b3 refuses unknown API from h: 215 requests so far",
+            f"refused: b3 refuses {what}: 215 requests so far"
+            for what in ("PRODUCE v2 from an unknown host", "PRODUCE v2 from h", "unknown API from h")
         ],
     ),
     "a log that stops": (
-        {"ingested_files": [log("b1", AFTER), log("b2", NOON)]},
-        ["stopped: the log of b2 ends, and others of the cluster go on"],
+        {"ingested_files": [log("b1", AFTER), log("b2", NOON)]}, ["stopped: the log of b2 ends, and others of the cluster go on"],
     ),
     "a silent log at INFO": ({"ingested_files": [log("b1", AFTER), log("b2", NOON, is_covered=False, whole_until=BEFORE)]}, []),
-    "a log that falls to INFO": (
-        {"ingested_files": [log("b1", AFTER, is_covered=False, whole_until=NOON)]},
-        [
-            "gap: the log of b1 no longer holds every request: its level fell to INFO, or it is filtered"
-        ],
-    ),
+    "a log that falls to INFO": ({"ingested_files": [log("b1", AFTER, is_covered=False, whole_until=NOON)]}, [GAP]),
     "a log at DEBUG that holds only what INFO logs, for less than an hour": (
-        {"ingested_files": [log("b1", AFTER) | {"last_logged_at": AFTER + HOUR}]},
-        [],
+        {"ingested_files": [log("b1", AFTER) | {"last_logged_at": AFTER + HOUR}]}, [],
     ),
-    "and for longer": (
-        {"ingested_files": [log("b1", NOON) | {"last_logged_at": NOON + 2 * HOUR}]},
-        [
-            "gap: the log of b1 no longer holds every request: its level fell to INFO, or it is filtered"
-        ],
-    ),
+    "and for longer": ({"ingested_files": [log("b1", NOON) | {"last_logged_at": NOON + 2 * HOUR}]}, [GAP]),
     "one that fell long ago": ({"ingested_files": [log("b1", AFTER, is_covered=False, whole_until=BEFORE)]}, []),
     "a topic that nobody reads any more": (
-        {
-            "topic_usage": [topic("produce", AFTER), topic("fetch", AFTER - DAY), topic("commit", AFTER - 2 * DAY)],
-            "known_topics": [covered(AFTER - 3 * DAY, AFTER)],
-        },
+        {**used(AFTER - DAY), "topic_usage": [*used(AFTER - DAY)["topic_usage"], topic("commit", AFTER - 2 * DAY)]},
         ["reader: topic orders is written, and nobody reads it any more"],
     ),
-    "one that nobody reads since long": (
-        {"topic_usage": [topic("produce", AFTER), topic("fetch", NOON - DAY)], "known_topics": [covered(AFTER - 3 * DAY, AFTER)]},
-        [],
-    ),
-    "one that was read within a day": (
-        {"topic_usage": [topic("produce", AFTER), topic("fetch", AFTER - DAY + HOUR / 2)], "known_topics": [covered(AFTER - 3 * DAY, AFTER)]},
-        [],
-    ),
-    "one that the logs do not cover": (
-        {"topic_usage": [topic("produce", AFTER), topic("fetch", AFTER - DAY)], "known_topics": [covered(AFTER - HOUR, AFTER)]},
-        [],
-    ),
-    "one that is neither written": ({"topic_usage": [topic("fetch", AFTER - DAY)], "known_topics": [covered(AFTER - 3 * DAY, AFTER)]}, []),
+    "one that nobody reads since long": (used(NOON - DAY), []),
+    "one that was read within a day": (used(AFTER - DAY + HOUR / 2), []),
+    "one that the logs do not cover": (used(AFTER - DAY, AFTER - HOUR), []),
+    "one that is neither written": ({**used(AFTER), "topic_usage": [topic("fetch", AFTER - DAY)]}, []),
 }  # fmt: skip
-
-
-RUNS = runs_that_read(
-    (1, "c", "b1", NOON), (1, "c", "b2", NOON + HOUR / 2), (2, "c", "b1", AFTER), (2, "new", "x", AFTER)
-)  # fmt: skip
+RUNS = runs_that_read((1, "c", "b1", NOON), (1, "c", "b2", NOON + HOUR / 2), (2, "c", "b1", AFTER))
 """Two runs that read, of which the second brought nothing of b2."""
-OWNED = {
-    ("c", "User:p", "owned", "kgo", "1"): ["All", "Payments"],
-    **{("c", "User:p", f"own-{number}", "kgo", "1"): ["Own"] for number in (1, 2)},
-    ("c", "User:p", "own-3", "kgo", "1"): ["Others"],
-}
+OWNERS = {"owned": ["All", "Payments"], "own-1": ["Own"], "own-2": ["Own"], "own-3": ["Others"]}
+OWNED = {(cluster, "User:p", name, "kgo", "1"): its for cluster in CASES for name, its in OWNERS.items()}
+
+
+@pytest.fixture(scope="module")
+def of_cases(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+    """A cluster for each case."""
+    every: dict[str, list[Mapping[str, Any]]] = {}
+    for cluster, (rows, _) in CASES.items():
+        for name, its in ({**RUNS, **rows} | {"runs": ()}).items():
+            own = [row | {"cluster": cluster, "file_id": f"{cluster} {row.get('broker')}"} for row in its]
+            every.setdefault(name, []).extend(own)
+    reads = runs_that_read((2, "new", "x", AFTER))
+    every["requests"] += reads["requests"]
+    every["client_activity_parts"] += reads["client_activity_parts"]
+    return scope(tmp_path_factory.mktemp("cases") / "w", every | {"runs": RUNS["runs"]})
+
+
+@pytest.fixture(scope="module")
+def rung(of_cases: Scope) -> dict[str, list[str]]:
+    """What rings of each cluster."""
+    since = known_before(of_cases)
+    assert since == dict.fromkeys(CASES, NOON)
+    found: dict[str, list[str]] = {name: [] for name in CASES}
+    for alarm in alarms(of_cases, since, TARGET, OWNED, False):
+        found[alarm.cluster].append(f"{alarm.kind}: {alarm.text}")
+    return found
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_new_rings(name: str, tmp_path: Path) -> None:
-    rows, expected = CASES[name]
-    asked = scope(tmp_path / "w", {**RUNS, **rows})
-    since = known_before(asked)
-    assert since == {"c": NOON}
-    rung = alarms(asked, since, TARGET, OWNED, False)
-    assert [f"{alarm.kind}: {alarm.text}" for alarm in rung] == expected
-    in_view = asked.tables.query(
+def test_what_is_new_rings(name: str, rung: dict[str, list[str]]) -> None:
+    assert rung[name] == CASES[name][1]
+
+
+def test_the_view_has_what_rings_but_for_owners(of_cases: Scope) -> None:
+    in_view = of_cases.tables.query(
         f"SELECT kind, cluster, first_seen, what FROM {{what_changed}} AS w WHERE coalesce(release, '{TARGET}') = '{TARGET}'"
     )
-    assert sorted(map(tuple, in_view), key=lambda row: (KINDS.index(row[0]), *row[1:])) == [
-        tuple(alarm) for alarm in alarms(asked, since, TARGET, None, False)
-    ]
+    rung = alarms(of_cases, known_before(of_cases), TARGET, None, False)
+    assert sorted(map(tuple, in_view), key=lambda row: (KINDS.index(row[0]), *row[1:])) == [tuple(one) for one in rung]
 
 
-def test_nothing_rings_of_a_cluster_that_is_new(tmp_path: Path) -> None:
-    every = {
-        name: [row for rows, _ in CASES.values() for row in rows.get(name, ())]
-        for name in ("upgrade_impact", "refused_requests")
-    }
-    asked = scope(tmp_path / "w", every)
-    assert alarms(asked, {"other": NOON}, TARGET, OWNED, True) == []
-    assert {alarm.kind for alarm in alarms(asked, {"c": NOON}, TARGET, OWNED, True)} == {"breaks", "refused"}
+@pytest.mark.parametrize(
+    ("cluster", "is_asked"),
+    [("other", True), ("a log that stops", True), ("a client without an owner", False)],
+    ids=["of a cluster that is new", "of logs that should go on, of a time of one's own", "of owners, without rules on them"],
+)  # fmt: skip
+def test_nothing_rings(cluster: str, is_asked: bool, of_cases: Scope) -> None:
+    assert alarms(of_cases, {cluster: NOON}, TARGET, None, is_asked) == []
 
 
-def test_a_time_of_ones_own_says_nothing_of_logs_that_should_go_on(tmp_path: Path) -> None:
-    rows, _ = CASES["a log that stops"]
-    assert alarms(scope(tmp_path / "w", {**RUNS, **rows}), {"c": NOON}, TARGET, None, True) == []
-
-
-def test_without_rules_on_owners_nobody_lacks_one(tmp_path: Path) -> None:
-    rows, _ = CASES["a client without an owner"]
-    assert alarms(scope(tmp_path / "w", rows), {"c": NOON}, TARGET, None, False) == []
+def test_a_time_of_ones_own_rings(of_cases: Scope) -> None:
+    kinds = [alarm.kind for alarm in alarms(of_cases, {"refusals": NOON, "and for longer": NOON}, TARGET, OWNED, True)]
+    assert kinds == ["refused"] * 3 + ["gap"]
 
 
 def test_the_two_newest_runs_of_each_cluster_are_compared(tmp_path: Path) -> None:
@@ -272,12 +239,7 @@ def test_the_two_newest_runs_of_each_cluster_are_compared(tmp_path: Path) -> Non
         (1, "c", "b1", AFTER), (2, "c", "b1", NOON), (2, "c", "b2", BEFORE), (3, "d", "x", BEFORE), (4, "c", "b1", AFTER),
         (5, "d", "x", NOON), (6, "e", "x", NOON),
     )  # fmt: skip
-    expected: Since = {"c": BEFORE, "d": BEFORE}
-    assert known_before(scope(tmp_path / "w", reads)) == expected
-
-
-def test_after_one_run_nothing_is_known(tmp_path: Path) -> None:
-    assert known_before(scope(tmp_path / "w", runs_that_read((1, "c", "b1", NOON)))) == {}
+    assert known_before(scope(tmp_path / "w", reads)) == {"c": BEFORE, "d": BEFORE}
     assert known_before(scope(tmp_path / "v", {})) == {}
 
 
@@ -308,10 +270,9 @@ def test_what_is_new_rings_after_the_run_that_read_it(
     parts: tuple[int, int], last_run_read: bool, rings: bool, tmp_path: Path
 ) -> None:
     """A later run that read no request brings nothing, nor does one that only builds; one that reads and builds anew does."""
-    last = 2 if last_run_read else 3
     runs = [
         {"run": run, "requests": 1, "state": STATE, "began": at, "ended": at + HOUR / 2}
-        for run, at in ((1, BEFORE), (2, AFTER), (3, AFTER + HOUR))[:last]
+        for run, at in ((1, BEFORE), (2, AFTER), (3, AFTER + HOUR))[: 2 if last_run_read else 3]
     ]
     rows = {
         **runs_that_read((1, "c", "b1", BEFORE), (2, "c", "b1", AFTER)),

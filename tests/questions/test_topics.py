@@ -1,6 +1,5 @@
 """Questions about topics of the sample logs: all topics, one topic, unused ones, and losses at a release."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,59 +11,31 @@ from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.questions import topics
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.losses import losses
-from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import NOON, json_record
+from tests.report.pages import scope_of
 from tests.views.topics.test_topic_usage import BUSY, FOLLOWER, ID, OTHER, busy, fetch, metadata, tables
 
 TARGET = "4.0.1"
+DAY = 86_400.0
 
 
 @pytest.fixture(scope="module")
 def scope(sample_warehouse: Path) -> Scope:
-    found = local_tables(str(sample_warehouse))
-    assert found is not None
-    return Scope(found)
-
-
-def answer(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> Any:
-    capsys.readouterr()
-    assert cli.main(["topics", *words, "--warehouse", str(root), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_topics_have_their_producers_consumers_and_bytes(scope: Scope) -> None:
-    rows = scope.query(topics.ALL).dicts()
-    assert [row["topic"] for row in rows[:1]] == ["t1"]
-    sizes = [(row["produced_bytes"] or 0) + (row["fetched_bytes"] or 0) for row in rows]
-    assert sizes == sorted(sizes, reverse=True)
-    [t1] = [row for row in rows if row["topic"] == "t1"]
-    statement, parameters = topics.clients_of(scope, "t1")
-    clients = scope.query(statement, parameters).dicts()
-    by_operation = {name: {tuple(row[c] for c in CLIENT) for row in clients if row["operation"] == name} for name in
-                    ("produce", "fetch", "commit")}  # fmt: skip
-    assert t1["producers"] == len(by_operation["produce"])
-    assert t1["consumers"] == len(by_operation["fetch"] | by_operation["commit"])
-    assert t1["produced_bytes"] == sum(row["bytes"] for row in clients if row["operation"] == "produce")
-
-
-DAY = 86_400.0
+    return scope_of(sample_warehouse)
 
 
 def produce(at: float, size: int, topic: str = "t", **given: Any) -> bytes:
     request = {"topicData": [{"name": topic, "partitionData": [{"index": 0, "recordsSizeInBytes": size}]}]}
     response = {"responses": [{"name": topic, "partitionResponses": [{"index": 0, "errorCode": 0}]}]}
-    return json_record(
-        at=at, api="PRODUCE", version=9, request=request, response=response, correlation_id=int(at * 10), **given
-    )
+    sent = {"api": "PRODUCE", "version": 9, "request": request, "response": response, "correlation_id": int(at * 10)}
+    return json_record(at=at, **sent, **given)
 
 
 def commit(at: float, **given: Any) -> bytes:
     request = {"groupId": "g", "topics": [{"name": "t", "partitions": []}]}
-    response = {"topics": []}
-    return json_record(
-        at=at, api="OFFSET_COMMIT", version=8, request=request, response=response, correlation_id=int(at * 10), **given
-    )
+    sent = {"api": "OFFSET_COMMIT", "version": 8, "request": request, "response": {"topics": []}}
+    return json_record(at=at, **sent, correlation_id=int(at * 10), **given)
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +55,23 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Scope:
     return Scope(tables(tmp_path_factory.mktemp("small"), b1=records))
 
 
+@pytest.fixture(scope="module")
+def unused(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+    """A topic that is used, and one that is not; and a fetch of a session that began before the log."""
+    request = {"sessionId": 7, "sessionEpoch": 5, "topics": [], "forgottenTopicsData": []}
+    response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 7, "responses": []}
+    of_session = json_record(api="FETCH", version=11, request=request, response=response)
+    records = [of_session, *busy(("used", ID), ("t", OTHER)), metadata(7200, ("used", ID))]
+    return Scope(tables(tmp_path_factory.mktemp("unused"), b1=records))
+
+
 def since_noon(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """A row with times as seconds after noon."""
     return tuple((value - NOON).total_seconds() if isinstance(value, datetime) else value for value in row)
 
 
 def test_a_topics_figures_are_those_of_its_clients(small: Scope) -> None:
-    rows = small.query(topics.ALL)
-    assert list(map(since_noon, rows)) == [
+    assert list(map(since_noon, small.query(topics.ALL))) == [
         ("default", "t", 2, 3, 67, 15, 66, DAY, 7),
         ("default", "w", 0, 1, None, 10, None, None, DAY + 2),
         ("default", "u", 1, 0, 7, None, 6, 8, None),
@@ -120,44 +100,30 @@ def test_the_clients_of_a_topic_stand_by_operation_most_bytes_first(small: Scope
         ("commit", "User:ANONYMOUS", "d", 1, 2, None, None, 5, 5.5),
         ("commit", "User:ANONYMOUS", "c", 1, 1, None, None, 4, 4),
     ]
+    assert [row["requests"] for row in small.query(*topics.clients_of(small, ID)).dicts()] == [1]
 
 
 def test_topics_of_clients_are_those_that_they_use(small: Scope) -> None:
     by_client = {client[2]: names for client, names in topics.topics_of_clients(small).items()}
     assert by_client == {"p": ["t"], "q": ["t"], "c": ["t"], "d": ["t"], "e": [ID, "t", "u", "w"]}
     few = {client[2]: names for client, names in topics.topics_of_clients(small, 2).items()}
-    assert few["e"] == [ID, "t"]
+    assert few == by_client | {"e": [ID, "t"]}
 
 
-def test_a_topic_that_only_metadata_names_has_no_clients(small: Scope) -> None:
-    assert small.query(*topics.clients_of(small, "v")).dicts() == []
-    with pytest.raises(ConfigError, match=r"names the topic 'T'; they name 'PV.*', 't', 'u', 'v', 'w'$"):
-        topics.clients_of(small, "T")
+def test_a_topic_that_no_log_names_is_answered_with_the_nearest(small: Scope, scope: Scope) -> None:
+    assert small.query(*topics.clients_of(small, "v")).dicts() == []  # only metadata names it
+    for asked, name, says in (
+        (small, "T", r"they name 'PV.*', 't', 'u', 'v', 'w'$"),
+        (scope, "tt1", "did you mean t1"),
+        (scope, "nothing like it at all", "they name .*__consumer_offsets"),
+    ):
+        with pytest.raises(ConfigError, match=f"names the topic '{name}'; {says}"):
+            topics.clients_of(asked, name)
 
 
-def test_a_topic_that_no_log_names_is_answered_with_the_nearest(scope: Scope) -> None:
-    with pytest.raises(ConfigError, match=r"names the topic 'tt1'; did you mean t1"):
-        topics.clients_of(scope, "tt1")
-    with pytest.raises(ConfigError, match=r"they name .*__consumer_offsets"):
-        topics.clients_of(scope, "nothing like it at all")
-
-
-def test_a_topic_is_found_by_its_id(small: Scope) -> None:
-    assert [row["requests"] for row in small.query(*topics.clients_of(small, ID)).dicts()] == [1]
-
-
-def test_filters_choose_clients(scope: Scope) -> None:
-    part = Scope(scope.tables, Filters(client="kgo"))
-    rows = part.query(topics.ALL).dicts()
-    assert rows
-    assert all(row["producers"] <= 1 for row in rows)
-
-
-def test_topics_of_clients_are_sorted_and_may_be_few(scope: Scope) -> None:
-    every, few = topics.topics_of_clients(scope), topics.topics_of_clients(scope, 1)
-    assert set(every) == set(few)
-    assert any(len(names) > 1 for names in every.values())
-    assert all(names == sorted(names) and few[client] == names[:1] for client, names in every.items())
+def test_filters_choose_clients(small: Scope) -> None:
+    rows = Scope(small.tables, Filters(client="c")).query(topics.ALL).dicts()
+    assert [(row["topic"], row["producers"], row["consumers"]) for row in rows] == [("t", 0, 1)]
 
 
 def test_a_topic_loses_the_clients_that_the_target_refuses(scope: Scope) -> None:
@@ -183,64 +149,59 @@ def test_a_topic_loses_the_clients_that_the_target_refuses(scope: Scope) -> None
 def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
     (sentence,) = topics.coverage(scope)  # the sample's brokers ran at different times
     assert "no topic can be said to be unused" in sentence
-    (sentence,) = topics.coverage(Scope(tables(tmp_path, b1=[*BUSY, metadata(7200, ("t", ID))])))
+    found = Scope(tables(tmp_path, b1=[*BUSY, FOLLOWER, metadata(7200, ("t", ID))]))
+    sentence, missing = topics.coverage(found)
     assert "the answer rests on the logs of 1 broker ('b1'), which hold every request from" in sentence
-    _, missing = topics.coverage(Scope(tables(tmp_path / "follower", b1=[*BUSY, FOLLOWER, metadata(7200, ("t", ID))])))
     assert missing.endswith("no topic of their clusters can be said to be unused: default/broker 2.")
 
 
-def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(tmp_path: Path) -> None:
-    found = tables(tmp_path, b1=[*busy(("used", ID), ("t", OTHER)), metadata(7200, ("used", ID))])
+def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(unused: Scope) -> None:
     for filters in (Filters(since=datetime(2100, 1, 1, tzinfo=UTC)), Filters(client="nobody")):
-        assert [row["topic"] for row in Scope(found, filters).query(topics.UNUSED).dicts()] == ["t"]
-        assert Scope(found, filters).query(topics.ALL).dicts() == []
-        assert topics.coverage(Scope(found, filters)) == topics.coverage(Scope(found))
+        filtered = Scope(unused.tables, filters)
+        assert [row["topic"] for row in filtered.query(topics.UNUSED).dicts()] == ["t"]
+        assert filtered.query(topics.ALL).dicts() == []
+        assert topics.coverage(filtered) == topics.coverage(unused)
 
 
-def test_unresolved_fetches_are_counted_in_a_sentence(tmp_path: Path, small: Scope) -> None:
-    request = {"sessionId": 7, "sessionEpoch": 5, "topics": [], "forgottenTopicsData": []}
-    response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 7, "responses": []}
-    found = Scope(tables(tmp_path, b1=[json_record(api="FETCH", version=11, request=request, response=response)]))
-    assert str(topics.unresolved(found)).startswith("1 fetch of 1 client id belongs to fetch sessions")
+def test_unresolved_fetches_are_counted_in_a_sentence(unused: Scope, small: Scope) -> None:
+    assert str(topics.unresolved(unused)).startswith("1 fetch of 1 client id belongs to fetch sessions")
     assert topics.unresolved(small) is None
 
 
-def test_the_command_answers_the_same(scope: Scope, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [row["topic"] for row in answer(capsys, sample_warehouse)] == [
-        row["topic"] for row in scope.query(topics.ALL).dicts()
-    ]
-    assert {row["operation"] for row in answer(capsys, sample_warehouse, "t1")} >= {"produce", "fetch", "commit"}
-    assert answer(capsys, sample_warehouse, "--unused") == []
-    assert answer(capsys, sample_warehouse, "--unused", "--cluster", "default") == []
+def test_the_command_answers_the_same(scope: Scope, sample_warehouse: Path, ask: Any) -> None:
+    line = ("--warehouse", sample_warehouse, "--json")
+    rows = scope.query(topics.ALL).dicts()
+    assert [row["topic"] for row in ask("topics", *line).json] == [row["topic"] for row in rows]
+    clients = ask("topics", "t1", *line).json
+    of_operation = {name: {tuple(row[c] for c in CLIENT) for row in clients if row["operation"] == name} for name in
+                    ("produce", "fetch", "commit")}  # fmt: skip
+    (t1,) = (row for row in rows if row["topic"] == "t1")
+    assert t1["producers"] == len(of_operation["produce"])
+    assert t1["consumers"] == len(of_operation["fetch"] | of_operation["commit"])
+    assert t1["produced_bytes"] == sum(row["bytes"] for row in clients if row["operation"] == "produce")
+    assert ask("topics", "--unused", "--cluster", "default", *line).json == []
 
 
 @pytest.mark.parametrize("words", [["--unused", "t1"], ["--unused", "--since", "7d"], ["no such topic"]])
-def test_wrong_usage_is_refused(words: list[str], sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["topics", *words, "--warehouse", str(sample_warehouse)]) == 2
-    assert "Traceback" not in capsys.readouterr().err
+def test_wrong_usage_is_refused(words: list[str], sample_warehouse: Path, ask: Any) -> None:
+    answer = ask("topics", *words, "--warehouse", sample_warehouse)
+    assert (answer.code, "Traceback" in answer.err) == (2, False)
 
 
-def test_upgrade_by_topic_lists_losses(
-    scope: Scope, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["upgrade", "--target", TARGET, "--by", "topic", "--warehouse", str(sample_warehouse)]
-    assert cli.main([*words, "--json"]) == 3
-    document = json.loads(capsys.readouterr().out)
-    assert [row["topic"] for row in document["by_topic"]] == [row["topic"] for row in losses(scope, TARGET).dicts()]
-    assert cli.main(words) == 3
-    assert "Topics that lose a producer or a consumer" in capsys.readouterr().out
+def test_upgrade_by_topic_lists_losses(scope: Scope, sample_warehouse: Path, ask: Any) -> None:
+    line = ("upgrade", "--target", TARGET, "--by", "topic", "--warehouse", sample_warehouse)
+    answer, text = ask(*line, "--json"), ask(*line)
+    assert (answer.code, text.code) == (3, 3)
+    assert [row["topic"] for row in answer.json["by_topic"]] == [row["topic"] for row in losses(scope, TARGET).dicts()]
+    assert "Topics that lose a producer or a consumer" in text.out
 
 
-def test_owners_are_matched_by_topic(
-    sample_warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    owners = tmp_path / "owners.toml"
-    owners.write_text("[[owners]]\nowner = 'One'\ntopics = ['t1']\n")
-    rows = answer(capsys, sample_warehouse, "--owners", str(owners))
-    assert {row["topic"]: row["owner"] for row in rows}["t1"] == "One"
-    assert [row["owner"] for row in rows if row["topic"] != "t1"] == [None] * (len(rows) - 1)
-    clients = answer(capsys, sample_warehouse, "t1", "--owners", str(owners))
-    assert any(row["owners"] == ["One"] for row in clients)
+def test_owners_are_matched_by_topic(sample_warehouse: Path, tmp_path: Path, ask: Any) -> None:
+    (tmp_path / "o.toml").write_text("[[owners]]\nowner = 'One'\ntopics = ['t1']\n")
+    line = ("--warehouse", sample_warehouse, "--json", "--owners", tmp_path / "o.toml")
+    rows = ask("topics", *line).json
+    assert {row["topic"]: row["owner"] for row in rows if row["topic"] == "t1" or row["owner"]} == {"t1": "One"}
+    assert any(row["owners"] == ["One"] for row in ask("topics", "t1", *line).json)
 
 
 def test_hostile_names_of_topics_have_no_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,6 +218,4 @@ def test_hostile_names_of_topics_have_no_effect(tmp_path: Path, capsys: pytest.C
     log.parent.mkdir()
     log.write_bytes(b"".join(fetch(number, topic=name) for number, name in enumerate(names)))
     assert cli.main(["scan", str(log), "--topic", names[1]]) == 0
-    text = capsys.readouterr().out
-    assert "\x1b" not in text
-    assert "\u202e" not in text
+    assert not {"\x1b", "\u202e"} & set(capsys.readouterr().out)

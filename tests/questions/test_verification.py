@@ -15,7 +15,7 @@ from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.state import State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.commands.test_verify import NAMES
+from kafka_clientinfo.questions.checks import CHECKS as NAMES
 from tests.frames import at, frame
 
 

@@ -1,0 +1,3 @@
+from tests.commands.conftest import ask
+
+__all__ = ["ask"]
