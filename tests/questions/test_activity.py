@@ -16,7 +16,6 @@ from kafka_clientinfo.questions import activity
 from kafka_clientinfo.questions.activity import BY, WAITING, Question, Timeline
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.filters import Filters, Scope
-from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Tables
 from kafka_clientinfo.tables.views import views
 from tests.amounts import examples
@@ -47,12 +46,10 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Return a function that writes rows and reads them with an engine."""
 
     def read(*rows: Mapping[str, Any], **tables: Any) -> Tables:
-        root = str(warehouse(tmp_path_factory.mktemp("w"), rows, **tables))
+        root = warehouse(tmp_path_factory.mktemp("w"), rows, **tables)
         if request.param == "spark":
-            return SparkTablesOnDisk(request.getfixturevalue("spark"), root)
-        found = local_tables(root)
-        assert found is not None
-        return found
+            return SparkTablesOnDisk(request.getfixturevalue("spark"), str(root))
+        return LocalTables(root)
 
     return read
 
@@ -60,6 +57,14 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def scope(tables: Callable[..., Tables]) -> Scope:
     return Scope(tables(*ROWS))
+
+
+@pytest.fixture(scope="module")
+def of_cases(tables: Callable[..., Tables]) -> Tables:
+    """A cluster for each case of `LINES` and `NOTHING`, and for other tests."""
+    clusters = {name: [*its, opened(1, hour=50)] for name, (its, *_) in LINES.items()}
+    clusters |= {name: its for name, (its, *_) in NOTHING.items()} | OTHERS
+    return tables(*(row | {"cluster": cluster} for cluster, its in clusters.items() for row in its))
 
 
 def question(scope: Scope, by: str = "client", top: str = "requests", owners: Any = None) -> Question:
@@ -122,20 +127,29 @@ def test_the_most_come_first(scope: Scope, top: str, first: list[str]) -> None:
         assert len(rows) == 2
 
 
-@pytest.mark.parametrize("by", ["client", "api", "owner"])
-def test_the_most_frequent_error_is_named(tables: Callable[..., Tables], by: str) -> None:
-    scope = Scope(tables(
+OTHERS = {
+    "errors": [
         sent(1.0, errors={6: 1}), sent(1.0, minute=70, errors={6: 1, 3: 3}), sent(1.0, minute=140, errors={6: 2}),
         sent(1.0, client_id="new", api="FETCH", errors={9999: 1}), sent(1.0, client_id="none", api="PRODUCE", errors={}),
-    ))  # fmt: skip
+    ],
+    "waits": [
+        *(sent(3000.0, client_id="member", api=api) for api in WAITING), sent(4.0, client_id="member"), sent(9.0, client_id="slow"),
+    ],
+    "long": [sent(1.0, requests_by_minute=[(90, 1)])],
+    "only connects": [opened(1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ["client", "api", "owner"])
+def test_the_most_frequent_error_is_named(of_cases: Tables, by: str) -> None:
+    scope = Scope(of_cases, Filters(cluster="errors"))
     (first, *others) = answer(scope, by=by, top="errors")
     assert (first["most_frequent_error"], first["errors"]) == ("NOT_LEADER_OR_FOLLOWER", 8 if by == "owner" else 7)
     assert [row["most_frequent_error"] for row in others] == ([] if by == "owner" else ["9999"])
 
 
-def test_who_waits_for_others_is_not_slow(tables: Callable[..., Tables]) -> None:
-    waits = [sent(3000.0, client_id="member", api=api) for api in WAITING]
-    scope = Scope(tables(*waits, sent(4.0, client_id="member"), sent(9.0, client_id="slow")))
+def test_who_waits_for_others_is_not_slow(of_cases: Tables) -> None:
+    scope = Scope(of_cases, Filters(cluster="waits"))
     assert figures(scope, "client_id", "p99_ms", top="p99") == [("slow", 9.0), ("member", 4.0)]
     assert figures(scope, "client_id", "p99_ms") == [("member", 4.0), ("slow", 9.0)]
     by_api = figures(scope, "api_name", "p99_ms", by="api", top="p99")
@@ -152,11 +166,8 @@ def test_brokers_own_requests_are_nobodys(tables: Callable[..., Tables], top: st
         key | {"connection_id": f"{place}", "opened_seq": 0, "client_id": name, "role": role}
         for place, (name, role) in enumerate(ids)
     ]
-    rows = [
-        sent(5.0, client_id=name, api=api)
-        for name in (None, "1", "2", "shared", "app")
-        for api in ("METADATA", "HEARTBEAT")
-    ]
+    names = (None, "1", "2", "shared", "app")
+    rows = [sent(5.0, client_id=name, api=api) for name in names for api in ("METADATA", "HEARTBEAT")]
     scope = Scope(tables(*rows, connections=connections))
     assert {name for (name,) in figures(scope, "client_id", top=top)} == {"shared", "app"}
     assert figures(scope, "requests", by="api", top=top) == [(2,), (2,)]
@@ -198,12 +209,17 @@ SPANS: dict[str, tuple[dict[str, float], list[str], int]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def of_hours(tables: Callable[..., Tables]) -> Tables:
+    return tables(*HOURS)
+
+
 @pytest.mark.parametrize(("hours", "clients", "minutes"), SPANS.values(), ids=SPANS)
 def test_a_bucket_is_in_scope_if_a_part_of_it_is(
-    tables: Callable[..., Tables], hours: dict[str, float], clients: list[str], minutes: int
+    of_hours: Tables, hours: dict[str, float], clients: list[str], minutes: int
 ) -> None:
     times = {name: START + timedelta(microseconds=round(hour * 3.6e9)) for name, hour in hours.items()}
-    scope = Scope(tables(*HOURS), Filters(**times), minutes)
+    scope = Scope(of_hours, Filters(**times), minutes)
     assert sorted(client for (client,) in figures(scope, "client_id")) == clients
 
 
@@ -237,19 +253,13 @@ LINES: dict[str, tuple[list[dict[str, Any]], int, int, Timeline, list[int]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("rows", "minutes", "most", "expected", "numbers"), LINES.values(), ids=LINES)
-def test_requests_over_time(
-    tables: Callable[..., Tables],
-    rows: list[dict[str, Any]],
-    minutes: int,
-    most: int,
-    expected: Timeline,
-    numbers: list[int],
-) -> None:
-    scope = Scope(tables(*rows, opened(1, hour=50)), bucket_minutes=minutes)
+@pytest.mark.parametrize("name", LINES)
+def test_requests_over_time(of_cases: Tables, name: str) -> None:
+    _, minutes, most, expected, numbers = LINES[name]
+    scope = Scope(of_cases, Filters(cluster=name), minutes)
     found = activity.timeline(scope, most)
     assert found == expected
-    assert Question().over_time(scope, found) == {("c", "User:ANONYMOUS", "app"): numbers}
+    assert Question().over_time(scope, found) == {(name, "User:ANONYMOUS", "app"): numbers}
 
 
 @pytest.mark.parametrize("by", BY)
@@ -267,13 +277,11 @@ def test_only_the_rows_that_are_shown_have_a_line(scope: Scope, by: str) -> None
     assert asked.over_time(scope, line, 1) == {first: every[first]}
 
 
-def test_buckets_that_are_longer_than_the_setting_says_are_steps(tables: Callable[..., Tables]) -> None:
-    scope = Scope(tables(sent(1.0, requests_by_minute=[(90, 1)])))
-    assert activity.timeline(scope, 24) == steps(0, 60, 1, False)
-
-
-def test_without_requests_there_is_no_line(tables: Callable[..., Tables]) -> None:
-    assert activity.timeline(Scope(tables(opened(1))), 24) is None
+def test_buckets_that_are_longer_than_the_setting_says_are_steps_and_without_requests_there_is_none(
+    of_cases: Tables,
+) -> None:
+    assert activity.timeline(Scope(of_cases, Filters(cluster="long")), 24) == steps(0, 60, 1, False)
+    assert activity.timeline(Scope(of_cases, Filters(cluster="only connects")), 24) is None
 
 
 @pytest.mark.parametrize(
@@ -285,21 +293,19 @@ def test_a_step_is_said_in_words(minutes: int, words: str) -> None:
     assert Timeline(START, minutes, 2, True).end == START + timedelta(minutes=2 * minutes)
 
 
-NOTHING: dict[str, tuple[list[dict[str, Any]], Filters, str, str]] = {
-    "no rows": ([], Filters(), "requests", "No request is in the logs that were read."),
-    "no client": ([sent(1.0)], Filters(client="x"), "p99", "No request fits --client x"),
-    "not throttled": ([sent(1.0)], Filters(), "throttle", "Nobody was throttled"),
-    "no throttle time logged": ([sent(1.0, throttle=None)], Filters(), "throttle", "The logs do not say"),
-    "no errors": ([sent(1.0)], Filters(), "errors", "No response has an error code."),
-    "no response logged": ([sent(1.0, answered=False)], Filters(), "errors", "No response is logged"),
+NOTHING: dict[str, tuple[list[dict[str, Any]], dict[str, str], str, str]] = {
+    "no client": ([sent(1.0)], {"client": "x"}, "p99", "No request fits --cluster no client --client x"),
+    "not throttled": ([sent(1.0)], {}, "throttle", "Nobody was throttled"),
+    "no throttle time logged": ([sent(1.0, throttle=None)], {}, "throttle", "The logs do not say"),
+    "no errors": ([sent(1.0)], {}, "errors", "No response has an error code."),
+    "no response logged": ([sent(1.0, answered=False)], {}, "errors", "No response is logged"),
 }
 
 
-@pytest.mark.parametrize(("rows", "filters", "top", "says"), NOTHING.values(), ids=NOTHING)
-def test_an_empty_answer_says_why(
-    tables: Callable[..., Tables], rows: list[dict[str, Any]], filters: Filters, top: str, says: str
-) -> None:
-    scope = Scope(tables(*rows), filters)
+@pytest.mark.parametrize("name", NOTHING)
+def test_an_empty_answer_says_why(of_cases: Tables, name: str) -> None:
+    _, filters, top, says = NOTHING[name]
+    scope = Scope(of_cases, Filters(cluster=name, **filters))
     assert answer(scope, top=top) == []
     assert activity.nothing(scope, top).startswith(says)
 
@@ -307,14 +313,11 @@ def test_an_empty_answer_says_why(
 @pytest.mark.parametrize(
     ("since", "until", "says"),
     [
-        (None, None, None),
-        ("02:00", "04:00", None),
-        ("02:30", None, " from 2026-11-21 02:00 UTC."),
-        (None, "03:01", " to 2026-11-21 04:00 UTC."),
-        ("02:00", "03:01", " from 2026-11-21 02:00 to 2026-11-21 04:00 UTC."),
+        (None, None, None), ("02:00", "04:00", None), ("02:30", None, " from 2026-11-21 02:00 UTC."),
+        (None, "03:01", " to 2026-11-21 04:00 UTC."), ("02:00", "03:01", " from 2026-11-21 02:00 to 2026-11-21 04:00 UTC."),
         ("02:59", "04:00", " from 2026-11-21 02:00 to 2026-11-21 04:00 UTC."),
     ],
-)
+)  # fmt: skip
 def test_times_inside_buckets_are_named(since: str | None, until: str | None, says: str | None) -> None:
     times = {name: datetime.fromisoformat(f"2026-11-21T{text}").replace(tzinfo=UTC) for name, text in
              (("since", since), ("until", until)) if text is not None}  # fmt: skip
@@ -337,12 +340,9 @@ TOOK = st.one_of(
 
 @settings(max_examples=examples(100, share=10))
 @given(
-    st.lists(
-        st.tuples(TOOK, st.sampled_from("ab"), st.integers(0, 2), st.sampled_from(("METADATA", "FETCH"))),
-        min_size=1,
-        max_size=120,
-    )
-)
+    st.lists(st.tuples(TOOK, st.sampled_from("ab"), st.integers(0, 2), st.sampled_from(("METADATA", "FETCH"))),
+             min_size=1, max_size=120)
+)  # fmt: skip
 def test_percentiles_lie_within_the_stated_bound_of_the_exact_ones(
     session: Any, sent_requests: list[tuple[float, str, int, str]]
 ) -> None:
@@ -355,7 +355,7 @@ def test_percentiles_lie_within_the_stated_bound_of_the_exact_ones(
         parts = client_activity_parts.transform(frame(session, "requests", rows), Settings())
     table = asked(session, "client_activity", client_activity_parts=parts)
     for keys, of_key in (
-        (("cluster",), lambda one: "c"),
+        (("cluster",), lambda _: "c"),
         (("api_name",), lambda one: one[3]),
         (("broker",), lambda one: one[1]),
     ):

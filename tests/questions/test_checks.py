@@ -52,15 +52,11 @@ class Altered:
 @pytest.mark.parametrize(
     ("column", "retained_from", "deleted", "names"),
     [
-        ("requests", None, {}, ["the file"]),
-        ("requests", ALL_FILES, {"requests": 1}, []),
-        ("requests", ALL_FILES, {"requests": 2}, ["no file"]),
-        ("requests", ALL_FILES, {"requests": 0}, ["the file"]),
-        ("rejected", ALL_FILES, {"requests": 0}, ["the file"]),
-        ("rejected", ALL_FILES, {"rejected_records": 1}, []),
+        ("requests", None, {}, ["the file"]), ("requests", ALL_FILES, {"requests": 1}, []),
+        ("requests", ALL_FILES, {"requests": 2}, ["no file"]), ("rejected", ALL_FILES, {"rejected_records": 1}, []),
         ("requests", NO_FILE, {"requests": 1}, ["the file"]),
     ],
-)
+)  # fmt: skip
 def test_a_row_that_is_not_there_was_deleted_or_lost(
     sample_warehouse: Path, column: str, retained_from: datetime | None, deleted: Mapping[str, int], names: list[str]
 ) -> None:
@@ -120,6 +116,10 @@ class Small:
 Alter = Callable[[Small], object]
 
 
+def all_of(*alterations: Alter) -> Alter:
+    return lambda tables: [alter(tables) for alter in alterations]
+
+
 def sql(*statements: str) -> Alter:
     return lambda tables: [tables.duckdb.execute(statement) for statement in statements]
 
@@ -175,121 +175,106 @@ def instant(day: int) -> datetime:
 BEGIN = datetime(2026, 1, 2, 0, 0, 5, tzinfo=UTC)
 DELETED = {"retained_from": BEGIN + timedelta(microseconds=1)}
 """An instant after which a file may have requests that retention has deleted, by a microsecond."""
-INT = "int"
+FIRST_OF_F = "DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0"
+OF_RULES = "connection_violations"
+
+
+def of_files(*found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    return {"rows of files": list(found)}
+
+
+def of_layout(*found: tuple[str, str]) -> dict[str, list[dict[str, Any]]]:
+    return {"layout": [{"table": table, "finding": finding} for table, finding in found]}
+
+
+def of_build(until: str | None, ingested: int) -> dict[str, list[dict[str, Any]]]:
+    return {"build": [{"built_until": until, "ingested_until": instant(ingested)}]}
+
+
+def of_records(file: str, records: int) -> dict[str, list[dict[str, Any]]]:
+    return {"records of files": [{"file_id": file, "path": f"/logs/{file}", "records": records, "sum": 3004}]}
+
+
 FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
     "as it should be": (sql(), {}),
     "a file with more records than it has": (
-        sql("UPDATE ingested_files SET records = 3005 WHERE file_id = 'g'"),
-        {"records of files": [{"file_id": "g", "path": "/logs/g", "records": 3005, "sum": 3004}]},
+        sql("UPDATE ingested_files SET records = 3005 WHERE file_id = 'g'"), of_records("g", 3005),
     ),
-    "a file with fewer": (
-        sql("UPDATE ingested_files SET records = 3003 WHERE file_id = 'f'"),
-        {"records of files": [{"file_id": "f", "path": "/logs/f", "records": 3003, "sum": 3004}]},
-    ),
-    "a request that is lost": (
-        sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0"), {"rows of files": [rows("requests", "f", 2, 1)]}
-    ),
-    "all requests of a file": (sql("DELETE FROM requests WHERE file_id = 'f'"), {"rows of files": [rows("requests", "f", 2, 0)]}),
-    "a request that is there twice": (
-        sql("INSERT INTO requests VALUES ('g', 99)"), {"rows of files": [rows("requests", "g", 2, 3)]}
-    ),
+    "a file with fewer": (sql("UPDATE ingested_files SET records = 3003 WHERE file_id = 'f'"), of_records("f", 3003)),
+    "a request that is lost": (sql(FIRST_OF_F), of_files(rows("requests", "f", 2, 1))),
+    "all requests of a file": (sql("DELETE FROM requests WHERE file_id = 'f'"), of_files(rows("requests", "f", 2, 0))),
+    "a request that is there twice": (sql("INSERT INTO requests VALUES ('g', 99)"), of_files(rows("requests", "g", 2, 3))),
     "a rejected record that is there twice, and one that is lost": (
         sql("UPDATE rejected_records SET file_id = 'f', byte_offset = 9"),
-        {"rows of files": [rows("rejected_records", "f", 1, 2), rows("rejected_records", "g", 1, 0)]},
+        of_files(rows("rejected_records", "f", 1, 2), rows("rejected_records", "g", 1, 0)),
     ),
     "a failed request that is lost": (
-        sql("DELETE FROM failed_requests WHERE file_id = 'g'"), {"rows of files": [rows("failed_requests", "g", 1, 0)]}
+        sql("DELETE FROM failed_requests WHERE file_id = 'g'"), of_files(rows("failed_requests", "g", 1, 0)),
     ),
     "rows where reading ended, and beyond": (
         sql("INSERT INTO requests VALUES ('f', 101), ('f', 100)", "INSERT INTO failed_requests VALUES ('g', 100)"),
-        {"offsets in files": [
-            offset("requests", "f", 100), offset("requests", "f", 101), offset("failed_requests", "g", 100),
-        ]},
+        {"offsets in files": [offset("requests", "f", 100), offset("requests", "f", 101), offset("failed_requests", "g", 100)]},
     ),
     "rejected records beyond the one that stands for an unreadable rest": (
         sql("INSERT INTO rejected_records VALUES ('f', 100), ('g', 101)"),
         {"offsets in files": [offset("rejected_records", "f", 100), offset("rejected_records", "g", 101)]},
     ),
     "rows of a file that is not there": (
-        sql("INSERT INTO requests VALUES ('h', 0)"), {"offsets in files": [offset("requests", "h", 0, None)]}
+        sql("INSERT INTO requests VALUES ('h', 0)"), {"offsets in files": [offset("requests", "h", 0, None)]},
     ),
-    "a build of less": (
-        state(built_until=instant(3) - timedelta(seconds=1)),
-        {"build": [{"built_until": "2026-01-02 23:59:59.000000", "ingested_until": instant(3)}]},
-    ),
+    "a build of less": (state(built_until=instant(3) - timedelta(seconds=1)), of_build("2026-01-02 23:59:59.000000", 3)),
     "a build of one file only": (
         sql("UPDATE ingested_files SET ingested_at = '2026-01-04 00:00:00Z' WHERE file_id = 'f'"),
-        {"build": [{"built_until": "2026-01-03 00:00:00.000000", "ingested_until": instant(4)}]},
+        of_build("2026-01-03 00:00:00.000000", 4),
     ),
-    "no build": (state(built_until=None), {"build": [{"built_until": None, "ingested_until": instant(3)}]}),
+    "no build": (state(built_until=None), of_build(None, 3)),
     "no file and no build": (
-        lambda tables: [sql(*(f"DELETE FROM {name}" for name in ("ingested_files", *SOURCES)))(tables),
-                        state(built_until=None)(tables)],
-        {},
+        all_of(sql(*(f"DELETE FROM {name}" for name in ("ingested_files", *SOURCES))), state(built_until=None)), {},
     ),
-    "a request that retention deleted": (
-        lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
-                        state(**DELETED, deleted={"requests": 1})(tables)],
-        {},
-    ),
+    "a request that retention deleted": (all_of(sql(FIRST_OF_F), state(**DELETED, deleted={"requests": 1})), {}),
     "one that it has not deleted": (
-        lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
-                        state(**DELETED, deleted={"requests": 2})(tables)],
-        {"rows of files": [rows("requests", None, 2, 3)]},
+        all_of(sql(FIRST_OF_F), state(**DELETED, deleted={"requests": 2})), of_files(rows("requests", None, 2, 3)),
     ),
     "all of them, of which it has deleted half": (
-        lambda tables: [sql("DELETE FROM requests")(tables), state(**DELETED, deleted={"requests": 2})(tables)],
-        {"rows of files": [rows("requests", None, 2, 0)]},
+        all_of(sql("DELETE FROM requests"), state(**DELETED, deleted={"requests": 2})), of_files(rows("requests", None, 2, 0)),
     ),
     "one of a file that begins too late": (
-        lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
-                        state(retained_from=BEGIN, deleted={"requests": 1})(tables)],
-        {"rows of files": [rows("requests", "f", 2, 1)]},
+        all_of(sql(FIRST_OF_F), state(retained_from=BEGIN, deleted={"requests": 1})), of_files(rows("requests", "f", 2, 1)),
     ),
     "one of a file without times": (
-        lambda tables: [sql("UPDATE ingested_files SET first_logged_at = NULL", "DELETE FROM rejected_records")(tables),
-                        state(retained_from=instant(3), deleted={"rejected_records": 2})(tables)],
-        {},
+        all_of(sql("UPDATE ingested_files SET first_logged_at = NULL", "DELETE FROM rejected_records"),
+               state(retained_from=instant(3), deleted={"rejected_records": 2})), {},
     ),
     "a row more than there was before retention": (
-        lambda tables: [sql("INSERT INTO requests VALUES ('f', 1)")(tables), state(**DELETED, deleted={"requests": 1})(tables)],
-        {"rows of files": [rows("requests", "f", 2, 3), rows("requests", None, 3, 5)]},
+        all_of(sql("INSERT INTO requests VALUES ('f', 1)"), state(**DELETED, deleted={"requests": 1})),
+        of_files(rows("requests", "f", 2, 3), rows("requests", None, 3, 5)),
     ),
     "deletion vectors": (
         layout("requests", delta_is_enableDeletionVectors="true"),
-        {"layout": [{"table": "requests", "finding": f"property {DELETION_VECTORS} is true, not false"}]},
+        of_layout(("requests", f"property {DELETION_VECTORS} is true, not false")),
     ),
     "no word of deletion vectors": (
         layout("requests", delta_is_enableDeletionVectors=""),
-        {"layout": [{"table": "requests", "finding": f"property {DELETION_VECTORS} is None, not false"}]},
+        of_layout(("requests", f"property {DELETION_VECTORS} is None, not false")),
     ),
     "other checks": (
         layout("ingested_files", delta_is_constraints_is_accounting="", delta_is_constraints_is_mine="1 = 1"),
-        {"layout": [{"table": "ingested_files", "finding": "check accounting is missing"},
-                    {"table": "ingested_files", "finding": "check mine is not declared"}]},
+        of_layout(("ingested_files", "check accounting is missing"), ("ingested_files", "check mine is not declared")),
     ),
     "a column more, and required ones that may be null": (
-        lambda tables: [column("requests", "mine", INT)(tables), layout("requests", delta_is_constraints_is_required="")(tables)],
-        {"layout": [{"table": "requests", "finding": "column mine is not declared"},
-                    {"table": "requests", "finding": "check required is missing"}]},
+        all_of(column("requests", "mine", "int"), layout("requests", delta_is_constraints_is_required="")),
+        of_layout(("requests", "column mine is not declared"), ("requests", "check required is missing")),
     ),
     # What follows leaves no table to be read, so that nothing else is looked for.
     "a column that is missing, and one of another type": (
-        lambda tables: [sql("DELETE FROM requests")(tables), column("connection_violations", "rule", None)(tables),
-                        column("requests", "client_id", INT)(tables)],
-        {"layout": [{"table": "requests", "finding": "column client_id has type int, not string"},
-                    {"table": "connection_violations", "finding": "column rule is missing"}]},
+        all_of(sql("DELETE FROM requests"), column(OF_RULES, "rule", None), column("requests", "client_id", "int")),
+        of_layout(("requests", "column client_id has type int, not string"), (OF_RULES, "column rule is missing")),
     ),
-    "a table that is missing": (
-        missing("connection_violations", counted=True), {"layout": [{"table": "connection_violations", "finding": "is missing"}]}
-    ),
-    "a table that no build has made": (
-        missing("connection_violations", counted=False), {"layout": [{"table": "connection_violations", "finding": "is not made yet"}]}
-    ),
+    "a table that is missing": (missing(OF_RULES, counted=True), of_layout((OF_RULES, "is missing"))),
+    "a table that no build has made": (missing(OF_RULES, counted=False), of_layout((OF_RULES, "is not made yet"))),
     "a table that no build has made, beside one that was altered": (
-        lambda tables: [missing("connection_violations", counted=False)(tables), column("requests", "mine", INT)(tables)],
-        {"layout": [{"table": "connection_violations", "finding": "is not made yet"},
-                    {"table": "requests", "finding": "column mine is not declared"}]},
+        all_of(missing(OF_RULES, counted=False), column("requests", "mine", "int")),
+        of_layout((OF_RULES, "is not made yet"), ("requests", "column mine is not declared")),
     ),
 }  # fmt: skip
 ADVICE = {

@@ -51,14 +51,8 @@ class Log:
 
     def joins(self, number: int, at: float, group: str, client: str = SHARED, **given: Any) -> None:
         request = {"groupId": group, "memberId": "", "protocolType": "consumer", "protocols": []}
-        response = {
-            "errorCode": 0,
-            "generationId": 1,
-            "protocolName": "range",
-            "leader": "m",
-            "memberId": "m",
-            "members": [],
-        }
+        response = {"errorCode": 0, "generationId": 1, "leader": "m", "memberId": "m", "members": []}
+        response |= {"protocolName": "range"}
         self.add(number, at, "JOIN_GROUP", 5, client, request=request, response=response, **given)
 
     def scope(self, folder: Path) -> Scope:

@@ -1,25 +1,23 @@
 """What clients without a name probably are, and the advice for it: which connections count, and what is never replaced."""
 
-import json
-from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_clientinfo import cli
 from kafka_clientinfo.questions import probable
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import Impact, impact
-from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.presenter import advice, version_numbers
 from kafka_clientinfo.questions.probable import add_probable, without_a_name
 from kafka_clientinfo.releases.broker_releases import Release, release_numbers, releases
 from kafka_clientinfo.releases.client_libraries import LibraryRelease, library_of_behaviour
 from kafka_clientinfo.releases.client_signatures import client_signatures
 from kafka_clientinfo.report.contents import report
+from kafka_clientinfo.tables.spec import ADVICE
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+from tests.report.pages import scope_of
 
 BINDING, SETTING = "confluent-kafka for Python (librdkafka)", "Config.Version, which many programs call version"
 UNNAMED = {"client_software_name": "unknown", "client_software_version": "unknown"}
@@ -34,13 +32,12 @@ def unnamed(name: str | None = None, first: str | None = None, last: str | None 
     return PRODUCE | UNNAMED | spoken | given
 
 
-@dataclass(frozen=True)
-class Case:
-    """The connections of a client; the probable software and versions that its rows get, and the texts of advice."""
+class Case(NamedTuple):
+    """The connections of a client; the probable software and versions that its rows get, the texts of advice, and its id."""
 
     connections: list[dict[str, Any]]
     probable: tuple[str | None, str | None, str | None]
-    advice: set[str] = field(default_factory=lambda: {""})
+    advice: set[str] = {""}  # noqa: RUF012
     client_id: str | None = None
 
 
@@ -53,51 +50,40 @@ CASES: dict[str, Case] = {
     "one connection": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
     "one of two shows a library": Case([unnamed(), unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}),
     "another program has the client id, and sends other requests": Case(
-        [
-            unnamed(*OLD_RDKAFKA),
-            unnamed("librdkafka", "1.0.0", "2.16.1", api="METADATA", version=4, advice={"refused_by": {}}),
-        ],
-        OLD_RDKAFKA,
-        {TO_BINDING},
+        [unnamed(*OLD_RDKAFKA), unnamed("librdkafka", "1.0.0", "2.16.1", api="METADATA", version=4, advice={"refused_by": {}})],
+        OLD_RDKAFKA, {TO_BINDING},
     ),
     "both agree on the library": Case(
         [unnamed("librdkafka", "0.11.4", "1.0.1"), unnamed("librdkafka", "0.11.0", "0.11.5")], OLD_RDKAFKA, {TO_BINDING}
     ),
     "versions are numbers": Case(
-        [unnamed("sarama", "1.9.0", "1.9.1"), unnamed("sarama", "1.19.0", "1.30.0")],
-        ("sarama", "1.9.0", "1.30.0"),
+        [unnamed("sarama", "1.9.0", "1.9.1"), unnamed("sarama", "1.19.0", "1.30.0")], ("sarama", "1.9.0", "1.30.0"),
         {"probably sarama 1.9.0 to 1.30.0: upgrade to sarama 1.30.1 or later; newest: 1.61.1"},
     ),
     "it may be the release to which it would be upgraded": Case(
-        [unnamed("sarama", "1.19.0", "1.30.1")],
-        ("sarama", "1.19.0", "1.30.1"),
+        [unnamed("sarama", "1.19.0", "1.30.1")], ("sarama", "1.19.0", "1.30.1"),
         {f"probably sarama 1.19.0 to 1.30.1: raise {SETTING}; sarama is new enough"},
     ),
     "no range is logged, and its releases were not seen to send what it sends": Case(
-        [unnamed("sarama", "1.46.1", "1.61.1", **FETCH, cluster="old")],
-        ("sarama", "1.46.1", "1.61.1"),
+        [unnamed("sarama", "1.46.1", "1.61.1", **FETCH, cluster="old")], ("sarama", "1.46.1", "1.61.1"),
         {"probably sarama 1.46.1 to 1.61.1"},
     ),
     "they disagree": Case([unnamed(*OLD_RDKAFKA), unnamed("sarama", "1.19.0", "1.30.0")], NOTHING),
     "all releases of the range fit": Case(
-        [unnamed("sarama", "1.34.1", "1.61.1", **FETCH)],
-        ("sarama", "1.34.1", "1.61.1"),
+        [unnamed("sarama", "1.34.1", "1.61.1", **FETCH)], ("sarama", "1.34.1", "1.61.1"),
         {f"probably sarama 1.34.1 to 1.61.1: raise {SETTING}; sarama is new enough"},
     ),
     "one release that fits": Case(
-        [unnamed("sarama", "1.61.1", "1.61.1", **FETCH)],
-        ("sarama", "1.61.1", "1.61.1"),
+        [unnamed("sarama", "1.61.1", "1.61.1", **FETCH)], ("sarama", "1.61.1", "1.61.1"),
         {f"probably sarama 1.61.1: raise {SETTING}; sarama is new enough"},
     ),
     "a setting does not help where the API is gone": Case(
-        [unnamed("sarama", "1.61.1", "1.61.1", refused="api_absent")],
-        ("sarama", "1.61.1", "1.61.1"),
+        [unnamed("sarama", "1.61.1", "1.61.1", refused="api_absent")], ("sarama", "1.61.1", "1.61.1"),
         {"probably sarama 1.61.1"},
     ),
     "a library that nobody measured": Case([unnamed("new", "1", "2")], ("new", "1", "2"), {"probably new 1 to 2"}),
     "versions that are no numbers": Case(
-        [unnamed("sarama", "x", "x")],
-        ("sarama", "x", "x"),
+        [unnamed("sarama", "x", "x")], ("sarama", "x", "x"),
         {"probably sarama x: upgrade to sarama 1.30.1 or later; newest: 1.61.1"},
     ),
     "a request that is not refused needs no advice": Case(
@@ -113,7 +99,7 @@ CASES: dict[str, Case] = {
     "a client id with braces": Case([unnamed(*OLD_RDKAFKA)], OLD_RDKAFKA, {TO_BINDING}, "{connections} {id_0} $id_0 %"),
     "no client id": Case([unnamed("new", "1", "1")], NOTHING),
     "an empty client id": Case([unnamed("new", "2", "2")], NOTHING, client_id=""),
-}
+}  # fmt: skip
 
 
 def client_of(name: str) -> str | None:
@@ -123,14 +109,8 @@ def client_of(name: str) -> str | None:
 @pytest.fixture(scope="module")
 def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
     """All cases, each with a client id of its own."""
-    uses = [
-        use(client_of(name), "10.0.0.1", **connection)
-        for name, case in CASES.items()
-        for connection in case.connections
-    ]
-    tables = local_tables(str(fleet(tmp_path_factory.mktemp("probable") / "w", uses, OFFERS)))
-    assert tables is not None
-    return Scope(tables)
+    uses = [use(client_of(name), "10.0.0.1", **one) for name, case in CASES.items() for one in case.connections]
+    return scope_of(fleet(tmp_path_factory.mktemp("probable") / "w", uses, OFFERS))
 
 
 @pytest.fixture(scope="module")
@@ -158,13 +138,6 @@ def test_a_limit_and_a_filter_change_no_row(scope: Scope, result: Impact) -> Non
     assert row["probable_software_name"] is not None
 
 
-def test_a_host_that_sends_the_request_and_shows_no_library_may_be_another_program(tmp_path: Path) -> None:
-    uses = [use("app", host, **unnamed(*shown)) for host, shown in (("h1", OLD_RDKAFKA), ("h2", ()))]
-    tables = local_tables(str(fleet(tmp_path / "w", uses)))
-    assert tables is not None
-    assert [row["probable_software_name"] for row in impact(Scope(tables), TARGET).rows] == [None]
-
-
 def fits(name: str, first: str, last: str) -> dict[str, str]:
     return {"software_name": name, "versions_from": first, "versions_to": last}
 
@@ -175,43 +148,46 @@ OLD_JAVA, NEW_JAVA, WHOLE_JAVA = (
 )
 SARAMA, KAFKA_GO = fits("sarama", "1.19.0", "1.61.1"), fits("kafka-go", "0.1.0", "0.4.50")
 ANOTHER: dict[str, Any] = {"software_name": "unknown", "versions_from": None, "versions_to": None}
+CANDIDATES: dict[str, tuple[list[list[dict[str, Any]] | None], list[dict[str, str]] | None]] = {
+    "fit both": ([[OLD_JAVA, SARAMA, ANOTHER], [NEW_JAVA, KAFKA_GO, SARAMA, ANOTHER]], [WHOLE_JAVA, SARAMA]),
+    "fit one": ([[OLD_JAVA, ANOTHER], [SARAMA, ANOTHER]], None),
+    "none of one": ([[OLD_JAVA, ANOTHER], []], None),
+    "unknown of one": ([[OLD_JAVA, ANOTHER], None], None),
+}
 
 
-@pytest.mark.parametrize(
-    ("connections", "candidates"),
-    [
-        ([[OLD_JAVA, SARAMA, ANOTHER], [NEW_JAVA, KAFKA_GO, SARAMA, ANOTHER]], [WHOLE_JAVA, SARAMA]),
-        ([[OLD_JAVA, ANOTHER], [SARAMA, ANOTHER]], None),
-        ([[OLD_JAVA, ANOTHER], []], None),
-        ([[OLD_JAVA, ANOTHER], None], None),
-    ],
-)
-def test_candidates_fit_every_connection_that_breaks(
-    connections: list[list[dict[str, Any]] | None], candidates: list[dict[str, str]] | None, tmp_path: Path
-) -> None:
-    """A connection that sends other requests does not count."""
-    uses = [use("app", f"10.1.0.{n}", **unnamed(candidate_software=own)) for n, own in enumerate(connections)]
-    uses.append(use("app", "10.2.0.1", **UNNAMED, candidate_software=[KAFKA_GO]))
-    tables = local_tables(str(fleet(tmp_path / "w", uses)))
-    assert tables is not None
-    (row,) = impact(Scope(tables), TARGET).rows
-    assert row["candidate_software"] == candidates
-
-
-def test_a_probable_library_has_no_candidates_beside_it(tmp_path: Path) -> None:
-    uses = [use("app", "10.1.0.1", **unnamed(*OLD_RDKAFKA, candidate_software=[fits(*OLD_RDKAFKA)]))]
-    tables = local_tables(str(fleet(tmp_path / "w", uses)))
-    assert tables is not None
-    (row,) = impact(Scope(tables), TARGET).rows
-    assert row["candidate_software"] is None
-
-
-def test_one_client_id_with_and_without_a_name_is_two_clients(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def of_hosts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """What would break of clients on several hosts, by client id; a connection that sends other requests does not count."""
+    uses = [use("app", host, **unnamed(*shown)) for host, shown in (("h1", OLD_RDKAFKA), ("h2", ()))]
+    uses.append(use("probable", "h", **unnamed(*OLD_RDKAFKA, candidate_software=[fits(*OLD_RDKAFKA)])))
     stated = {"client_software_name": "kgo", "client_software_version": "v1.0"}
-    uses = [use("app", "h", **unnamed(*OLD_RDKAFKA)), use("app", "h", **PRODUCE, **stated)]
-    tables = local_tables(str(fleet(tmp_path / "w", uses)))
-    assert tables is not None
-    rows = {row["client_software_name"]: row for row in impact(Scope(tables), TARGET).rows}
+    uses += [use("both", "h", **unnamed(*OLD_RDKAFKA)), use("both", "h", **PRODUCE, **stated)]
+    for name, (connections, _) in CANDIDATES.items():
+        uses += [use(name, f"10.1.0.{n}", **unnamed(candidate_software=own)) for n, own in enumerate(connections)]
+        uses.append(use(name, "10.2.0.1", **UNNAMED, candidate_software=[KAFKA_GO]))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in impact(scope_of(fleet(tmp_path_factory.mktemp("hosts") / "w", uses)), TARGET).rows:
+        found.setdefault(row["client_id"], []).append(row)
+    return found
+
+
+def test_a_host_that_sends_the_request_and_shows_no_library_may_be_another_program(of_hosts: Any) -> None:
+    assert [row["probable_software_name"] for row in of_hosts["app"]] == [None]
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_candidates_fit_every_connection_that_breaks(name: str, of_hosts: Any) -> None:
+    (row,) = of_hosts[name]
+    assert row["candidate_software"] == CANDIDATES[name][1]
+
+
+def test_a_probable_library_has_no_candidates_beside_it(of_hosts: Any) -> None:
+    assert [row["candidate_software"] for row in of_hosts["probable"]] == [None]
+
+
+def test_one_client_id_with_and_without_a_name_is_two_clients(of_hosts: Any) -> None:
+    rows = {row["client_software_name"]: row for row in of_hosts["both"]}
     assert [rows[name]["probable_software_name"] for name in ("kgo", "unknown")] == [None, None]
     assert advice(rows["kgo"], TARGET) == ""
 
@@ -220,13 +196,8 @@ def test_a_client_without_connections_is_nothing(scope: Scope) -> None:
     row = {"cluster": "c", "principal": "User:p", "client_id": "expired", "verdict": "refused", "reason": "below_range"}
     rows = [row | UNNAMED | {"api_name": "FETCH", "api_version": 3}]
     add_probable(scope.tables, rows, TARGET)
-    assert {name: value for name, value in rows[0].items() if name.startswith("probable_")} == {
-        f"probable_{name}": None
-        for name in (
-            "software_name", "versions_from", "versions_to", "library", "upgrade_to", "upgrade_newest", "upgrade_over",
-            "raise_setting",
-        )
-    }  # fmt: skip
+    names = (*probable.PROBABLE, "probable_library", *(f"probable_{name}" for name in ADVICE))
+    assert {name: value for name, value in rows[0].items() if name.startswith("probable_")} == dict.fromkeys(names)
 
 
 def test_every_library_that_behaviour_shows_has_measured_releases() -> None:
@@ -271,37 +242,24 @@ def test_a_version_has_numbers(version: str, numbers: tuple[int, ...]) -> None:
     assert version_numbers(version) == numbers
 
 
-def test_connections_without_a_name_are_counted(scope: Scope, capsys: pytest.CaptureFixture[str]) -> None:
+def test_connections_without_a_name_are_counted_and_shown(scope: Scope, tmp_path: Path, ask: Any) -> None:
     connections = [(one, case) for case in CASES.values() for one in case.connections if one.get("role") is None]
     nameless = [(one, case) for one, case in connections if one["client_software_name"] == "unknown"]
     shown = [one["probable_software_name"] for one, case in nameless if case.probable != NOTHING]
     shown = [name for name in shown if name is not None]
     assert without_a_name(scope) == (len(nameless), len(shown))
-    assert cli.main(["summary", "--warehouse", scope.tables.root, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["probable_software"]
-    assert {row["name"]: row["connections"] for row in rows} == {
-        "unknown": len(nameless) - len(shown),
-        **{name: shown.count(name) for name in shown},
-    }
+    rows = ask("summary", "--warehouse", scope.tables.root, "--json").json["probable_software"]
+    counts = {"unknown": len(nameless) - len(shown)} | {name: shown.count(name) for name in shown}
+    assert {row["name"]: row["connections"] for row in rows} == counts
     assert [row["percent"] for row in rows] == [round(100 * row["connections"] / len(nameless)) for row in rows]
-
-
-def test_the_report_shows_the_share_and_the_library(scope: Scope) -> None:
     made = report(scope, impact(scope, TARGET, all_targets=True))
-    unnamed_ones, named = without_a_name(scope)
-    assert f"of them probably belong to a known library ({100 * named / unnamed_ones:.0f} %)" in made
+    assert f"of them probably belong to a known library ({100 * len(shown) / len(nameless):.0f} %)" in made
     assert "1.9.0 to 1.30.0" in made
     assert "Probably librdkafka 0.11.0 to 1.0.1: upgrade to" in made
-
-
-def test_a_message_to_an_owner_says_that_it_is_probable(
-    scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     owners = tmp_path / "owners.toml"
     owners.write_text('[[owners]]\nowner = "A"\nclient_ids = ["one connection"]\n', "utf-8")
-    arguments = ["--owners", str(owners), "--by", "owner", "--messages", str(tmp_path / "m")]
-    cli.main(["upgrade", "--target", TARGET, "--warehouse", scope.tables.root, *arguments])
-    capsys.readouterr()
+    by_owner = ("--owners", owners, "--by", "owner", "--messages", tmp_path / "m")
+    ask("upgrade", "--target", TARGET, "--warehouse", scope.tables.root, *by_owner)
     (message,) = (path.read_text("utf-8") for path in (tmp_path / "m").iterdir() if path.name != "no-owner.md")
     assert f"- **Change:** upgrade {BINDING} to 2.0.2 or later (newest: 2.16.1).\n" in message
     assert "- **Library:** not stated; probably librdkafka 0.11.0 to 1.0.1 by how it behaves\n" in message

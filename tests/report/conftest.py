@@ -8,6 +8,7 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.connections.violations import WHO
+from tests.commands.conftest import ask  # noqa: F401
 from tests.frames import START
 from tests.report.pages import TARGET, data_of
 from tests.report.tables_on_disk import write_warehouse
@@ -66,42 +67,29 @@ def tables() -> dict[str, list[dict[str, Any]]]:
         who = {name: row[name] for name in _CLIENT}
         seen = {"first_seen": row["opened_at"], "last_seen": row["last_request_at"]}
         api = {"api_key": 1, "api_name": "FETCH"}
-        lists = {
-            "hosts": [row["remote_host"]],
-            "brokers": [row["broker"]],
-            "listeners": ["PLAINTEXT"],
-            "groups": [row["client_id"]],
-        }
         apis = [api | {"min_version": 3, "max_version": 3, "requests": row["requests"]}]
-        counts = {"connections": 1, "requests": row["requests"], "host_count": 1, "security_protocols": ["PLAINTEXT"]}
-        found["client_inventory"].append(who | seen | lists | counts | {"apis": apis})
-        refused = {"refused_by": {TARGET: "below_range"}} if n % 2 else {"refused_by": {}}
-        depends = {"undecided_by": {TARGET: "needs_kraft"}} if n % 4 == 0 else {"undecided_by": {}}
+        found["client_inventory"].append(who | seen | {
+            "hosts": [row["remote_host"]], "brokers": [row["broker"]], "listeners": ["PLAINTEXT"], "groups": [row["client_id"]],
+            "connections": 1, "requests": row["requests"], "host_count": 1, "security_protocols": ["PLAINTEXT"], "apis": apis,
+        })  # fmt: skip
+        verdicts = {
+            "refused_by": {TARGET: "below_range"} if n % 2 else {}, "undecided_by": {} if n % 4 else {TARGET: "needs_kraft"},
+            "deprecated_by": {},
+        }  # fmt: skip
         use = api | {"api_version": 3, "requests": row["requests"], "hosts": 1, "host_list": [row["remote_host"]]}
-        found["upgrade_impact"].append(who | seen | use | refused | depends | {"deprecated_by": {}})
+        found["upgrade_impact"].append(who | seen | use | verdicts)
         if n % 5 == 0:
             example = {"logged_at": row["opened_at"], "correlation_id": 7, "grep": f"^{n}"}
-            place = {name: row[name] for name in (*_KEY, *WHO)} | {
-                "first_at": row["opened_at"],
-                "last_at": row["opened_at"],
-            }
-            rule = {
-                "rule": "client_id_changed",
-                "severity": "warning",
-                "blames": "either",
-                "kip": "KIP-1313",
-                "occurrences": 2,
-                "example": example,
-            }
-            found["violations"].append(place | rule | {"message": f"client id '{row['client_id']}'; asked"})
+            found["violations"].append({name: row[name] for name in (*_KEY, *WHO)} | {
+                "rule": "client_id_changed", "severity": "warning", "blames": "either", "kip": "KIP-1313", "occurrences": 2,
+                "first_at": row["opened_at"], "last_at": row["opened_at"], "example": example,
+                "message": f"client id '{row['client_id']}'; asked",
+            })  # fmt: skip
         if n % 7 == 0:
-            facts = {
-                "id_kinds": ["header"],
-                "client_ids": [row["client_id"]],
-                "two_hosts_at_once": False,
-                "connections": 1,
-            }
-            found["client_instances"].append({"cluster": row["cluster"], "instance_id": f"id{n}"} | facts | seen)
+            found["client_instances"].append(seen | {
+                "cluster": row["cluster"], "instance_id": f"id{n}", "id_kinds": ["header"], "client_ids": [row["client_id"]],
+                "two_hosts_at_once": False, "connections": 1,
+            })  # fmt: skip
     ledger = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in ("orders", "payments")]
     return found | {"ingested_files": ledger}
 
