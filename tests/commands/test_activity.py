@@ -11,9 +11,7 @@ import pytest
 
 from kafka_clientinfo.commands import text_tables
 from kafka_clientinfo.commands.activity import ASCII, BLOCKS, Marks, marks
-from kafka_clientinfo.printable import safe
 from tests.commands.fleet_on_disk import HOSTILE, fleet, use
-from tests.commands.transcripts import ROOT, golden
 from tests.questions.activity_on_disk import activity, sent
 
 
@@ -35,16 +33,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(root: Path, monkeypatch: pytest.MonkeyPatch, ask: Any) -> Callable[..., str]:
     monkeypatch.setenv("TERM", "xterm")
     return lambda *words: ask("activity", *words, "--warehouse", root).out
-
-
-def test_the_documentation_shows_what_the_command_prints() -> None:
-    printed = golden("activity_limited").removeprefix("exit code 0\n").rstrip()
-    assert f"```text\n{printed}\n```" in (ROOT / "docs" / "howto" / "activity.md").read_text("utf-8")
-
-
-def test_text_on_a_terminal_of_few_characters_is_ascii(shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "linux")
-    assert shown("--principal", "User:*").isascii()
 
 
 @pytest.mark.parametrize(
@@ -69,10 +57,13 @@ def test_columns_fit_on_the_terminal(
     assert width is None or max(map(len, text.splitlines())) <= width
 
 
-def test_the_slowest_say_which_requests_do_not_count(shown: Any) -> None:
+def test_notes_and_characters_fit_the_question_and_the_terminal(shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out = "They leave out requests that wait for others: FETCH, SHARE_FETCH, JOIN_GROUP, SYNC_GROUP."
     texts = [" ".join(shown(*words).split()) for words in ((), ("--top", "p99", "--by", "api"), ("--by", "api"))]
     assert [left_out in text for text in texts] == [True, True, False]
+    assert "whole buckets of 60 minutes: from 2026-11-21 01:00 UTC" in shown("--since", "2026-11-21T01:30")
+    monkeypatch.setenv("TERM", "linux")
+    assert shown("--principal", "User:*").isascii()
 
 
 def test_the_order_of_activity_is_for_a_scan_with_activity(ask: Any) -> None:
@@ -93,24 +84,14 @@ def test_an_empty_answer_says_why(shown: Any, words: tuple[str, ...], says: str)
     assert shown(*words, "--json") == "[]\n"
 
 
-def test_whole_buckets_are_named(shown: Any) -> None:
-    assert "whole buckets of 60 minutes: from 2026-11-21 01:00 UTC" in shown("--since", "2026-11-21T01:30")
-
-
 @pytest.mark.parametrize(("built_with", "setting", "rows"), [(60, 30, 1), (30, 60, 0)])
-def test_the_length_of_a_bucket_is_that_of_the_build(
+def test_a_bucket_is_as_long_as_in_the_build(
     tmp_path: Path, ask: Any, built_with: int, setting: int, rows: int
 ) -> None:
     root, conf = activity(tmp_path / "w", [sent(1.0)], built_with), tmp_path / "conf.toml"
     conf.write_text(f"bucket_minutes = {setting}\n")
     line = ("activity", "--warehouse", root, "--json", "--since", "2026-11-21T02:30", "--conf", conf)
     assert len(ask(*line).json) == rows
-
-
-def test_marks_are_nine_harmless_characters() -> None:
-    for characters in (BLOCKS.none + BLOCKS.levels, ASCII.none + ASCII.levels):
-        assert len(set(characters)) == 9
-        assert safe(characters) == characters
 
 
 @pytest.mark.parametrize(
@@ -137,7 +118,7 @@ def test_the_most_is_the_highest_and_only_zero_is_none(numbers: list[int], logge
     [("utf-8", "xterm-256color", BLOCKS), ("UTF-8", None, BLOCKS), ("utf-8", "dumb", ASCII), ("utf-8", "linux", ASCII),
      ("ascii", "xterm", ASCII), ("latin-1", "xterm", ASCII), (None, "xterm", ASCII), ("nonesuch", "xterm", ASCII)],
 )  # fmt: skip
-def test_blocks_are_for_those_who_can_show_them(
+def test_blocks_are_for_terminals_with_them(
     encoding: str | None, term: str | None, expected: Marks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TERM", raising=False)

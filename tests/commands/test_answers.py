@@ -51,12 +51,15 @@ def test_tables_and_views_are_listed(sample_warehouse: Path, ask: Any) -> None:
     assert of_requests["bytes"] > of_requests["rows"] > of_requests["files"] > 0
 
 
-def test_an_answer_imports_no_spark_and_one_that_is_stopped_says_that_nothing_was_changed(
+def test_an_answer_imports_no_spark_and_says_if_it_is_stopped(
     sample_warehouse: Path,
 ) -> None:
     program = (
         "import os, signal, sys, threading\n"
-        "for name in ('pyspark', 'delta', 'pandas'): sys.modules[name] = None\n"
+        "for name in ('pyspark', 'delta', 'pandas', 'pyarrow', 'numpy'): sys.modules[name] = None\n"
+        "from kafka_clientinfo.questions.opening import local_tables\n"
+        "assert local_tables('/nonesuch').state() is None\n"
+        "del sys.modules['pyarrow'], sys.modules['numpy']\n"
         "from kafka_clientinfo import cli\n"
         "from kafka_clientinfo.questions import duckdb_tables\n"
         "for command in (['summary'], ['sql', 'SELECT 1'], ['upgrade', '--all-targets']):\n"

@@ -76,7 +76,7 @@ def said(ask: Any, root: Path) -> list[tuple[int, str]]:
 @pytest.mark.parametrize(
     "state", [half_made_first_table, empty_commit_of_it, some_tables, all_tables, ingested, ingested_again]
 )
-def test_no_command_accuses_anybody(
+def test_nobody_is_accused(
     sample_warehouse: Path, tmp_path: Path, ask: Any, state: Callable[[Path, Path], None]
 ) -> None:
     root = tmp_path / "lake"

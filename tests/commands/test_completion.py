@@ -26,21 +26,14 @@ def test_every_command_is_completed(ask: Any, shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("cl", {"clients"}),
-        ("upgrade --target 4.0", {"4.0.0", "4.0.1"}),
-        ("scan --upgrade 4.0", {"4.0.0", "4.0.1"}),
-        ("violations --rule log_", {"log_forging"}),
-        ("clients --princ", {"--principal"}),
+        ("cl", {"clients"}), ("upgrade --target 4.0", {"4.0.0", "4.0.1"}), ("scan --upgrade 4.0", {"4.0.0", "4.0.1"}),
+        ("violations --rule log_", {"log_forging"}), ("clients --princ", {"--principal"}),
     ],
-)
+)  # fmt: skip
 def test_bash_offers(ask: Any, words: str, offered: set[str]) -> None:
     program = ask("completion", "bash").out + ASK.format(words=f"kafka-clientinfo {words}", last=len(words.split()))
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
     assert set(done.stdout.split()) == offered, done.stderr
-
-
-def test_an_unknown_shell_is_usage(ask: Any) -> None:
-    assert ask("completion", "csh").code == 2
 
 
 def test_paths_are_completed_by_files_or_folders(ask: Any) -> None:

@@ -21,17 +21,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fleet(tmp_path_factory.mktemp("connection") / "w", uses)
 
 
-def test_the_parts_of_a_connection_fit_a_hundred_columns(
-    sample_warehouse: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_parts_fit_a_hundred_columns(sample_warehouse: Path, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     where = ("--warehouse", sample_warehouse)
     (lost,), (found,) = (ask("sql", query, "--json", *where).json for query in (LOST, GROUP))
     text = ask("connection", lost["connection_id"], *where).out
     assert all(part in text for part in ("Connection 1 of 1: ", "Requests by API", "Violations", "client_id_lost"))
-    (life,) = ask("connection", lost["connection_id"], *where, "--json").json["connections"]
-    assert sum(row["requests"] for row in life["requests_by_api"]) == life["requests"]
-    times = [row["first_at"] for row in life["requests_by_api"]]
-    assert times == sorted(times)
     monkeypatch.setattr(text_tables, "terminal_width", lambda: 100)
     text = ask("connection", found["connection_id"], "--limit", "1", *where).out
     for part in ("\nRequests by API", "\nGroups\n"):
@@ -42,9 +36,7 @@ def test_the_parts_of_a_connection_fit_a_hundred_columns(
     assert "self_describing" in ask("connection", found["connection_id"], "--csv", *where).out
 
 
-def test_the_connections_of_a_client_are_listed_the_newest_first(
-    root: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_of_a_client_come_the_newest_first(root: Path, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     line = ("connection", "--warehouse", root)
     first, second = ask(*line, "--client", "cron-*", "--json").json
     assert (first["client_id"], second["client_id"]) == ("cron-2", "cron-1")
@@ -89,9 +81,7 @@ def test_a_request_says_what_was_offered(offered: tuple[Any, Any], is_within: bo
         ([], 2, "--client"),
     ],
 )
-def test_an_id_that_is_not_there_names_five_that_are_alike(
-    words: list[str], code: int, says: str, root: Path, ask: Any
-) -> None:
+def test_an_unknown_id_names_five_that_are_alike(words: list[str], code: int, says: str, root: Path, ask: Any) -> None:
     answer = ask("connection", *words, "--warehouse", root)
     assert answer.code == code
     assert says in answer.err

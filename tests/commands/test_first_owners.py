@@ -77,9 +77,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fleet(tmp_path_factory.mktemp("owners") / "w", [*USES, *cases])
 
 
-def test_it_begins_with_a_rule_for_each_principal_or_kind_of_client_id(
-    warehouse: Path, tmp_path: Path, ask: Any
-) -> None:
+def test_it_begins_with_a_rule_for_each_principal_or_kind_of_id(warehouse: Path, tmp_path: Path, ask: Any) -> None:
     path = tmp_path / "owners.toml"
     line = ("clients", "--warehouse", warehouse, "--cluster", "c", "--init-owners", path)
     assert ask(*line) == (0, f"Wrote {path}; correct the owners in it, then give it with --owners.\n", "")
@@ -95,7 +93,7 @@ def test_it_begins_with_a_rule_for_each_principal_or_kind_of_client_id(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_guesses_one_rule_for_a_program(
+def test_a_program_is_a_rule(
     name: str, warehouse: Path, tmp_path: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uses, lines = CASES[name]
@@ -112,7 +110,7 @@ def test_it_guesses_one_rule_for_a_program(
         assert len(load_owners(str(path)).rules) == lines.count("[[owners]]")
 
 
-def test_beside_owners_it_has_rules_for_the_rest_and_names_idle_ones(warehouse: Path, tmp_path: Path, ask: Any) -> None:
+def test_beside_owners_it_has_rules_for_the_rest(warehouse: Path, tmp_path: Path, ask: Any) -> None:
     known, path = tmp_path / "known.toml", tmp_path / "more.toml"
     known.write_text(
         "[[owners]]\nowner = 'S'\nclient_ids = ['search-.*']\n[[owners]]\nowner = 'Gone'\nclient_ids = ['gone']\n"
@@ -134,9 +132,7 @@ def test_beside_owners_it_has_rules_for_the_rest_and_names_idle_ones(warehouse: 
     assert not (tmp_path / "none.toml").exists()
 
 
-def test_clients_of_nobody_come_first_and_rules_without_a_client_are_named(
-    warehouse: Path, tmp_path: Path, ask: Any
-) -> None:
+def test_clients_of_nobody_come_first_and_idle_rules_are_named(warehouse: Path, tmp_path: Path, ask: Any) -> None:
     path = tmp_path / "owners.toml"
     rules = (r"client_ids = ['search-\d+']", "client_ids = ['gone']", "client_ids = ['search-17']")
     path.write_text("".join(f"[[owners]]\nowner = 'o{place}'\n{rule}\n" for place, rule in enumerate(rules)))

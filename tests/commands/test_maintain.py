@@ -1,7 +1,6 @@
 """What `maintain` and `forget` print and refuse; what they delete is in tests/warehouse and tests/runs."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.maintain import as_text
-from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.errors import ConfigError, WarehouseError
+from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import maintenance
 from kafka_clientinfo.warehouse.maintenance import ForgetReport, MaintenanceReport, maintain
 
@@ -32,19 +30,6 @@ def test_it_refuses_what_is_not_safe(
     assert cli.main(["maintain", "--warehouse", str(tmp_path / "w"), *arguments], spark) == code
     assert says in capsys.readouterr().err
     assert not (tmp_path / "w").exists()
-
-
-@pytest.mark.usefixtures("free_conf")
-def test_a_shorter_time_can_be_asked_for_with_deltas_own_switch(spark: Any, tmp_path: Path) -> None:
-    key = "spark.databricks.delta.retentionDurationCheck.enabled"
-    with pytest.raises(ConfigError, match=key):
-        maintain(spark, str(tmp_path), replace(Settings(), vacuum_hours=1))
-    spark.conf.set(key, "false")
-    try:
-        with pytest.raises(WarehouseError, match="holds no run that ended"):
-            maintain(spark, str(tmp_path), replace(Settings(), vacuum_hours=1))
-    finally:
-        spark.conf.unset(key)
 
 
 ENDED = "requests of connections that ended before 2026-11-21 are deleted"

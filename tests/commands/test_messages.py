@@ -94,9 +94,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Sent:
     return Sent(tmp_path_factory.mktemp("messages"))
 
 
-def test_every_owner_whose_clients_are_not_fine_has_a_message_without_markup(
-    sent: Sent, tmp_path: Path, ask: Any
-) -> None:
+def test_every_owner_of_clients_that_break_has_a_message(sent: Sent, tmp_path: Path, ask: Any) -> None:
     folder = tmp_path / "out" / "messages"
     answer = ask(*sent.line("--messages", folder))
     assert answer.code == 3
@@ -117,9 +115,7 @@ def test_every_owner_whose_clients_are_not_fine_has_a_message_without_markup(
         assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {11}
 
 
-def test_a_message_is_of_programs_and_names_their_groups_and_the_release_to_go_to(
-    sent: Sent, tmp_path: Path, ask: Any
-) -> None:
+def test_a_message_names_programs_groups_and_the_release_to_go_to(sent: Sent, tmp_path: Path, ask: Any) -> None:
     """Client ids that differ by numbers are one program."""
     ask(*sent.line("--messages", tmp_path, "--warehouse", sent.of_programs))
     texts = {path.name.split("-")[0]: path.read_text("utf-8") for path in tmp_path.iterdir()}
@@ -262,9 +258,7 @@ def test_a_folder_that_cannot_be_made_is_named(sent: Sent, tmp_path: Path, ask: 
 
 
 @pytest.mark.parametrize("token", ["", "s3cret"])
-def test_each_message_is_posted_once(
-    sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Any, token: str
-) -> None:
+def test_each_is_posted_once(sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Any, token: str) -> None:
     monkeypatch.setenv(TOKEN, token)
     with receiver() as (url, got):
         answer = ask(*sent.line("--webhook", url, "--messages", tmp_path / "m"))
@@ -279,7 +273,7 @@ def test_each_message_is_posted_once(
 
 
 @pytest.mark.parametrize("answer", [302, 307, 400, 503])
-def test_what_a_receiver_refuses_is_told_without_secrets(
+def test_refused_posts_are_told_without_secrets(
     sent: Sent, monkeypatch: pytest.MonkeyPatch, ask: Any, answer: int
 ) -> None:
     monkeypatch.setenv(TOKEN, "s3cret")

@@ -119,22 +119,6 @@ def test_text_fits_the_terminal_and_says_what_is_shortened() -> None:
     assert "x" * 80 in text_of(answer, 120, False)
 
 
-@pytest.mark.parametrize(
-    ("texts", "header", "shown"),
-    [
-        (("x" * 80, "y" * 80), "a", "x" * 11 + "…  " + "y" * 11 + "…"),
-        (("x" * 80, "y" * 20), "a" * 30, "x" * 29 + "…  " + "y" * 11 + "…"),
-    ],
-    ids=["of its texts", "of its header"],
-)
-def test_columns_have_a_least_width_on_a_terminal_that_is_filled(
-    texts: tuple[str, str], header: str, shown: str
-) -> None:
-    answer = [table(texts, ("w", "z"), columns=(header, "b"))]
-    with mock.patch.object(text_tables, "terminal_width", return_value=5):
-        assert as_text(answer, blocks=False).splitlines()[1] == shown
-
-
 def test_a_text_is_whole_without_a_terminal_unless_no_reader_wants_it() -> None:
     assert text_of([table(("x" * 4000, 1))], None, False).splitlines()[1:] == [f"{'x' * 4000}  1"]
     shown = text_of([table(("x" * 4001, 1))], None, False)
@@ -148,11 +132,7 @@ def test_what_is_typed_into_the_next_command_is_never_shortened_or_folded(column
     text = text_of([table(("x " * 90 + "x", "y" * 180), columns=(column, "b"))], width, False)
     assert "x " * 90 + "x" in text
     assert ("y" * 180 in text) == (width == 80)
-
-
-@pytest.mark.parametrize("width", [30, 32, 40])
-def test_a_time_is_never_shortened(width: int) -> None:
-    text = text_of([table((TIME, "x" * 80), (None, "y"), columns=("last_seen", "b"))], width, False)
+    text = text_of([table((TIME, "x" * 80), (None, "y"), columns=("last_seen", "b"))], width // 2 - 10, False)
     assert "2026-11-21 02:00:00" in text
 
 
@@ -204,13 +184,10 @@ def test_a_word_has_the_colour_of_its_gravity(word: str, colour: str | None) -> 
 @pytest.mark.parametrize(
     ("arguments", "limit"),
     [
-        ([], 50),
-        (["--json"], 0),
-        (["--csv", "--limit", "3"], 3),
-        (["--limit", "0"], 0),
+        ([], 50), (["--json"], 0), (["--csv", "--limit", "3"], 3), (["--limit", "0"], 0),
         (["--limit", "1000000000"], 10**9),
     ],
-)
+)  # fmt: skip
 def test_only_text_has_a_limit_of_its_own(arguments: list[str], limit: int) -> None:
     parser = ArgumentParser()
     add_formats(parser, 50)
@@ -227,9 +204,7 @@ def test_a_limit_is_a_number_of_rows(number: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("number", [errno.ENOTSUP, errno.ENOSYS, errno.EPERM])
-def test_a_file_is_written_in_place_where_nothing_can_be_renamed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_file_is_written_in_place_if_need_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def refused(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 

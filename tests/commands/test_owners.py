@@ -76,7 +76,7 @@ def test_filters_choose_what_counts_for_an_owner(by_owner: Any) -> None:
 
 
 @pytest.mark.parametrize("command", ["clients", "upgrade"])
-def test_an_owners_clients_were_seen_from_the_first_connection_to_the_last_request(command: str, by_owner: Any) -> None:
+def test_clients_were_seen_from_the_first_connection_to_the_last_request(command: str, by_owner: Any) -> None:
     """Also if all connections come from one host, and the first of them lasts the longest."""
     seen = ("2026-11-21T01:00:07.000Z", "2026-11-21T04:01:07.000Z")
     assert by_owner(command, ["first_seen", "last_seen"], "--cluster", "long") == {PAYMENTS: seen}
@@ -100,14 +100,11 @@ def test_violations_of_an_owner_come_by_severity_number_rule_and_whom_they_blame
     found = Ownership(owners, None).violations(rows, 0)  # type: ignore[arg-type]
     names = ("rule", "blames", "owner", "violations", "occurrences", "rejected", "first_at", "last_at")
     assert [tuple(row[name] for name in names) for row in found.dicts()] == [
-        ("z", "client", None, 1, 2, None, 1, 1),
-        ("d", "client", None, 5, 10, 4, 2, 3),
-        ("c", "client", None, 2, 4, None, 2, 2),
-        ("a", "broker", None, 1, 2, None, 1, 1),
-        ("a", "client", None, 1, 2, None, 1, 1),
-        ("a", "client", "E", 1, 2, None, 1, 1),
+        ("z", "client", None, 1, 2, None, 1, 1), ("d", "client", None, 5, 10, 4, 2, 3),
+        ("c", "client", None, 2, 4, None, 2, 2), ("a", "broker", None, 1, 2, None, 1, 1),
+        ("a", "client", None, 1, 2, None, 1, 1), ("a", "client", "E", 1, 2, None, 1, 1),
         ("b", "client", None, 1, 2, None, 1, 1),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_violation_of_a_group_has_the_owner_of_the_group(warehouse: Path) -> None:
@@ -141,9 +138,7 @@ def test_wrong_arguments_are_named(ask: Any, arguments: list[str], says: str) ->
 
 @pytest.mark.parametrize("by", [[], ["--by", "owner"]], ids=["listed", "by owner"])
 @pytest.mark.parametrize("command", [["clients"], ["violations"], ["upgrade", "--target", TARGET]], ids=" ".join)
-def test_no_text_is_markup_or_a_formula(
-    warehouse: Path, owners: Path, ask: Any, command: list[str], by: list[str]
-) -> None:
+def test_no_text_is_markup(warehouse: Path, owners: Path, ask: Any, command: list[str], by: list[str]) -> None:
     line = [*command, "--owners", owners, *by, "--warehouse", warehouse]
     markdown, table, text = (ask(*line, *form).out for form in (["--markdown"], ["--csv"], []))
     assert not {"\u202e", "\x1b"} & set(markdown + text)

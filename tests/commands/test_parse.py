@@ -19,9 +19,7 @@ BROKEN = b'[2026-11-21 12:00:03,000] DEBUG Completed request:{"nothing":1} (kafk
 HOSTILE = "\x7f\x9b31m\u202e\u200b\u2066\x1b\nx"
 
 
-def test_rejected_records_stand_in_their_place_with_their_bytes_and_no_character_of_a_client_acts(
-    tmp_path: Path, ask: Any
-) -> None:
+def test_rejected_records_stand_in_their_place_and_no_character_acts(tmp_path: Path, ask: Any) -> None:
     log = tmp_path / "broker-7" / "kafka-request.log"
     log.parent.mkdir()
     log.write_bytes(json_record(correlation_id=1) + BROKEN + json_record(correlation_id=2, client_id=HOSTILE))

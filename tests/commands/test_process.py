@@ -29,9 +29,7 @@ def test_ctrl_c_ends_the_jvm_and_then_the_command(monkeypatch: pytest.MonkeyPatc
     assert done == ["said", logging.CRITICAL, "ended"]
 
 
-def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dead_jvm_is_not_logged_as_well(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     def send_command(_: str) -> str:
         raise Py4JNetworkError("Error while sending or receiving")
 

@@ -109,19 +109,6 @@ def test_all_counts_are_there_if_they_are_asked_for(context: Context) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "unchanged", "begins", "ends"),
-    [
-        (1, 0, "Read 1 file, 2,200 bytes", " in 0.0 s."),
-        (0, 1200, "Read 0 files, 0 bytes", " in 0.0 s; 1,200 files were read before and have nothing new."),
-    ],
-)
-def test_the_first_line_counts_files(context: Context, read: int, unchanged: int, begins: str, ends: str) -> None:
-    report = RunReport(files=[file(str(n)) for n in range(read)], unchanged=[f"u{n}" for n in range(unchanged)])
-    first, *_ = _as_text(report, 0, context).splitlines()
-    assert (first.startswith(begins), first.endswith(ends)) == (True, True)
-
-
-@pytest.mark.parametrize(
     ("tables", "says"),
     [
         ({}, "No completed request was in it."),
@@ -129,7 +116,7 @@ def test_the_first_line_counts_files(context: Context, read: int, unchanged: int
         ({"requests": 0}, run.NO_REQUESTS),
     ],
 )
-def test_a_quiet_day_is_one_line_and_a_first_run_without_requests_a_hint(
+def test_without_requests_a_quiet_day_is_a_line_and_a_first_run_hints(
     context: Context, tables: dict[str, int], says: str
 ) -> None:
     """A report has no numbers of tables if nothing was built."""
@@ -151,12 +138,10 @@ def test_a_run_goes_on_with_a_command_if_it_read_something(
 @pytest.mark.parametrize(
     ("then", "says"),
     [
-        ("watch --targte 4", "--targte"),
-        ("watch --target 99.0", "99.0"),
-        ("'", "cannot be read"),
+        ("watch --targte 4", "--targte"), ("watch --target 99.0", "99.0"), ("'", "cannot be read"),
         ("wtch", "invalid choice: 'wtch'"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_command_stops_the_run_before_it_begins(then: str, says: str, ask: Any) -> None:
     answer = ask("run", "/l", "--warehouse", "/nowhere", "--then", then)
     assert answer.code == cli.USAGE

@@ -183,9 +183,7 @@ def test_an_answer_has_the_rows_that_fit_on_the_terminal_and_what_is_done_shows_
 
 
 @pytest.mark.parametrize("stream", [None, io.StringIO()])
-def test_standard_input_that_is_closed_is_named(
-    stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch, ask: Any
-) -> None:
+def test_closed_standard_input_is_named(stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch, ask: Any) -> None:
     if stream is not None:
         stream.close()
     monkeypatch.setattr(sys, "stdin", stream)

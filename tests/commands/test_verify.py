@@ -37,9 +37,7 @@ def test_a_sound_warehouse_passes_quickly_without_spark(sample_warehouse: Path, 
 
 
 @pytest.mark.parametrize(("failed", "code"), [(0, 0), (2, 1)])
-def test_the_exit_code_tells_whether_a_check_failed(
-    failed: int, code: int, ask: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_code_says_if_a_check_failed(failed: int, code: int, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = [check("keys", [{"row": number} for number in range(failed)]), check("build", [])]
     monkeypatch.setattr(Context, "session", lambda self: "a session")
     monkeypatch.setattr(verification, "verify", lambda *given: checks if given == ("a session", "./w") else [])

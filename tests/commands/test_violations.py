@@ -102,16 +102,9 @@ def test_it_fails_on_the_severity_that_is_asked(warehouse: Path, ask: Any, argum
     [([], True), (["--rule", "instance_id_zero", "--limit", "1"], False), (["--rule", "client_id_changed"], True)],
     ids=["some", "none", "all"],
 )
-def test_it_says_what_no_number_of_rejected_requests_means(
-    warehouse: Path, ask: Any, arguments: list[str], explains: bool
-) -> None:
+def test_it_says_what_no_number_rejected_means(warehouse: Path, ask: Any, arguments: list[str], explains: bool) -> None:
     text = ask("violations", "--warehouse", warehouse, *arguments).out
     assert ("rejected counts the requests that the broker rejected; " in text) == explains
-
-
-def test_text_is_safe_for_a_terminal(warehouse: Path, ask: Any) -> None:
-    text = ask("violations", "--warehouse", warehouse, "--each").out
-    assert ("\x1b" in text, "group g\ufffd" in text) == (False, True)
 
 
 def test_nothing_found_is_said(warehouse: Path, ask: Any) -> None:

@@ -40,11 +40,9 @@ client_ids = ['never seen']
 OLD: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
 LATER: dict[str, Any] = {"advice": {"deprecated_by": {TARGET: "4.4.0"}}}
 KNOWN: dict[str, Any] = {
-    "library": "sarama",
-    "upgrade_to": {TARGET: "1.46"},
-    "upgrade_newest": {TARGET: "1.61.1"},
+    "library": "sarama", "upgrade_to": {TARGET: "1.46"}, "upgrade_newest": {TARGET: "1.61.1"},
     "upgrade_over": {TARGET: "3.9.1"},
-}
+}  # fmt: skip
 SETTING: dict[str, Any] = {"library": "sarama", "upgrade_to": {}, "raise_setting": {TARGET: "Config.Version"}}
 NO_RELEASE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {}, "upgrade_over": {}}
 UNKNOWN = {"client_software_name": "unknown", "client_software_version": "unknown", "reason_unknown": "not_sent"}

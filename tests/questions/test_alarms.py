@@ -61,11 +61,8 @@ def refused(first: datetime, api: str | None = "PRODUCE", version: int | None = 
 def log(broker: str, until: datetime, is_covered: bool = True, whole_until: datetime | None = None) -> dict[str, Any]:
     periods = [{"whole_from": BEFORE, "whole_until": whole_until or until, "max_idle_ms": 1}]
     coverage = {
-        "covered_from": BEFORE,
-        "covered_until": until if is_covered else None,
-        "starts": [],
-        "whole_periods": periods,
-    }
+        "covered_from": BEFORE, "covered_until": until if is_covered else None, "starts": [], "whole_periods": periods,
+    }  # fmt: skip
     own = {"file_id": broker, "cluster": "c", "broker": broker, "path": broker, "log_coverage": coverage}
     return own | {"last_logged_at": until, "ingested_at": until}
 
@@ -266,7 +263,7 @@ def test_a_run_that_read_server_log_only_brings_refusals_only(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("parts", "last_run_read", "rings"), [((1, 2), False, False), ((2, 2), True, True), ((3, 3), False, False)]
 )
-def test_what_is_new_rings_after_the_run_that_read_it(
+def test_news_ring_after_the_run_that_read_it(
     parts: tuple[int, int], last_run_read: bool, rings: bool, tmp_path: Path
 ) -> None:
     """A later run that read no request brings nothing, nor does one that only builds; one that reads and builds anew does."""

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,7 +12,6 @@ import pytest
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions import checks
 from kafka_clientinfo.questions.checks import CHECKS, Check, quick_checks
-from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS, Rows, bind, in_utc
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.ddl import CHECK, DELETION_VECTORS
@@ -24,48 +22,6 @@ from kafka_clientinfo.warehouse.table_layout import (
     differences,
     stored_layout,
 )
-
-ALL_FILES, NO_FILE = datetime(2100, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)
-"""An instant after every file begins, and one before."""
-
-
-class Altered:
-    """The tables of a warehouse with another state, and a file of which the ledger counts one row more."""
-
-    def __init__(self, root: Path, column: str, retained_from: datetime | None, deleted: Mapping[str, int]) -> None:
-        tables = local_tables(str(root))
-        assert tables is not None
-        self._tables, self._retained = tables, {"retained_from": retained_from, "deleted": deleted}
-        self.file = tables.query("SELECT max(file_id) FROM {ingested_files}").rows[0][0]
-        self._column = f"* REPLACE (CASE WHEN file_id = '{self.file}' THEN {column} + 1 ELSE {column} END AS {column})"
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tables, name)
-
-    def state(self) -> Any:
-        return replace(self._tables.state(), **self._retained)  # type: ignore[type-var]
-
-    def query(self, statement: str, parameters: Any = None) -> Any:
-        return self._tables.query(statement.replace("SELECT * FROM", f"SELECT {self._column} FROM"), parameters)
-
-
-@pytest.mark.parametrize(
-    ("column", "retained_from", "deleted", "names"),
-    [
-        ("requests", None, {}, ["the file"]), ("requests", ALL_FILES, {"requests": 1}, []),
-        ("requests", ALL_FILES, {"requests": 2}, ["no file"]), ("rejected", ALL_FILES, {"rejected_records": 1}, []),
-        ("requests", NO_FILE, {"requests": 1}, ["the file"]),
-    ],
-)  # fmt: skip
-def test_a_row_that_is_not_there_was_deleted_or_lost(
-    sample_warehouse: Path, column: str, retained_from: datetime | None, deleted: Mapping[str, int], names: list[str]
-) -> None:
-    tables = Altered(sample_warehouse, column, retained_from, deleted)
-    found = {check.name: check for check in quick_checks(tables, str(sample_warehouse))}["rows of files"]
-    assert found.ok == (names == [])
-    shown = {tables.file: "the file", None: "no file"}
-    assert [shown[row["file_id"]] for row in found.findings] == names
-
 
 FILES = "(file_id VARCHAR, path VARCHAR, bytes_ingested BIGINT, damage VARCHAR, records BIGINT, requests BIGINT, \
 rejected BIGINT, ignored MAP(VARCHAR, BIGINT), first_logged_at TIMESTAMPTZ, step_back_ms BIGINT, ingested_at TIMESTAMPTZ)"
@@ -319,7 +275,7 @@ def test_where_there_is_no_warehouse_nothing_is_checked() -> None:
 
 
 @pytest.mark.parametrize("at_work", [(True, False), (False, True)])
-def test_findings_while_a_run_is_at_work_are_to_be_waited_for(
+def test_findings_beside_a_run_are_to_be_waited_for(
     at_work: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter(at_work)

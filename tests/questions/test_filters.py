@@ -1,8 +1,7 @@
 """Filters: times, patterns, and conditions in which a text can only be a value."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
-from kafka_clientinfo.questions.filters import TIME_FORMS, Filters, Scope, add_filters, given_time
+from kafka_clientinfo.questions.filters import Filters, Scope, given_time
 from kafka_clientinfo.questions.queries import Tables
 from tests.commands.fleet_on_disk import DAY, fleet, use
 
@@ -37,15 +36,6 @@ def test_times_without_a_zone_are_utc(text: str, time: str) -> None:
 def test_a_time_that_is_none_is_named(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--until is .*; give a time: ISO 8601 in UTC such as 2026-11-21"):
         given_time(text, "--until", NOW)
-
-
-def test_help_error_and_documentation_list_the_same_forms_of_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "1000")
-    parser = ArgumentParser()
-    add_filters(parser, "since")
-    page = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "answers.md").read_text("utf-8")
-    texts = [" ".join(text.replace("`", "").split()) for text in (parser.format_help(), page)]
-    assert [TIME_FORMS in text for text in texts] == [True, True]
 
 
 def test_conditions_are_of_what_is_given() -> None:

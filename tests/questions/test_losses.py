@@ -102,8 +102,6 @@ def test_groups_of_other_connections_of_a_client_that_breaks_may_break(scope: Sc
     (client,) = lost.topics
     assert client[2] == SHARED
     assert lost == Lost(
-        {client: ["broken group", "first", "old", "read"]},
-        {client: ["same connection"]},
-        {client: ["either"]},
+        {client: ["broken group", "first", "old", "read"]}, {client: ["same connection"]}, {client: ["either"]},
         {client: ["its group"]},
-    )
+    )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from kafka_clientinfo.questions import probable
 from kafka_clientinfo.questions.filters import Filters, Scope
 from kafka_clientinfo.questions.impact import Impact, impact
-from kafka_clientinfo.questions.presenter import advice, version_numbers
+from kafka_clientinfo.questions.presenter import advice
 from kafka_clientinfo.questions.probable import add_probable, without_a_name
 from kafka_clientinfo.releases.broker_releases import Release, release_numbers, releases
 from kafka_clientinfo.releases.client_libraries import LibraryRelease, library_of_behaviour
@@ -232,14 +232,6 @@ def test_brokers_that_are_older_than_those_measured_with_libraries_need_no_other
         )
         way, _ = probable._way(software, client.name, client.name, uses, refusing, TARGET)
         assert way["upgrade_over"] is None
-
-
-@pytest.mark.parametrize(
-    ("version", "numbers"),
-    [("2.0.0", (2,)), ("1.30.1", (1, 30, 1)), ("2.1.0-rc1", (2, 1)), ("", ()), ("0.9.1.2", (0, 9, 1, 2)), ("x", ())],
-)
-def test_a_version_has_numbers(version: str, numbers: tuple[int, ...]) -> None:
-    assert version_numbers(version) == numbers
 
 
 def test_connections_without_a_name_are_counted_and_shown(scope: Scope, tmp_path: Path, ask: Any) -> None:

@@ -27,11 +27,9 @@ INFO = (
 )
 MASKED_BROKER, MASKED_BOTH = "INTERNAL_IP-10.20.1.5:44444-7", "INTERNAL_IP-INTERNAL_IP-5"
 HOURS = {
-    "ends early": [(0, 9), (0, 3)],
-    "has a gap": [(0, 9), (0, 2), (4, 9)],
-    "in time": [(0, 9), (1 / 6, 53 / 6)],
+    "ends early": [(0, 9), (0, 3)], "has a gap": [(0, 9), (0, 2), (4, 9)], "in time": [(0, 9), (1 / 6, 53 / 6)],
     "alone": [(0, 1 / 60), (9, 9.001)],
-}
+}  # fmt: skip
 """Hours of a broker's first file, and of those of another one, but for "alone", which are both of one."""
 MSK = (("1", "2026-11-24-02"), ("1", "2026-99-99-03"), ("2", "2026-11-24-02"), ("2", "2026-11-25-02"))
 STARTS: dict[str, tuple[dict[str, int], str]] = {

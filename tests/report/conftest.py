@@ -55,13 +55,8 @@ def tables() -> dict[str, list[dict[str, Any]]]:
     found |= {"violations": [], "client_instances": []}
     key = {name: clients[0][name] for name in _KEY}
     usage = {
-        "api_key": 1,
-        "api_name": "FETCH",
-        "api_version": 3,
-        "first_at": START,
-        "last_at": at(60),
-        "info_only": False,
-    }
+        "api_key": 1, "api_name": "FETCH", "api_version": 3, "first_at": START, "last_at": at(60), "info_only": False,
+    }  # fmt: skip
     found |= {"api_usage": [key | usage, key | usage | {"cluster": "payments"}]}
     for n, row in enumerate(clients):
         who = {name: row[name] for name in _CLIENT}

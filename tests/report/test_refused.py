@@ -22,9 +22,7 @@ def verdict(hostile_warehouse: Path) -> Impact:
     return impact(scope_of(hostile_warehouse), TARGET, True)
 
 
-def test_it_says_which_clients_may_only_look_fine(
-    hostile_warehouse: Path, verdict: Impact, page: str, data: dict[str, Any]
-) -> None:
+def test_clients_may_only_look_fine(hostile_warehouse: Path, verdict: Impact, page: str, data: dict[str, Any]) -> None:
     refused = {"cluster": "c", "broker": "b", "remote_host": "h", "api_name": "FETCH", "last_at": at(4)}
     refused |= {"client_ids": ["", "<b>"], "named_requests": 1, "named_clients": NAMED}
     verdict.refused_already = [refused | {"api_version": version, "requests": version} for version in (2, 1)]
@@ -46,9 +44,7 @@ def test_it_says_which_clients_may_only_look_fine(
 
 
 @pytest.mark.parametrize("fine", [None, 0])
-def test_clients_that_are_not_logged_are_no_green_zero(
-    hostile_warehouse: Path, verdict: Impact, page: str, fine: int | None
-) -> None:
+def test_not_logged_is_no_green_zero(hostile_warehouse: Path, verdict: Impact, page: str, fine: int | None) -> None:
     assert "not logged</dt>" not in page
     verdict.is_only_info = True
     if fine is not None:
@@ -67,9 +63,7 @@ def test_what_is_not_logged_at_info_is_not_none(tmp_path: Path) -> None:
     assert "<dd>0</dd><dt>errors</dt>" not in made
 
 
-def test_the_list_of_clients_calls_no_refused_client_fine(
-    hostile_warehouse: Path, verdict: Impact, data: dict[str, Any]
-) -> None:
+def test_the_list_calls_no_refused_client_fine(hostile_warehouse: Path, verdict: Impact, data: dict[str, Any]) -> None:
     scope, before = scope_of(hostile_warehouse), words(data)
     at_target = f"{{client_verdicts}} WHERE release = '{TARGET}' AND verdict = 'accepted'"
     fine = scope.query(f"SELECT {', '.join(CLIENT)} FROM {at_target}").dicts()

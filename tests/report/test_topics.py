@@ -15,20 +15,12 @@ UUIDS = ("11111111-2222-3333-4444-555555555555", "aaaaaaaa-bbbb-cccc-dddd-eeeeee
 
 def used(client_id: str | None, **given: Any) -> dict[str, Any]:
     row = {
-        "cluster": "c",
-        "broker": "b",
-        "topic": "t",
-        "operation": "produce",
-        "principal": "User:p",
+        "cluster": "c", "broker": "b", "topic": "t", "operation": "produce", "principal": "User:p",
         "client_id": client_id,
-    }
+    }  # fmt: skip
     row |= {
-        "client_software_name": "kgo",
-        "client_software_version": "1",
-        "requests": 2,
-        "bytes": 10,
-        "day": START.date(),
-    }
+        "client_software_name": "kgo", "client_software_version": "1", "requests": 2, "bytes": 10, "day": START.date(),
+    }  # fmt: skip
     return row | {"first_at": START, "last_at": at(60)} | given
 
 
