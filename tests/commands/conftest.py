@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from kafka_clientinfo import cli
+from tests.commands.fleet_on_disk import fleet
 
 
 class Answer(NamedTuple):
@@ -34,3 +36,10 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
         return Answer(code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture(scope="module")
+def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The warehouse of the connections USES of a module, and of its FAILURES."""
+    module: Any = request.module
+    return fleet(tmp_path_factory.mktemp("fleet") / "w", module.USES, failures=getattr(module, "FAILURES", ()))

@@ -11,28 +11,20 @@ import pytest
 
 from kafka_clientinfo.commands import text_tables
 from kafka_clientinfo.commands.activity import ASCII, BLOCKS, Marks, marks
-from tests.commands.fleet_on_disk import HOSTILE, fleet, use
+from tests.commands.fleet_on_disk import HOSTILE, use
 from tests.questions.activity_on_disk import activity, sent
 
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two clients of two owners, one of both, one of none, and one with a hostile id."""
-    uses = (
-        use("pay", "10.1.0.1", requests=40),
-        use("search", "10.2.0.1", "FETCH", requests=30),
-        use("search", "10.1.0.2", "FETCH", requests=20),
-        use("other", "10.2.0.1", requests=10),
-        use(HOSTILE, "10.2.0.1", requests=5, principal=None),
-        use("pay", "10.1.0.1", requests=1),  # the sixth gets errors
-    )
-    return fleet(tmp_path_factory.mktemp("activity") / "w", uses)
+USES = (
+    use("pay", "10.1.0.1", requests=40), use("search", "10.2.0.1", "FETCH", requests=30),
+    use("search", "10.1.0.2", "FETCH", requests=20), use("other", "10.2.0.1", requests=10),
+    use(HOSTILE, "10.2.0.1", requests=5, principal=None), use("pay", "10.1.0.1", requests=1),  # the sixth gets errors
+)  # fmt: skip
 
 
 @pytest.fixture
-def shown(root: Path, monkeypatch: pytest.MonkeyPatch, ask: Any) -> Callable[..., str]:
+def shown(warehouse: Path, monkeypatch: pytest.MonkeyPatch, ask: Any) -> Callable[..., str]:
     monkeypatch.setenv("TERM", "xterm")
-    return lambda *words: ask("activity", *words, "--warehouse", root).out
+    return lambda *words: ask("activity", *words, "--warehouse", warehouse).out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.commands import COMMANDS, context
+from kafka_clientinfo.commands import context
 from tests.commands.fleet_on_disk import fleet, use
 from tests.frames import at
 from tests.report.tables_on_disk import write_warehouse
@@ -23,12 +23,10 @@ IDS = "the warehouse has the client ids a, b, c, …"
 TIMES = "the warehouse has connections from 2026-11-21 01:00 to 2026-11-22 01:01 UTC"
 
 
-@pytest.fixture(scope="module")
-def two_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    uses = [use(name, "10.0.0.1", day=day) for day in range(2) for name in "abcd"]
-    uses += [use("a", "10.0.0.1", principal="User:alice"), use("b", "10.0.0.1", principal=MSK, cluster="msk")]
-    uses += [use("a", "10.0.0.1", role="broker", cluster="brokers")]
-    return fleet(tmp_path_factory.mktemp("two-days") / "w", uses)
+USES = (
+    *(use(name, "10.0.0.1", day=day) for day in range(2) for name in "abcd"),
+    use("a", "10.0.0.1", principal="User:alice"), use("b", "10.0.0.1", principal=MSK, cluster="msk"),
+)  # fmt: skip
 
 
 def test_a_connection_without_a_name_says_what_it_probably_is(sample_warehouse: Path, ask: Any) -> None:
@@ -94,13 +92,13 @@ def test_an_answer_imports_no_spark_and_says_if_it_is_stopped(
         ("SELECT '\udcff'", "not UTF-8"),
     ],
 )  # fmt: skip
-def test_sql_only_reads(two_days: Path, ask: Any, query: str, says: str) -> None:
-    before = sorted(two_days.rglob("*"))
-    answer = ask("sql", query.replace("{root}", str(two_days)), "--warehouse", two_days)
+def test_sql_only_reads(warehouse: Path, ask: Any, query: str, says: str) -> None:
+    before = sorted(warehouse.rglob("*"))
+    answer = ask("sql", query.replace("{root}", str(warehouse)), "--warehouse", warehouse)
     assert answer.code == 2
     assert says in answer.err
     assert not [text for text in ("\x1b", "LINE") if text in answer.err]
-    assert sorted(two_days.rglob("*")) == before
+    assert sorted(warehouse.rglob("*")) == before
 
 
 @pytest.mark.parametrize(("clusters", "end"), [(20, ""), (21, ", …")])
@@ -114,17 +112,10 @@ def test_an_unknown_cluster_names_twenty_known_ones(clusters: int, end: str, tmp
         assert answer.err.endswith(f"it has those of {known}{end}\n")
 
 
-def test_the_help_of_every_command_has_examples(ask: Any) -> None:
-    for name in COMMANDS:
-        answer = ask(name, "--help")
-        assert answer.code == 0
-        assert f"examples:\n  kafka-clientinfo {name} " in answer.out
-
-
-def test_where_no_connection_fits_the_tables_are_counted_alone(two_days: Path, ask: Any) -> None:
-    assert f"\nTables in {two_days}\n" in ask("summary", "--warehouse", two_days).out
-    answer = ask("summary", "--since", "2030-01-01", "--warehouse", two_days)
-    assert (answer.code, answer.out.splitlines()[0]) == (0, f"Tables in {two_days}, of all clusters and times")
+def test_where_no_connection_fits_the_tables_are_counted_alone(warehouse: Path, ask: Any) -> None:
+    assert f"\nTables in {warehouse}\n" in ask("summary", "--warehouse", warehouse).out
+    answer = ask("summary", "--since", "2030-01-01", "--warehouse", warehouse)
+    assert (answer.code, answer.out.splitlines()[0]) == (0, f"Tables in {warehouse}, of all clusters and times")
     assert answer.out.endswith(f"\n\nNo connection fits --since 2030-01-01; {TIMES}.\n")
 
 
@@ -146,18 +137,18 @@ def test_where_no_connection_fits_the_tables_are_counted_alone(two_days: Path, a
     ],
 )
 def test_an_empty_answer_names_what_was_asked_for_and_what_is_there(
-    two_days: Path, tmp_path: Path, ask: Any, filters: list[str], asked_for: str, instead: str
+    warehouse: Path, tmp_path: Path, ask: Any, filters: list[str], asked_for: str, instead: str
 ) -> None:
-    answer = ask("clients", *filters, "--warehouse", two_days)
+    answer = ask("clients", *filters, "--warehouse", warehouse)
     assert answer.code == 0
     assert f"(no rows)\n\nNo client fits {asked_for}; {instead}.\n" in answer.out
-    assert ask("clients", *filters, "--warehouse", two_days, "--json")[:2] == (0, "[]\n")
+    assert ask("clients", *filters, "--warehouse", warehouse, "--json")[:2] == (0, "[]\n")
     commands = [["upgrade", "--target", "4.0.1"]]
     if not {"--principal", "--client"} & set(filters):  # which a report has not
         commands.append(["report", "--output", str(tmp_path / "page.html")])
     for command in commands:
-        answer = ask(*command, *filters, "--warehouse", two_days)
-        assert answer == (1, "", f"kafka-clientinfo: no client of {two_days} fits {asked_for}; {instead}\n")
+        answer = ask(*command, *filters, "--warehouse", warehouse)
+        assert answer == (1, "", f"kafka-clientinfo: no client of {warehouse} fits {asked_for}; {instead}\n")
     assert not (tmp_path / "page.html").exists()
 
 

@@ -7,18 +7,15 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.commands import connection, text_tables
-from tests.commands.fleet_on_disk import HOSTILE, fleet, use
+from tests.commands.fleet_on_disk import HOSTILE, use
 
 LOST = "SELECT connection_id FROM violations WHERE rule = 'client_id_lost' ORDER BY connection_id LIMIT 1"
 GROUP = "SELECT connection_id FROM connection_groups ORDER BY length(group_id) DESC, connection_id LIMIT 1"
-IDS = [f"10.0.0.1:{number}" for number in (5, 0, 0, 3, 2, 4, 1)]
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    uses = [use("cron-1", "10.0.0.1"), use("cron-2", "10.0.0.1", day=1), use("other", "10.0.0.1")]
-    uses += [use("a", "10.0.0.1", connection_id=name) for name in ("10.0.0.0:1", *IDS)]
-    return fleet(tmp_path_factory.mktemp("connection") / "w", uses)
+IDS = ("10.0.0.0:1", *(f"10.0.0.1:{number}" for number in (5, 0, 0, 3, 2, 4, 1)))
+USES = (
+    use("cron-1", "10.0.0.1"), use("cron-2", "10.0.0.1", day=1), use("other", "10.0.0.1"),
+    *(use("a", "10.0.0.1", connection_id=name) for name in IDS),
+)  # fmt: skip
 
 
 def test_its_parts_fit_a_hundred_columns(sample_warehouse: Path, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,8 +33,10 @@ def test_its_parts_fit_a_hundred_columns(sample_warehouse: Path, ask: Any, monke
     assert "self_describing" in ask("connection", found["connection_id"], "--csv", *where).out
 
 
-def test_connections_of_a_client_come_the_newest_first(root: Path, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = ("connection", "--warehouse", root)
+def test_connections_of_a_client_come_the_newest_first(
+    warehouse: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("connection", "--warehouse", warehouse)
     first, second = ask(*line, "--client", "cron-*", "--json").json
     assert (first["client_id"], second["client_id"]) == ("cron-2", "cron-1")
     assert "cron-2" in ask(*line, first["connection_id"]).out
@@ -45,8 +44,8 @@ def test_connections_of_a_client_come_the_newest_first(root: Path, ask: Any, mon
     assert max(map(len, ask(*line, "--client", "cron-*").out.splitlines())) <= 100
 
 
-def test_connections_of_one_id_are_told_apart(root: Path, ask: Any) -> None:
-    line = ("connection", "10.0.0.1:0", "--warehouse", root)
+def test_connections_of_one_id_are_told_apart(warehouse: Path, ask: Any) -> None:
+    line = ("connection", "10.0.0.1:0", "--warehouse", warehouse)
     opened = [life["opened_at"] for life in ask(*line, "--json").json["connections"]]
     assert len(opened) == 2
     assert opened == sorted(opened)
@@ -81,7 +80,9 @@ def test_a_request_says_what_was_offered(offered: tuple[Any, Any], is_within: bo
         ([], 2, "--client"),
     ],
 )
-def test_an_unknown_id_names_five_that_are_alike(words: list[str], code: int, says: str, root: Path, ask: Any) -> None:
-    answer = ask("connection", *words, "--warehouse", root)
+def test_an_unknown_id_names_five_that_are_alike(
+    words: list[str], code: int, says: str, warehouse: Path, ask: Any
+) -> None:
+    answer = ask("connection", *words, "--warehouse", warehouse)
     assert answer.code == code
     assert says in answer.err

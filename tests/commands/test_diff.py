@@ -110,15 +110,12 @@ def test_what_brokers_newly_refuse_is_no_all_clear(cases: Path, ask: Any) -> Non
         assert (answer.code, found) == (3, [*rows, ("app", True, "10.0.0.1", 1)])
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    uses = [
-        STEADY, earlier("plain"), later("plain", client_software_version=HOSTILE), later(HOSTILE, violations=[ERROR], **OLD),
-        later("=1+1", principal="User:b", cluster="d"), earlier("=1+1 gone"), earlier("u"), later("u", **UNKNOWN),
-        later("u", **UNKNOWN), STEADY | {"cluster": "d"}, earlier("p", cluster="first day"), later("p", cluster="second day"),
-        earlier("p", cluster="both days", hours=24),
-    ]  # fmt: skip
-    return fleet(tmp_path_factory.mktemp("diff") / "w", uses)
+USES = (
+    STEADY, earlier("plain"), later("plain", client_software_version=HOSTILE), later(HOSTILE, violations=[ERROR], **OLD),
+    later("=1+1", principal="User:b", cluster="d"), earlier("=1+1 gone"), earlier("u"), later("u", **UNKNOWN),
+    later("u", **UNKNOWN), STEADY | {"cluster": "d"}, earlier("p", cluster="first day"), later("p", cluster="second day"),
+    earlier("p", cluster="both days", hours=24),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["--markdown", "--csv", None])

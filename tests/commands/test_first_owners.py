@@ -8,20 +8,10 @@ import pytest
 
 from kafka_clientinfo.commands import first_owners
 from kafka_clientinfo.config.owners import load_owners
-from tests.commands.fleet_on_disk import HOSTILE, fleet, use
+from tests.commands.fleet_on_disk import HOSTILE, use
 
 UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
-USES = (
-    use("app-1", "10.1.0.1", principal="User:pay.ments"),
-    use("app-2", "10.1.0.2", principal="User:pay.ments"),
-    use("search-17", "10.2.0.1"),
-    use("search-18", "10.2.0.2"),
-    use("search-19", "10.2.0.3"),
-    use(HOSTILE, "10.3.0.1"),
-    use(None, "10.3.0.2", principal=None),
-    use("broker", "10.4.0.1", role="broker"),
-)
 ONE = "# 1 connection from 1 host, such as 10.1.0.1"
 TWO = "# 2 connections from 1 host, such as 10.1.0.1"
 MASKED = "# 1 connection, hosts masked or not logged"
@@ -68,13 +58,18 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
         [use(name, "10.1.0.1") for name in OF_NOBODY], [NOBODYS, *(f"#   {name}: {ONE[2:]}" for name in OF_NOBODY)],
     ),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The clients of cluster c, and a cluster for each case."""
-    cases = [one | {"cluster": name} for name, (uses, _) in CASES.items() for one in uses]
-    return fleet(tmp_path_factory.mktemp("owners") / "w", [*USES, *cases])
+USES = (
+    use("app-1", "10.1.0.1", principal="User:pay.ments"),
+    use("app-2", "10.1.0.2", principal="User:pay.ments"),
+    use("search-17", "10.2.0.1"),
+    use("search-18", "10.2.0.2"),
+    use("search-19", "10.2.0.3"),
+    use(HOSTILE, "10.3.0.1"),
+    use(None, "10.3.0.2", principal=None),
+    use("broker", "10.4.0.1", role="broker"),
+    *(one | {"cluster": name} for name, (its, _) in CASES.items() for one in its),
+)
+"""The clients of cluster c, and a cluster for each case."""
 
 
 def test_it_begins_with_a_rule_for_each_principal_or_kind_of_id(warehouse: Path, tmp_path: Path, ask: Any) -> None:

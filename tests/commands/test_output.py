@@ -136,20 +136,6 @@ def test_what_is_typed_into_the_next_command_is_never_shortened_or_folded(column
     assert "2026-11-21 02:00:00" in text
 
 
-@pytest.mark.parametrize(("more", "shown"), [(1, "1 more row"), (1234, "1,234 more rows")])
-def test_rows_that_a_limit_left_out_are_counted(more: int, shown: str) -> None:
-    assert f"\n… and {shown}; --limit 0, --json and --csv have all" in as_text([table((1, 2), more=more)])
-    in_blocks = text_of([table(("x" * 40, 2), columns=("found", "b"), title="T", more=more)], 30, False)
-    assert f"\n\n  … and {shown};" in in_blocks
-
-
-def test_an_answer_without_rows_says_so_and_empty_parts_are_left_out() -> None:
-    assert text_of([table()], 80, False) == "a  b\n(no rows)"
-    assert text_of([table(title="T"), table((1, 2), title="U")], 80, False, ["A note."]) == (
-        "U\n  a  b\n  1  2\n\nA note."
-    )
-
-
 def test_values_are_shown_as_people_read_them() -> None:
     row = (TIME, TIME, None, True, ["x", "y"], {"k": 1}, ["x", None])
     found = table(row, columns=("seen", "opened_at", "n", "b", "l", "m", "some"))
@@ -183,10 +169,7 @@ def test_a_word_has_the_colour_of_its_gravity(word: str, colour: str | None) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "limit"),
-    [
-        ([], 50), (["--json"], 0), (["--csv", "--limit", "3"], 3), (["--limit", "0"], 0),
-        (["--limit", "1000000000"], 10**9),
-    ],
+    [([], 50), (["--json"], 0), (["--csv", "--limit", "3"], 3), (["--limit", "0"], 0), (["--limit", "1000000000"], 10**9)],
 )  # fmt: skip
 def test_only_text_has_a_limit_of_its_own(arguments: list[str], limit: int) -> None:
     parser = ArgumentParser()

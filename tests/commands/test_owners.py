@@ -13,7 +13,7 @@ from kafka_clientinfo.commands.ownership import ENDPOINT, USE, OwnerImpact, Owne
 from kafka_clientinfo.config.owners import Owner, load_owners, parse_owners
 from kafka_clientinfo.questions.queries import Rows
 from kafka_clientinfo.releases.broker_releases import WORST_FIRST
-from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+from tests.commands.fleet_on_disk import HOSTILE, TARGET, use
 from tests.report.pages import scope_of
 
 HOSTILE_OWNER = "Pay|ments <script>`\\u202e"
@@ -39,11 +39,6 @@ USES = (
     use(None, "10.1.0.1", principal=None),
     *(use("x", "10.1.0.1", "PRODUCE", 2, refused="below_range", cluster="long", hours=hours) for hours in (3, 0, 1)),
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fleet(tmp_path_factory.mktemp("owners") / "w", USES)
 
 
 @pytest.fixture(scope="module")

@@ -18,26 +18,25 @@ from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.questions.refused import refusals
 from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.warehouse.state import State
-from tests.commands.fleet_on_disk import TARGET, fleet, use
+from tests.commands.fleet_on_disk import TARGET, use
 from tests.report.pages import scope_of
 from tests.report.tables_on_disk import write_warehouse
 
 BREAKS: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cluster with a client that is fine, one with one that breaks, and three of which a broker logs at INFO."""
-    uses = [use("app", "10.1.0.1"), use("app", "10.1.0.1", cluster="breaks", **BREAKS)]
-    uses += [use("old", "10.1.0.1", info_only=True, cluster=name, **BREAKS) for name in ("info", "fine", "loud")]
-    uses.append(use("new", "10.1.0.3", api="FETCH", info_only=True, cluster="fine"))
-    uses.append(use("new", "10.1.0.3", api="FETCH", broker="b2", cluster="loud"))
-    return fleet(tmp_path_factory.mktemp("run") / "w", uses)
+USES = (
+    use("app", "10.1.0.1"), use("app", "10.1.0.1", cluster="breaks", **BREAKS),
+    *(use("old", "10.1.0.1", info_only=True, cluster=name, **BREAKS) for name in ("info", "fine", "loud")),
+    use("new", "10.1.0.3", api="FETCH", info_only=True, cluster="fine"),
+    use("new", "10.1.0.3", api="FETCH", broker="b2", cluster="loud"),
+)  # fmt: skip
+"""A cluster with a client that is fine, one with one that breaks, and three of which a broker logs at INFO."""
 
 
 @pytest.fixture
-def context(root: Path) -> Context:
-    return Context(Namespace(warehouse=str(root), conf=None, verbose=False))
+def context(warehouse: Path) -> Context:
+    return Context(Namespace(warehouse=str(warehouse), conf=None, verbose=False))
 
 
 def file(name: str, **given: Any) -> dict[str, Any]:
@@ -81,12 +80,12 @@ def test_five_lines_say_what_there_is_and_what_is_next(context: Context) -> None
     ("cluster", "ends"),
     [("info", "; others are not logged."), ("fine", "; 1 is fine; others are not logged."), ("loud", "; 1 is fine.")],
 )
-def test_clients_that_no_log_at_info_has_are_not_none(root: Path, cluster: str, ends: str, ask: Any) -> None:
+def test_clients_that_no_log_at_info_has_are_not_none(warehouse: Path, cluster: str, ends: str, ask: Any) -> None:
     """One rule for `run`, `upgrade` and `scan`: a broker with another level may have them."""
-    answer = ask("upgrade", "--target", TARGET, "--warehouse", root, "--cluster", cluster)
+    answer = ask("upgrade", "--target", TARGET, "--warehouse", warehouse, "--cluster", cluster)
     assert answer.code == 3
     assert f"0 cannot be judged{ends}" in answer.words
-    scope = scope_of(root, cluster=cluster)
+    scope = scope_of(warehouse, cluster=cluster)
     assert at_release(scope, TARGET, refusals(scope))[0].endswith(f"0 cannot be judged{ends}")
 
 
@@ -126,21 +125,18 @@ def test_without_requests_a_quiet_day_is_a_line_and_a_first_run_hints(
 
 @pytest.mark.parametrize(("is_read", "cluster", "code"), [(True, "breaks", 3), (False, "breaks", 0), (True, "c", 0)])
 def test_a_run_goes_on_with_a_command_if_it_read_something(
-    is_read: bool, cluster: str, code: int, root: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
+    is_read: bool, cluster: str, code: int, warehouse: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
 ) -> None:
     report = RunReport(files=[file("/l/a")] * is_read)
     monkeypatch.setattr("kafka_clientinfo.runs.run.nothing_new", lambda *_: report)
     then = "watch --target 4.0.1 --since 2026-11-20"
-    answer = ask("run", "/l", "--warehouse", root, "--cluster", cluster, "--then", then)
+    answer = ask("run", "/l", "--warehouse", warehouse, "--cluster", cluster, "--then", then)
     assert (answer.code, "app (User:ANONYMOUS) would break" in answer.out) == (code, code == 3)
 
 
 @pytest.mark.parametrize(
     ("then", "says"),
-    [
-        ("watch --targte 4", "--targte"), ("watch --target 99.0", "99.0"), ("'", "cannot be read"),
-        ("wtch", "invalid choice: 'wtch'"),
-    ],
+    [("watch --targte 4", "--targte"), ("watch --target 99.0", "99.0"), ("'", "cannot be read"), ("wtch", "invalid choice: 'wtch'")],
 )  # fmt: skip
 def test_a_wrong_command_stops_the_run_before_it_begins(then: str, says: str, ask: Any) -> None:
     answer = ask("run", "/l", "--warehouse", "/nowhere", "--then", then)

@@ -133,14 +133,9 @@ def test_without_blocks_a_row_is_a_line() -> None:
 @pytest.mark.parametrize(
     ("header", "rows", "options", "shown"),
     [
-        (("a", "bc"), [], {}, "  a  bc"),
-        (("n", "is"), [(1, True), (20, False)], {}, "   n     is\n   1   True\n  20  False"),
-        (("n", "x"), [(1, "a"), ("no", "b")], {"indent": ""}, "n   x\n1   a\nno  b"),
         (("n", "x"), [(100, "-"), ("-", "-")], {"indent": ""}, "  n  x\n100  -\n  -  -"),
-        (("n", "x"), [(0.5, "a"), (1234.25, "b")], {"indent": ""}, "       n  x\n     0.5  a\n1,234.25  b"),
         (("t", "x"), [(WIDE, "a"), (ACCENT, "b")], {"indent": ""}, f"t     x\n{WIDE}  a\n{ACCENT}     b"),
         (("t", "x"), [("\uff21", "a"), ("c\u20dd", "b")], {"indent": ""}, "t   x\n\uff21  a\nc\u20dd   b"),
-        (("t", "u"), [("x" * 101, "y" * 60)], {"indent": ""}, f"t{' ' * 101}u\n{'x' * 101}  {'y' * 60}"),
         (("t", "u"), [("abcd", "abcd")], {"indent": "", "limits": (3, 4)}, "t    u\nab…  abcd"),
         (
             ("t", "n"),
@@ -159,18 +154,14 @@ def test_columns_have_the_width_that_a_terminal_shows(
 @pytest.mark.parametrize(
     ("text", "width", "folded"),
     [
-        ("one two three", None, "one two three"),
-        ("one two three", 8, "one two three"),
+        ("one two three", None, "one two three"), ("one two three", 8, "one two three"),
         ("one two three four five six", 20, "one two three four\nfive six"),
-        ("  one two three four five", 22, "  one two three four\n    five"),
-        ("  - one two three four", 24, "  - one two three four"),
         ("  - one two three four", 23, "  - one two three four"),
         ("  - one two three four five", 24, "  - one two three four\n    five"),
-        ("- one two three four five", 22, "- one two three four\n  five"),
         ("a\n\none two three four five", 20, "a\n\none two three four\nfive"),
         ("a well-known/path/that-is-longer-than-the-line b", 20, "a\nwell-known/path/that-is-longer-than-the-line\nb"),
     ],
-)
+)  # fmt: skip
 def test_words_stay_whole_where_lines_are_folded(text: str, width: int | None, folded: str) -> None:
     assert text_tables.fold(text, width) == folded
 

@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.commands.upgrade import as_text, headline
-from kafka_clientinfo.questions.impact import Fine, Impact
+from kafka_clientinfo.commands.upgrade import headline
+from kafka_clientinfo.questions.impact import Fine
 from kafka_clientinfo.releases.broker_releases import VERDICTS
-from kafka_clientinfo.tables.spec import CLIENT
-from tests.commands.fleet_on_disk import fleet, use
-from tests.frames import at
+from tests.commands.fleet_on_disk import use
 
 USES = (
     use("app", "10.0.0.9", "PRODUCE", 2, cluster="old", refused="below_range"),
@@ -18,11 +16,6 @@ USES = (
     use("app", "10.0.0.9", "PRODUCE", 9, cluster="new"),
 )
 """A cluster breaks at 4.0.1, one is fine, and c has no requests."""
-
-
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fleet(tmp_path_factory.mktemp("upgrade") / "w", USES)
 
 
 @pytest.mark.parametrize(
@@ -76,26 +69,3 @@ def test_a_series_is_judged_by_its_newest_release_and_what_differs_is_named(ware
     assert (answer.code, answer.err) == (3, f"kafka-clientinfo: {sentence}\n")
     assert found.pop("cannot_tell") == [sentence, *expected.pop("cannot_tell")]
     assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("hosts", "owners", "clients", "found", "title", "ends"),
-    [
-        ([], None, 1, 1, "1 client, 1 row", "(unknown)  2026-11-21 02:00  why"),
-        (["h1", "h2", "h3"], [], 46, 1068, "46 clients, 1,068 rows", "h1, h2, h3  2026-11-21 02:00  why  no owner"),
-        ([*"abcd"], ["A", "B"], 0, 3, "3 rows of clients above", "a, b, c, … (1,234)  2026-11-21 02:00  why  A, B"),
-    ],
-)  # fmt: skip
-def test_text_counts_clients_and_rows_and_names_some_hosts_and_all_owners(
-    hosts: list[str], owners: list[str] | None, clients: int, found: int, title: str, ends: str
-) -> None:
-    row: dict[str, Any] = {name: name for name in CLIENT} | {"api_name": "FETCH", "api_version": 3, "requests": 7}
-    row |= {"verdict": "refused", "reason": "why", "refused_from": None, "upgrade_to": None, "raise_setting": None}
-    row |= {"last_seen": at(0), "hosts": 1234 if len(hosts) > 3 else len(hosts), "host_list": hosts}
-    row |= {} if owners is None else {"owners": owners}
-    counts = dict.fromkeys(VERDICTS, 0) | {"refused": clients}
-    lines = as_text(Impact("4.0.1", clients=counts, rows=[row], found={"refused": found})).splitlines()
-    assert [line.rstrip().endswith(f"7  {ends}") for line in lines if "FETCH v3" in line] == [True]
-    assert f"Would break: {title}" in lines
-    more = [line for line in lines if line.startswith("  … and ")]
-    assert more == [f"  … and {found - 1:,} more rows; --limit 0 and --json have all"] * (found > 1)

@@ -56,36 +56,6 @@ def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, t
         assert {"table": "api_usage", "finding": "is missing"} in one.findings
 
 
-SAID = """\
-FAILED  layout                   1  tables, columns, constraints and clustering are as declared; no deletion vectors
-FAILED  records of files         1  records = requests + rejected + all of ignored
-FAILED  rows of files            1  requests, rejected_records and failed_requests hold what ingested_files counts, less what retention deleted
-FAILED  offsets in files         1  no row lies beyond the bytes that were read of its file
-FAILED  keys                     1  no two rows of a table have the same key
-FAILED  requests of connections  1  the connections of each connection id count its requests, those logged twice once, up to the last one
-FAILED  first requests           1  every connection begins with a request that was logged when it opened
-FAILED  rows of connections      1  every row that names a connection has that connection in connections
-FAILED  build                    1  all tables are derived of all requests
-"""
-DELETE = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
-TO_DO = {
-    "layout": "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs",
-    "records of files": "ingested_files was altered: restore it, or build a new warehouse from the logs",
-    "rows of files": "rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse",
-    "offsets in files": "a run broke off: the next `kafka-clientinfo run` takes back what it wrote",
-    "keys": "somebody wrote into the table: restore it (RESTORE TABLE)",
-    "requests of connections": DELETE,
-    "first requests": DELETE,
-    "rows of connections": "a build broke off, or tables were altered: run `kafka-clientinfo build`",
-    "build": "the build is behind: run `kafka-clientinfo build`",
-}
-
-
-def test_each_check_says_what_must_hold_and_what_to_do() -> None:
-    parts = "".join(f"\n{name}: {advice}\n  n=1\n" for name, advice in TO_DO.items())
-    assert f"{as_text([check(name, [{'n': 1}]) for name in CHECKS])}\n" == SAID + parts
-
-
 def test_what_is_listed_is_safe_to_print_and_json_is_one_object() -> None:
     bad = Check("keys", "no two rows", 30, [{"table": "t", "connection_id": "\x1b[2J\nok"}] * LISTED, "restore it")
     text = as_text([Check("layout", "as declared"), bad])

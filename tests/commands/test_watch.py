@@ -9,7 +9,7 @@ import pytest
 
 from kafka_clientinfo.commands import watch
 from tests.commands.conftest import Answer
-from tests.commands.fleet_on_disk import DAY, HOSTILE, TARGET, failure, fleet, use
+from tests.commands.fleet_on_disk import DAY, HOSTILE, TARGET, failure, use
 from tests.commands.receiver import receiver
 
 BREAKS: dict[str, Any] = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
@@ -23,17 +23,12 @@ USES = (
     use("fine", "10.1.0.9", cluster="refused"),
     use("old", "10.1.0.1", info_only=True, cluster="info", **BREAKS),
 )
-
-
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cluster c, and for metrics one with refused requests and one at INFO."""
-    at = DAY + timedelta(hours=1, minutes=2)
-    failures = [
-        failure(OF_APP, "10.1.0.1", at, cluster="refused"),
-        failure(OF_BESIDE, "10.1.0.8", at + timedelta(seconds=1), cluster="refused"),
-    ]
-    return fleet(tmp_path_factory.mktemp("watch") / "w", USES, failures=failures)
+ENDED = DAY + timedelta(hours=1, minutes=2)
+FAILURES = (
+    failure(OF_APP, "10.1.0.1", ENDED, cluster="refused"),
+    failure(OF_BESIDE, "10.1.0.8", ENDED + timedelta(seconds=1), cluster="refused"),
+)
+"""The cluster c, and for metrics one with refused requests and one at INFO."""
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import duckdb
 import pytest
 
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.questions import checks
 from kafka_clientinfo.questions.checks import CHECKS, Check, quick_checks
 from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS, Rows, bind, in_utc
 from kafka_clientinfo.tables.spec import table_specs
@@ -265,25 +264,6 @@ def test_a_check_lists_the_first_findings_and_counts_all() -> None:
     sql("INSERT INTO requests SELECT 'f', 200 - range FROM range(30)")(tables)
     found = found_in(tables)["offsets in files"]
     assert (found.failed, [one["byte_offset"] for one in found.findings]) == (30, [*range(171, 191)])
-
-
-def test_where_there_is_no_warehouse_nothing_is_checked() -> None:
-    tables = Small()
-    tables.now = None
-    with pytest.raises(WarehouseError, match="/of-no-machine holds no run that ended; fill it with"):
-        found_in(tables)
-
-
-@pytest.mark.parametrize("at_work", [(True, False), (False, True)])
-def test_findings_beside_a_run_are_to_be_waited_for(
-    at_work: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = iter(at_work)
-    monkeypatch.setattr(checks, "is_at_work", lambda root: next(answers))
-    tables = Small()
-    state(built_until=None)(tables)
-    found = found_in(tables)
-    assert [check.advice for check in found.values()] == ["", "", "", "", checks.AT_WORK]
 
 
 def test_types_of_deltas_log_are_compared_in_the_words_of_spark() -> None:

@@ -72,11 +72,9 @@ def since_noon(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def test_a_topics_figures_are_those_of_its_clients(small: Scope) -> None:
     assert list(map(since_noon, small.query(topics.ALL))) == [
-        ("default", "t", 2, 3, 67, 15, 66, DAY, 7),
-        ("default", "w", 0, 1, None, 10, None, None, DAY + 2),
-        ("default", "u", 1, 0, 7, None, 6, 8, None),
-        ("default", ID, 0, 1, None, 5, None, None, 9),
-    ]
+        ("default", "t", 2, 3, 67, 15, 66, DAY, 7), ("default", "w", 0, 1, None, 10, None, None, DAY + 2),
+        ("default", "u", 1, 0, 7, None, 6, 8, None), ("default", ID, 0, 1, None, 5, None, None, 9),
+    ]  # fmt: skip
 
 
 def test_the_clients_of_a_topic_stand_by_operation_most_bytes_first(small: Scope) -> None:

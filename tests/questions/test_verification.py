@@ -1,41 +1,15 @@
 """Verification of an empty warehouse: every check is made, and nothing disagrees; damage of the layout ends it."""
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.questions import verification
-from kafka_clientinfo.questions.checks import CHECKS, Check, check
-from kafka_clientinfo.questions.verification import verify
+from kafka_clientinfo.questions.checks import Check
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.state import State
 from tests.frames import at, frame
-
-QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
-OTHERS = {
-    "_keys": ["keys"],
-    "_connections": ["requests of connections", "first requests"],
-    "_orphans": ["rows of connections"],
-}
-
-
-@pytest.mark.parametrize(("quick", "names"), [(["layout"], ["layout"]), (QUICK, list(CHECKS))])
-def test_all_checks_come_in_their_order_or_that_of_the_layout_alone(
-    quick: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No other can be made without the layout; the tables are made up here, so that no session is needed."""
-    tables = SimpleNamespace(state=SimpleNamespace(rows={}))
-    monkeypatch.setattr(verification, "Reader", lambda spark, warehouse: tables)
-    monkeypatch.setattr(verification, "SparkTables", lambda spark, warehouse: tables)
-    monkeypatch.setattr(verification, "sized", lambda spark, size: nullcontext())
-    monkeypatch.setattr(verification, "quick_checks", lambda asked, warehouse: [check(name, []) for name in quick])
-    monkeypatch.setattr(verification, "beside_a_run", lambda warehouse, make: make())
-    for function, made in OTHERS.items():
-        monkeypatch.setattr(verification, function, lambda asked, made=made: [check(name, []) for name in made])
-    assert [one.name for one in verify(None, "./w")] == names  # type: ignore[arg-type]
-
 
 REQUESTS = {
     "sound": (0, 10), "two connections": (0, 10, 60), "at the end of the build": (0, 90), "fewer": (0, 10), "later": (0, 10),

@@ -104,11 +104,6 @@ def test_the_page_is_the_same_and_bounded_in_whatever_order_the_tables_are_store
     assert Counter(column(shown, "who_breaks", "Verdict")) == {"would break": 500, "cannot be judged": 200}
 
 
-def test_limits_go_down_by_half_to_one_client() -> None:
-    assert Limits(5, 4, 10).halved() == Limits(2, 2, 10)
-    assert Limits(1, 1, 10).halved() == Limits(1, 0, 10)
-
-
 def test_a_plot_has_few_names_and_long_texts_are_cut(page: str, data: dict[str, Any]) -> None:
     assert "Connections by software and version, the 14 most frequent" in page
     labels = [one["label"] for one in data["tables"]["open_connections"]["columns"]]
@@ -121,12 +116,10 @@ def test_a_plot_has_few_names_and_long_texts_are_cut(page: str, data: dict[str, 
     ("texts", "expected"),
     [
         (["x" * 240, "y" * 240, ""], ["x" * 240, "y" * 240, ""]),
-        (["x" * 240, "y" * 240, "z"], ["x" * 240, "y" * 240, "…"]),
-        (["x"] * 20, ["x"] * 20),
-        (["x"] * 21, ["x"] * 20),
+        (["x" * 240, "y" * 240, "z"], ["x" * 240, "y" * 240, "…"]), (["x"] * 20, ["x"] * 20), (["x"] * 21, ["x"] * 20),
     ],
     ids=["two of the longest", "more", "twenty", "more than twenty"],
-)
+)  # fmt: skip
 def test_a_list_of_texts_is_cut(texts: list[str], expected: list[str]) -> None:
     assert cell(texts, "texts") == expected
 
