@@ -46,6 +46,12 @@ class Case:
     violations: Mapping[str, int] = field(default_factory=dict)
 
 
+def case(*requests: Row | Sequence[Row], broken: str | Mapping[str, int] = "", **columns: Any) -> Case:
+    """Make a case of requests and lists of them; `broken` names rules that are broken once, or says how often each is."""
+    rows = [row for one in requests for row in ([one] if isinstance(one, dict) else one)]
+    return Case(rows, columns, dict.fromkeys(broken.split(), 1) if isinstance(broken, str) else broken)
+
+
 @dataclass(frozen=True)
 class Judged:
     """Collected rows by case: connections in order, and violations by rule."""
@@ -102,9 +108,10 @@ def is_bound(rule: str, row: Any) -> bool:
     return rule not in ONLY_WHERE_BOUND or (row["first_request_v3"] and row["start"] == "observed")
 
 
-def assert_message(judged: Judged, name: str, rule: str, message: str) -> None:
-    """Raise where a violation's message is not these words and what the rule asks for."""
-    assert judged.violations[name][rule]["message"] == f"{message}; {rules()[rule].asks}"
+def assert_messages(judged: Judged, messages: Mapping[str, tuple[str, str]]) -> None:
+    """Raise where the message of a violation, by rule and case, is not these words and what the rule asks for."""
+    for rule, (name, message) in messages.items():
+        assert judged.violations[name][rule]["message"] == f"{message}; {rules()[rule].asks}"
 
 
 def rules_of(concern: str) -> frozenset[str]:

@@ -22,16 +22,9 @@ from tests.engines import collected, computed, on
 from tests.frames import START, api_versions, as_stored, frame, in_time, log, relation, request
 
 LIMITS = ActivityLimits(
-    minutes=3,
-    short_connections_per_minute=4,
-    short_seconds=10,
-    requests_per_minute=10,
-    times_median=5,
-    requests_per_minute_always=40,
-    errors_per_minute=3,
-    errors_percent=90,
-    throttled_percent=25,
-)
+    minutes=3, short_connections_per_minute=4, short_seconds=10, requests_per_minute=10, times_median=5,
+    requests_per_minute_always=40, errors_per_minute=3, errors_percent=90, throttled_percent=25,
+)  # fmt: skip
 SETTINGS = Settings(policy=Policy(activity=LIMITS))
 READ = ("connections", "api_usage", "client_activity_parts")
 """The tables of which views find what breaks the rules."""
@@ -40,12 +33,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """The requests of a broker's log, and the rules that they break; a rule's message where it matters.
+    """The requests of a broker's log, and the rules that they break, each once.
 
-    Attributes:
-        requests: in any order; what is of no file of its own is of the case's.
-        rules: the rules that are broken, each once.
-        omits: whether correlation ids show that requests are left out of the log.
+    What is of no file of its own is of the case's; with `omits`, correlation ids show that the log leaves out requests.
     """
 
     requests: Sequence[Row]

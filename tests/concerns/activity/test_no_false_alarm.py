@@ -18,15 +18,9 @@ from tests.scanned import scanned
 RULES = set(tomllib.loads((resources.schemas() / "rules" / "activity.toml").read_text("utf-8")))
 RUNS = sorted(path for path in CORPUS.glob("*") if path.is_dir())
 LOW = ActivityLimits(
-    minutes=1,
-    short_connections_per_minute=10,
-    requests_per_minute=60,
-    times_median=3,
-    requests_per_minute_always=200,
-    errors_per_minute=2,
-    errors_percent=60,
-    throttled_percent=1,
-)
+    minutes=1, short_connections_per_minute=10, requests_per_minute=60, times_median=3, requests_per_minute_always=200,
+    errors_per_minute=2, errors_percent=60, throttled_percent=1,
+)  # fmt: skip
 HAND_MADE = {"0.11.0.3-plaintext": {("reconnect_storm", "c-unsup")}}
 
 

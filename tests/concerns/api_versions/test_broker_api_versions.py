@@ -20,25 +20,18 @@ def answer(broker: str, seconds: float, response: str | None, **given: Any) -> d
 def advertised(
     broker: str, key: int, low: int, high: int, first: float, last: float, answers: int, **given: Any
 ) -> dict[str, Any]:
-    return {
-        "cluster": "c",
-        "broker": broker,
-        "listener": "PLAINTEXT",
-        "api_key": key,
-        "api_name": api_name(key),
-        "min_version": low,
-        "max_version": high,
-        "first_seen": at(first),
-        "last_seen": at(last),
-        "answers": answers,
-        "ingested_at": START,
-    } | given
+    listened = {"cluster": "c", "broker": broker, "listener": "PLAINTEXT", "api_key": key, "api_name": api_name(key)}
+    seen = {"first_seen": at(first), "last_seen": at(last), "answers": answers, "ingested_at": START}
+    return {**listened, "min_version": low, "max_version": high, **seen, **given}
 
 
+HOSTILE = '{"apiKeys":[{"apiKey":"\\u0000"},{"apiKey":7},{"apiKey":30000,"minVersion":1,"maxVersion":1}'
+INCOMPLETE = (
+    '{"apiKeys":[{"apiKey":7},{"apiKey":8,"minVersion":0},{"apiKey":9,"maxVersion":3},{"minVersion":0,"maxVersion":1},'
+    '{"apiKey":1,"minVersion":1,"maxVersion":2}]}'
+)
 REQUESTS = [
-    answer("upgraded", 0, OLD),
-    answer("upgraded", 5, OLD),
-    answer("upgraded", 9, NEW),
+    *(answer("upgraded", at, text) for at, text in ((0, OLD), (5, OLD), (9, NEW))),
     answer("two listeners", 0, answered((0, 0, 8))),
     answer("two listeners", 0, answered((0, 0, 8)), listener="SSL"),
     answer("refusing", 0, answered((18, 0, 3)), error_code=35),
@@ -46,15 +39,8 @@ REQUESTS = [
     answer("logged twice", 0, answered((0, 0, 8))),
     answer("logged twice", 0, answered((0, 0, 8)), is_duplicate=True),
     answer("ingested later", 1, OLD, ingested_at=at(60)),
-    answer(
-        "hostile", 0, '{"apiKeys":[{"apiKey":"\\u0000"},{"apiKey":7},{"apiKey":30000,"minVersion":1,"maxVersion":1}'
-    ),
-    answer(
-        "incomplete",
-        0,
-        '{"apiKeys":[{"apiKey":7},{"apiKey":8,"minVersion":0},{"apiKey":9,"maxVersion":3},{"minVersion":0,"maxVersion":1},'
-        '{"apiKey":1,"minVersion":1,"maxVersion":2}]}',
-    ),
+    answer("hostile", 0, HOSTILE),
+    answer("incomplete", 0, INCOMPLETE),
     answer("hostile", 1, '{"apiKeys":[null,{"apiKey":30000,"minVersion":1,"maxVersion":2}]}'),
 ]
 EXPECTED = [
@@ -75,12 +61,8 @@ EXPECTED = [
 def test_it_keeps_each_range_with_its_time(rules_session: Any) -> None:
     """A refusal, a missing answer and a body that is no JSON advertise nothing."""
     with on(rules_session):
-        parts = [
-            as_stored(
-                broker_api_version_parts.transform(frame(rules_session, "requests", rows)), "broker_api_version_parts"
-            )
-            for rows in (REQUESTS[::2], REQUESTS[1::2])
-        ]
+        parts = [broker_api_version_parts.transform(frame(rules_session, "requests", REQUESTS[n::2])) for n in range(2)]
+        parts = [as_stored(rows, "broker_api_version_parts") for rows in parts]
         both = parts[0].unionByName(parts[1])
     found = asked(rules_session, "broker_api_versions", broker_api_version_parts=both)
     assert_table(found, rules_session, "broker_api_versions", EXPECTED)

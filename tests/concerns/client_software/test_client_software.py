@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.concerns.cases import Judged, assert_case, assert_messages, case
 from tests.frames import api_versions, named, offer, request
 
 KGO = {"client_software_name": "kgo", "client_software_version": "1"}
@@ -21,201 +21,92 @@ def av(
     return api_versions("?", seconds, version, error_code=error, **{"request": body} | given)
 
 
-CASES: dict[str, Case] = {
-    "named and at work": Case(
-        [av(0, name="kgo"), request("?", 1, **KGO)],
-        {
-            "client_software_name": "kgo",
-            "client_software_version": "1",
-            "software_valid_by_kip": True,
-            "invalid_software_texts": [],
-            "software_resets": 0,
-            "software_changes": 0,
-        },
-    ),
-    "named by its last request": Case([av(0, name="kgo")], {"client_software_name": "kgo", "reason_unknown": None}),
-    "2.4 keeps no name": Case(
-        [av(0, name="kgo", **NOT_LOGGED), request("?", 1, **NOT_LOGGED)], {"client_software_name": "kgo"}
-    ),
-    "named before SASL": Case(
-        [request("?", 0, security_protocol="SASL_SSL", **KGO)],
-        {"client_software_name": "kgo", "software_valid_by_kip": None, "reason_unknown": None},
-    ),
-    "never asked": Case(
-        [request("?", 0, correlation_id=0)], {"client_software_name": "unknown", "reason_unknown": "not_sent"}
-    ),
-    "asked before the log": Case([request("?", 0, correlation_id=70)], {"reason_unknown": "not_observed"}),
-    "asked without a name": Case(
-        [av(0, 2), request("?", 1)], {"reason_unknown": "version_without_name", "software_valid_by_kip": None}
-    ),
-    "asked for too much": Case([av(0, 9, error=35)], {"reason_unknown": "version_rejected"}),
-    "fell back to v0, as nothing was offered": Case(
-        [av(0, 9, error=35), av(1, 0), request("?", 2)], {"reason_unknown": "version_rejected"}
-    ),
-    "2.3 takes no name": Case(
-        [av(0, error=35, **OF_STRUCTS), av(1, 2, **OF_STRUCTS), request("?", 2, **OF_STRUCTS)],
-        {"reason_unknown": "version_rejected"},
-    ),
-    "fell back to what was offered, which has no name": Case(
-        [av(0, 4, error=35, response=offer(0, 2)), av(1, 2), request("?", 2)], {"reason_unknown": "version_rejected"}
-    ),
-    "fell back to v0, although a version with a name was offered": Case(
-        [av(0, 4, error=35, response=offer(0, 3)), av(1, 0), request("?", 2)],
-        {"reason_unknown": "version_without_name"},
-    ),
-    "fell back from a version without a name": Case(
-        [av(0, 2, error=35, response=offer(0, 1)), av(1, 1), request("?", 2)],
-        {"reason_unknown": "version_without_name"},
-    ),
-    "fell back to v0 after another error": Case(
-        [av(0, 3, error=42, name="kgo"), av(1, 0)], {"reason_unknown": "invalid_request"}
-    ),
-    "0.11 takes no name": Case(
-        [
-            av(0, log_generation="api_key_struct", **NOT_LOGGED),
-            av(1, 1, log_generation="api_key_struct", **NOT_LOGGED),
-        ],
-        {"reason_unknown": "version_rejected"},
-    ),
-    "2.4 asked before the log": Case(
-        [request("?", 0, correlation_id=70, **OF_STRUCTS)], {"reason_unknown": "not_logged"}
-    ),
-    "2.4 never asked": Case([request("?", 0, correlation_id=0, **OF_STRUCTS)], {"reason_unknown": "not_sent"}),
-    "2.4 asked without a name": Case(
-        [av(0, 2, **OF_STRUCTS), request("?", 1, **OF_STRUCTS)], {"reason_unknown": "version_without_name"}
-    ),
-    "2.5 asked before the log": Case(
-        [request("?", 0, correlation_id=70, log_generation="request_header_struct")],
-        {"reason_unknown": "not_observed"},
-    ),
-    "2.4 asked under SASL": Case(
-        [request("?", 0, security_protocol="SASL_SSL", **OF_STRUCTS)], {"reason_unknown": "not_logged"}
-    ),
-    "0.10 asked before the log": Case(
-        [request("?", 0, correlation_id=70, log_generation="api_key_struct", **NOT_LOGGED)],
-        {"reason_unknown": "not_observed"},
-    ),
-    "a bad name": Case(
-        [av(0, name="my client", error=42), request("?", 1)],
-        {
-            "reason_unknown": "invalid_name",
-            "software_valid_by_kip": False,
-            "software_valid_by_broker": False,
-            "invalid_software_texts": ["my client"],
-        },
-        {"invalid_software_name": 1},
-    ),
-    "a bad version": Case(
-        [av(0, name="kgo", release="1_0", error=42)],
-        {"software_valid_by_kip": False, "invalid_software_texts": ["1_0"], "reason_unknown": "invalid_name"},
-        {"invalid_software_version": 1},
-    ),
-    "a good name, refused for another reason": Case(
-        [av(0, name="kgo", error=42)],
-        {"software_valid_by_broker": True, "reason_unknown": "invalid_request"},
-    ),
-    "a good name, refused after a bad one was": Case(
-        [av(0, name="my client", error=42), av(1, name="kgo", error=42)],
-        {"reason_unknown": "invalid_name"},
-        {"invalid_software_name": 1},
-    ),
-    "an empty name": Case(
-        [av(0, name="", error=42)],
-        {"software_valid_by_kip": False, "invalid_software_texts": [""]},
-        {"invalid_software_name": 1},
-    ),
-    "good by the KIP only": Case(
-        [av(0, name="-x", error=42)],
-        {"software_valid_by_kip": True, "software_valid_by_broker": False},
-        {"invalid_software_name": 1},
-    ),
-    "a newline at the end": Case(
-        [av(0, name="x\\n", error=42)],
-        {"software_valid_by_kip": False, "invalid_software_texts": ["x\n"]},
-        {"invalid_software_name": 1},
-    ),
-    "a good name in a request that failed otherwise": Case(
-        [av(0, name="kgo", error=-1)],
-        {"client_software_name": "kgo", "software_valid_by_kip": True, "reason_unknown": None},
-    ),
-    "a good name in a request to another cluster": Case(
-        [av(0, 5, name="kgo", error=129)],
-        {"client_software_name": "kgo", "api_versions_outcome": "rejected_other"},
-    ),
-    "2.4 keeps the name of a request that failed otherwise": Case(
-        [av(0, name="kgo", error=-1, **NOT_LOGGED), request("?", 1, **NOT_LOGGED)],
-        {"client_software_name": "kgo"},
-    ),
-    "another name in a request that failed otherwise": Case(
-        [av(0, name="kgo"), av(1, name="sarama", error=-1, **KGO)],
-        {"client_software_name": "sarama", "software_changes": 1},
-        {"software_name_changed": 1},
-    ),
-    "changed on 2.4, after a request that failed otherwise": Case(
-        [
-            av(0, name="kgo", **NOT_LOGGED),
-            av(1, name="sarama", error=-1, **NOT_LOGGED),
-            av(2, name="sarama", **NOT_LOGGED),
-        ],
-        {"client_software_name": "sarama", "software_changes": 1},
-        {"software_name_changed": 1},
-    ),
-    "reset by v0": Case(
-        [av(0, name="kgo"), av(1, 0, **KGO), request("?", 2)],
-        {"client_software_name": "unknown", "software_resets": 1, "reason_unknown": "reset_by_older_version"},
-        {"software_name_reset": 1},
-    ),
-    "a refused v0 resets nothing": Case(
-        [av(0, name="kgo"), av(1, 0, error=35, **KGO)],
-        {"client_software_name": "kgo", "software_resets": 0},
-    ),
-    "changed": Case(
-        [av(0, name="kgo"), av(1, name="sarama", release="2", **KGO)],
-        {"client_software_name": "sarama", "client_software_version": "2", "software_changes": 1, "software_resets": 0},
-        {"software_name_changed": 1},
-    ),
-    "another version": Case(
-        [av(0, name="kgo"), av(1, name="kgo", release="2", **KGO)],
-        {"software_changes": 1},
-        {"software_name_changed": 1},
-    ),
-    "said again": Case([av(0, name="kgo"), av(1, name="kgo", **KGO)], {"software_changes": 0}),
-    "changed on 2.4": Case(
-        [
-            av(0, name="kgo", **NOT_LOGGED),
-            request("?", 1, **NOT_LOGGED),
-            av(2, name="sarama", release="2", **NOT_LOGGED),
-            av(3, name="kgo", **NOT_LOGGED),
-        ],
-        {"client_software_name": "kgo", "software_changes": 2, "software_resets": 0},
-        {"software_name_changed": 2},
-    ),
-    "said again on 2.4": Case(
-        [av(0, name="kgo", **NOT_LOGGED), av(1, name="kgo", **NOT_LOGGED)], {"software_changes": 0}
-    ),
-    "2.4 has no name to lose": Case(
-        [av(0, name="kgo", **NOT_LOGGED), av(1, 0, **NOT_LOGGED)],
-        {"client_software_name": "kgo", "software_resets": 0, "reason_unknown": None},
-    ),
-    "a body that is no JSON": Case(
-        [av(0, request="{oops")], {"client_software_name": "unknown", "software_valid_by_kip": None}
-    ),
-    "forwarding": Case(
-        [request("?", 0, is_forwarded=True, **KGO)],
-        {"client_software_name": "unknown", "reason_unknown": None, "policy_verdict": None},
-    ),
-    "of a broker": Case(
-        [av(0, name="my client", error=42), request("?", 1, "UPDATE_METADATA", client_id="1")],
-        {
-            "role": "broker",
-            "invalid_software_texts": ["my client"],
-            "software_valid_by_kip": None,
-            "software_valid_by_broker": None,
-            "software_resets": None,
-            "software_changes": None,
-        },
-    ),
-}
+CASES = {
+    "named and at work": case(av(0, name="kgo"), request("?", 1, **KGO), client_software_name="kgo",
+        client_software_version="1", software_valid_by_kip=True, invalid_software_texts=[], software_resets=0,
+        software_changes=0),
+    "named by its last request": case(av(0, name="kgo"), client_software_name="kgo", reason_unknown=None),
+    "2.4 keeps no name": case(av(0, name="kgo", **NOT_LOGGED), request("?", 1, **NOT_LOGGED),
+        client_software_name="kgo"),
+    "named before SASL": case(request("?", 0, security_protocol="SASL_SSL", **KGO), client_software_name="kgo",
+        software_valid_by_kip=None, reason_unknown=None),
+    "never asked": case(request("?", 0, correlation_id=0), client_software_name="unknown", reason_unknown="not_sent"),
+    "asked before the log": case(request("?", 0, correlation_id=70), reason_unknown="not_observed"),
+    "asked without a name": case(av(0, 2), request("?", 1), reason_unknown="version_without_name",
+        software_valid_by_kip=None),
+    "asked for too much": case(av(0, 9, error=35), reason_unknown="version_rejected"),
+    "fell back to v0, as nothing was offered": case(av(0, 9, error=35), av(1, 0), request("?", 2),
+        reason_unknown="version_rejected"),
+    "2.3 takes no name": case(av(0, error=35, **OF_STRUCTS), av(1, 2, **OF_STRUCTS), request("?", 2, **OF_STRUCTS),
+        reason_unknown="version_rejected"),
+    "fell back to what was offered, which has no name": case(av(0, 4, error=35, response=offer(0, 2)), av(1, 2),
+        request("?", 2), reason_unknown="version_rejected"),
+    "fell back to v0, although a version with a name was offered": case(av(0, 4, error=35, response=offer(0, 3)),
+        av(1, 0), request("?", 2), reason_unknown="version_without_name"),
+    "fell back from a version without a name": case(av(0, 2, error=35, response=offer(0, 1)), av(1, 1), request("?", 2),
+        reason_unknown="version_without_name"),
+    "fell back to v0 after another error": case(av(0, 3, error=42, name="kgo"), av(1, 0),
+        reason_unknown="invalid_request"),
+    "0.11 takes no name": case(av(0, log_generation="api_key_struct", **NOT_LOGGED),
+        av(1, 1, log_generation="api_key_struct", **NOT_LOGGED), reason_unknown="version_rejected"),
+    "2.4 asked before the log": case(request("?", 0, correlation_id=70, **OF_STRUCTS), reason_unknown="not_logged"),
+    "2.4 never asked": case(request("?", 0, correlation_id=0, **OF_STRUCTS), reason_unknown="not_sent"),
+    "2.4 asked without a name": case(av(0, 2, **OF_STRUCTS), request("?", 1, **OF_STRUCTS),
+        reason_unknown="version_without_name"),
+    "2.5 asked before the log": case(request("?", 0, correlation_id=70, log_generation="request_header_struct"),
+        reason_unknown="not_observed"),
+    "2.4 asked under SASL": case(request("?", 0, security_protocol="SASL_SSL", **OF_STRUCTS),
+        reason_unknown="not_logged"),
+    "0.10 asked before the log": case(request("?", 0, correlation_id=70, log_generation="api_key_struct", **NOT_LOGGED),
+        reason_unknown="not_observed"),
+    "a bad name": case(av(0, name="my client", error=42), request("?", 1), reason_unknown="invalid_name",
+        software_valid_by_kip=False, software_valid_by_broker=False, invalid_software_texts=["my client"],
+        broken="invalid_software_name"),
+    "a bad version": case(av(0, name="kgo", release="1_0", error=42), software_valid_by_kip=False,
+        invalid_software_texts=["1_0"], reason_unknown="invalid_name", broken="invalid_software_version"),
+    "a good name, refused for another reason": case(av(0, name="kgo", error=42), software_valid_by_broker=True,
+        reason_unknown="invalid_request"),
+    "a good name, refused after a bad one was": case(av(0, name="my client", error=42), av(1, name="kgo", error=42),
+        reason_unknown="invalid_name", broken="invalid_software_name"),
+    "an empty name": case(av(0, name="", error=42), software_valid_by_kip=False, invalid_software_texts=[""],
+        broken="invalid_software_name"),
+    "good by the KIP only": case(av(0, name="-x", error=42), software_valid_by_kip=True, software_valid_by_broker=False,
+        broken="invalid_software_name"),
+    "a newline at the end": case(av(0, name="x\\n", error=42), software_valid_by_kip=False,
+        invalid_software_texts=["x\n"], broken="invalid_software_name"),
+    "a good name in a request that failed otherwise": case(av(0, name="kgo", error=-1), client_software_name="kgo",
+        software_valid_by_kip=True, reason_unknown=None),
+    "a good name in a request to another cluster": case(av(0, 5, name="kgo", error=129), client_software_name="kgo",
+        api_versions_outcome="rejected_other"),
+    "2.4 keeps the name of a request that failed otherwise": case(av(0, name="kgo", error=-1, **NOT_LOGGED),
+        request("?", 1, **NOT_LOGGED), client_software_name="kgo"),
+    "another name in a request that failed otherwise": case(av(0, name="kgo"), av(1, name="sarama", error=-1, **KGO),
+        client_software_name="sarama", software_changes=1, broken="software_name_changed"),
+    "changed on 2.4, after a request that failed otherwise": case(av(0, name="kgo", **NOT_LOGGED),
+        av(1, name="sarama", error=-1, **NOT_LOGGED), av(2, name="sarama", **NOT_LOGGED), client_software_name="sarama",
+        software_changes=1, broken="software_name_changed"),
+    "reset by v0": case(av(0, name="kgo"), av(1, 0, **KGO), request("?", 2), client_software_name="unknown",
+        software_resets=1, reason_unknown="reset_by_older_version", broken="software_name_reset"),
+    "a refused v0 resets nothing": case(av(0, name="kgo"), av(1, 0, error=35, **KGO), client_software_name="kgo",
+        software_resets=0),
+    "changed": case(av(0, name="kgo"), av(1, name="sarama", release="2", **KGO), client_software_name="sarama",
+        client_software_version="2", software_changes=1, software_resets=0, broken="software_name_changed"),
+    "another version": case(av(0, name="kgo"), av(1, name="kgo", release="2", **KGO), software_changes=1,
+        broken="software_name_changed"),
+    "said again": case(av(0, name="kgo"), av(1, name="kgo", **KGO), software_changes=0),
+    "changed on 2.4": case(av(0, name="kgo", **NOT_LOGGED), request("?", 1, **NOT_LOGGED),
+        av(2, name="sarama", release="2", **NOT_LOGGED), av(3, name="kgo", **NOT_LOGGED), client_software_name="kgo",
+        software_changes=2, software_resets=0, broken={"software_name_changed": 2}),
+    "said again on 2.4": case(av(0, name="kgo", **NOT_LOGGED), av(1, name="kgo", **NOT_LOGGED), software_changes=0),
+    "2.4 has no name to lose": case(av(0, name="kgo", **NOT_LOGGED), av(1, 0, **NOT_LOGGED), client_software_name="kgo",
+        software_resets=0, reason_unknown=None),
+    "a body that is no JSON": case(av(0, request="{oops"), client_software_name="unknown", software_valid_by_kip=None),
+    "forwarding": case(request("?", 0, is_forwarded=True, **KGO), client_software_name="unknown", reason_unknown=None,
+        policy_verdict=None),
+    "of a broker": case(av(0, name="my client", error=42), request("?", 1, "UPDATE_METADATA", client_id="1"),
+        role="broker", invalid_software_texts=["my client"], software_valid_by_kip=None, software_valid_by_broker=None,
+        software_resets=None, software_changes=None),
+}  # fmt: skip
 MESSAGES = {
     "invalid_software_name": ("a bad name", "software name 'my client'"),
     "invalid_software_version": ("a bad version", "software version '1_0'"),
@@ -239,11 +130,6 @@ def test_it_tells_the_software(judged: Judged, name: str) -> None:
     assert_case(judged, name, CASES[name], "client_software")
 
 
-@pytest.mark.parametrize("rule", MESSAGES)
-def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
-    name, message = MESSAGES[rule]
-    assert_message(judged, name, rule, message)
-
-
-def test_it_judges_nobody_without_a_policy(judged: Judged) -> None:
+def test_its_violations_say_what_was_found(judged: Judged) -> None:
+    assert_messages(judged, MESSAGES)
     assert {row["policy_verdict"] for rows in judged.connections.values() for row in rows} == {None}

@@ -6,11 +6,7 @@ import pytest
 
 from tests.asking import asked
 from tests.concerns.group_protocols.groups import MISMATCH, NAMES, SEVERAL, Found
-from tests.concerns.group_protocols.messages import (
-    in_group,
-    join,
-    message,
-)
+from tests.concerns.group_protocols.messages import in_group, join, message
 from tests.concerns.group_protocols.stored import stored
 from tests.concerns.group_protocols.test_group_protocols import CASES
 from tests.engines import collected
@@ -19,8 +15,8 @@ from tests.engines import collected
 @pytest.fixture(scope="module")
 def found(rules_session: Any) -> Found:
     """All cases in one log; each is a group, and a connection, of its own name."""
-    rows = [in_group(row, name) for name, (messages, _) in CASES.items() for row in messages]
-    rows += [in_group(row, name) for name, (messages, _) in NAMES.items() for row in messages]
+    sent = {name: case.requests for name, case in CASES.items()} | {name: of for name, (of, _) in NAMES.items()}
+    rows = [in_group(row, name) for name, messages in sent.items() for row in messages]
     rows += [in_group(MISMATCH, "mismatch"), *(in_group(row, "several") for row in SEVERAL)]
     described = [{"groupId": "told", "protocolType": "consumer", "protocolData": "range", "members": []}]
     described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})

@@ -7,12 +7,13 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.in_process import Reading
 from tests.builders import request_header_struct_record
-from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.concerns.cases import Judged, assert_case, assert_messages, case
 from tests.frames import request
 from tests.scan.comparing import in_arrow
 from tests.scan.golden import in_memory
 from tests.wrapping import wrap
 
+FORGER = "10.0.0.1:9092-10.0.0.9:4-0"
 FORGED = "x\n[2026-11-21 02:00:00,000] DEBUG "
 
 
@@ -24,13 +25,13 @@ def sends(*forged_lines: int | None, client_id: str | None = FORGED, **given: An
     ]
 
 
-CASES: dict[str, Case] = {
-    "a client": Case(sends(0, 2, 1), {"role": "client"}, {"log_forging": 2}),
-    "like a broker": Case(sends(0, 2, api="FETCH", replica_id=2), {"role": "broker"}, {"log_forging": 1}),
-    "forwarding": Case(sends(2, is_forwarded=True), {"role": "forwarding"}),
-    "nobody": Case(sends(0, None)),
-}
-MESSAGES = {"log_forging": "forged log lines: 2, in {} v0 with client id 'x\ufffd[2026-11-21 02:00:00,000] DEBUG ' from 10.0.0.9"}  # fmt: skip
+CASES = {
+    "a client": case(sends(0, 2, 1), role="client", broken={"log_forging": 2}),
+    "like a broker": case(sends(0, 2, api="FETCH", replica_id=2), role="broker", broken="log_forging"),
+    "forwarding": case(sends(2, is_forwarded=True), role="forwarding"),
+    "nobody": case(sends(0, None)),
+}  # fmt: skip
+MESSAGE = "forged log lines: 2, in {} v0 with client id 'x\ufffd[2026-11-21 02:00:00,000] DEBUG ' from 10.0.0.9"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -40,7 +41,7 @@ def test_it_names_who_forges_lines(judged: Judged, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "api"), [("a client", "METADATA"), ("like a broker", "FETCH")])
 def test_its_violation_quotes_the_client_id_without_its_line_break(judged: Judged, name: str, api: str) -> None:
-    assert_message(judged, name, "log_forging", MESSAGES["log_forging"].format(api))
+    assert_messages(judged, {"log_forging": (name, MESSAGE.format(api))})
     assert judged.violations[name]["log_forging"]["example"]["correlation_id"] == 1
 
 
@@ -59,9 +60,7 @@ def forgers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     for number, (name, (pattern, wrapper, between)) in enumerate(KILLED.items()):
         line = wrap(request_header_struct_record(client_id="innocent", correlation_id=number), pattern, wrapper)
         torn = b"".join(line[:at] + between + line * 2 for at in range(60, line.find(b"totalTime"), 60))
-        forger = request_header_struct_record(
-            client_id=FORGED + "Completed request:x", connection="10.0.0.1:9092-10.0.0.9:4-0"
-        )
+        forger = request_header_struct_record(client_id=FORGED + "Completed request:x", connection=FORGER)
         (folder / name).mkdir()
         log = line * 9 + torn + wrap(forger, pattern, wrapper) + line
         (folder / name / "kafka-request.log").write_bytes(log)
@@ -75,8 +74,5 @@ def forgers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", KILLED)
-def test_a_killed_broker_accuses_nobody_and_a_client_that_forges_is_named(
-    forgers: dict[str, list[str]], name: str
-) -> None:
-    assert forgers[name] == ["10.0.0.1:9092-10.0.0.9:4-0"]
+def test_a_killed_broker_accuses_nobody_and_a_client_that_forges_is_named(forgers: dict[str, list[str]]) -> None:
+    assert forgers == {name: [FORGER] for name in KILLED}

@@ -30,165 +30,88 @@ def av(seconds: float, response: str | None, version: int = 3, **given: Any) -> 
     return api_versions("?", seconds, version, response=response, **given)
 
 
-ANSWER = answered((3, 1, 9), (18, 0, 3))
+def sent(seconds: float, version: int, **given: Any) -> dict[str, Any]:
+    return request("?", seconds, version=version, **given)
+
+
+def although(version: str, offered: str) -> str:
+    return f"METADATA {version} although {offered} was offered{UNLESS_PAUSED}"
+
+
+ANSWER, UP_TO_4 = answered((3, 1, 9), (18, 0, 3)), answered((3, 0, 4))
 UNKNOWN = {"advertised_min": None, "advertised_max": None, "within_advertised": None, "highest_mutual": None}
 UNNAMED = "a feature that is off, and no feature is known"
 # requests of a connection, what is expected of its METADATA rows by version, and its violation of KIP-35
 Case = tuple[list[dict[str, Any]], dict[int, dict[str, Any]], dict[str, Any] | None]
 CASES: dict[str, Case] = {
-    "the highest mutual version": (
-        [av(0, ANSWER), request("?", 1, version=9), request("?", 2, version=9, error_code=3)],
-        {
-            9: {
-                "requests": 2,
-                "errors": 1,
-                "first_at": at(1),
-                "last_at": at(2),
-                "advertised_min": 1,
-                "within_advertised": True,
-                "highest_mutual": True,
-            }
-        },
-        None,
-    ),
-    "below it": (
-        [av(0, ANSWER), request("?", 1, version=4), request("?", 2, version=9)],
-        {
-            4: {"highest_mutual": False, "highest_used": 9, "header_version": request_header_version(3, 4)},
-            9: {"highest_mutual": True, "highest_used": 9},
-        },
-        None,
-    ),
-    "outside": (
-        [av(0, ANSWER), request("?", 1, version=9), request("?", 2, version=0), request("?", 3, version=0)],
+    "the highest mutual version": ([av(0, ANSWER), sent(1, 9), sent(2, 9, error_code=3)],
+        {9: {"requests": 2, "errors": 1, "first_at": at(1), "last_at": at(2), "advertised_min": 1,
+                "within_advertised": True, "highest_mutual": True}}, None),
+    "below it": ([av(0, ANSWER), sent(1, 4), sent(2, 9)],
+        {4: {"highest_mutual": False, "highest_used": 9, "header_version": request_header_version(3, 4)},
+            9: {"highest_mutual": True, "highest_used": 9}}, None),
+    "outside": ([av(0, ANSWER), sent(1, 9), sent(2, 0), sent(3, 0)],
         {0: {"advertised_max": 9, "within_advertised": False, "highest_mutual": None}},
-        {"occurrences": 2, "first_at": at(2), "last_at": at(3), "message": "METADATA v0 although v1 to v9 was offered" + UNLESS_PAUSED},
-    ),
-    "two versions outside": (
-        [av(0, ANSWER), request("?", 1, version=13), request("?", 2, version=0)],
+        {"occurrences": 2, "first_at": at(2), "last_at": at(3), "message": although("v0", "v1 to v9")}),
+    "two versions outside": ([av(0, ANSWER), sent(1, 13), sent(2, 0)],
         {13: {"within_advertised": False}, 0: {"within_advertised": False}},
-        {"occurrences": 2, "first_at": at(1), "message": "METADATA v13 although v1 to v9 was offered" + UNLESS_PAUSED},
-    ),
-    "an API that is not advertised": (
-        [av(0, answered((18, 0, 3))), request("?", 1, version=4), request("?", 2, version=4)],
+        {"occurrences": 2, "first_at": at(1), "message": although("v13", "v1 to v9")}),
+    "an API that is not advertised": ([av(0, answered((18, 0, 3))), sent(1, 4), sent(2, 4)],
         {4: UNKNOWN | {"within_advertised": False}},
-        {"occurrences": 2, "first_at": at(1), "message": "METADATA v4 although no version was offered" + UNLESS_PAUSED},
-    ),
-    "never asked": ([request("?", 1, version=4)], {4: UNKNOWN}, None),
-    "asked in vain": ([av(0, ANSWER, 9, error_code=35), request("?", 1, version=4)], {4: UNKNOWN}, None),
-    "the answer came too late to be known": (
-        [request("?", 0, version=13), av(1, ANSWER, 0)], {13: {"within_advertised": False}}, None,
-    ),
-    "a later answer offers less": (
-        [av(0, ANSWER), request("?", 1, version=9), av(2, answered((3, 0, 4))), request("?", 3, version=4)],
-        {9: {"requests": 1, "advertised_max": 4, "within_advertised": False}},
-        None,
-    ),
-    "a later answer offers less, and the client goes on": (
-        [av(0, ANSWER), request("?", 1, version=9), av(2, answered((3, 0, 4))), request("?", 3, version=9)],
+        {"occurrences": 2, "first_at": at(1), "message": although("v4", "no version")}),
+    "never asked": ([sent(1, 4)], {4: UNKNOWN}, None),
+    "asked in vain": ([av(0, ANSWER, 9, error_code=35), sent(1, 4)], {4: UNKNOWN}, None),
+    "the answer came too late to be known": ([sent(0, 13), av(1, ANSWER, 0)], {13: {"within_advertised": False}}, None),
+    "a later answer offers less": ([av(0, ANSWER), sent(1, 9), av(2, UP_TO_4), sent(3, 4)],
+        {9: {"requests": 1, "advertised_max": 4, "within_advertised": False}}, None),
+    "a later answer offers less, and the client goes on": ([av(0, ANSWER), sent(1, 9), av(2, UP_TO_4), sent(3, 9)],
         {9: {"requests": 2}},
-        {"occurrences": 1, "first_at": at(3), "last_at": at(3), "message": "METADATA v9 although v0 to v4 was offered" + UNLESS_PAUSED},
-    ),
-    "a later answer offers more": (
-        [av(0, answered((3, 0, 4))), request("?", 1, version=9), av(2, ANSWER), request("?", 3, version=9)],
+        {"occurrences": 1, "first_at": at(3), "last_at": at(3), "message": although("v9", "v0 to v4")}),
+    "a later answer offers more": ([av(0, UP_TO_4), sent(1, 9), av(2, ANSWER), sent(3, 9)],
         {9: {"requests": 2, "advertised_max": 9, "within_advertised": True}},
-        {"occurrences": 1, "first_at": at(1), "last_at": at(1), "message": "METADATA v9 although v0 to v4 was offered" + UNLESS_PAUSED},
-    ),
+        {"occurrences": 1, "first_at": at(1), "last_at": at(1), "message": although("v9", "v0 to v4")}),
     "three answers, and a version outside of the second": (
-        [av(0, ANSWER), av(1, answered((3, 0, 4))), request("?", 2, version=9), av(3, answered((3, 0, 12)))],
-        {9: {"requests": 1, "advertised_max": 12}},
-        {"occurrences": 1, "message": "METADATA v9 although v0 to v4 was offered" + UNLESS_PAUSED},
-    ),
-    "a refused attempt after the answer": (
-        [av(0, ANSWER), av(1, answered((3, 0, 4)), 9, error_code=35), request("?", 2, version=9)],
-        {9: {"requests": 1, "advertised_max": 9}},
-        None,
-    ),
-    "the last answer is not in the log": (
-        [av(0, answered((3, 0, 4))), av(1, None), request("?", 2, version=9)], {9: {"advertised_max": 4}}, None,
-    ),
+        [av(0, ANSWER), av(1, UP_TO_4), sent(2, 9), av(3, answered((3, 0, 12)))],
+        {9: {"requests": 1, "advertised_max": 12}}, {"occurrences": 1, "message": although("v9", "v0 to v4")}),
+    "a refused attempt after the answer": ([av(0, ANSWER), av(1, UP_TO_4, 9, error_code=35), sent(2, 9)],
+        {9: {"requests": 1, "advertised_max": 9}}, None),
+    "the last answer is not in the log": ([av(0, UP_TO_4), av(1, None), sent(2, 9)], {9: {"advertised_max": 4}}, None),
     "ApiVersions above the range, which is how a client asks": (
-        [av(0, answered((18, 0, 3)), 4, error_code=35), av(1, answered((18, 0, 3))), av(2, None, 4)], {}, None,
-    ),
-    "the last answer counts": (
-        [av(0, ANSWER), av(1, answered((3, 0, 4))), request("?", 2, version=4)],
-        {4: {"advertised_min": 0, "advertised_max": 4, "highest_mutual": True}},
-        None,
-    ),
-    "an answer that is no JSON": ([av(0, '{"apiKeys":[{'), request("?", 1, version=4)], {4: UNKNOWN}, None),
-    "an answer without ranges": ([av(0, '{"apiKeys":[]}'), request("?", 1, version=4)], {4: UNKNOWN}, None),
+        [av(0, answered((18, 0, 3)), 4, error_code=35), av(1, answered((18, 0, 3))), av(2, None, 4)], {}, None),
+    "the last answer counts": ([av(0, ANSWER), av(1, UP_TO_4), sent(2, 4)],
+        {4: {"advertised_min": 0, "advertised_max": 4, "highest_mutual": True}}, None),
+    "an answer that is no JSON": ([av(0, '{"apiKeys":[{'), sent(1, 4)], {4: UNKNOWN}, None),
+    "an answer without ranges": ([av(0, '{"apiKeys":[]}'), sent(1, 4)], {4: UNKNOWN}, None),
     "an answer of wild values": (
-        [av(0, '{"apiKeys":[null,{"apiKey":"3"},{"apiKey":3,"minVersion":1e99}]}'), request("?", 1, version=4)],
-        {4: {"advertised_max": None, "highest_mutual": None}},
-        {"message": "METADATA v4 although no version was offered" + UNLESS_PAUSED},
-    ),
-    "logged at INFO": (
-        [request("?", 1, version=0, log_level="INFO", api_version_deprecated=True)],
-        {0: UNKNOWN | {"info_only": True, "deprecated": True}},
-        None,
-    ),
+        [av(0, '{"apiKeys":[null,{"apiKey":"3"},{"apiKey":3,"minVersion":1e99}]}'), sent(1, 4)],
+        {4: {"advertised_max": None, "highest_mutual": None}}, {"message": although("v4", "no version")}),
+    "logged at INFO": ([sent(1, 0, log_level="INFO", api_version_deprecated=True)],
+        {0: UNKNOWN | {"info_only": True, "deprecated": True}}, None),
     "a broker that marks deprecated versions": (
-        [av(0, answered((1, 0, 16), (3, 0, 12))), request("?", 1, version=9), request("?", 2, version=0, api_version_deprecated=True)],
-        {9: {"deprecated": False}, 0: {"deprecated": True}},
-        None,
-    ),
-    "a broker that marks none": (
-        [av(0, answered((1, 0, 15), (3, 0, 12))), request("?", 1, version=9)], {9: {"deprecated": None}}, None,
-    ),
-    "a broker of an unknown release": ([request("?", 1, version=9)], {9: {"deprecated": None}}, None),
-    "10.0.0.1:9092-10.0.0.9:40000-1-7": ([request("?", 1, version=9)], {9: {"deprecated": False}}, None),
-    "a feature that is off": (
-        [
-            av(0, answered((76, 0, 1), (3, 1, 9))),
-            request("?", 1, "SHARE", 1, error_code=35),
-            request("?", 2, "SHARE", 1, error_code=35),
-            request("?", 3, "SHARE", 1, error_code=0),
-            request("?", 4, version=9, error_code=35),
-        ],
-        {9: {"unsupported": 1, "errors": 1, "requests": 1}},
-        None,
-    ),
+        [av(0, answered((1, 0, 16), (3, 0, 12))), sent(1, 9), sent(2, 0, api_version_deprecated=True)],
+        {9: {"deprecated": False}, 0: {"deprecated": True}}, None),
+    "a broker that marks none": ([av(0, answered((1, 0, 15), (3, 0, 12))), sent(1, 9)], {9: {"deprecated": None}},
+        None),
+    "a broker of an unknown release": ([sent(1, 9)], {9: {"deprecated": None}}, None),
+    "10.0.0.1:9092-10.0.0.9:40000-1-7": ([sent(1, 9)], {9: {"deprecated": False}}, None),
+    "a feature that is off": ([av(0, answered((76, 0, 1), (3, 1, 9))), request("?", 1, "SHARE", 1, error_code=35),
+            request("?", 2, "SHARE", 1, error_code=35), request("?", 3, "SHARE", 1, error_code=0),
+            sent(4, 9, error_code=35)], {9: {"unsupported": 1, "errors": 1, "requests": 1}}, None),
     "transactions that are off": (
-        [av(0, answered((24, 0, 3))), request("?", 1, "ADD_PARTITIONS_TO_TXN", 3, error_code=35)],
-        {},
-        None,
-    ),
-    UNNAMED: (
-        [av(0, ANSWER), request("?", 1, version=9, error_code=35), request("?", 2, version=4, error_code=35)],
-        {9: {"unsupported": 1}},
-        None,
-    ),
-    "unsupported, and not offered": (
-        [av(0, ANSWER), request("?", 1, version=13, error_code=35)],
-        {13: {"unsupported": 1, "errors": 1}},
-        {"occurrences": 1, "message": "METADATA v13 although v1 to v9 was offered" + UNLESS_PAUSED},
-    ),
-    "unsupported before the answer": (
-        [request("?", 0, version=9, error_code=35), av(1, ANSWER), request("?", 2, version=9, error_code=3)],
-        {9: {"unsupported": 1, "errors": 2}},
-        None,
-    ),
-    "unsupported, and no answer is known": (
-        [request("?", 1, version=9, error_code=35)], {9: {"unsupported": 1}}, None,
-    ),
-    "no error code is known": ([request("?", 1, version=9)], {9: {"errors": None, "unsupported": None}}, None),
-    "no error code but one is known": (
-        [request("?", 1, version=9), request("?", 2, version=9, error_code=0), request("?", 3, version=4, error_code=3)],
-        {9: {"requests": 2, "errors": 0, "unsupported": 0}, 4: {"errors": 1, "unsupported": 0}},
-        None,
-    ),
-    "forwarding": (
-        [av(0, ANSWER, is_forwarded=True), request("?", 1, version=0, is_forwarded=True)],
-        {0: {"within_advertised": False}},
-        None,
-    ),
+        [av(0, answered((24, 0, 3))), request("?", 1, "ADD_PARTITIONS_TO_TXN", 3, error_code=35)], {}, None),
+    UNNAMED: ([av(0, ANSWER), sent(1, 9, error_code=35), sent(2, 4, error_code=35)], {9: {"unsupported": 1}}, None),
+    "unsupported, and not offered": ([av(0, ANSWER), sent(1, 13, error_code=35)], {13: {"unsupported": 1, "errors": 1}},
+        {"occurrences": 1, "message": although("v13", "v1 to v9")}),
+    "unsupported before the answer": ([sent(0, 9, error_code=35), av(1, ANSWER), sent(2, 9, error_code=3)],
+        {9: {"unsupported": 1, "errors": 2}}, None),
+    "unsupported, and no answer is known": ([sent(1, 9, error_code=35)], {9: {"unsupported": 1}}, None),
+    "no error code is known": ([sent(1, 9)], {9: {"errors": None, "unsupported": None}}, None),
+    "no error code but one is known": ([sent(1, 9), sent(2, 9, error_code=0), sent(3, 4, error_code=3)],
+        {9: {"requests": 2, "errors": 0, "unsupported": 0}, 4: {"errors": 1, "unsupported": 0}}, None),
+    "forwarding": ([av(0, ANSWER, is_forwarded=True), sent(1, 0, is_forwarded=True)], {0: {"within_advertised": False}},
+        None),
 }  # fmt: skip
 SETTINGS = Settings()
-MESSAGES = {
-    "api_version_outside_advertised": "outside",
-    "policy_api_version": "two versions outside",
-    "advertised_version_unsupported": "a feature that is off",
-}
 
 
 @pytest.fixture(scope="module")
@@ -233,13 +156,12 @@ def test_versions_are_judged_by_the_connections_own_answer(found: dict[Any, Any]
 def test_what_was_not_offered_is_a_violation_once_the_client_knows(broken: dict[str, Any], name: str) -> None:
     expected = CASES[name][2]
     assert (name in broken) == (expected is not None)
+    assert name not in broken or broken[name]["rule"] == "api_version_outside_advertised"
     assert {key: _aware(broken[name][key]) for key in expected or {}} == (expected or {})
 
 
 def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> None:
-    row = broken["outside"]
-    assert row["rule"] == "api_version_outside_advertised"
-    assert row["example"]["correlation_id"] == 2
+    assert broken["outside"]["example"]["correlation_id"] == 2
 
 
 @pytest.mark.long
@@ -253,27 +175,21 @@ def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.Ca
 
 
 def test_the_apis_of_features_that_may_be_off_are_apis() -> None:
-    named = [name for apis in FEATURES.values() for name in apis.split()]
-    assert [name for name in named if api_key(name) is None] == []
+    assert None not in [api_key(name) for apis in FEATURES.values() for name in apis.split()]
 
 
 def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None:
     found = by_id(relations, findings_unsupported)
     assert set(found) == {"a feature that is off", "transactions that are off", UNNAMED}
+    said = "{} was answered with UNSUPPORTED_VERSION although {} was offered; what is off: "
     assert found["transactions that are off"]["message"].endswith("what is off: transactions of version 2 (KIP-890)")
     row = found["a feature that is off"]
     assert (row["occurrences"], _aware(row["first_at"]), _aware(row["last_at"])) == (3, at(1), at(4))
-    assert row["message"] == (
-        "SHARE_GROUP_HEARTBEAT v1 was answered with UNSUPPORTED_VERSION although v0 to v1 was offered; "
-        "what is off: share groups (KIP-932)"
-    )
+    assert row["message"] == said.format("SHARE_GROUP_HEARTBEAT v1", "v0 to v1") + "share groups (KIP-932)"
     assert row["example"]["correlation_id"] == 1
     assert rules()[row["rule"]].blames == "nobody"
     assert found[UNNAMED]["occurrences"] == 2
-    assert found[UNNAMED]["message"] == (
-        "METADATA v9 was answered with UNSUPPORTED_VERSION although v1 to v9 was offered; "
-        "what is off: a feature that it belongs to"
-    )
+    assert found[UNNAMED]["message"] == said.format("METADATA v9", "v1 to v9") + "a feature that it belongs to"
 
 
 @pytest.mark.kip("KIP-35", 10)
@@ -284,7 +200,7 @@ def test_a_version_that_the_policy_forbids_is_a_violation_whatever_is_offered(re
     forbidden = {name for name, (rows, *_) in CASES.items() if any(_is_forbidden(row) for row in rows)}
     assert set(found) == forbidden | {OPENING["connection_id"]}
     assert len(forbidden) > 3
-    row = found[MESSAGES["policy_api_version"]]
+    row = found["two versions outside"]
     assert (row["rule"], row["occurrences"], row["message"]) == ("policy_api_version", 2, "METADATA v13")
     assert row["example"]["correlation_id"] == 1
 

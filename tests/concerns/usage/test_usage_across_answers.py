@@ -25,26 +25,13 @@ def sent(seconds: float, version: int, api: str = "METADATA", **given: Any) -> d
 
 INFO, TRACE = {"log_level": "INFO"}, {"log_level": "TRACE"}
 REQUESTS = [
-    answer(0, 1, 9),
-    sent(1, 9),
-    sent(2, 9, error_code=UNSUPPORTED),
-    sent(3, 9, error_code=-1, api_version_deprecated=True),
-    sent(4, 9, error_code=UNSUPPORTED, **TRACE),
-    sent(5, 9, error_code=42, **INFO),
-    sent(6, 12),
-    sent(7, 12, **TRACE),
-    sent(8, 4, "FETCH", **INFO),
-    sent(9, 5, "FETCH", **TRACE),
-    sent(9.25, 6, "FETCH", **INFO),
-    sent(9.5, 6, "FETCH"),
-    answer(10, 2, 10),
-    sent(11, 9, error_code=UNSUPPORTED),
-    sent(11.5, 9, error_code=UNSUPPORTED, **TRACE),
-    sent(12, 9),
-    sent(13, 12),
-    sent(14, 4, "FETCH"),
-    sent(15, 5),
-]
+    answer(0, 1, 9), sent(1, 9), sent(2, 9, error_code=UNSUPPORTED),
+    sent(3, 9, error_code=-1, api_version_deprecated=True), sent(4, 9, error_code=UNSUPPORTED, **TRACE),
+    sent(5, 9, error_code=42, **INFO), sent(6, 12), sent(7, 12, **TRACE), sent(8, 4, "FETCH", **INFO),
+    sent(9, 5, "FETCH", **TRACE), sent(9.25, 6, "FETCH", **INFO), sent(9.5, 6, "FETCH"), answer(10, 2, 10),
+    sent(11, 9, error_code=UNSUPPORTED), sent(11.5, 9, error_code=UNSUPPORTED, **TRACE), sent(12, 9), sent(13, 12),
+    sent(14, 4, "FETCH"), sent(15, 5),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -66,36 +53,16 @@ def _plain(value: Any) -> Any:
 
 
 EXPECTED: dict[Key, dict[str, Any]] = {
-    ("METADATA", 9): {
-        "requests": 8,
-        "errors": 6,
-        "unsupported": 4,
-        "first_at": 1,
-        "last_at": 12,
-        "first_request": (1,),
-        "deprecated": True,
-        "info_only": False,
-        "highest_used": 12,
-        "requests_outside": None,
-        "requests_unsupported": 4,
-        "first_request_unsupported": (2, 1, 9),
-        "first_at_unsupported": 2,
-        "last_at_unsupported": 11.5,
-    },
-    ("METADATA", 12): {
-        "requests": 3,
-        "errors": None,
-        "requests_outside": 3,
-        "first_request_outside": (6, 1, 9),
-        "first_at_outside": 6,
-        "last_at_outside": 13,
-        "requests_unsupported": None,
-    },
+    ("METADATA", 9): {"requests": 8, "errors": 6, "unsupported": 4, "first_at": 1, "last_at": 12, "first_request": (1,),
+        "deprecated": True, "info_only": False, "highest_used": 12, "requests_outside": None, "requests_unsupported": 4,
+        "first_request_unsupported": (2, 1, 9), "first_at_unsupported": 2, "last_at_unsupported": 11.5},
+    ("METADATA", 12): {"requests": 3, "errors": None, "requests_outside": 3, "first_request_outside": (6, 1, 9),
+        "first_at_outside": 6, "last_at_outside": 13, "requests_unsupported": None},
     ("METADATA", 5): {"requests": 1, "unsupported": None, "requests_outside": None, "requests_unsupported": None},
     ("FETCH", 4): {"requests": 2, "info_only": False, "first_request": (8,), "requests_outside": 2},
     ("FETCH", 6): {"requests": 2, "info_only": False, "last_at_outside": 9.5},
     ("FETCH", 5): {"requests": 1, "info_only": False, "first_at_outside": 9},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("key", EXPECTED, ids=str)
