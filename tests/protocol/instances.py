@@ -1,16 +1,17 @@
 """Message bodies to test with: from a seeded generator where volume counts, from Hypothesis where laws are tested."""
 
 import base64
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_clientinfo.protocol.codec import Codec
+from kafka_clientinfo.protocol.codec import Codec, compile_codec
 from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
 from kafka_clientinfo.protocol.registry import Registry
-from kafka_clientinfo.protocol.schema import MessageSchema
+from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
 
 LIMITS = {
     "int8": (-(2**7), 2**7 - 1),
@@ -21,6 +22,13 @@ LIMITS = {
     "uint32": (0, 2**32 - 1),
 }
 TEXTS = ("", "a", "consumer-1", "grün", "\U0001f600\0\n", "x" * 127, "y" * 300)
+
+
+def codec_of(*fields: dict[str, Any], flexible: str = "none", valid: str = "0", version: int = 0) -> Codec:
+    """The codec of a message M with these fields, which are of all versions unless they say otherwise."""
+    document = {"type": "data", "name": "M", "validVersions": valid, "flexibleVersions": flexible}
+    document |= {"fields": [{"versions": "0+"} | field for field in fields]}
+    return compile_codec(parse_schema(json.dumps(document), "M.json"), version)
 
 
 def codecs(registry: Registry) -> Iterator[tuple[MessageSchema, int, Codec]]:

@@ -12,12 +12,9 @@ from kafka_clientinfo.protocol.registry import Registry
 from .test_schema import VALID, parse
 
 
-def it_needs_request_and_response() -> None:
+def it_needs_request_and_response_and_known_names() -> None:
     with pytest.raises(SchemaError, match=r"^API key 42: has only one of request and response; add the other schema$"):
         Registry([parse(VALID)])
-
-
-def it_needs_a_known_name() -> None:
     with pytest.raises(
         SchemaError, match="no such message; known are ConnectWorkerAssignment, ConnectWorkerMetadata, "
     ):
@@ -68,10 +65,8 @@ def it_needs_a_header_of_request_and_response(lacking: str, other: str) -> None:
 @pytest.mark.parametrize("short", ["request", "response"])
 def it_supports_what_request_and_response_have(short: str) -> None:
     document = {"apiKey": 42, "flexibleVersions": "none", "fields": []}
-    kinds = ("request", "response")
-    schemas = [
-        {**document, "type": kind, "name": kind, "validVersions": "0" if kind == short else "0-1"} for kind in kinds
-    ]
+    valid = {kind: "0" if kind == short else "0-1" for kind in ("request", "response")}
+    schemas = [{**document, "type": kind, "name": kind, "validVersions": of} for kind, of in valid.items()]
     registry = Registry(map(parse, schemas))
     assert [supports(42, version, registry=registry) for version in (-1, 0, 1, 2)] == [False, True, False, False]
     assert not supports(43, 0, registry=registry)

@@ -20,7 +20,8 @@ VALID: dict[str, Any] = {
     "flexibleVersions": "2+",
     "headerVersions": {"0-1": "1", "2": "2", "3+": "3"},
     "fields": [{"name": "GroupsNames", "type": "[]string", "versions": "0+"}],
-}
+}  # fmt: skip
+WITHOUT_HEADERS = {name: value for name, value in VALID.items() if name != "headerVersions"}
 DATA = {"type": "data", "name": "D", "validVersions": "0", "flexibleVersions": "none", "fields": [NUMBER]}
 
 
@@ -28,30 +29,14 @@ def parse(document: dict[str, Any]) -> Any:
     return parse_schema(json.dumps(document), "File.json")
 
 
-def it_reads_the_example_of_kip_1313() -> None:
-    schema = parse(VALID)
+@pytest.mark.kip("KIP-1313", 34, 35, 36, 37)
+@pytest.mark.parametrize("headers", [
+    VALID["headerVersions"], {"3+": "3", "0-1": "1", "2": "2"}, {"2": "2", "3+": "3", "1": "1", "0": "1"},
+])  # fmt: skip
+def it_reads_the_ranges_in_any_order(headers: dict[str, str]) -> None:
+    schema = parse({**VALID, "headerVersions": headers})
     assert [schema.header_version(version) for version in range(6)] == [1, 1, 2, 3, 3, 3]
     assert schema.valid == Versions(0, 3)
-
-
-@pytest.mark.kip("KIP-1313", 34, 35, 36, 37)
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"3+": "3", "0-1": "1", "2": "2"},
-        {"2": "2", "3+": "3", "1": "1", "0": "1"},
-        {"0": "1", "1": "1", "2": "2", "3+": "3"},
-    ],
-)
-def it_reads_the_ranges_in_any_order(headers: dict[str, str]) -> None:
-    assert [parse({**VALID, "headerVersions": headers}).header_version(version) for version in range(6)] == [
-        1,
-        1,
-        2,
-        3,
-        3,
-        3,
-    ]
 
 
 @pytest.mark.kip("KIP-1313", 37)
@@ -63,27 +48,22 @@ def it_takes_ranges_that_cover_more_than_the_valid_versions() -> None:
 
 
 @pytest.mark.kip("KIP-1313", 33)
-@pytest.mark.parametrize(
-    ("kind", "flexible", "headers"),
-    [
-        ("request", "2+", [1, 1, 2, 2, 2]),
-        ("request", "0+", [2, 2, 2, 2, 2]),
-        ("request", "none", [1, 1, 1, 1, 1]),
-        ("response", "2+", [0, 0, 1, 1, 1]),
-    ],
-)
+@pytest.mark.parametrize(("kind", "flexible", "headers"), [
+    ("request", "2+", [1, 1, 2, 2, 2]),
+    ("request", "0+", [2, 2, 2, 2, 2]),
+    ("request", "none", [1, 1, 1, 1, 1]),
+    ("response", "2+", [0, 0, 1, 1, 1]),
+])  # fmt: skip
 def it_tells_headers_by_flexible_versions_where_a_schema_names_none(
     kind: str, flexible: str, headers: list[int]
 ) -> None:
-    document = {name: value for name, value in VALID.items() if name != "headerVersions"}
-    schema = parse(document | {"type": kind, "flexibleVersions": flexible})
+    schema = parse(WITHOUT_HEADERS | {"type": kind, "flexibleVersions": flexible})
     assert [schema.header_version(version) for version in range(5)] == headers
 
 
 @pytest.mark.kip("KIP-511", 4)
 def it_keeps_the_first_header_of_the_answer_to_api_versions() -> None:
-    document = {name: value for name, value in VALID.items() if name != "headerVersions"}
-    schema = parse(document | {"type": "response", "name": "ApiVersionsResponse", "apiKey": 18})
+    schema = parse(WITHOUT_HEADERS | {"type": "response", "name": "ApiVersionsResponse", "apiKey": 18})
     assert [schema.header_version(version) for version in range(5)] == [0] * 5
 
 
@@ -115,31 +95,26 @@ def it_reads_schemas_as_the_kips_print_them() -> None:
 
 
 @pytest.mark.kip("KIP-1313", 36, 37)
-@pytest.mark.parametrize(
-    ("headers", "message"),
-    [
-        ({"0-1": "1", "1-2": "2", "3+": "3"}, "'1-2' overlaps what is before it; let it start at 2"),
-        ({"0-1": "1", "3+": "3"}, "version 2 has no header; close the gap before '3+'"),
-        ({"1": "1", "2": "2", "3+": "3"}, "version 0 has no header"),
-        ({"2": "2", "0": "1", "3+": "3"}, "version 1 has no header; close the gap before '2'"),
-        ({"0-1": "1", "2": "2", "3": "3"}, "must be open; write '3+'"),
-        (
-            {"0-1": "1", "2+": "2", "3+": "3"},
-            "'2+': the last range, and no other, must be open; only the last range is open",
-        ),
-        ({"0-1": "1", "2": "2", "3+": "4"}, '\'4\' is no request header; use "0" to "3"'),
-        ({"0-1": "1", "2": "2", "3+": 3}, "3 is no request header"),
-        ({"0-1": "1", "2": "1", "3+": "3"}, "version 2 has header 1 but flexibleVersions is '2+'"),
-        ({"0": "1", "1": "2", "2+": "3"}, "version 1 has header 2 but flexibleVersions is '2+'"),
-        ({"zero": "1"}, "'zero' is no version range"),
-        ({"1-0": "1"}, "'1-0' ends before it starts; write '0-1'"),
-        ({"none": "1", "0+": "1"}, "'none' overlaps"),
-        ({"0": "1", "0-1": "1", "2+": "2"}, "'0-1' overlaps what is before it; let it start at 1"),
-        ({}, "must map version ranges to headers"),
-        (None, "must map version ranges to headers"),
-        (["0+"], "must map version ranges to headers"),
-    ],
-)
+@pytest.mark.parametrize(("headers", "message"), [
+    ({"0-1": "1", "1-2": "2", "3+": "3"}, "'1-2' overlaps what is before it; let it start at 2"),
+    ({"0-1": "1", "3+": "3"}, "version 2 has no header; close the gap before '3+'"),
+    ({"1": "1", "2": "2", "3+": "3"}, "version 0 has no header"),
+    ({"2": "2", "0": "1", "3+": "3"}, "version 1 has no header; close the gap before '2'"),
+    ({"0-1": "1", "2": "2", "3": "3"}, "must be open; write '3+'"),
+    ({"0-1": "1", "2+": "2", "3+": "3"},
+        "'2+': the last range, and no other, must be open; only the last range is open"),
+    ({"0-1": "1", "2": "2", "3+": "4"}, '\'4\' is no request header; use "0" to "3"'),
+    ({"0-1": "1", "2": "2", "3+": 3}, "3 is no request header"),
+    ({"0-1": "1", "2": "1", "3+": "3"}, "version 2 has header 1 but flexibleVersions is '2+'"),
+    ({"0": "1", "1": "2", "2+": "3"}, "version 1 has header 2 but flexibleVersions is '2+'"),
+    ({"zero": "1"}, "'zero' is no version range"),
+    ({"1-0": "1"}, "'1-0' ends before it starts; write '0-1'"),
+    ({"none": "1", "0+": "1"}, "'none' overlaps"),
+    ({"0": "1", "0-1": "1", "2+": "2"}, "'0-1' overlaps what is before it; let it start at 1"),
+    ({}, "must map version ranges to headers"),
+    (None, "must map version ranges to headers"),
+    (["0+"], "must map version ranges to headers"),
+])  # fmt: skip
 def it_demands_what_kip_1313_says_of_header_versions(headers: Any, message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         parse({**VALID, "headerVersions": headers})
@@ -159,15 +134,12 @@ def it_knows_two_response_headers() -> None:
         parse({**response, "headerVersions": {"0+": "1"}})
 
 
-@pytest.mark.parametrize(
-    ("kind", "versions", "flexible", "headers"),
-    [
-        ("request", "0-3", "2+", {"0": "0", "1": "1", "2": "2", "3+": "3"}),
-        ("response", "0-3", "2+", {"0-1": "0", "2+": "1"}),
-        ("request", "0-3", "2-3", {"0-1": "1", "2+": "2"}),
-        ("request", "0", "0", {"0+": "3"}),
-    ],
-)
+@pytest.mark.parametrize(("kind", "versions", "flexible", "headers"), [
+    ("request", "0-3", "2+", {"0": "0", "1": "1", "2": "2", "3+": "3"}),
+    ("response", "0-3", "2+", {"0-1": "0", "2+": "1"}),
+    ("request", "0-3", "2-3", {"0-1": "1", "2+": "2"}),
+    ("request", "0", "0", {"0+": "3"}),
+])  # fmt: skip
 def it_demands_of_valid_versions_alone_that_header_and_body_are_flexible(
     kind: str, versions: str, flexible: str, headers: dict[str, str]
 ) -> None:
@@ -179,84 +151,40 @@ def it_demands_of_valid_versions_alone_that_header_and_body_are_flexible(
         parse({**document, "headerVersions": changed})
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"validVersions": 3}, "validVersions: 3 is no version range"),
-        ({"flexibleVersions": "two"}, "flexibleVersions: 'two' is no version range"),
-    ],
-)
-def it_refuses_ranges_of_versions_that_are_none(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(SchemaError) as caught:
-        parse({**VALID, **change})
-    assert str(caught.value).startswith(f"File.json: {message}")
-
-
-def it_refuses_fields_whose_range_of_versions_is_none() -> None:
+def it_refuses_ranges_of_versions_that_are_none() -> None:
+    for name, value in (("validVersions", 3), ("flexibleVersions", "two")):
+        with pytest.raises(SchemaError, match=rf"^File\.json: {name}: {value!r} is no version range"):
+            parse({**VALID, name: value})
     with pytest.raises(SchemaError, match="D: Number: versions: '2-1' ends before it starts; write '1-2'"):
         layout(parse(DATA | {"fields": [NUMBER | {"versions": "2-1"}]}), 0)
 
 
-@pytest.mark.parametrize(
-    ("flexible", "expected"),
-    [
-        ("none", "4+"),
-        ("0+", "0+"),
-        ("3+", "3+"),
-        ("2-3", "2+"),
-        ("3-4", "3+"),
-        ("4+", "4+"),
-        ("5+", "4+"),
-        ("0-2", "4+"),
-    ],
-)
+@pytest.mark.parametrize(("flexible", "expected"), [
+    ("none", "4+"), ("0+", "0+"), ("3+", "3+"), ("2-3", "2+"), ("3-4", "3+"), ("4+", "4+"), ("5+", "4+"), ("0-2", "4+"),
+])  # fmt: skip
 def it_adds_a_version_that_is_flexible(flexible: str, expected: str) -> None:
-    document = {name: value for name, value in VALID.items() if name != "headerVersions"} | {"type": "response"}
-    schema = replace(parse(document), flexible=parse_versions(flexible, ""))
+    schema = replace(parse(WITHOUT_HEADERS | {"type": "response"}), flexible=parse_versions(flexible, ""))
     added = schema.with_version(1)
     assert (str(added.valid), str(added.flexible)) == ("0-4", expected)
     assert [added.header_version(version) for version in (3, 4, 9)] == [schema.header_version(3), 1, 1]
-
-
-@pytest.mark.parametrize("versions", ["0-3", "3", "1+", "0-2", "none"])
-@pytest.mark.parametrize("name", ["versions", "nullableVersions", "taggedVersions", "flexibleVersions"])
-def it_adds_a_version_with_the_fields_of_the_last(name: str, versions: str) -> None:
-    outer = {"name": "Outer", "type": "[]S", "versions": "1+", "fields": [NUMBER | {"versions": "2-3"}]}
-    field = {"name": "F", "type": "string", "versions": "0+"} | {name: versions}
-    if name == "taggedVersions" and versions != "none":
-        field["tag"] = 0
-    schema = parse(VALID | {"fields": [field, outer]})
-    added = schema.with_version(3)
-    assert layout(added, 4) == layout(schema, 3)
-    assert [layout(added, version) for version in range(4)] == [layout(schema, version) for version in range(4)]
     assert replace(parse(VALID), fields=None).with_version(3).fields is None
-
-
-@pytest.mark.parametrize("key", [0, 32767])
-def it_takes_every_int16_that_is_not_negative_as_an_api_key(key: int) -> None:
-    assert parse({**VALID, "apiKey": key}).api_key == key
 
 
 def it_refuses_layouts_it_cannot_know() -> None:
     with pytest.raises(SchemaError, match="version 1 is none of 0"):
         layout(parse(DATA), 1)
-    known_by_header = parse({key: value for key, value in VALID.items() if key != "fields"})
     with pytest.raises(SchemaError, match="only its header is known"):
-        layout(known_by_header, 0)
+        layout(replace(parse(VALID), fields=None), 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "versions"),
-    [("0", Versions(0, 0)), ("0-2", Versions(0, 2)), ("4+", Versions(4, None)), ("none", NONE)],
-)
-def it_reads_version_ranges(text: str, versions: Versions) -> None:
-    assert parse_versions(text, "") == versions
-    assert str(versions) == text
-    assert [version in versions for version in (0, 2, 9)] == [
-        text in ("0", "0-2"),
-        text == "0-2",
-        text == "4+",
-    ]
+def it_reads_version_ranges() -> None:
+    read = {"0": Versions(0, 0), "0-2": Versions(0, 2), "4+": Versions(4, None), "none": NONE}
+    assert {text: parse_versions(text, "") for text in read} == read
+    assert [str(versions) for versions in read.values()] == [*read]
+    assert [[version in versions for version in (0, 2, 9)] for versions in read.values()] == [
+        [True, False, False], [True, True, False], [False, False, True], [False] * 3,
+    ]  # fmt: skip
+    assert [parse({**VALID, "apiKey": key}).api_key for key in (0, 32767)] == [0, 32767]
 
 
 def it_loads_every_file_under_its_own_name() -> None:
