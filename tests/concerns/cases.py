@@ -4,7 +4,7 @@ All cases of a module are one log, which `judge` judges once, on DuckDB or Spark
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
+from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.tables.spec import table_spec
 from tests.engines import collected, computed, on
 from tests.frames import by_connection, judge_requests, log, request
 
@@ -29,8 +31,6 @@ COUNTED = {
     "instance_id_different": "instance_id_different",
 }
 """Rules whose occurrences on a client's connection a column of `connections` counts too."""
-ONLY_WHERE_BOUND = ("instance_id_zero", "instance_id_missing", "instance_id_different")
-"""Rules that count where the first request has header v3 and is in the log (KIP-1313)."""
 OPENING = request("opens the log", 0, correlation_id=77)
 """The log's first request: what comes soon after it may have begun before the log."""
 GOES_ON = request("goes on", 490, correlation_id=77)
@@ -50,6 +50,28 @@ def case(*requests: Row | Sequence[Row], broken: str | Mapping[str, int] = "", *
     """Make a case of requests and lists of them; `broken` names rules that are broken once, or says how often each is."""
     rows = [row for one in requests for row in ([one] if isinstance(one, dict) else one)]
     return Case(rows, columns, dict.fromkeys(broken.split(), 1) if isinstance(broken, str) else broken)
+
+
+def of_columns(*prefixes: str) -> Callable[..., Case]:
+    """Return `case` for columns that are named without one of these prefixes."""
+    columns = table_spec("connections").column_names
+
+    def named(*requests: Row | Sequence[Row], broken: str | Mapping[str, int] = "", **given: Any) -> Case:
+        whole = {short: next(p + short for p in ("", *prefixes) if p + short in columns) for short in given}
+        return case(*requests, broken=broken, **{whole[short]: value for short, value in given.items()})
+
+    return named
+
+
+def sent(*texts: str, **given: Any) -> list[Row]:
+    """Requests of a connection, each as API, version and correlation id: `METADATA 8 #2, FETCH 4 #3`."""
+    rows = []
+    for place, one in enumerate(", ".join(texts).split(", ")):
+        api, version, number = one.replace("#", "").split()
+        of_api = {"api_key": api_key(api) or 999 * (api == "MADE_UP"), "api_name": api, "correlation_id": int(number)}
+        answered = {"error_code": 0, "request": "{}"} if api == "API_VERSIONS" else {}
+        rows.append(request("?", 500 + place / 100, "METADATA", int(version), **{**of_api, **answered, **given}))
+    return rows
 
 
 @dataclass(frozen=True)
@@ -101,11 +123,12 @@ def assert_case(judged: Judged, name: str, case: Case, concern: str) -> None:
 
 
 def is_bound(rule: str, row: Any) -> bool:
+    """Whether a rule binds a connection; KIP-1313's, where the first request has header v3 and is in the log."""
     if rule == "client_id_changed":
         return bool(row["client_id_verdict"] != "not_observed")
     if rule == "instance_id_different" and row["instance_id_verdict"] == "violating":
         return True
-    return rule not in ONLY_WHERE_BOUND or (row["first_request_v3"] and row["start"] == "observed")
+    return not rule.startswith("instance_id_") or (row["first_request_v3"] and row["start"] == "observed")
 
 
 def assert_messages(judged: Judged, messages: Mapping[str, tuple[str, str]]) -> None:

@@ -2,14 +2,12 @@
 
 import importlib
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo import resources
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
@@ -47,9 +45,3 @@ MAKES: dict[str, Callable[[Concern], Mapping[str, Any]]] = {
 def test_no_two_concerns_make_one_name(spark: Any, what: str) -> None:
     names = [name for concern in concerns() for name in MAKES[what](concern)]
     assert len(names) == len(set(names))
-
-
-def test_every_declared_column_of_connections_is_made_by_the_concern_that_declares_it(spark: Any) -> None:
-    for file, text in resources.texts(resources.schemas() / "tables" / "connections", ".toml"):
-        if (concern := BY_NAME.get(Path(file).stem)) is not None:
-            assert set(tomllib.loads(text)["columns"]) == set(concern.columns(Settings())), file

@@ -1,5 +1,6 @@
 """Excerpts of a cluster run as in the field are read whole, and nothing is concluded that their logs do not show."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.runs import run as pipeline
+from tests.equality import assert_same_tables
 from tests.field.conftest import ALONE, FOLDERS
 from tests.scanned import OfCluster
 
@@ -55,9 +58,8 @@ def test_an_id_that_a_broker_gave_is_not_taken_for_the_clients_own(excerpts: dic
         "telemetry-on-three-brokers": ("UUID-B", True, "old"),
         "telemetry-on-three-brokers/broker-2": ("UUID-R", False, "either"),
     }
-    assert {name: [tuple(row) for row in excerpts[name].query(query).rows] for name in expected} == {
-        name: [row] for name, row in expected.items()
-    }
+    for name, row in expected.items():
+        assert [tuple(one) for one in excerpts[name].query(query).rows] == [row], name
 
 
 Row = tuple[Any, ...]
@@ -110,3 +112,20 @@ FINDINGS = {
 def test_a_refusal_blames_only_who_did_it(name: str, excerpts: dict[str, OfCluster]) -> None:
     found = excerpts[name].query("SELECT rule, blames FROM {violations} WHERE opened_at IS NULL").rows
     assert Counter(map(tuple, found)) == FINDINGS[name]
+
+
+@pytest.mark.long
+def test_a_server_log_that_comes_later_changes_what_was_built(
+    spark: Any, unpacked: Path, settings_of_the_run: Settings, tmp_path: Path
+) -> None:
+    """Also the refusals, which are in no request log, and what is concluded of connections by when the broker started."""
+    for name in ("killed-and-restarted", "upgraded-under-its-client"):
+        logs, late, whole = (tmp_path / name / one for one in ("broker-1", "late", "whole"))
+        logs.mkdir(parents=True)
+        files = sorted((unpacked / name).iterdir())
+        first = [file for file in files if "server" not in file.name]
+        for arrived, lake in ((first, late), (files, late), (files, whole)):
+            for file in arrived:
+                shutil.copy(file, logs)
+            pipeline.run(spark, [str(logs)], str(lake), settings=settings_of_the_run)
+        assert_same_tables(spark, late, whole)

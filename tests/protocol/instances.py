@@ -74,21 +74,4 @@ def _random_element(field: FieldSpec, rng: random.Random) -> Any:
 
 def bodies(spec: StructSpec) -> st.SearchStrategy[dict[str, Any]]:
     """Hypothesis' bodies of a layout."""
-    return st.fixed_dictionaries({field.name: _values(field) for field in spec.fields})
-
-
-def _values(field: FieldSpec) -> st.SearchStrategy[Any]:
-    element = bodies(field.struct) if field.struct is not None else PRIMITIVES[field.element]
-    value = st.lists(element, max_size=3) if field.is_array else element
-    return st.none() | value if field.nullable else value
-
-
-PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
-    **{kind: st.integers(low, high) for kind, (low, high) in LIMITS.items()},
-    "bool": st.booleans(),
-    "string": st.text(max_size=40),
-    "bytes": st.binary(max_size=40),
-    "records": st.binary(max_size=40),
-    "uuid": st.binary(min_size=16, max_size=16).map(lambda raw: base64.urlsafe_b64encode(raw)[:22].decode()),
-    "float64": st.floats(allow_nan=False),
-}
+    return st.integers(0, 2**32).map(lambda seed: random_body(spec, random.Random(seed)))

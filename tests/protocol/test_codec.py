@@ -173,22 +173,6 @@ def it_sees_unknown_tagged_fields_in_any_row(count: int) -> None:
     assert codec(1).decode_all(codec(1).encode(full)) == full
 
 
-PART = field("N", "int64")
-NULLABLE = {"name": "P", "versions": "0+", "nullableVersions": "0+", "fields": [PART]}
-
-
-@pytest.mark.parametrize(
-    ("of_row", "row"),
-    [(PART, {"n": 1}), ({**NULLABLE, "type": "S"}, {"p": None}), ({**NULLABLE, "type": "[]S"}, {"p": None})],
-)
-def it_bounds_a_nullable_array_by_the_fewest_bytes_of_its_elements(of_row: Any, row: Any) -> None:
-    codec = codec_of(field("Rows", "[]R", nullableVersions="0+", fields=[of_row]))
-    raw = codec.encode({"rows": [row] * 3})
-    assert codec.decode_all(raw) == {"rows": [row] * 3}
-    with pytest.raises(DecodeError, match="a length of array from -1 to 2, found 3"):
-        codec.decode_all(raw[:-1])
-
-
 def it_believes_in_no_number_of_elements_that_take_no_bytes() -> None:
     codec = codec_of(field("Rows", "[]R", fields=[field("N", "int8", "1+")]), valid="0-1")
     assert codec.decode_all(bytes(4)) == {"rows": []}
@@ -203,16 +187,6 @@ def it_reads_any_negative_number_as_a_struct_that_is_null(negative: bytes) -> No
     raw = codec(1).encode(FLEXIBLE)
     assert raw[6:7] == b"\xff"
     assert codec(1).decode_all(raw[:6] + negative + raw[7:]) == FLEXIBLE
-
-
-@pytest.mark.parametrize(
-    ("cut", "expected"), [(5, "one more byte of a varint"), (6, "1 byte that says whether a struct follows")]
-)
-def it_says_what_is_missing_where_a_message_is_cut(cut: int, expected: str) -> None:
-    for read in (codec(1).decode, codec(1).walk):
-        with pytest.raises((DecodeError, FieldError)) as caught:
-            read(codec(1).encode(FLEXIBLE)[:cut], 0)
-        assert (caught.value.expected, caught.value.offset) == (expected, cut)
 
 
 @pytest.mark.parametrize(("kind", "smallest"), [

@@ -121,25 +121,6 @@ def it_says_where_and_what_it_expected(kind: str, data: str, offset: int, expect
     assert_wrong(codec_of(kind), bytes.fromhex(data), offset, expected)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("string", "string"), ("bytes", "bytes"), ("[]int8", "array"), ("[]string", "array")]
-)
-@pytest.mark.parametrize("nullable", [False, True])
-@pytest.mark.parametrize(
-    ("stated", "flexible"), [(-2, False), (-1, False), (5, False), (-1, True), (5, True), (300, True)]
-)
-def it_refuses_lengths_that_are_none(kind: str, name: str, nullable: bool, stated: int, flexible: bool) -> None:
-    codec = codec_of(kind, flexible=flexible, **(NULLABLE if nullable else {}))
-    length = _uvarint(stated + 1) if flexible else stated.to_bytes(2 if kind == "string" else 4, "big", signed=True)
-    raw = length + b"\0\0"
-    if stated == -1 and nullable:
-        assert codec.decode_all(length + b"\0" * flexible) == {"value": None}
-        assert codec.walk(raw, 0)[1] == len(length) + flexible
-        return
-    most = 2 // (2 if kind == "[]string" and not flexible else 1)
-    assert_wrong(codec, raw, 0, f"a length of {name} from {-1 if nullable else 0} to {most}, found {stated}")
-
-
 def assert_read(codec: Codec, value: Any) -> bytes:
     raw = codec.encode({"value": value})
     assert codec.decode_all(raw) == {"value": value}

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import SchemaError
-from kafka_clientinfo.protocol import drafts, header_versions, released, supports
+from kafka_clientinfo.protocol import drafts, header_versions, released
 from kafka_clientinfo.protocol.registry import Registry
 
 from .test_schema import VALID, parse
@@ -47,30 +47,3 @@ def it_knows_no_header_below_the_first_version() -> None:
         for key, response in registry.responses.items():
             assert registry.request_header_version(key, -1) is None
             assert response.header_version(-1) is registry.requests[key].header_version(-1) is None
-
-
-@pytest.mark.parametrize(("lacking", "other"), [("request", "response"), ("response", "request")])
-def it_needs_a_header_of_request_and_response(lacking: str, other: str) -> None:
-    document = {"apiKey": 42, "validVersions": "1-2", "flexibleVersions": "none"}
-    lowest = {"request": "1", "response": "0"}
-    registry = Registry(
-        parse({**document, "type": kind, "name": kind, "headerVersions": {versions: lowest[kind]}})
-        for kind, versions in ((lacking, "1+"), (other, "0+"))
-    )
-    assert header_versions(42, 1, registry=registry) == (1, 0)
-    with pytest.raises(SchemaError, match="API key 42 version 0: not known; look at schemas/messages"):
-        header_versions(42, 0, registry=registry)
-
-
-@pytest.mark.parametrize("short", ["request", "response"])
-def it_supports_what_request_and_response_have(short: str) -> None:
-    document = {"apiKey": 42, "flexibleVersions": "none", "fields": []}
-    valid = {kind: "0" if kind == short else "0-1" for kind in ("request", "response")}
-    schemas = [{**document, "type": kind, "name": kind, "validVersions": of} for kind, of in valid.items()]
-    registry = Registry(map(parse, schemas))
-    assert [supports(42, version, registry=registry) for version in (-1, 0, 1, 2)] == [False, True, False, False]
-    assert not supports(43, 0, registry=registry)
-    for schema in schemas:
-        if schema["type"] == short:
-            del schema["fields"]
-    assert not supports(42, 0, registry=Registry(map(parse, schemas)))

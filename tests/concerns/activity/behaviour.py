@@ -101,12 +101,9 @@ def neighbour(minutes: float = 10, step: float = 30, **given: Any) -> list[Row]:
 
 
 def connections(
-    starts: Iterable[float],
-    apis: Sequence[str] = ("METADATA", "FETCH", "FETCH"),
-    name: str = "x",
-    software: str = "unknown",
-    **given: Any,
-) -> list[Row]:
+    starts: Iterable[float], apis: Sequence[str] = ("METADATA", "FETCH", "FETCH"), name: str = "x",
+    software: str = "unknown", **given: Any,
+) -> list[Row]:  # fmt: skip
     """Connections that each send a handshake and these requests within a second."""
     named = {"client_software_name": software, **given}
     rows = []

@@ -24,21 +24,24 @@ def good(per_minute: int = 4, minutes: int = 4, begin: float = 60, **given: Any)
     return failing(per_minute, minutes, begin, **{"errors": {}, **given})
 
 
+def of_x(*requests: list[dict[str, Any]], **more: Any) -> Case:
+    return case(neighbour(), [OPENING], *requests, **more)
+
+
 def error_cases(codes: Iterable[ErrorCode], rule: str) -> dict[str, Case]:
-    return {one.name: case(neighbour(), [OPENING], failing(errors={int(one): 2, 5: 1}), rules=[rule]) for one in codes}
+    return {one.name: of_x(failing(errors={int(one): 2, 5: 1}), rules=[rule]) for one in codes}
 
 
 CASES: dict[str, Case] = {
-    "it asks a broker that does not lead": case(neighbour(), [OPENING], failing(), rules=[LEADER]),
-    "other requests succeed": case(neighbour(), [OPENING], failing(), good(api="METADATA"), rules=[LEADER]),
-    "it worked before": case(neighbour(), [OPENING], good(begin=2, minutes=1), failing(begin=70), rules=[LEADER]),
-    "it works again": case(neighbour(), [OPENING], failing(begin=70), good(30, begin=320), rules=[LEADER]),
-    "two APIs": case(neighbour(), [OPENING], failing(), failing(api="PRODUCE", begin=75), rules=[LEADER]),
-    "two errors": case(neighbour(), [OPENING], failing(), failing(api="METADATA", errors={3: 1}),
-        rules=[LEADER, PERSISTS]),
-    "two errors of one rule": case(neighbour(), [OPENING], failing(minutes=2, begin=70),
-        failing(minutes=2, begin=190, errors={74: 1}), rules=[LEADER]),
-    "as long and as many as the limits": case(neighbour(), [OPENING],
+    "it asks a broker that does not lead": of_x(failing(), rules=[LEADER]),
+    "other requests succeed": of_x(failing(), good(api="METADATA"), rules=[LEADER]),
+    "it worked before": of_x(good(begin=2, minutes=1), failing(begin=70), rules=[LEADER]),
+    "it works again": of_x(failing(begin=70), good(30, begin=320), rules=[LEADER]),
+    "two APIs": of_x(failing(), failing(api="PRODUCE", begin=75), rules=[LEADER]),
+    "two errors": of_x(failing(), failing(api="METADATA", errors={3: 1}), rules=[LEADER, PERSISTS]),
+    "two errors of one rule": of_x(failing(minutes=2, begin=70), failing(minutes=2, begin=190, errors={74: 1}),
+        rules=[LEADER]),
+    "as long and as many as the limits": of_x(
         [sent("x", 60 + 22.5 * n, "FETCH", 60 + n, errors={6: 1}) for n in range(9)], rules=[LEADER]),
     "one answer says so": case(neighbour(), [handshake("x", 1, error_code=104, errors={104: 1})], rules=[WRONG]),
     "it is told to bootstrap anew": case(neighbour(), [handshake("x", 1, error_code=129, errors={129: 1})]),
@@ -46,26 +49,25 @@ CASES: dict[str, Case] = {
     **error_cases(WRONG_BROKER, WRONG),
     **error_cases(PERSISTENT, PERSISTS),
     # the same on the face of it, and innocent
-    "a leader moves": case(neighbour(), [OPENING], failing(60, 1), good(begin=120)),
-    "a coordinator is away for two minutes": case(neighbour(), [OPENING], failing(60, 2, errors={16: 1}, api="COMMIT"),
+    "a leader moves": of_x(failing(60, 1), good(begin=120)),
+    "a coordinator is away for two minutes": of_x(failing(60, 2, errors={16: 1}, api="COMMIT"),
         good(begin=180, api="COMMIT")),
-    "it worked before, and works again": case(neighbour(), [OPENING], good(begin=2, minutes=1), failing(begin=70),
-        good(begin=320)),
-    "one topic of many": case(neighbour(), [OPENING], failing(), good(1, begin=61)),
+    "it worked before, and works again": of_x(good(begin=2, minutes=1), failing(begin=70), good(begin=320)),
+    "one topic of many": of_x(failing(), good(1, begin=61)),
     "an exporter, once a minute": case(neighbour(60), [OPENING], failing(1, 50, errors={29: 3}, api="METADATA")),
     "every few minutes": case(neighbour(30), [OPENING], failing(6, 1), good(6, 1, 120), failing(6, 1, 600),
         good(6, 1, 700), failing(6, 1, 1200)),
-    "other errors": case(neighbour(), [OPENING], failing(errors={5: 1, 7: 1, 14: 1})),
-    "no error": case(neighbour(), [OPENING], good()),
-    "no response is logged": case(neighbour(), [OPENING], failing(errors=None)),
+    "other errors": of_x(failing(errors={5: 1, 7: 1, 14: 1})),
+    "no error": of_x(good()),
+    "no response is logged": of_x(failing(errors=None)),
     "a log at INFO": case(neighbour(log_level="INFO"), failing(log_level="INFO")),
     "a log at INFO, and one answer says so": case(neighbour(log_level="INFO"),
         [handshake("x", 1, error_code=104, errors={104: 1}, log_level="INFO")]),
-    "a log that leaves out requests": case(neighbour(), [OPENING], failing(), omits=True),
+    "a log that leaves out requests": of_x(failing(), omits=True),
     "a broker": case(neighbour(), [sent("x", 2, "UPDATE_METADATA", client_id="broker-1-x")],
         failing(client_id="broker-1-x")),
-    "a follower": case(neighbour(), [OPENING], failing(replica_id=2)),
-    "forwarded requests": case(neighbour(), [OPENING], failing(is_forwarded=True)),
+    "a follower": of_x(failing(replica_id=2)),
+    "forwarded requests": of_x(failing(is_forwarded=True)),
 }  # fmt: skip
 SAID = "FETCH requests, 100 % of them at that time, were answered with"
 MESSAGES = {

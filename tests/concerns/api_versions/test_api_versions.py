@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.connections.look_backs import UNLESS_PAUSED
-from tests.concerns import cases
-from tests.concerns.cases import Case, Judged, assert_case, assert_messages
+from tests.concerns.cases import Case, Judged, assert_case, assert_messages, of_columns
 from tests.frames import api_versions, offer, request
 
 INVALID, UNSUPPORTED, UNKNOWN_ERROR = 42, 35, -1
@@ -26,23 +25,16 @@ def text(row: dict[str, Any], software: str | None) -> dict[str, Any]:
     return row | {"log_generation": "request_header_struct", "client_software_name": software}
 
 
-def case(*requests: Any, broken: Any = "", **columns: Any) -> Case:
-    return cases.case(*requests, broken=broken, **{SHORT.get(name, name): value for name, value in columns.items()})
-
-
-SHORT = {"kind": "fallback_kind"} | {
-    name: f"api_versions_{name}" for name in ("outcome", "attempts", "successes", "inferred")
-}
 NOTHING_OFFERED = '{"errorCode":35,"apiKeys":[]}'
 OFFERED_AMONG_OTHERS = offer(0, 4).replace("[", '[null,{"apiKey":0,"minVersion":3,"maxVersion":12},')
+case = of_columns("api_versions_", "fallback_")
 CASES: dict[str, Case] = {
     "accepted at once": case(av(0, 3), outcome="negotiated", successes=1, inferred=False, kind=None),
     "repeated": case(av(0, 3), av(1, 3), outcome="negotiated", successes=2),
     "to the highest offered": case(av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3), outcome="fell_back",
-        attempts=[(4, UNSUPPORTED, 0, 3), (3, 0, None, None)], fallback_from=4, fallback_to=3,
-        kind="to_highest_offered"),
-    "to zero although more was offered": case(av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 0), outcome="fell_back",
-        fallback_to=0, kind="to_zero_although_more_was_offered", broken="fallback_ignores_offer"),
+        attempts=[(4, UNSUPPORTED, 0, 3), (3, 0, None, None)], fallback_from=4, to=3, kind="to_highest_offered"),
+    "to zero although more was offered": case(av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 0), outcome="fell_back", to=0,
+        kind="to_zero_although_more_was_offered", broken="fallback_ignores_offer"),
     **{f"to zero although more was offered, after another request with the error {error}": case(
             av(0, 4, UNSUPPORTED, offer(0, 3)), request("?", 1, error_code=error), av(2, 0),
             kind="to_zero_although_more_was_offered", broken="fallback_ignores_offer") for error in (0, UNSUPPORTED)},
@@ -69,11 +61,11 @@ CASES: dict[str, Case] = {
     "to zero, the highest offered": case(av(0, 3, UNSUPPORTED, offer(0, 0)), av(1, 0), outcome="fell_back",
         kind="to_highest_offered"),
     "to something in between": case(av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 2), outcome="fell_back", fallback_from=9,
-        fallback_to=2, kind="to_lower_than_offered", broken="fallback_ignores_offer"),
-    "to a lower version that carries a name too": case(av(0, 9, UNSUPPORTED, offer(0, 4)), av(1, 3), fallback_to=3,
+        to=2, kind="to_lower_than_offered", broken="fallback_ignores_offer"),
+    "to a lower version that carries a name too": case(av(0, 9, UNSUPPORTED, offer(0, 4)), av(1, 3), to=3,
         kind="other"),
     "to a lower version where none that carries a name was offered": case(av(0, 9, UNSUPPORTED, offer(0, 2)), av(1, 1),
-        fallback_to=1, kind="other"),
+        to=1, kind="other"),
     "to more than was offered": case(av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 4), kind="other"),
     "to something, nothing offered": case(av(0, 9, UNSUPPORTED, NOTHING_OFFERED), av(1, 2), kind="other",
         broken="refused_without_range"),
@@ -106,14 +98,14 @@ CASES: dict[str, Case] = {
     "0.11 refuses v2": case(old(0, 2, 0.0), outcome="rejected_unsupported_version", inferred=True),
     "no answer": case(av(0, 3) | {"error_code": None}, attempts=[(3, None, None, None)], outcome="not_observed"),
     "no answer after an offer": case(av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3) | {"error_code": None}, av(2, 0),
-        outcome="fell_back", fallback_from=4, fallback_to=0, kind="to_zero_although_more_was_offered",
+        outcome="fell_back", fallback_from=4, to=0, kind="to_zero_although_more_was_offered",
         broken="fallback_ignores_offer"),
     "of a broker": case(av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3), request("?", 2, "UPDATE_METADATA", client_id="1"),
         role="broker", attempts=[(4, UNSUPPORTED, 0, 3), (3, 0, None, None)], outcome=None, successes=None,
         fallback_from=None, kind=None),
     "from v1 on, one higher version after the other": case(av(0, 1, UNSUPPORTED, offer(3, 4)),
         av(1, 2, UNSUPPORTED, offer(3, 4)), av(2, 3), outcome="fell_back",
-        attempts=[(1, UNSUPPORTED, 3, 4), (2, UNSUPPORTED, 3, 4), (3, 0, None, None)], fallback_from=2, fallback_to=3,
+        attempts=[(1, UNSUPPORTED, 3, 4), (2, UNSUPPORTED, 3, 4), (3, 0, None, None)], fallback_from=2, to=3,
         kind="other"),
     "an error that nobody knows": case(av(0, 3, 32000), av(1, 4, -32768), outcome="rejected_other",
         attempts=[(3, 32000, None, None), (4, -32768, None, None)]),

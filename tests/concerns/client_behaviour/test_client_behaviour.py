@@ -1,31 +1,8 @@
 """How connections begin, in words."""
 
-from typing import Any
-
 import pytest
 
-from kafka_clientinfo.protocol import api_key
-from tests.concerns.cases import Judged
-from tests.frames import request
-
-Row = dict[str, Any]
-
-
-def sent(*texts: str, **given: Any) -> list[Row]:
-    """Requests, each as API, version and correlation id: `METADATA 8 #2`."""
-    rows = []
-    for place, text in enumerate(texts):
-        api, version, number = text.replace("#", "").split()
-        one = {
-            "api_key": api_key(api),
-            "api_name": api,
-            "correlation_id": int(number),
-            "request": "{}",
-            "error_code": 0,
-        }
-        rows.append(request("?", 500 + place / 100, "METADATA", int(version), **{**one, **given}))
-    return rows
-
+from tests.concerns.cases import Judged, Row, sent
 
 ASKED = "API_VERSIONS 3 #0"
 SASL = {"security_protocol": "SASL_SSL"}
@@ -36,32 +13,27 @@ BEGINS: dict[str, tuple[list[Row], str]] = {
     "asks the same again": (sent(ASKED, "API_VERSIONS 3 #1", "API_VERSIONS 0 #2"), "3,0 first 0"),
     "tries many versions": (
         sent(*(f"API_VERSIONS {version} #{number}" for number, version in enumerate((5, 4, 3, 2, 1, 0)))),
-        "5,4 first 0",
-    ),
+        "5,4 first 0"),
     "asks for versions later": (sent("METADATA 1 #1", "API_VERSIONS 0 #2"), "0 later 1 METADATA 1"),
     "asks for no versions": (sent("FETCH 4 #1", "FETCH 4 #2"), "none later 1 FETCH 4"),
     "numbers go on from another connection": (sent("API_VERSIONS 3 #7", "PRODUCE 9 #8"), "3 first more PRODUCE 9"),
-    "a request was numbered before the handshake": (
-        sent("API_VERSIONS 3 #7", "JOIN_GROUP 9 #6", "HEARTBEAT 4 #8"), "3 first more overtaken JOIN_GROUP 9 HEARTBEAT 4",
-    ),
+    "a request was numbered before the handshake": (sent("API_VERSIONS 3 #7, JOIN_GROUP 9 #6, HEARTBEAT 4 #8"),
+        "3 first more overtaken JOIN_GROUP 9 HEARTBEAT 4"),
     "a negative number": (sent("API_VERSIONS 3 #0", "METADATA 9 #-1"), "3 first 0 METADATA 9"),
     # A log that was sampled or filtered: another request may have come first.
     "no number for the first request": (sent(ASKED, "METADATA 9 #2"), ""),
     "no number between handshakes": (sent(ASKED, "API_VERSIONS 0 #2", "METADATA 9 #3"), ""),
-    "no number before the second request": (sent(ASKED, "METADATA 9 #1", "METADATA 9 #2", "FETCH 4 #4"), "3 first 0 METADATA 9"),
-    "the second request is of the same kind": (
-        sent(ASKED, "METADATA 9 #1", "METADATA 9 #2", "FETCH 12 #3"), "3 first 0 METADATA 9 FETCH 12",
-    ),
-    "the second request has another version": (
-        sent("API_VERSIONS 0 #1", "METADATA 0 #2", "METADATA 1 #3"), "0 first 1 METADATA 0 METADATA 1",
-    ),
+    "no number before the second request": (sent(ASKED, "METADATA 9 #1", "METADATA 9 #2", "FETCH 4 #4"),
+        "3 first 0 METADATA 9"),
+    "the second request is of the same kind": (sent(ASKED, "METADATA 9 #1", "METADATA 9 #2", "FETCH 12 #3"),
+        "3 first 0 METADATA 9 FETCH 12"),
+    "the second request has another version": (sent("API_VERSIONS 0 #1", "METADATA 0 #2", "METADATA 1 #3"),
+        "0 first 1 METADATA 0 METADATA 1"),
     "SASL hides how it begins": (sent("METADATA 9 #3", **SASL), "none later more after SASL METADATA 9"),
-    "SASL again is no work": (
-        sent(ASKED, "SASL_HANDSHAKE 1 #1", "SASL_AUTHENTICATE 2 #2", "METADATA 9 #3"), "3 first 0 METADATA 9",
-    ),
+    "SASL again is no work": (sent(ASKED, "SASL_HANDSHAKE 1 #1", "SASL_AUTHENTICATE 2 #2", "METADATA 9 #3"),
+        "3 first 0 METADATA 9"),
     "what comes late is not the beginning": (
-        sent(ASKED, *(f"METADATA 9 #{number}" for number in range(1, 16)), "FETCH 12 #16"), "3 first 0 METADATA 9",
-    ),
+        sent(ASKED, *(f"METADATA 9 #{number}" for number in range(1, 16)), "FETCH 12 #16"), "3 first 0 METADATA 9"),
 }  # fmt: skip
 CASES = {name: rows for name, (rows, _) in BEGINS.items()}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.concerns.cases import Judged, assert_case, assert_messages, case
+from tests.concerns.cases import Judged, assert_case, assert_messages, of_columns
 from tests.frames import request
 
 JUDGED_COLUMNS = (
@@ -13,7 +13,7 @@ JUDGED_COLUMNS = (
 NOT_JUDGED = dict.fromkeys([*JUDGED_COLUMNS.split(), "client_id_verdict"])
 TEXT_LOG, V3 = {"log_generation": "api_key_struct"}, {"header_version": 3}
 SASL = {"security_protocol": "SASL_SSL"}
-SENT_ONCE = {"client_id_verdict": "sent_once"}
+SENT_ONCE = {"verdict": "sent_once"}
 LATE = 20
 """Seconds into the log: a connection that is first heard of then may have begun before it."""
 
@@ -23,54 +23,52 @@ def sends(*client_ids: str | None, seconds: int = 0, **given: Any) -> list[dict[
     return [request("?", n, client_id=client_id, **given) for n, client_id in enumerate(client_ids, seconds)]
 
 
+case = of_columns("client_id_")
 CASES = {
-    "the same id always": case(sends("app", "app", "app"), client_id="app", client_id_same=2,
-        client_id_redundant_bytes=6, instance_id_bytes=48, other_client_ids=[], client_id_verdict="unchanged"),
-    "one request": case(sends("app"), client_id_same=0, client_id_verdict="unchanged"),
-    "null after the first": case(sends("app", None, **V3), client_id_null=1, client_id_redundant_bytes=0, **SENT_ONCE),
-    "empty after the first": case(sends("app", "", **V3), client_id_null=1, **SENT_ONCE),
-    "sent again under header v3": case(sends("app", "app", None, **V3), client_id_same=1, client_id_same_header_v3=1,
-        client_id_redundant_bytes=3, **SENT_ONCE),
+    "the same id always": case(sends("app", "app", "app"), client_id="app", same=2, redundant_bytes=6,
+        instance_id_bytes=48, other_client_ids=[], verdict="unchanged"),
+    "one request": case(sends("app"), same=0, verdict="unchanged"),
+    "null after the first": case(sends("app", None, **V3), null=1, redundant_bytes=0, **SENT_ONCE),
+    "empty after the first": case(sends("app", "", **V3), null=1, **SENT_ONCE),
+    "sent again under header v3": case(sends("app", "app", None, **V3), same=1, same_header_v3=1, redundant_bytes=3,
+        **SENT_ONCE),
     "lost under an older header": case(sends("app", None, **V3), sends(None, seconds=2),
-        sends(None, seconds=3, api="SASL", **TEXT_LOG), client_id_null=3, client_id_null_older_header=2,
-        client_id_verdict="lost_under_older_header", broken={"client_id_lost": 2}),
-    "lost under header v2": case(sends("app", None, **V3), sends(None, seconds=2, header_version=2), client_id_null=2,
-        client_id_null_older_header=1, client_id_verdict="lost_under_older_header", broken="client_id_lost"),
-    "null under a header that is not known": case(sends("app", None, header_version=None), client_id_null=1,
-        client_id_null_older_header=0, **SENT_ONCE),
-    "sent again under an older header": case(sends("app", None, **V3), sends("app", seconds=2), client_id_same=1,
-        client_id_same_header_v3=0, client_id_null_older_header=0, **SENT_ONCE),
-    "null as a text log shows it": case(sends("app", "null", **TEXT_LOG), client_id_null=1, client_id_other=0,
-        client_id_verdict="lost_under_older_header", broken="client_id_lost"),
+        sends(None, seconds=3, api="SASL", **TEXT_LOG), null=3, verdict="lost_under_older_header",
+        broken={"client_id_lost": 2}),
+    "lost under header v2": case(sends("app", None, **V3), sends(None, seconds=2, header_version=2), null=2,
+        verdict="lost_under_older_header", broken="client_id_lost"),
+    "null under a header that is not known": case(sends("app", None, header_version=None), null=1, null_older_header=0,
+        **SENT_ONCE),
+    "sent again under an older header": case(sends("app", None, **V3), sends("app", seconds=2), same=1,
+        same_header_v3=0, null_older_header=0, **SENT_ONCE),
+    "null as a text log shows it": case(sends("app", "null", **TEXT_LOG), null=1, other=0,
+        verdict="lost_under_older_header", broken="client_id_lost"),
     "no id on SASL, where the first requests are hidden": case(sends(None, None, **V3, **SASL), start="hidden_by_sasl",
-        client_id_verdict="not_observed"),
+        verdict="not_observed"),
     "no id where the log begins later": case(sends(None, None, seconds=LATE), start="before_log",
-        client_id_verdict="not_observed"),
-    "an id after none, and what came before is hidden": case(sends(None, "app", "app", **SASL), client_id_other=2,
-        client_id_verdict="not_observed"),
-    "two ids after none, and what came before is hidden": case(sends(None, "app", "other", **SASL), client_id_other=2,
-        client_id_verdict="changed", broken={"client_id_changed": 2}),
-    "two ids after the text null": case(
-        sends("null", "app", "other", **TEXT_LOG, **SASL), client_id_verdict="changed",
+        verdict="not_observed"),
+    "an id after none, and what came before is hidden": case(sends(None, "app", "app", **SASL), other=2,
+        verdict="not_observed"),
+    "two ids after none, and what came before is hidden": case(sends(None, "app", "other", **SASL), verdict="changed",
         broken={"client_id_changed": 2}),
-    "another id, and what came before is hidden": case(sends("app", "other", **SASL), client_id_verdict="changed",
+    "two ids after the text null": case(sends("null", "app", "other", **TEXT_LOG, **SASL), verdict="changed",
+        broken={"client_id_changed": 2}),
+    "another id, and what came before is hidden": case(sends("app", "other", **SASL), verdict="changed",
         broken="client_id_changed"),
-    "null at first and later the text null": case(sends(None, "null", None, "", **TEXT_LOG), client_id_same=3,
-        client_id_other=0, client_id_redundant_bytes=0, client_id_verdict="none_sent"),
-    "the text null at first and later null": case(sends("null", None, "null", **TEXT_LOG), client_id_other=0,
-        client_id_verdict="none_sent"),
-    "a client called null": case(sends("app", "null"), client_id_null=0, client_id_other=1, other_client_ids=["null"],
-        client_id_verdict="changed", broken="client_id_changed"),
-    "other ids": case(sends("app", "z\x1b[2J", "y", "z\x1b[2J"), client_id="app", client_id_other=3,
-        other_client_ids=["y", "z\x1b[2J"], client_id_verdict="changed", broken={"client_id_changed": 3}),
-    "another id under header v3": case(sends("app", "other", **V3), client_id_verdict="changed",
+    "null at first and later the text null": case(sends(None, "null", None, "", **TEXT_LOG), same=3, other=0,
+        redundant_bytes=0, verdict="none_sent"),
+    "the text null at first and later null": case(sends("null", None, "null", **TEXT_LOG), other=0,
+        verdict="none_sent"),
+    "a client called null": case(sends("app", "null"), null=0, other_client_ids=["null"], verdict="changed",
         broken="client_id_changed"),
+    "other ids": case(sends("app", "z\x1b[2J", "y", "z\x1b[2J"), client_id="app", other_client_ids=["y", "z\x1b[2J"],
+        verdict="changed", broken={"client_id_changed": 3}),
+    "another id under header v3": case(sends("app", "other", **V3), verdict="changed", broken="client_id_changed"),
     "another id under an older header than the first": case(sends("app", None, **V3), sends("other", seconds=2),
-        client_id_verdict="changed", broken="client_id_changed"),
-    "no id at all": case(sends(None, ""), client_id_same=1, client_id_null=0, client_id_verdict="none_sent"),
-    "an id after none": case(sends(None, "app"), client_id_other=1, client_id_verdict="changed",
-        broken="client_id_changed"),
-    "bytes, not characters": case(sends("中", "中"), client_id_redundant_bytes=3),
+        verdict="changed", broken="client_id_changed"),
+    "no id at all": case(sends(None, ""), same=1, null=0, verdict="none_sent"),
+    "an id after none": case(sends(None, "app"), verdict="changed", broken="client_id_changed"),
+    "bytes, not characters": case(sends("中", "中"), redundant_bytes=3),
     "like a broker's": case(sends("broker-1-fetcher-0", remote_host="10.0.0.8"), role="client",
         broken="broker_like_client_id"),
     "like a broker's, from a host that is masked": case(sends("broker-1-fetcher-0", remote_host=None), role="client"),

@@ -1,27 +1,10 @@
 """Which library a connection without a name probably belongs to; the requests are those that real clients began with."""
 
-from typing import Any
-
 import pytest
 
-from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases.broker_releases import release_numbers
-from tests.concerns.cases import Judged, assert_messages
-from tests.frames import named, request
-
-Row = dict[str, Any]
-
-
-def sent(text: str, **given: Any) -> list[Row]:
-    """Requests, each as API, version and correlation id: `METADATA 8 #2`."""
-    rows = []
-    for place, one in enumerate(text.split(", ")):
-        api, version, number = one.replace("#", "").split()
-        of_api = {"api_key": api_key(api) or 999 * (api == "MADE_UP"), "api_name": api, "correlation_id": int(number)}
-        answered = {"error_code": 0, "request": "{}"} if api == "API_VERSIONS" else {}
-        rows.append(request("?", 500 + place / 100, "METADATA", int(version), **{**of_api, **answered, **given}))
-    return rows
-
+from tests.concerns.cases import Judged, Row, assert_messages, sent
+from tests.frames import named
 
 JAVA_23 = "API_VERSIONS 2 #1, METADATA 8 #2, FIND_COORDINATOR 2 #0, METADATA 8 #3"
 # what a client sent, the library that it probably is, and the release that it was

@@ -21,16 +21,10 @@ def message(
 
 
 def join(
-    seconds: float,
-    version: int = 7,
-    kind: str = "consumer",
-    told: str | None = "consumer",
-    names: tuple[str | None, ...] = ("range",),
-    metadata: str = METADATA_V3,
-    generation: int | None = None,
-    chosen: str | None = "range",
-    **given: Any,
-) -> dict[str, Any]:
+    seconds: float, version: int = 7, kind: str = "consumer", told: str | None = "consumer",
+    names: tuple[str | None, ...] = ("range",), metadata: str = METADATA_V3, generation: int | None = None,
+    chosen: str | None = "range", **given: Any,
+) -> dict[str, Any]:  # fmt: skip
     """JoinGroup of the member m1 with protocol type `kind`, answered with the type `told` and the name `chosen`."""
     protocols = [{"name": name, "metadata": metadata} for name in names]
     sent = {"memberId": given.pop("member", "m1"), "protocolType": kind, "protocols": protocols}
@@ -40,14 +34,9 @@ def join(
 
 
 def sync(
-    seconds: float,
-    version: int,
-    kind: str | None = "consumer",
-    name: str = "range",
-    answered: str | None = None,
-    generation: int | None = None,
-    **given: Any,
-) -> dict[str, Any]:
+    seconds: float, version: int, kind: str | None = "consumer", name: str = "range", answered: str | None = None,
+    generation: int | None = None, **given: Any,
+) -> dict[str, Any]:  # fmt: skip
     """SyncGroup of the member m1 with the protocol name `name`, answered with the same or another one."""
     named = {"protocolType": kind, "protocolName": name} if version >= 5 else {}
     sent = {"memberId": "m1", "generationId": generation, "assignments": []} | named
@@ -56,13 +45,9 @@ def sync(
 
 
 def assigned(
-    seconds: float,
-    version: int,
-    assignment: str,
-    kind: str | None = None,
-    generation: int | None = None,
+    seconds: float, version: int, assignment: str, kind: str | None = None, generation: int | None = None,
     leads: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """SyncGroup of the member m1, answered with these bytes; the leader sends them too."""
     named = {"protocolType": kind, "protocolName": "range"} if kind else {}
     of_members = [{"memberId": "m1", "assignment": assignment}] if leads else []

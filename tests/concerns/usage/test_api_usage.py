@@ -111,13 +111,35 @@ CASES: dict[str, Case] = {
     "forwarding": ([av(0, ANSWER, is_forwarded=True), sent(1, 0, is_forwarded=True)], {0: {"within_advertised": False}},
         None),
 }  # fmt: skip
+ACROSS = "several answers, levels and APIs"
+INFO, TRACE = {"log_level": "INFO"}, {"log_level": "TRACE"}
+SEVERAL = [
+    av(0, answered((18, 0, 3), (3, 1, 9))), sent(1, 9), sent(2, 9, error_code=35),
+    sent(3, 9, error_code=-1, api_version_deprecated=True), sent(4, 9, error_code=35, **TRACE),
+    sent(5, 9, error_code=42, **INFO), sent(6, 12), sent(7, 12, **TRACE), sent(8, 4, api="FETCH", **INFO),
+    sent(9, 5, api="FETCH", **TRACE), sent(9.25, 6, api="FETCH", **INFO), sent(9.5, 6, api="FETCH"),
+    av(10, answered((18, 0, 3), (3, 2, 10))), sent(11, 9, error_code=35), sent(11.5, 9, error_code=35, **TRACE),
+    sent(12, 9), sent(13, 12), sent(14, 4, api="FETCH"), sent(15, 5),
+]  # fmt: skip
+ACROSS_ANSWERS: dict[tuple[str, int], dict[str, Any]] = {
+    ("METADATA", 9): {"requests": 8, "errors": 6, "unsupported": 4, "first_at": 1, "last_at": 12, "first_request": (1,),
+        "deprecated": True, "info_only": False, "highest_used": 12, "requests_outside": None, "requests_unsupported": 4,
+        "first_request_unsupported": (2, 1, 9), "first_at_unsupported": 2, "last_at_unsupported": 11.5},
+    ("METADATA", 12): {"requests": 3, "errors": None, "requests_outside": 3, "first_request_outside": (6, 1, 9),
+        "first_at_outside": 6, "last_at_outside": 13, "requests_unsupported": None},
+    ("METADATA", 5): {"requests": 1, "unsupported": None, "requests_outside": None, "requests_unsupported": None},
+    ("FETCH", 4): {"requests": 2, "info_only": False, "first_request": (8,), "requests_outside": 2},
+    ("FETCH", 6): {"requests": 2, "info_only": False, "last_at_outside": 9.5},
+    ("FETCH", 5): {"requests": 1, "info_only": False, "first_at_outside": 9},
+}  # fmt: skip
 SETTINGS = Settings()
 
 
 @pytest.fixture(scope="module")
 def relations(rules_session: Any) -> tuple[Any, Any]:
     """Usage and connections of all cases; which requests came after an answer, api_versions tells."""
-    rows = [row | {"connection_id": name} for name, (requests, *_) in CASES.items() for row in requests]
+    sent = {name: requests for name, (requests, *_) in CASES.items()} | {ACROSS: SEVERAL}
+    rows = [row | {"connection_id": name} for name, requests in sent.items() for row in requests]
     with on(rules_session):
         judged = computed(judge_requests(*log(rules_session, [OPENING, *rows]), Settings(), concerns()))
         opened = computed(connections(judged, Settings(), concerns()))
@@ -152,6 +174,21 @@ def test_versions_are_judged_by_the_connections_own_answer(found: dict[Any, Any]
         assert {key: _aware(row[key]) for key in expected} == expected
 
 
+def test_a_version_is_counted_over_all_answers(found: dict[Any, Any]) -> None:
+    """With times and places as the seconds at which requests were logged, and the range on offer."""
+    for (api, version), expected in ACROSS_ANSWERS.items():
+        row = found[ACROSS, api_key(api), version]
+        assert {name: _plain(row[name]) for name in expected} == expected, (api, version)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "timestamp"):
+        return value.timestamp() - at(0).timestamp()
+    if value is None or not hasattr(value, "source"):
+        return value
+    return (value["source"]["correlation_id"], *(value[name] for name in ("low", "high") if name in value))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_not_offered_is_a_violation_once_the_client_knows(broken: dict[str, Any], name: str) -> None:
     expected = CASES[name][2]
@@ -180,7 +217,7 @@ def test_the_apis_of_features_that_may_be_off_are_apis() -> None:
 
 def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None:
     found = by_id(relations, findings_unsupported)
-    assert set(found) == {"a feature that is off", "transactions that are off", UNNAMED}
+    assert set(found) == {"a feature that is off", "transactions that are off", UNNAMED, ACROSS}
     said = "{} was answered with UNSUPPORTED_VERSION although {} was offered; what is off: "
     assert found["transactions that are off"]["message"].endswith("what is off: transactions of version 2 (KIP-890)")
     row = found["a feature that is off"]
